@@ -1,0 +1,7 @@
+//! The rules of one practice location. Pure and synchronous: no clock, no randomness, no IO; all of them are arguments.
+
+pub mod hours;
+pub mod ids;
+pub mod pull;
+pub mod time;
+pub mod zone;

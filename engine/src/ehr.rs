@@ -1,0 +1,236 @@
+//! What the engine says to a health record system and hears from it, in the engine's own words. `adapter_host` is the one real
+//! implementation; tests and the simulation have their own. References are foreign ids: the actor turns them into ours.
+
+use std::{future::Future, pin::Pin, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+pub use location::pull::Resource;
+
+pub type ForeignId = String;
+/// What an EHR knows beyond a record's fields.
+pub type Extra = Vec<(String, String)>;
+pub type EhrFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
+
+/// One location's connection to its EHR. Each call is bounded by `deadline`; running out of it is a fault like any other.
+pub trait Ehr: Send + Sync + 'static {
+    fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description>;
+    fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32, deadline: Duration) -> EhrFuture<'_, Page>;
+    fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt>;
+    /// `Ok(None)`: certainly not written.
+    fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>>;
+}
+
+/// Why a call did not succeed, by what happens next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Fault {
+    #[error("rejected by the EHR: {0}")]
+    Rejected(String),
+    #[error("not written, to be tried again: {reason}")]
+    RetryLater { reason: String, after: Option<Duration> },
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+    #[error("the EHR did not accept the credentials: {0}")]
+    Unauthorized(String),
+    #[error("not supported by the EHR: {0}")]
+    Unsupported(String),
+    #[error("the workstation gate is closed")]
+    GateClosed,
+}
+
+/// What an EHR can do, and its limits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    pub name: String,
+    pub version: String,
+    pub hosting: String,
+    pub pulls: Vec<PullAbility>,
+    /// Names of the WIT enum `write-kind`.
+    pub writes: Vec<String>,
+    pub required_patient_fields: Vec<String>,
+    pub max_lengths: Vec<(String, u32)>,
+    pub new_patients: bool,
+    pub operatories: bool,
+    pub requests_per_minute: Option<u32>,
+    pub gated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullAbility {
+    pub resource: Resource,
+    pub delta: bool,
+    /// A whole pass shows every record: what it does not show is gone.
+    pub deletions_by_absence: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    pub records: Vec<EhrRecord>,
+    pub deleted: Vec<ForeignId>,
+    pub cursor: String,
+    pub last: bool,
+    pub whole: bool,
+    pub estimate: Option<u64>,
+}
+
+/// Proof of a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub id: ForeignId,
+    pub version: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum EhrRecord {
+    Patient(EhrPatient),
+    Provider(EhrProvider),
+    Operatory(EhrOperatory),
+    AppointmentType(EhrAppointmentType),
+    WorkingHour(EhrWorkingHour),
+    Appointment(EhrAppointment),
+}
+
+/// The writes of the main job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Write {
+    CreatePatient(EhrPatient),
+    CreateAppointment(EhrAppointment),
+    RescheduleAppointment(EhrAppointment),
+    CancelAppointment(EhrAppointment, Option<String>),
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrPatient {
+    pub id: ForeignId,
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    pub date_of_birth: Option<String>,
+    pub gender: Option<String>,
+    pub email: Option<String>,
+    pub cell_phone: Option<String>,
+    pub home_phone: Option<String>,
+    pub work_phone: Option<String>,
+    pub work_phone_extension: Option<String>,
+    pub primary_phone: Option<String>,
+    pub address: Option<EhrAddress>,
+    pub guarantor: Option<ForeignId>,
+    pub provider: Option<ForeignId>,
+    pub billing_type: Option<String>,
+    pub chart_id: Option<String>,
+    pub preferred_language: Option<String>,
+    pub premedication: Option<String>,
+    pub inactive: bool,
+    pub new_patient: bool,
+    pub non_patient: bool,
+    pub unsubscribed_sms: bool,
+    pub unsubscribed_email: bool,
+    pub extra: Extra,
+}
+
+/// Patient data never reaches a log by accident.
+impl std::fmt::Debug for EhrPatient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EhrPatient({:?}, redacted)", self.id)
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrAddress {
+    pub line1: Option<String>,
+    pub line2: Option<String>,
+    pub city: Option<String>,
+    pub region: Option<String>,
+    pub postal_code: Option<String>,
+    pub country: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrProvider {
+    pub id: ForeignId,
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    pub display_name: Option<String>,
+    pub email: Option<String>,
+    pub npi: Option<String>,
+    pub tin: Option<String>,
+    pub state_license: Option<String>,
+    pub specialty_code: Option<String>,
+    pub inactive: bool,
+    pub extra: Extra,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrOperatory {
+    pub id: ForeignId,
+    pub name: String,
+    pub display_name: Option<String>,
+    pub active: bool,
+    pub bookable_online: bool,
+    pub appointment_types: Vec<ForeignId>,
+    pub extra: Extra,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrAppointmentType {
+    pub id: ForeignId,
+    pub name: String,
+    pub minutes: u32,
+    pub bookable_online: bool,
+    pub extra: Extra,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrWorkingHour {
+    pub id: ForeignId,
+    pub provider: ForeignId,
+    pub operatory: Option<ForeignId>,
+    /// `HH:MM` local; the end may be `24:00`, and an end not after the begin means the next day.
+    pub begin_time: String,
+    pub end_time: String,
+    pub days: Vec<location::hours::Weekday>,
+    pub specific_date: Option<String>,
+    pub recurrence: Option<EhrRecurrence>,
+    pub kind: location::hours::HourKind,
+    pub appointment_types: Vec<ForeignId>,
+    pub label: Option<String>,
+    pub active: bool,
+    pub extra: Extra,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrRecurrence {
+    pub number: u32,
+    pub unit: location::hours::RecurrenceUnit,
+    pub reference: String,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EhrAppointment {
+    pub id: ForeignId,
+    pub patient: Option<ForeignId>,
+    pub provider: Option<ForeignId>,
+    pub operatory: Option<ForeignId>,
+    pub appointment_type: Option<ForeignId>,
+    /// Seconds since 1970, UTC; the end lies after the start.
+    pub start: i64,
+    pub end: i64,
+    pub note: Option<String>,
+    pub unavailable: bool,
+    pub cancelled: bool,
+    pub confirmed: bool,
+    pub patient_confirmed: bool,
+    pub patient_missed: bool,
+    pub checkin_at: Option<i64>,
+    pub checked_out_at: Option<i64>,
+    pub write_key: Option<String>,
+    pub version: Option<String>,
+    pub extra: Extra,
+}
+
+impl std::fmt::Debug for EhrAppointment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EhrAppointment({:?}, {}..{}, redacted)", self.id, self.start, self.end)
+    }
+}
