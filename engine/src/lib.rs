@@ -1,1 +1,3 @@
 pub mod ehr;
+pub mod records;
+pub mod setup;

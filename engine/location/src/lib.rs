@@ -1,7 +1,89 @@
 //! The rules of one practice location. Pure and synchronous: no clock, no randomness, no IO; all of them are arguments.
+//!
+//! `decide` reads the state and says what should happen, `evolve` applies what did happen, `wake_at` names the one timer to
+//! set, `check` asserts the invariants. The shell around it commits between deciding and evolving.
 
+mod booking;
+pub mod bucket;
+pub mod calendar;
+mod check;
+pub mod command;
+pub mod decision;
+pub mod event;
+mod evolve;
 pub mod hours;
 pub mod ids;
+pub mod path;
 pub mod pull;
+pub mod queue;
+mod read_cycle;
+pub mod settings;
+pub mod slots;
+pub mod state;
 pub mod time;
+mod wake;
+mod write_back;
 pub mod zone;
+
+use std::sync::Arc;
+
+use crate::{
+    command::{Command, Cx},
+    decision::Decision,
+    event::Event,
+    hours::WorkingHour,
+    settings::Settings,
+    state::State,
+    time::Timestamp,
+};
+
+/// One location: what the operator set, and what happened so far.
+#[derive(Clone, Debug)]
+pub struct Location {
+    pub settings: Arc<Settings>,
+    pub state: State,
+}
+
+impl Location {
+    pub fn new(settings: Arc<Settings>) -> Location {
+        Location { settings, state: State::default() }
+    }
+
+    pub fn load(settings: Arc<Settings>, state: State) -> Location {
+        Location { settings, state }
+    }
+
+    /// What should happen. Changes nothing.
+    pub fn decide(&self, cx: Cx, command: &Command) -> Decision {
+        match command {
+            Command::Book(book) => self.book(cx, book),
+            Command::Hold(hold) => self.hold(cx, hold),
+            Command::Release { hold } => self.release(*hold),
+            Command::Move { appointment, to, join_blocks } => {
+                self.move_appointment(cx, *appointment, *to, *join_blocks)
+            }
+            Command::Cancel { appointment, reason } => self.cancel(cx, *appointment, reason.as_deref()),
+            Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
+            Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
+            Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
+            Command::Wake => self.wake(cx),
+            Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
+            Command::AcceptDeletions { resource } => {
+                Decision::of(decision::Reply::Done, vec![Event::DeletionsAccepted { resource: *resource }])
+            }
+        }
+    }
+
+    /// Applies what happened. Cannot fail.
+    pub fn evolve(&mut self, at: Timestamp, event: &Event) {
+        self.state.evolve(at, event, self.settings.quota);
+    }
+
+    /// Working hours that count: active, and in an operatory that is in use.
+    pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {
+        let in_use = |hour: &&WorkingHour| {
+            hour.active && hour.operatory.is_none_or(|id| self.state.operatories.get(&id).copied().unwrap_or(true))
+        };
+        self.state.hours.values().filter(in_use)
+    }
+}

@@ -1,6 +1,10 @@
-//! What is pulled from the EHR.
+//! The read cycle as a structure: what is pulled, how far each resource came, and how it goes.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
 
 /// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -12,4 +16,50 @@ pub enum Resource {
     Patients,
     WorkingHours,
     Appointments,
+}
+
+impl Resource {
+    /// Shared by all locations of a data source; the others belong to one location.
+    pub fn shared(self) -> bool {
+        match self {
+            Resource::Providers | Resource::AppointmentTypes | Resource::Patients => true,
+            Resource::Operatories | Resource::WorkingHours | Resource::Appointments => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pulls {
+    /// When the next cycle starts.
+    pub next_cycle: Timestamp,
+    /// The running cycle: position in the plan, and pages of that resource so far.
+    pub cycle: Option<Cycle>,
+    pub calling: Option<PullCall>,
+    /// Not before this, after a failure.
+    pub retry_at: Option<Timestamp>,
+    pub failures: u32,
+    /// Where the next page, or the next pass, of a resource starts.
+    pub cursors: BTreeMap<Resource, String>,
+    /// Records the running pass has shown, for deletions by absence.
+    pub seen: BTreeMap<Resource, BTreeSet<u64>>,
+    pub next_call: u64,
+    pub last_success: Option<Timestamp>,
+    pub failing: Option<(Timestamp, String)>,
+    /// Resources whose deletions the guard stopped.
+    pub guarded: BTreeSet<Resource>,
+    /// Resources whose next deletions an operator accepted.
+    pub accepted: BTreeSet<Resource>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cycle {
+    pub position: u32,
+    pub pages: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullCall {
+    pub resource: Resource,
+    pub call: u64,
+    pub until: Timestamp,
 }

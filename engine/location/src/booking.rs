@@ -1,0 +1,245 @@
+//! Booking, holding, moving and cancelling (specification 4.8 and 7.4).
+
+use crate::{
+    Location,
+    calendar::Holder,
+    command::{Book, Cx, Hold, KeyUse, Placement},
+    decision::{Decision, Refusal, Reply},
+    event::{CancelledBy, Event, InsertFailure, KeyPinned, MoveReason, Work},
+    ids::{AppointmentId, AppointmentTypeId, PatientId},
+    slots::{Fit, Slot, Wanted, fits, nearest},
+    state::Appointment,
+    time::Timestamp,
+};
+
+impl Location {
+    /// Refusals in this order: the key's, the offer's, the slot's, the patient's.
+    pub(crate) fn book(&self, cx: Cx, book: &Book) -> Decision {
+        if let Some(answer) = book.key.as_ref().and_then(|key| self.answer_of_key(cx.now, key)) {
+            return answer;
+        }
+        let (now, rules) = (cx.now, &self.settings.booking);
+        let own = Holder::Hold(book.hold);
+        let held =
+            self.state.holds.get(&book.hold).is_some_and(|hold| hold.placement == book.placement && now < hold.until);
+        if (!held && book.expires <= now) || book.placement.span.start <= now {
+            return Decision::refuse(Refusal::SlotExpired);
+        }
+        if let Some(refusal) =
+            self.cannot_place(now, &book.placement, book.appointment_type, book.join_blocks, vec![own])
+        {
+            return Decision::refuse(refusal);
+        }
+        let capabilities = &self.settings.capabilities;
+        if book.patient.is_new && capabilities.integrated {
+            if !capabilities.new_patients {
+                return Decision::refuse(Refusal::NewPatientNotSupported);
+            }
+            if !book.patient.missing_fields.is_empty() {
+                return Decision::refuse(Refusal::PatientFieldsRequired {
+                    missing: book.patient.missing_fields.clone(),
+                });
+            }
+        }
+        if capabilities.integrated && !capabilities.creates_appointments {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        let queue_limit = self.settings.write.max_queue;
+        if self.state.queue.len() + 2 > queue_limit as usize {
+            return Decision::refuse(Refusal::QueueFull { limit: queue_limit });
+        }
+
+        let mut events = Vec::new();
+        if self.state.holds.contains_key(&book.hold) {
+            events.push(Event::HoldEnded { hold: book.hold });
+        }
+        events.push(Event::Booked {
+            appointment: book.appointment,
+            placement: book.placement,
+            appointment_type: book.appointment_type,
+            patient: book.patient.id,
+            key: book.key.as_ref().map(|key| KeyPinned {
+                key: key.key.clone(),
+                fingerprint: key.fingerprint.clone(),
+                expires: now.plus(rules.key_lifetime),
+            }),
+            integrated: capabilities.integrated,
+        });
+        if capabilities.integrated {
+            if book.patient.is_new {
+                self.queue_write(cx, &mut events, Work::CreatePatient(book.patient.id), book.patient.id, None);
+            }
+            let start = Some(book.placement.span.start);
+            self.queue_write(cx, &mut events, Work::CreateAppointment(book.appointment), book.patient.id, start);
+        }
+        Decision::of(Reply::Booked { appointment: book.appointment, replay: false }, events)
+    }
+
+    /// What a known key answers: its first booking again, or a conflict. A key is unique per institution.
+    fn answer_of_key(&self, now: Timestamp, key: &KeyUse) -> Option<Decision> {
+        if key.claimed_by.is_some_and(|location| location != self.settings.location) {
+            return Some(Decision::refuse(Refusal::IdempotencyConflict));
+        }
+        let known = self.state.keys.get(&key.key).filter(|known| now < known.expires)?;
+        Some(if known.fingerprint == key.fingerprint {
+            Decision::of(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new())
+        } else {
+            Decision::refuse(Refusal::IdempotencyConflict)
+        })
+    }
+
+    /// Why an appointment cannot be here, besides the holders in `own`.
+    fn cannot_place(
+        &self,
+        now: Timestamp,
+        placement: &Placement,
+        appointment_type: Option<AppointmentTypeId>,
+        join_blocks: bool,
+        own: Vec<Holder>,
+    ) -> Option<Refusal> {
+        if self.settings.map_by_operatory && placement.operatory.is_none() {
+            return Some(Refusal::OperatoryRequired);
+        }
+        let Some(provider) = placement.provider else {
+            return Some(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
+        };
+        let slot = Slot { span: placement.span, provider, operatory: placement.operatory };
+        let wanted = Wanted { slot, appointment_type, join_blocks, own };
+        let (state, zone) = (&self.state, &self.settings.zone);
+        match fits(self.hours(), &state.calendar, zone, &wanted) {
+            Fit::Free => None,
+            fit => {
+                let count = usize::from(self.settings.booking.alternatives);
+                let alternatives = nearest(self.hours(), &state.calendar, zone, &wanted, now, count);
+                Some(Refusal::SlotTaken { fit, alternatives })
+            }
+        }
+    }
+
+    pub(crate) fn hold(&self, cx: Cx, hold: &Hold) -> Decision {
+        let (now, rules) = (cx.now, &self.settings.booking);
+        if let Some(known) = self.state.holds.get(&hold.hold).filter(|known| now < known.until) {
+            return Decision::of(Reply::Held { until: known.until }, Vec::new());
+        }
+        if hold.expires <= now || hold.placement.span.start <= now {
+            return Decision::refuse(Refusal::SlotExpired);
+        }
+        let own = vec![Holder::Hold(hold.hold)];
+        if let Some(refusal) = self.cannot_place(now, &hold.placement, hold.appointment_type, hold.join_blocks, own) {
+            return Decision::refuse(refusal);
+        }
+        if self.state.holds.len() >= rules.max_holds as usize {
+            return Decision::refuse(Refusal::TooManyHolds { limit: rules.max_holds });
+        }
+        let until = now.plus(rules.hold);
+        let held = Event::Held { hold: hold.hold, placement: hold.placement, until };
+        Decision::of(Reply::Held { until }, vec![held])
+    }
+
+    pub(crate) fn release(&self, hold: u64) -> Decision {
+        let known = self.state.holds.contains_key(&hold);
+        Decision::of(Reply::Done, if known { vec![Event::HoldEnded { hold }] } else { Vec::new() })
+    }
+
+    pub(crate) fn move_appointment(&self, cx: Cx, id: AppointmentId, to: Placement, join_blocks: bool) -> Decision {
+        let appointment = match self.open_appointment(cx.now, id) {
+            Ok(appointment) => appointment,
+            Err(refusal) => return Decision::refuse(refusal),
+        };
+        if appointment.placement == to {
+            return Decision::of(Reply::Moved, Vec::new());
+        }
+        if to.span.start <= cx.now {
+            return Decision::refuse(Refusal::SlotExpired);
+        }
+        let own = vec![Holder::Appointment(id), Holder::Vacating(id)];
+        if let Some(refusal) = self.cannot_place(cx.now, &to, appointment.appointment_type, join_blocks, own) {
+            return Decision::refuse(refusal);
+        }
+        let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
+        // An insert or reschedule that was not sent yet will carry the new place by itself.
+        let carried = self.state.queue.of(appointment.patient, id).any(|(_, write)| {
+            write.withdrawable() && matches!(write.work, Work::CreateAppointment(_) | Work::Reschedule(_))
+        });
+        if integrated && !carried && !reschedules {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        let tell = integrated && !carried;
+        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client, vacating: tell }];
+        if let Some(patient) = appointment.patient.filter(|_| tell) {
+            self.queue_write(cx, &mut events, Work::Reschedule(id), patient, None);
+        }
+        Decision::of(Reply::Moved, events)
+    }
+
+    pub(crate) fn cancel(&self, cx: Cx, id: AppointmentId, reason: Option<&str>) -> Decision {
+        if self.state.appointments.get(&id).is_some_and(|appointment| appointment.cancelling) {
+            return Decision::of(Reply::Cancelled { already: true }, Vec::new());
+        }
+        let appointment = match self.open_appointment(cx.now, id) {
+            Ok(appointment) => appointment,
+            Err(refusal) => return Decision::refuse(refusal),
+        };
+        let capabilities = &self.settings.capabilities;
+        let reason = reason.map(str::to_owned);
+        let cancelled = Event::Cancelled { appointment: id, by: CancelledBy::Client, reason };
+        let mut events = vec![cancelled];
+        if !capabilities.integrated {
+            events.push(Event::CancelConfirmed { appointment: id });
+            return Decision::of(Reply::Cancelled { already: false }, events);
+        }
+        if self.withdraw(id, appointment, &mut events) {
+            return Decision::of(Reply::Cancelled { already: false }, events);
+        }
+        if !capabilities.cancels {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        if let Some(patient) = appointment.patient {
+            self.queue_write(cx, &mut events, Work::Cancel(id), patient, None);
+        }
+        Decision::of(Reply::Cancelled { already: false }, events)
+    }
+
+    /// Takes back an insert the EHR certainly does not have. False where it may have it.
+    fn withdraw(&self, id: AppointmentId, appointment: &Appointment, events: &mut Vec<Event>) -> bool {
+        let insert =
+            self.state.queue.of(appointment.patient, id).find(|(_, write)| write.work == Work::CreateAppointment(id));
+        let Some((write, _)) = insert.filter(|(_, write)| write.withdrawable()) else { return false };
+        let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
+        events.push(Event::WriteFailed { write, work: Work::CreateAppointment(id), how, reason: reason.clone() });
+        events.push(Event::InsertFailed { appointment: id, how, reason });
+        true
+    }
+
+    /// An appointment that can still be changed.
+    fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&Appointment, Refusal> {
+        let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
+        let open = !appointment.cancelling && !appointment.unavailable && now < appointment.placement.span.start;
+        if open && appointment.patient.is_some() { Ok(appointment) } else { Err(Refusal::AppointmentNotOpen) }
+    }
+
+    /// Queues a write behind those of the same decision. Without a deadline of its own it gets the configured one.
+    pub(crate) fn queue_write(
+        &self,
+        cx: Cx,
+        events: &mut Vec<Event>,
+        work: Work,
+        lane: PatientId,
+        deadline: Option<Timestamp>,
+    ) {
+        let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
+        let write = self.state.queue.next_id(ahead);
+        // The random part keeps keys apart should a store ever be restored to an older state and count again.
+        let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
+        let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));
+        events.push(Event::WriteQueued { write, work, lane, key, deadline });
+    }
+}
+
+/// Spreads one random number over many uses (splitmix64).
+pub(crate) fn mix(random: u64, salt: u64) -> u64 {
+    let mut z = random.wrapping_add(salt.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

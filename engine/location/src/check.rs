@@ -1,0 +1,68 @@
+//! The invariants of a location, numbered as in the README. `check` panics with the number of the one that does not hold.
+
+use crate::{Location, calendar::Holder, event::Work, state::Insert, time::Timestamp};
+
+impl Location {
+    pub fn check(&self, now: Timestamp) {
+        self.no_double_booking();
+        self.one_insert_per_pending_booking();
+        self.calendar_follows();
+        self.state.queue.check();
+        self.bounded();
+        self.timer_is_set(now);
+    }
+
+    /// 1. Two entries share an operatory and a time only where the EHR put, or may still have, one of them there.
+    fn no_double_booking(&self) {
+        let by_ehr = |holder: Holder| match holder {
+            Holder::Appointment(id) => self.state.appointments.get(&id).is_some_and(|a| a.in_ehr()),
+            Holder::Vacating(_) => true,
+            Holder::Hold(_) => false,
+        };
+        for (column, a, b) in self.state.calendar.overlaps_within() {
+            assert!(by_ehr(a.holder) || by_ehr(b.holder), "invariant 1: {a:?} and {b:?} overlap in {column:?}");
+        }
+    }
+
+    /// 2. A booking not yet in the EHR has exactly one insert in the queue; one that is there has none.
+    fn one_insert_per_pending_booking(&self) {
+        for (id, appointment) in &self.state.appointments {
+            let inserts =
+                self.state.queue.of(appointment.patient, *id).filter(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let expected = usize::from(appointment.insert == Insert::Pending);
+            assert_eq!(inserts.count(), expected, "invariant 2: inserts of appointment {id}");
+        }
+        for (write, queued) in self.state.queue.iter() {
+            if let Some(id) = queued.work.appointment() {
+                assert!(self.state.appointments.contains_key(&id), "invariant 2: write {write} has its appointment");
+            }
+        }
+    }
+
+    /// 3. The calendar is exactly what appointments and holds say.
+    fn calendar_follows(&self) {
+        assert_eq!(self.state.calendar, self.state.rebuilt_calendar(), "invariant 3: the calendar follows");
+        self.state.calendar.check();
+    }
+
+    /// 5. Everything has a limit.
+    fn bounded(&self) {
+        let (state, settings) = (&self.state, &self.settings);
+        // Cancelling and moving what was accepted is never refused, so each booking may add a change or two.
+        assert!(state.queue.len() <= settings.write.max_queue as usize * 3, "invariant 5: the queue is bounded");
+        assert!(state.holds.len() <= settings.booking.max_holds as usize, "invariant 5: holds are bounded");
+        let flight = usize::from(settings.write.concurrency.max(1));
+        assert!(state.queue.in_flight() <= flight, "invariant 5: writes in flight are bounded");
+    }
+
+    /// 6. Whatever waits has a timer, and a timer that is due leads to something.
+    fn timer_is_set(&self, now: Timestamp) {
+        if !self.state.queue.is_empty() {
+            assert!(self.wake_at().is_some(), "invariant 6: a queue has a timer");
+        }
+        if self.wake_at().is_some_and(|at| at <= now) {
+            let cx = crate::command::Cx { now, random: 7 };
+            assert!(!self.wake(cx).events.is_empty(), "invariant 6: a due timer leads to something");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What can be asked of a location: a closed list. Documents a decision needs were read by the shell and arrive as facts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    hours::WorkingHour,
+    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, ProviderId, WriteId},
+    pull::Resource,
+    time::{Millis, Span, Timestamp},
+};
+
+/// The moment of a decision and its randomness.
+#[derive(Clone, Copy, Debug)]
+pub struct Cx {
+    pub now: Timestamp,
+    pub random: u64,
+}
+
+/// Where an appointment takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Placement {
+    pub operatory: Option<OperatoryId>,
+    pub provider: Option<ProviderId>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum Command {
+    Book(Book),
+    Hold(Hold),
+    /// Gives a hold up. Unknown holds are gone already.
+    Release {
+        hold: u64,
+    },
+    Move {
+        appointment: AppointmentId,
+        to: Placement,
+        join_blocks: bool,
+    },
+    Cancel {
+        appointment: AppointmentId,
+        reason: Option<String>,
+    },
+    /// A call came back.
+    Pushed {
+        write: WriteId,
+        attempt: u32,
+        outcome: Outcome<Written>,
+    },
+    Found {
+        write: WriteId,
+        attempt: u32,
+        outcome: Outcome<Option<Written>>,
+    },
+    Pulled {
+        resource: Resource,
+        call: u64,
+        outcome: Outcome<Page>,
+    },
+    /// The time `wake_at` named has come.
+    Wake,
+    /// An operator, or a gate that opened: start a read cycle and try waiting writes now.
+    SyncNow,
+    /// An operator accepts the deletions the guard stopped.
+    AcceptDeletions {
+        resource: Resource,
+    },
+}
+
+/// A booking from a slot token.
+#[derive(Clone, Debug)]
+pub struct Book {
+    pub appointment: AppointmentId,
+    pub placement: Placement,
+    pub appointment_type: Option<AppointmentTypeId>,
+    /// When the offer lapses.
+    pub expires: Timestamp,
+    /// The hold this token may have.
+    pub hold: u64,
+    pub join_blocks: bool,
+    pub key: Option<KeyUse>,
+    pub patient: BookPatient,
+}
+
+/// An idempotency key and what it was used for.
+#[derive(Clone, Debug)]
+pub struct KeyUse {
+    pub key: String,
+    /// Digest of the request data.
+    pub fingerprint: String,
+    /// The location of the institution that holds the key, as recorded in the store.
+    pub claimed_by: Option<LocationId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct BookPatient {
+    pub id: PatientId,
+    /// No such patient in the data source yet: it is created with this booking.
+    pub is_new: bool,
+    /// Fields the EHR needs to create a patient and the request lacks.
+    pub missing_fields: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Hold {
+    pub hold: u64,
+    pub placement: Placement,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub expires: Timestamp,
+    pub join_blocks: bool,
+}
+
+/// How a call to the EHR ended.
+pub type Outcome<T> = Result<T, Failure>;
+
+/// Why a call did not succeed, by what happens next (the contract's `fault`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    Rejected(String),
+    RetryLater {
+        reason: String,
+        after: Option<Millis>,
+    },
+    Unknown(String),
+    Unauthorized(String),
+    Unsupported(String),
+    GateClosed,
+    /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
+    NotReady(String),
+}
+
+/// Proof of a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    pub foreign_id: String,
+    pub version: Option<String>,
+}
+
+/// One page of a pull, foreign ids already turned into ours.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub appointments: Vec<PulledAppointment>,
+    pub hours: Vec<WorkingHour>,
+    pub operatories: Vec<PulledOperatory>,
+    /// Ids of all records on the page, whatever the resource.
+    pub seen: Vec<u64>,
+    /// Known records the EHR reports deleted.
+    pub deleted: Vec<u64>,
+    /// Of a shared resource: known records that neither this page nor an earlier one of the pass showed. Filled on the last
+    /// page of a whole pass only; of its own resources the machine knows.
+    pub absent: Vec<u64>,
+    /// Known records of a shared resource, for the deletion guard.
+    pub known: u64,
+    pub cursor: String,
+    pub last: bool,
+    pub whole: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PulledAppointment {
+    pub id: AppointmentId,
+    pub patient: Option<PatientId>,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub placement: Placement,
+    pub unavailable: bool,
+    pub cancelled: bool,
+    /// Identifier and version in the EHR, for a pending insert that this record turns out to be.
+    pub written: Written,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PulledOperatory {
+    pub id: OperatoryId,
+    pub active: bool,
+}

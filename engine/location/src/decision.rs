@@ -1,0 +1,103 @@
+//! What a decision says: the answer, what happened, and the calls to make once that is durable.
+
+use crate::{
+    command::Placement,
+    event::{CallKind, Event, Work},
+    ids::{AppointmentId, WriteId},
+    pull::Resource,
+    slots::{Fit, Slot},
+    time::Timestamp,
+};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    pub reply: Reply,
+    pub events: Vec<Event>,
+    pub calls: Vec<Call>,
+}
+
+impl Decision {
+    pub fn nothing() -> Decision {
+        Decision { reply: Reply::Done, events: Vec::new(), calls: Vec::new() }
+    }
+
+    pub fn refuse(refusal: Refusal) -> Decision {
+        Decision { reply: Reply::Refused(refusal), events: Vec::new(), calls: Vec::new() }
+    }
+
+    pub fn of(reply: Reply, events: Vec<Event>) -> Decision {
+        Decision { reply, events, calls: Vec::new() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// A new booking, or with `replay` the one this key made before.
+    Booked {
+        appointment: AppointmentId,
+        replay: bool,
+    },
+    Held {
+        until: Timestamp,
+    },
+    Moved,
+    Cancelled {
+        already: bool,
+    },
+    /// A page was applied. For these appointments a change of ours is on its way: their placement and cancellation stay ours.
+    PageApplied {
+        keep: Vec<AppointmentId>,
+    },
+    /// The page came too late or was stopped by the guard: nothing of it may be stored.
+    PageIgnored,
+    Done,
+    Refused(Refusal),
+}
+
+/// Why not (specification 7.4 and 7.3).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    SlotExpired,
+    SlotTaken {
+        fit: Fit,
+        alternatives: Vec<Slot>,
+    },
+    IdempotencyConflict,
+    PatientFieldsRequired {
+        missing: Vec<String>,
+    },
+    NewPatientNotSupported,
+    /// The location books by operatory (specification 1.8).
+    OperatoryRequired,
+    AppointmentNotFound,
+    /// Cancelled, in the past or failed: it cannot be changed any more.
+    AppointmentNotOpen,
+    /// The EHR cannot do it.
+    NotSupportedByEhr,
+    TooManyHolds {
+        limit: u32,
+    },
+    QueueFull {
+        limit: u32,
+    },
+}
+
+/// A call to the EHR.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    Write {
+        write: WriteId,
+        attempt: u32,
+        kind: CallKind,
+        work: Work,
+        key: String,
+        placement: Option<Placement>,
+        until: Timestamp,
+    },
+    Pull {
+        resource: Resource,
+        call: u64,
+        cursor: Option<String>,
+        until: Timestamp,
+    },
+}

@@ -1,0 +1,267 @@
+//! What happened at a location: a closed list, journaled, replayed. No patient data travels in events, only ids; documents hold
+//! the rest. An event names its outcome in full, so that `evolve` never has to decide.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    command::{Placement, PulledAppointment, PulledOperatory, Written},
+    hours::WorkingHour,
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    pull::Resource,
+    time::Timestamp,
+};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    // Booking.
+    Booked {
+        appointment: AppointmentId,
+        placement: Placement,
+        appointment_type: Option<AppointmentTypeId>,
+        patient: PatientId,
+        key: Option<KeyPinned>,
+        /// False where there is no EHR to write to.
+        integrated: bool,
+    },
+    Held {
+        hold: u64,
+        placement: Placement,
+        until: Timestamp,
+    },
+    /// Released, used or lapsed.
+    HoldEnded {
+        hold: u64,
+    },
+    KeyExpired {
+        key: String,
+    },
+    Moved {
+        appointment: AppointmentId,
+        to: Placement,
+        why: MoveReason,
+        /// The EHR has, or may have, the old place until it confirms the new one.
+        vacating: bool,
+    },
+    /// The EHR refused the move: back to where it has the appointment.
+    MoveReverted {
+        appointment: AppointmentId,
+        to: Placement,
+        reason: String,
+    },
+    Cancelled {
+        appointment: AppointmentId,
+        by: CancelledBy,
+        reason: Option<String>,
+    },
+    /// The EHR refused the cancellation.
+    CancelReverted {
+        appointment: AppointmentId,
+        reason: String,
+    },
+    /// The cancellation reached the EHR: the slot is free there too.
+    CancelConfirmed {
+        appointment: AppointmentId,
+    },
+    /// The appointment is in the EHR.
+    InsertDone {
+        appointment: AppointmentId,
+        written: Written,
+    },
+    /// It never will be. The slot is free again.
+    InsertFailed {
+        appointment: AppointmentId,
+        how: InsertFailure,
+        reason: String,
+    },
+
+    // Write-back.
+    WriteQueued {
+        write: WriteId,
+        work: Work,
+        lane: PatientId,
+        key: String,
+        deadline: Timestamp,
+    },
+    CallStarted {
+        write: WriteId,
+        attempt: u32,
+        kind: CallKind,
+        until: Timestamp,
+        /// Where the appointment stood when it was sent.
+        sent: Option<Placement>,
+    },
+    /// Tried, not written: once more, not before.
+    WriteDeferred {
+        write: WriteId,
+        not_before: Timestamp,
+        reason: String,
+    },
+    /// It may have been written: to be looked up before any resend.
+    WriteUnknown {
+        write: WriteId,
+        not_before: Timestamp,
+        reason: String,
+    },
+    WriteDone {
+        write: WriteId,
+        work: Work,
+        written: Option<Written>,
+    },
+    WriteFailed {
+        write: WriteId,
+        work: Work,
+        how: InsertFailure,
+        reason: String,
+    },
+    PathFailed {
+        write: WriteId,
+    },
+    PathBlocked {
+        why: Blocked,
+        until: Timestamp,
+    },
+    PathCleared,
+
+    // Pull.
+    CycleStarted,
+    PullStarted {
+        resource: Resource,
+        call: u64,
+        until: Timestamp,
+    },
+    PullFailed {
+        resource: Resource,
+        reason: String,
+        retry_at: Timestamp,
+    },
+    PageApplied {
+        resource: Resource,
+        cursor: String,
+        last: bool,
+        whole: bool,
+        seen: Vec<u64>,
+    },
+    AppointmentPulled {
+        record: PulledAppointment,
+        /// A change of ours is on its way: placement and cancellation stay ours, and the EHR's place stays taken too.
+        keep: bool,
+    },
+    AppointmentGone {
+        appointment: AppointmentId,
+    },
+    HourPulled(WorkingHour),
+    HourGone {
+        hour: WorkingHourId,
+    },
+    OperatoryPulled(PulledOperatory),
+    OperatoryGone {
+        operatory: OperatoryId,
+    },
+    /// A record of a shared resource is gone from the EHR.
+    RecordGone {
+        resource: Resource,
+        id: u64,
+    },
+    /// A booking of ours and an appointment the EHR has share an operatory and a time.
+    ConflictFound {
+        ours: AppointmentId,
+        theirs: AppointmentId,
+    },
+    GuardTripped {
+        resource: Resource,
+        deletions: u64,
+        known: u64,
+        retry_at: Timestamp,
+    },
+    DeletionsAccepted {
+        resource: Resource,
+    },
+    CycleFinished {
+        next: Timestamp,
+    },
+    SyncRequested,
+    /// What ended before this left the machine's memory; documents keep it.
+    Pruned {
+        before: Timestamp,
+    },
+}
+
+impl Event {
+    /// The write this event says is in the EHR.
+    pub fn write_done(&self) -> Option<WriteId> {
+        match self {
+            Event::WriteDone { write, .. } => Some(*write),
+            _ => None,
+        }
+    }
+}
+
+/// A key now answers with this booking until it expires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyPinned {
+    pub key: String,
+    pub fingerprint: String,
+    pub expires: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MoveReason {
+    Client,
+    /// Staff took the slot in the EHR and the location's rule moved the booking on.
+    Conflict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelledBy {
+    Client,
+    Ehr,
+}
+
+/// How a write ended without being written (specification 6.5 and 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InsertFailure {
+    Failed,
+    TimedOut,
+    /// Cancelled before it was sent: nothing to tell anyone.
+    Withdrawn,
+}
+
+/// What a write does. Its content is read from the documents when it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    CreatePatient(PatientId),
+    CreateAppointment(AppointmentId),
+    Reschedule(AppointmentId),
+    Cancel(AppointmentId),
+}
+
+impl Work {
+    pub fn appointment(self) -> Option<AppointmentId> {
+        match self {
+            Work::CreatePatient(_) => None,
+            Work::CreateAppointment(id) | Work::Reschedule(id) | Work::Cancel(id) => Some(id),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    Push,
+    Find,
+}
+
+/// Why nothing is sent to the EHR at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocked {
+    /// The circuit breaker is open.
+    Breaker,
+    GateClosed,
+    Unauthorized,
+}

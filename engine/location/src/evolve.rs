@@ -1,0 +1,298 @@
+//! What each event does to the state. Cannot fail and decides nothing: the same events give the same state, always.
+
+use crate::{
+    command::{Placement, PulledAppointment},
+    event::{CallKind, Event, Work},
+    ids::AppointmentId,
+    path::Path,
+    pull::{Cycle, PullCall},
+    queue::{Write, WriteState},
+    settings::Quota,
+    state::{Appointment, Hold, Insert, Key, State},
+    time::Timestamp,
+};
+
+impl State {
+    /// `quota` is the one in force when the event is applied: it shapes only how fast later calls may follow.
+    pub fn evolve(&mut self, at: Timestamp, event: &Event, quota: Quota) {
+        match event {
+            Event::Booked { appointment, placement, appointment_type, patient, key, integrated } => {
+                let booked = Appointment {
+                    patient: Some(*patient),
+                    appointment_type: *appointment_type,
+                    placement: *placement,
+                    unavailable: false,
+                    insert: if *integrated { Insert::Pending } else { Insert::Done },
+                    cancelling: false,
+                    vacating: Vec::new(),
+                    confirmed: None,
+                };
+                self.put_appointment(*appointment, booked);
+                if let Some(pinned) = key {
+                    let key = Key {
+                        fingerprint: pinned.fingerprint.clone(),
+                        appointment: *appointment,
+                        expires: pinned.expires,
+                    };
+                    self.put_key(pinned.key.clone(), key);
+                }
+            }
+            Event::Held { hold, placement, until } => {
+                self.put_hold(*hold, Hold { placement: *placement, until: *until })
+            }
+            Event::HoldEnded { hold } => self.remove_hold(*hold),
+            Event::KeyExpired { key } => {
+                self.keys.remove(key);
+            }
+            Event::Moved { appointment, to, why: _, vacating } => self.moved(*appointment, *to, *vacating),
+            Event::MoveReverted { appointment, to, reason: _ } => self.change_appointment(*appointment, |a| {
+                a.placement = *to;
+                a.confirmed = Some(*to);
+                a.vacating.clear();
+            }),
+            Event::Cancelled { appointment, .. } => self.cancelled(*appointment),
+            Event::CancelReverted { appointment, reason: _ } => self.change_appointment(*appointment, |a| {
+                a.cancelling = false;
+                a.vacating.clear();
+            }),
+            Event::CancelConfirmed { appointment } | Event::AppointmentGone { appointment } => {
+                self.remove_appointment(*appointment);
+                self.conflicts.remove(appointment);
+            }
+            Event::InsertDone { appointment, .. } => {
+                self.change_appointment(*appointment, |a| {
+                    a.insert = Insert::Done;
+                    a.confirmed.get_or_insert(a.placement);
+                });
+                self.conflicts.remove(appointment);
+            }
+            Event::InsertFailed { appointment, .. } => {
+                self.remove_appointment(*appointment);
+                self.conflicts.remove(appointment);
+            }
+
+            Event::WriteQueued { write, work, lane, key, deadline } => {
+                let queued = Write {
+                    work: *work,
+                    lane: *lane,
+                    key: key.clone(),
+                    queued_at: at,
+                    deadline: *deadline,
+                    attempts: 0,
+                    state: WriteState::Waiting { not_before: at },
+                    unknown: false,
+                    sent: None,
+                    reason: None,
+                };
+                self.queue.push(*write, queued);
+            }
+            Event::CallStarted { write, attempt, kind, until, sent } => {
+                self.quota.take(quota, at);
+                self.queue.update(*write, |w| {
+                    w.attempts = *attempt;
+                    w.state = WriteState::Calling { kind: *kind, until: *until };
+                    if *kind == CallKind::Push {
+                        w.sent = *sent;
+                    }
+                });
+            }
+            Event::WriteDeferred { write, not_before, reason } => self.queue.update(*write, |w| {
+                w.state = WriteState::Waiting { not_before: *not_before };
+                w.unknown = false;
+                w.reason = Some(reason.clone());
+            }),
+            Event::WriteUnknown { write, not_before, reason } => self.queue.update(*write, |w| {
+                w.state = WriteState::Waiting { not_before: *not_before };
+                w.unknown = true;
+                w.reason = Some(reason.clone());
+            }),
+            Event::WriteDone { write, work, written: _ } => {
+                let sent = self.queue.remove(*write).and_then(|w| w.sent);
+                self.path.forget(*write);
+                self.confirmed(*work, sent);
+            }
+            Event::WriteFailed { write, .. } => {
+                self.queue.remove(*write);
+                self.path.forget(*write);
+            }
+            Event::PathFailed { write } => self.path.failed(*write),
+            Event::PathBlocked { why, until } => self.path.block(*why, at, *until),
+            Event::PathCleared => self.path.clear(),
+
+            Event::CycleStarted => {
+                self.pulls.cycle = Some(Cycle { position: 0, pages: 0 });
+                self.pulls.retry_at = None;
+            }
+            Event::PullStarted { resource, call, until } => {
+                self.quota.take(quota, at);
+                self.pulls.calling = Some(PullCall { resource: *resource, call: *call, until: *until });
+                self.pulls.next_call = call + 1;
+                self.pulls.retry_at = None;
+            }
+            Event::PullFailed { resource: _, reason, retry_at } => {
+                self.pulls.calling = None;
+                self.pulls.retry_at = Some(*retry_at);
+                self.pulls.failures = self.pulls.failures.saturating_add(1);
+                self.pull_failing(at, reason);
+            }
+            Event::PageApplied { resource, cursor, last, whole, seen } => {
+                self.pulls.calling = None;
+                self.pulls.failures = 0;
+                self.pulls.cursors.insert(*resource, cursor.clone());
+                if *last {
+                    self.pulls.seen.remove(resource);
+                    self.pulls.accepted.remove(resource);
+                    self.pulls.guarded.remove(resource);
+                } else if *whole {
+                    self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied());
+                }
+                if let Some(cycle) = &mut self.pulls.cycle {
+                    let (position, pages) =
+                        if *last { (cycle.position + 1, 0) } else { (cycle.position, cycle.pages + 1) };
+                    *cycle = Cycle { position, pages };
+                }
+            }
+            Event::AppointmentPulled { record, keep } => self.pulled(record, *keep),
+            Event::HourPulled(hour) => {
+                self.hours.insert(hour.id, hour.clone());
+            }
+            Event::HourGone { hour } => {
+                self.hours.remove(hour);
+            }
+            Event::OperatoryPulled(operatory) => {
+                self.operatories.insert(operatory.id, operatory.active);
+            }
+            Event::OperatoryGone { operatory } => {
+                self.operatories.remove(operatory);
+            }
+            Event::RecordGone { .. } => {}
+            Event::ConflictFound { ours, .. } => {
+                self.conflicts.insert(*ours);
+            }
+            Event::GuardTripped { resource, deletions, known, retry_at } => {
+                self.pulls.calling = None;
+                self.pulls.cycle = None;
+                self.pulls.next_cycle = *retry_at;
+                self.pulls.guarded.insert(*resource);
+                self.pulls.seen.remove(resource);
+                self.pulls.cursors.remove(resource);
+                self.pull_failing(at, &format!("stopped: the EHR shows {deletions} of {known} records deleted"));
+            }
+            Event::DeletionsAccepted { resource } => {
+                self.pulls.accepted.insert(*resource);
+                self.pulls.next_cycle = at;
+            }
+            Event::CycleFinished { next } => {
+                self.pulls.cycle = None;
+                self.pulls.next_cycle = *next;
+                self.pulls.last_success = Some(at);
+                if self.pulls.guarded.is_empty() {
+                    self.pulls.failing = None;
+                }
+            }
+            Event::SyncRequested => {
+                self.pulls.next_cycle = at;
+                self.pulls.retry_at = None;
+                let fronts: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();
+                for id in fronts {
+                    self.queue.update(id, |w| w.state = WriteState::Waiting { not_before: at });
+                }
+                self.path = Path::default();
+            }
+            Event::Pruned { before } => {
+                let ended: Vec<_> = self
+                    .appointments
+                    .iter()
+                    .filter(|(_, a)| a.settled() && a.placement.span.end <= *before)
+                    .map(|(id, _)| *id)
+                    .collect();
+                for id in ended {
+                    self.remove_appointment(id);
+                    self.conflicts.remove(&id);
+                }
+                self.pruned = Some(*before);
+                self.first_end = self.appointments.values().map(|a| a.placement.span.end).min();
+                self.first_expiry = self.keys.values().map(|key| key.expires).min();
+            }
+        }
+    }
+
+    fn moved(&mut self, id: AppointmentId, to: Placement, vacating: bool) {
+        let lane = self.appointments.get(&id).and_then(|a| a.patient);
+        let unsent: Vec<_> = self
+            .queue
+            .of(lane, id)
+            .filter(|(_, w)| w.withdrawable() && matches!(w.work, Work::CreateAppointment(_)))
+            .map(|(write, _)| write)
+            .collect();
+        for write in unsent {
+            self.queue.update(write, |w| w.deadline = to.span.start);
+        }
+        self.change_appointment(id, |a| {
+            if vacating && !a.vacating.contains(&a.placement) {
+                a.vacating.push(a.placement);
+            }
+            a.vacating.retain(|place| *place != to);
+            a.placement = to;
+        });
+        self.conflicts.remove(&id);
+    }
+
+    fn cancelled(&mut self, id: AppointmentId) {
+        self.change_appointment(id, |a| {
+            a.cancelling = true;
+            if !a.vacating.contains(&a.placement) {
+                a.vacating.push(a.placement);
+            }
+        });
+    }
+
+    /// The EHR took a write.
+    fn confirmed(&mut self, work: Work, sent: Option<Placement>) {
+        let (Some(id), Some(sent)) = (work.appointment(), sent) else { return };
+        if matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)) {
+            self.change_appointment(id, |a| {
+                a.confirmed = Some(sent);
+                a.vacating.retain(|place| a.cancelling || (*place == sent && a.placement != sent));
+                if a.placement != sent && !a.vacating.contains(&sent) {
+                    a.vacating.push(sent);
+                }
+            });
+        }
+    }
+
+    fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
+        if keep {
+            self.change_appointment(record.id, |a| {
+                a.patient = record.patient;
+                a.appointment_type = record.appointment_type;
+                a.confirmed = Some(record.placement);
+                let present = !a.cancelling && a.placement == record.placement;
+                if !present && !a.vacating.contains(&record.placement) {
+                    a.vacating.push(record.placement);
+                }
+            });
+            return;
+        }
+        let insert = self.appointments.get(&record.id).map_or(Insert::Pulled, |a| match a.insert {
+            Insert::Pulled => Insert::Pulled,
+            Insert::Pending | Insert::Done => Insert::Done,
+        });
+        let appointment = Appointment {
+            patient: record.patient,
+            appointment_type: record.appointment_type,
+            placement: record.placement,
+            unavailable: record.unavailable,
+            insert,
+            cancelling: false,
+            vacating: Vec::new(),
+            confirmed: Some(record.placement),
+        };
+        self.put_appointment(record.id, appointment);
+    }
+
+    fn pull_failing(&mut self, at: Timestamp, reason: &str) {
+        let since = self.pulls.failing.as_ref().map_or(at, |(since, _)| *since);
+        self.pulls.failing = Some((since, reason.to_owned()));
+    }
+}

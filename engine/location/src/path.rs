@@ -1,0 +1,74 @@
+//! The way to the EHR for writes: open, or blocked by the circuit breaker, a closed workstation gate or refused credentials.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    event::Blocked,
+    ids::WriteId,
+    settings::WriteRules,
+    time::{Millis, Timestamp},
+};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// Different writes that failed since the last success. One poison write alone never opens the breaker.
+    failing: BTreeSet<WriteId>,
+    pub blocked: Option<Block>,
+    /// Blocks in a row, for the doubling pause.
+    blocks: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    pub why: Blocked,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+impl Path {
+    /// Writes that may be in flight: none while blocked, one as a probe after a block, else all.
+    pub fn concurrency(&self, rules: &WriteRules, now: Timestamp) -> usize {
+        match self.blocked {
+            Some(block) if now < block.until => 0,
+            Some(_) => 1,
+            None => usize::from(rules.concurrency.max(1)),
+        }
+    }
+
+    /// Whether one more failure, of this write, opens the breaker. While probing any failure does.
+    pub fn opens(&self, rules: &WriteRules, write: WriteId) -> bool {
+        let others = self.failing.iter().filter(|id| **id != write).count();
+        self.blocked.is_some() || others + 1 >= usize::from(rules.breaker_threshold.max(1))
+    }
+
+    pub fn pause(&self, rules: &WriteRules) -> Millis {
+        let doubled = rules.breaker_pause.saturating_mul(1_i64 << self.blocks.min(20));
+        doubled.min(rules.breaker_pause_cap)
+    }
+
+    pub fn failed(&mut self, write: WriteId) {
+        self.failing.insert(write);
+    }
+
+    pub fn block(&mut self, why: Blocked, since: Timestamp, until: Timestamp) {
+        let since = self.blocked.map_or(since, |block| block.since);
+        self.blocked = Some(Block { why, since, until });
+        self.blocks = self.blocks.saturating_add(1);
+    }
+
+    /// A call got through.
+    pub fn clear(&mut self) {
+        *self = Path::default();
+    }
+
+    pub fn is_clear(&self) -> bool {
+        self.failing.is_empty() && self.blocked.is_none()
+    }
+
+    /// A finished write no longer counts as failing.
+    pub fn forget(&mut self, write: WriteId) {
+        self.failing.remove(&write);
+    }
+}

@@ -1,0 +1,226 @@
+//! The write-back queue as a structure: unfinished writes, their order per patient, and what is due when.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    command::Placement,
+    event::{CallKind, Work},
+    ids::{AppointmentId, PatientId, WriteId},
+    time::Timestamp,
+};
+
+/// One unfinished write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    pub work: Work,
+    /// Writes of one patient go to the EHR one after the other, in this order.
+    pub lane: PatientId,
+    /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
+    pub key: String,
+    pub queued_at: Timestamp,
+    pub deadline: Timestamp,
+    pub attempts: u32,
+    pub state: WriteState,
+    /// It may be in the EHR already: look it up before any push.
+    pub unknown: bool,
+    /// Where the appointment stood when it was last sent.
+    pub sent: Option<Placement>,
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WriteState {
+    Waiting { not_before: Timestamp },
+    Calling { kind: CallKind, until: Timestamp },
+}
+
+impl Write {
+    /// Certainly not in the EHR and not on its way: it can be withdrawn, changed or timed out without asking anyone.
+    pub fn withdrawable(&self) -> bool {
+        matches!(self.state, WriteState::Waiting { .. }) && !self.unknown
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Queue {
+    writes: BTreeMap<WriteId, Write>,
+    /// Derived: the order per patient. Only the front of a lane may be called.
+    lanes: BTreeMap<PatientId, VecDeque<WriteId>>,
+    /// Derived: fronts that wait, by the time they may be tried.
+    ready: BTreeSet<(Timestamp, WriteId)>,
+    /// Derived: all deadlines.
+    deadlines: BTreeSet<(Timestamp, WriteId)>,
+    /// Derived: calls in flight.
+    calling: BTreeSet<(Timestamp, WriteId)>,
+    next: u64,
+}
+
+/// What of a queue is stored; the rest is derived from it.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    writes: Vec<(WriteId, Write)>,
+    next: u64,
+}
+
+impl From<Queue> for Stored {
+    fn from(queue: Queue) -> Stored {
+        Stored { writes: queue.writes.into_iter().collect(), next: queue.next }
+    }
+}
+
+impl From<Stored> for Queue {
+    fn from(stored: Stored) -> Queue {
+        let mut queue = Queue { next: stored.next, ..Queue::default() };
+        for (id, write) in stored.writes {
+            queue.insert(id, write);
+        }
+        queue
+    }
+}
+
+impl Queue {
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    pub fn get(&self, id: WriteId) -> Option<&Write> {
+        self.writes.get(&id)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.writes.iter().map(|(id, write)| (*id, write))
+    }
+
+    /// The id the next write gets, and after `ahead` more in the same decision.
+    pub fn next_id(&self, ahead: u64) -> WriteId {
+        WriteId(self.next + ahead)
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.calling.len()
+    }
+
+    /// Fronts that may be tried at `now`, in order of their time.
+    pub fn ready(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.ready.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
+    }
+
+    pub fn next_ready(&self) -> Option<Timestamp> {
+        self.ready.first().map(|(at, _)| *at)
+    }
+
+    /// Calls whose time ran out by `now`.
+    pub fn overdue(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.calling.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
+    }
+
+    pub fn next_overdue(&self) -> Option<Timestamp> {
+        self.calling.first().map(|(at, _)| *at)
+    }
+
+    /// Writes whose deadline passed by `now`.
+    pub fn expired(&self, now: Timestamp) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.deadlines.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| (*id, &self.writes[id]))
+    }
+
+    /// The first deadline of a write that would still time out: what may be in the EHR is looked up first.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.iter().find(|(_, id)| self.writes[id].withdrawable()).map(|(at, _)| *at)
+    }
+
+    pub fn oldest(&self) -> Option<Timestamp> {
+        self.writes.values().map(|write| write.queued_at).min()
+    }
+
+    /// Unfinished writes of one patient, in order.
+    pub fn lane(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.lanes.get(&patient).into_iter().flatten().map(|id| (*id, &self.writes[id]))
+    }
+
+    /// Unfinished writes of one appointment, in order.
+    pub fn of(&self, lane: Option<PatientId>, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
+        lane.into_iter()
+            .flat_map(|patient| self.lane(patient))
+            .filter(move |(_, write)| write.work.appointment() == Some(appointment))
+    }
+
+    pub fn push(&mut self, id: WriteId, write: Write) {
+        self.next = self.next.max(id.0 + 1);
+        self.insert(id, write);
+    }
+
+    fn insert(&mut self, id: WriteId, write: Write) {
+        self.lanes.entry(write.lane).or_default().push_back(id);
+        let lane = write.lane;
+        self.writes.insert(id, write);
+        self.index(id);
+        debug_assert!(self.lanes[&lane].iter().is_sorted(), "ids rise within a lane");
+    }
+
+    /// Changes a write; the indices follow.
+    pub fn update(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
+        self.unindex(id);
+        if let Some(write) = self.writes.get_mut(&id) {
+            change(write);
+        }
+        self.index(id);
+    }
+
+    pub fn remove(&mut self, id: WriteId) -> Option<Write> {
+        self.unindex(id);
+        let write = self.writes.remove(&id)?;
+        if let Some(lane) = self.lanes.get_mut(&write.lane) {
+            lane.retain(|other| *other != id);
+            match lane.front().copied() {
+                Some(front) => self.index(front),
+                None => {
+                    self.lanes.remove(&write.lane);
+                }
+            }
+        }
+        Some(write)
+    }
+
+    fn index(&mut self, id: WriteId) {
+        let Some(write) = self.writes.get(&id) else { return };
+        self.deadlines.insert((write.deadline, id));
+        match write.state {
+            WriteState::Calling { until, .. } => {
+                self.calling.insert((until, id));
+            }
+            WriteState::Waiting { not_before } => {
+                if self.lanes.get(&write.lane).and_then(|lane| lane.front()) == Some(&id) {
+                    self.ready.insert((not_before, id));
+                }
+            }
+        }
+    }
+
+    fn unindex(&mut self, id: WriteId) {
+        let Some(write) = self.writes.get(&id) else { return };
+        self.deadlines.remove(&(write.deadline, id));
+        match write.state {
+            WriteState::Calling { until, .. } => self.calling.remove(&(until, id)),
+            WriteState::Waiting { not_before } => self.ready.remove(&(not_before, id)),
+        };
+    }
+
+    /// Panics where the derived parts do not follow from the writes.
+    pub fn check(&self) {
+        let rebuilt = Queue::from(Stored::from(self.clone()));
+        assert_eq!(*self, rebuilt, "the queue's indices follow from its writes");
+        for (id, write) in &self.writes {
+            assert!(id.0 < self.next, "write ids are handed out once");
+            if let WriteState::Calling { .. } = write.state {
+                assert_eq!(self.lanes[&write.lane].front(), Some(id), "only the front of a lane is called");
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
+//! what we still have to write there stays ours until it answers.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Location,
+    booking::mix,
+    calendar::Holder,
+    command::{Cx, Failure, Outcome, Page, PulledAppointment},
+    decision::{Call, Decision, Reply},
+    event::{Event, Work},
+    ids::{AppointmentId, OperatoryId, WorkingHourId},
+    pull::Resource,
+    settings::PullPlan,
+    state::{Appointment, Insert, column},
+    time::Timestamp,
+    write_back::jittered,
+};
+
+impl Location {
+    fn plan(&self) -> &[PullPlan] {
+        if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
+    }
+
+    /// When the next page may be asked for, or the next cycle starts.
+    pub(crate) fn pull_at(&self) -> Option<Timestamp> {
+        let pulls = &self.state.pulls;
+        if pulls.calling.is_some() {
+            return pulls.calling.map(|call| call.until);
+        }
+        if self.plan().is_empty() {
+            return None;
+        }
+        let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
+        let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
+        // At the end of a plan no call starts, so no quota is needed.
+        let at_end = pulls.cycle.is_some_and(|cycle| cycle.position as usize >= self.plan().len());
+        Some(if at_end { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+    }
+
+    pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        let pulls = &self.state.pulls;
+        let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
+        if waiting {
+            return;
+        }
+        let (position, pages) = match pulls.cycle {
+            Some(cycle) => (cycle.position as usize, cycle.pages),
+            None if cx.now < pulls.next_cycle => return,
+            None => (0, 0),
+        };
+        let Some(plan) = self.plan().get(position) else {
+            let every = self.spread(cx, self.settings.pull.every, self.settings.pull.jitter_percent);
+            events.push(Event::CycleFinished { next: cx.now.plus(every) });
+            return;
+        };
+        if *quota == 0 {
+            return;
+        }
+        *quota -= 1;
+        if pulls.cycle.is_none() {
+            events.push(Event::CycleStarted);
+        }
+        if pages >= self.settings.pull.max_pages {
+            self.pull_failed(cx, plan.resource, "more pages than a cycle may have", events);
+            return;
+        }
+        let cursor = pulls.cursors.get(&plan.resource).cloned();
+        self.ask_for_page(cx, plan.resource, cursor, events, calls);
+    }
+
+    fn ask_for_page(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        cursor: Option<String>,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
+        let (call, until) = (self.state.pulls.next_call, cx.now.plus(self.settings.pull.call_deadline));
+        events.push(Event::PullStarted { resource, call, until });
+        calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
+    }
+
+    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, events: &mut Vec<Event>) {
+        let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
+        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011));
+        events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
+    }
+
+    pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
+        let awaited =
+            self.state.pulls.calling.is_some_and(|calling| calling.call == call && calling.resource == resource);
+        if !awaited {
+            return Decision::of(Reply::PageIgnored, Vec::new());
+        }
+        let mut events = Vec::new();
+        let page = match outcome {
+            Ok(page) => page,
+            Err(failure) => {
+                let (reason, least) = pull_failure(failure);
+                self.pull_failed(cx, resource, &reason, &mut events);
+                if let (Some(Event::PullFailed { retry_at, .. }), Some(least)) = (events.last_mut(), least) {
+                    *retry_at = (*retry_at).max(cx.now.plus(least));
+                }
+                return Decision::of(Reply::PageIgnored, events);
+            }
+        };
+        let (deleted, known) = self.deletions(cx.now, resource, page);
+        if self.guarded(resource, deleted.len() as u64, known) {
+            let retry_at = cx.now.plus(self.settings.pull.every);
+            let tripped = Event::GuardTripped { resource, deletions: deleted.len() as u64, known, retry_at };
+            return Decision::of(Reply::PageIgnored, vec![tripped]);
+        }
+        let mut keep = Vec::new();
+        for record in &page.appointments {
+            self.pulled_appointment(record, &mut keep, &mut events);
+        }
+        for hour in page.hours.iter().filter(|hour| self.state.hours.get(&hour.id) != Some(hour)) {
+            events.push(Event::HourPulled(hour.clone()));
+        }
+        for operatory in &page.operatories {
+            if self.state.operatories.get(&operatory.id) != Some(&operatory.active) {
+                events.push(Event::OperatoryPulled(*operatory));
+            }
+        }
+        for id in deleted {
+            self.deleted(resource, id, &mut events);
+        }
+        let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
+        // Only a whole pass needs to remember what it showed.
+        let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
+        events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
+        let mut calls = Vec::new();
+        // The next page at once, in the same commit, where quota and patience allow.
+        let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
+        if !last && pages < self.settings.pull.max_pages && self.state.quota.available(self.settings.quota, cx.now) > 0
+        {
+            self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
+        }
+        Decision { reply: Reply::PageApplied { keep }, events, calls }
+    }
+
+    fn pulled_appointment(&self, record: &PulledAppointment, keep: &mut Vec<AppointmentId>, events: &mut Vec<Event>) {
+        let known = self.state.appointments.get(&record.id);
+        if let Some(ours) = known.filter(|ours| ours.insert == Insert::Pending) {
+            // A pending insert that turns out to be there: our write was the one that made it.
+            let insert = self
+                .state
+                .queue
+                .of(ours.patient, record.id)
+                .find(|(_, w)| w.work == Work::CreateAppointment(record.id));
+            match insert {
+                Some((id, write)) => self.written(id, write, Some(&record.written), events),
+                None => {
+                    events.push(Event::InsertDone { appointment: record.id, written: record.written.clone() });
+                }
+            }
+        }
+        if record.cancelled {
+            if known.is_some() {
+                self.gone(record.id, events);
+            }
+            return;
+        }
+        let changing = |ours: &Appointment| {
+            let mut writes = self.state.queue.of(ours.patient, record.id);
+            writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
+        };
+        let kept = known.is_some_and(changing);
+        if kept {
+            keep.push(record.id);
+        }
+        if known.is_some_and(|ours| same(ours, record) && (!kept || ours.confirmed == Some(record.placement))) {
+            return;
+        }
+        events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
+        self.report_conflicts(record, events);
+    }
+
+    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands.
+    fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
+        let Some(column) = column(&record.placement) else { return };
+        for entry in self.state.calendar.overlapping(column, record.placement.span) {
+            let Holder::Appointment(ours) = entry.holder else { continue };
+            let pending = self.state.appointments.get(&ours).is_some_and(|a| a.insert == Insert::Pending);
+            if pending && ours != record.id {
+                events.push(Event::ConflictFound { ours, theirs: record.id });
+            }
+        }
+    }
+
+    /// Known records this page says are gone, and how many are known.
+    fn deletions(&self, now: Timestamp, resource: Resource, page: &Page) -> (BTreeSet<u64>, u64) {
+        let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
+        if resource.shared() {
+            deleted.extend(&page.absent);
+            return (deleted, page.known);
+        }
+        let known = self.known(now, resource);
+        let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
+        if page.last && page.whole && by_absence {
+            let seen = self.state.pulls.seen.get(&resource);
+            let shown = |id: &u64| page.seen.contains(id) || seen.is_some_and(|seen| seen.contains(id));
+            deleted.extend(known.iter().filter(|id| !shown(id)));
+        }
+        deleted.retain(|id| known.contains(id));
+        (deleted, known.len() as u64)
+    }
+
+    /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.
+    fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
+        match resource {
+            Resource::Appointments => {
+                let listed = |a: &Appointment| a.in_ehr() && now < a.placement.span.start;
+                self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0).collect()
+            }
+            Resource::WorkingHours => {
+                let synced = |hour: &&crate::hours::WorkingHour| hour.source == crate::hours::HourSource::Synced;
+                self.state.hours.values().filter(synced).map(|hour| u64::from(hour.id.0)).collect()
+            }
+            Resource::Operatories => self.state.operatories.keys().map(|id| id.0).collect(),
+            Resource::Providers | Resource::AppointmentTypes | Resource::Patients => BTreeSet::new(),
+        }
+    }
+
+    /// A pass that would delete most of a resource is a fault until an operator says otherwise.
+    fn guarded(&self, resource: Resource, deletions: u64, known: u64) -> bool {
+        let rules = &self.settings.pull;
+        let many =
+            deletions >= u64::from(rules.guard_at_least) && deletions * 100 > known * u64::from(rules.guard_percent);
+        many && !self.state.pulls.accepted.contains(&resource)
+    }
+
+    fn deleted(&self, resource: Resource, id: u64, events: &mut Vec<Event>) {
+        match resource {
+            Resource::Appointments => self.gone(AppointmentId(id), events),
+            Resource::WorkingHours => {
+                events.push(Event::HourGone { hour: WorkingHourId(u32::try_from(id).unwrap_or(u32::MAX)) });
+                events.push(Event::RecordGone { resource, id });
+            }
+            Resource::Operatories => {
+                events.push(Event::OperatoryGone { operatory: OperatoryId(id) });
+                events.push(Event::RecordGone { resource, id });
+            }
+            Resource::Providers | Resource::AppointmentTypes | Resource::Patients => {
+                events.push(Event::RecordGone { resource, id });
+            }
+        }
+    }
+}
+
+/// Whether the EHR's record says what we know already.
+fn same(ours: &Appointment, record: &PulledAppointment) -> bool {
+    ours.patient == record.patient
+        && ours.appointment_type == record.appointment_type
+        && ours.unavailable == record.unavailable
+        && ours.in_ehr()
+        && (ours.placement == record.placement || ours.confirmed == Some(record.placement))
+}
+
+/// The reason, and a wait the EHR asked for.
+fn pull_failure(failure: &Failure) -> (String, Option<i64>) {
+    match failure {
+        Failure::RetryLater { reason, after } => (reason.clone(), *after),
+        Failure::Rejected(reason)
+        | Failure::Unknown(reason)
+        | Failure::Unauthorized(reason)
+        | Failure::Unsupported(reason)
+        | Failure::NotReady(reason) => (reason.clone(), None),
+        Failure::GateClosed => ("the workstation gate is closed".to_owned(), None),
+    }
+}

@@ -1,0 +1,184 @@
+//! Every knob of a location's machine, with its default and its reason. Values come from the operator's configuration.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::LocationId,
+    pull::Resource,
+    time::{DAY, HOUR, MINUTE, Millis, SECOND},
+    zone::Zone,
+};
+
+/// What the machine must know about its location.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    pub location: LocationId,
+    pub zone: Zone,
+    /// Bookings must name an operatory (specification 1.8).
+    pub map_by_operatory: bool,
+    pub capabilities: Capabilities,
+    pub booking: BookingRules,
+    pub write: WriteRules,
+    pub pull: PullRules,
+    pub quota: Quota,
+}
+
+/// What the location's EHR can do, from its adapter's `describe`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// False: there is no EHR, so nothing is written back and bookings stay `pending` (specification 1.4).
+    pub integrated: bool,
+    pub new_patients: bool,
+    pub creates_appointments: bool,
+    pub reschedules: bool,
+    pub cancels: bool,
+    /// What this location pulls, in order. Resources shared by a data source are pulled by one of its locations only.
+    pub pulls: Vec<PullPlan>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullPlan {
+    pub resource: Resource,
+    /// A whole pass shows every record: what it does not show was deleted.
+    pub deletions_by_absence: bool,
+}
+
+/// What happens to a booking not yet in the EHR when staff take its slot there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictRule {
+    /// The insert fails with that reason.
+    Fail,
+    /// It moves to another operatory of the same provider at the same time; without one it fails.
+    MoveOperatory,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BookingRules {
+    /// How long a hold keeps a slot.
+    pub hold: Millis,
+    /// Holds at one time: a hold costs its holder nothing, so one client must not be able to hold a whole calendar.
+    pub max_holds: u32,
+    /// How long an idempotency key answers with its first booking.
+    pub key_lifetime: Millis,
+    pub on_conflict: ConflictRule,
+    /// Alternatives named when a slot is taken.
+    pub alternatives: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteRules {
+    /// Writes in flight at one time.
+    pub concurrency: u8,
+    /// How long one call may take before its outcome counts as unknown.
+    pub call_deadline: Millis,
+    /// Exponential backoff with full jitter between these.
+    pub backoff_base: Millis,
+    pub backoff_cap: Millis,
+    /// Writes other than appointment inserts give up after this; inserts at the appointment's start.
+    pub deadline: Millis,
+    /// How long after an unknown outcome the EHR is asked: a slow request may still land.
+    pub settle: Millis,
+    /// Different writes that fail in a row before the circuit breaker opens.
+    pub breaker_threshold: u8,
+    /// First pause of an open breaker; it doubles up to the cap.
+    pub breaker_pause: Millis,
+    pub breaker_pause_cap: Millis,
+    /// Unfinished writes a location keeps; more are refused with 503.
+    pub max_queue: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullRules {
+    /// Time between the starts of two read cycles.
+    pub every: Millis,
+    /// Spread of that time, so that locations do not pull in step.
+    pub jitter_percent: u8,
+    /// Records asked for per page.
+    pub page: u32,
+    /// Pages of one resource in one cycle: an EHR that never says `last` must not hold the location.
+    pub max_pages: u32,
+    pub call_deadline: Millis,
+    pub retry_base: Millis,
+    pub retry_cap: Millis,
+    /// A pass that would delete more than this share of a resource, and at least `guard_at_least`, stops with an alarm.
+    pub guard_percent: u8,
+    pub guard_at_least: u32,
+    /// How long ended appointments stay in the calendar's memory.
+    pub keep_past: Millis,
+}
+
+/// The EHR's quota: a bucket of `burst` calls refilled at `per_minute`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    pub per_minute: u32,
+    pub burst: u32,
+}
+
+impl Default for BookingRules {
+    fn default() -> Self {
+        BookingRules {
+            hold: 5 * MINUTE,
+            max_holds: 200,
+            key_lifetime: 24 * HOUR,
+            on_conflict: ConflictRule::Fail,
+            alternatives: 5,
+        }
+    }
+}
+
+impl Default for WriteRules {
+    fn default() -> Self {
+        WriteRules {
+            concurrency: 2,
+            call_deadline: 30 * SECOND,
+            backoff_base: 2 * SECOND,
+            backoff_cap: 15 * MINUTE,
+            deadline: 72 * HOUR,
+            settle: 5 * SECOND,
+            breaker_threshold: 3,
+            breaker_pause: 30 * SECOND,
+            breaker_pause_cap: 15 * MINUTE,
+            max_queue: 10_000,
+        }
+    }
+}
+
+impl Default for PullRules {
+    fn default() -> Self {
+        PullRules {
+            every: 10 * MINUTE,
+            jitter_percent: 10,
+            page: 500,
+            max_pages: 10_000,
+            call_deadline: 60 * SECOND,
+            retry_base: 5 * SECOND,
+            retry_cap: 10 * MINUTE,
+            guard_percent: 30,
+            guard_at_least: 20,
+            keep_past: DAY,
+        }
+    }
+}
+
+impl Default for Quota {
+    fn default() -> Self {
+        Quota { per_minute: 600, burst: 60 }
+    }
+}
+
+impl Settings {
+    /// Defaults for a location in a zone, without EHR.
+    pub fn new(location: LocationId, zone: Zone) -> Settings {
+        Settings {
+            location,
+            zone,
+            map_by_operatory: false,
+            capabilities: Capabilities::default(),
+            booking: BookingRules::default(),
+            write: WriteRules::default(),
+            pull: PullRules::default(),
+            quota: Quota::default(),
+        }
+    }
+}

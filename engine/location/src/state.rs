@@ -1,0 +1,174 @@
+//! What a location remembers: the state that events build and snapshots keep.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bucket::Bucket,
+    calendar::{Calendar, Column, Holder},
+    command::Placement,
+    hours::WorkingHour,
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
+    path::Path,
+    pull::Pulls,
+    queue::Queue,
+    time::Timestamp,
+};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Derived from appointments and holds, kept for speed; `check` rebuilds and compares it.
+    pub calendar: Calendar,
+    /// Operatories and whether they are in use.
+    pub operatories: BTreeMap<OperatoryId, bool>,
+    pub hours: BTreeMap<WorkingHourId, WorkingHour>,
+    pub appointments: BTreeMap<AppointmentId, Appointment>,
+    pub holds: BTreeMap<u64, Hold>,
+    pub keys: BTreeMap<String, Key>,
+    pub queue: Queue,
+    pub path: Path,
+    pub quota: Bucket,
+    pub pulls: Pulls,
+    /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
+    pub conflicts: BTreeSet<AppointmentId>,
+    /// Nothing that ended before this is remembered.
+    pub pruned: Option<Timestamp>,
+    /// No appointment ends, and no key expires, before these: when there may be something to trim.
+    pub first_end: Option<Timestamp>,
+    pub first_expiry: Option<Timestamp>,
+}
+
+/// An appointment that still matters to the calendar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Appointment {
+    pub patient: Option<PatientId>,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub placement: Placement,
+    pub unavailable: bool,
+    pub insert: Insert,
+    /// Cancelled here, not yet in the EHR: its place stays taken as `vacating`.
+    pub cancelling: bool,
+    /// Places the EHR may still have it at while a change is on its way.
+    pub vacating: Vec<Placement>,
+    /// Where the EHR last confirmed it.
+    pub confirmed: Option<Placement>,
+}
+
+impl Appointment {
+    /// The EHR has it, as far as we know.
+    pub fn in_ehr(&self) -> bool {
+        self.insert != Insert::Pending
+    }
+
+    /// The EHR has it exactly where we have it.
+    pub fn settled(&self) -> bool {
+        self.in_ehr() && !self.cancelling && self.vacating.is_empty()
+    }
+}
+
+/// Whether the appointment's insert has reached the EHR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Insert {
+    /// It came from there.
+    Pulled,
+    Pending,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    pub placement: Placement,
+    pub until: Timestamp,
+}
+
+/// What an idempotency key answers with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    pub fingerprint: String,
+    pub appointment: AppointmentId,
+    pub expires: Timestamp,
+}
+
+/// The column of the calendar a placement takes. None where the EHR names neither operatory nor provider.
+pub fn column(placement: &Placement) -> Option<Column> {
+    placement.operatory.map(Column::Operatory).or(placement.provider.map(Column::Provider))
+}
+
+impl State {
+    fn occupy(&mut self, placement: &Placement, holder: Holder) {
+        if let Some(column) = column(placement) {
+            self.calendar.insert(column, placement.span, holder);
+        }
+    }
+
+    fn vacate(&mut self, placement: &Placement, holder: Holder) {
+        if let Some(column) = column(placement) {
+            self.calendar.remove(column, placement.span, holder);
+        }
+    }
+
+    /// Every place an appointment takes.
+    fn places(id: AppointmentId, appointment: &Appointment) -> impl Iterator<Item = (Placement, Holder)> {
+        let present = (!appointment.cancelling).then_some((appointment.placement, Holder::Appointment(id)));
+        present.into_iter().chain(appointment.vacating.iter().map(move |place| (*place, Holder::Vacating(id))))
+    }
+
+    pub fn put_appointment(&mut self, id: AppointmentId, appointment: Appointment) {
+        self.remove_appointment(id);
+        for (place, holder) in Self::places(id, &appointment) {
+            self.occupy(&place, holder);
+        }
+        let end = appointment.placement.span.end;
+        self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
+        self.appointments.insert(id, appointment);
+    }
+
+    pub fn put_key(&mut self, name: String, key: Key) {
+        self.first_expiry = Some(self.first_expiry.map_or(key.expires, |first| first.min(key.expires)));
+        self.keys.insert(name, key);
+    }
+
+    pub fn remove_appointment(&mut self, id: AppointmentId) -> Option<Appointment> {
+        let appointment = self.appointments.remove(&id)?;
+        for (place, holder) in Self::places(id, &appointment) {
+            self.vacate(&place, holder);
+        }
+        Some(appointment)
+    }
+
+    /// Changes an appointment; the calendar follows.
+    pub fn change_appointment(&mut self, id: AppointmentId, change: impl FnOnce(&mut Appointment)) {
+        if let Some(mut appointment) = self.remove_appointment(id) {
+            change(&mut appointment);
+            self.put_appointment(id, appointment);
+        }
+    }
+
+    pub fn put_hold(&mut self, id: u64, hold: Hold) {
+        self.remove_hold(id);
+        self.occupy(&hold.placement, Holder::Hold(id));
+        self.holds.insert(id, hold);
+    }
+
+    pub fn remove_hold(&mut self, id: u64) {
+        if let Some(hold) = self.holds.remove(&id) {
+            self.vacate(&hold.placement, Holder::Hold(id));
+        }
+    }
+
+    /// The calendar as appointments and holds say it must be.
+    pub fn rebuilt_calendar(&self) -> Calendar {
+        let mut fresh = State::default();
+        for (id, appointment) in &self.appointments {
+            for (place, holder) in Self::places(*id, appointment) {
+                fresh.occupy(&place, holder);
+            }
+        }
+        for (id, hold) in &self.holds {
+            fresh.occupy(&hold.placement, Holder::Hold(*id));
+        }
+        fresh.calendar
+    }
+}

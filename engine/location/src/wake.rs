@@ -1,0 +1,181 @@
+//! The one timer: what is due, and when the next thing will be.
+
+use crate::{
+    Location,
+    booking::mix,
+    command::{Cx, Placement},
+    decision::{Call, Decision, Reply},
+    event::{CallKind, Event, InsertFailure, MoveReason, Work},
+    ids::{AppointmentId, WriteId},
+    queue::Write,
+    settings::ConflictRule,
+    slots::{Fit, Slot, Wanted, fits},
+    time::{HOUR, Timestamp},
+};
+
+impl Location {
+    /// Everything due at `now`. What runs out comes first, alone: calls start from the state that leaves.
+    pub(crate) fn wake(&self, cx: Cx) -> Decision {
+        let mut events = Vec::new();
+        self.end_what_ran_out(cx, &mut events);
+        self.resolve_conflicts(&mut events);
+        if !events.is_empty() {
+            return Decision::of(Reply::Done, events);
+        }
+        let mut calls = Vec::new();
+        let mut quota = self.state.quota.available(self.settings.quota, cx.now);
+        self.start_writes(cx, &mut quota, &mut events, &mut calls);
+        self.start_pull(cx, &mut quota, &mut events, &mut calls);
+        Decision { reply: Reply::Done, events, calls }
+    }
+
+    fn end_what_ran_out(&self, cx: Cx, events: &mut Vec<Event>) {
+        let (now, state) = (cx.now, &self.state);
+        for (id, _) in state.holds.iter().filter(|(_, hold)| hold.until <= now) {
+            events.push(Event::HoldEnded { hold: *id });
+        }
+        for (write, _) in state.queue.overdue(now) {
+            let not_before = now.plus(self.settings.write.settle);
+            let reason = "no answer before the call's deadline".to_owned();
+            events.push(Event::WriteUnknown { write, not_before, reason });
+            self.path_failed(cx, write, events);
+        }
+        self.time_out(now, events);
+        if let Some(call) = state.pulls.calling.filter(|call| call.until <= now) {
+            self.pull_failed(cx, call.resource, "no answer before the call's deadline", events);
+        }
+        if self.prune_at() <= now {
+            for (key, _) in state.keys.iter().filter(|(_, known)| known.expires <= now) {
+                events.push(Event::KeyExpired { key: key.clone() });
+            }
+            events.push(Event::Pruned { before: now.minus(self.settings.pull.keep_past) });
+        }
+    }
+
+    /// Writes whose deadline passed, each once: the failure of a patient's insert takes the patient's later writes along.
+    fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
+        let mut ended = std::collections::BTreeSet::new();
+        for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
+            if ended.contains(&id) {
+                continue;
+            }
+            let mut failed = Vec::new();
+            self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut failed);
+            ended.extend(failed.iter().filter_map(|event| match event {
+                Event::WriteFailed { write, .. } => Some(*write),
+                _ => None,
+            }));
+            failed.retain(|event| !events.contains(event));
+            events.append(&mut failed);
+        }
+    }
+
+    /// Memory is trimmed once an hour, and only while there is something that time can trim.
+    fn prune_at(&self) -> Timestamp {
+        let (state, keep) = (&self.state, self.settings.pull.keep_past);
+        let due = state
+            .first_end
+            .map_or(Timestamp::MAX, |end| end.plus(keep))
+            .min(state.first_expiry.unwrap_or(Timestamp::MAX));
+        let last = state.pruned.map_or(Timestamp::MIN, |before| before.plus(keep));
+        due.max(last.plus(HOUR))
+    }
+
+    /// Staff took the slot of a booking that is not in the EHR yet: the location's rule says what becomes of it. One whose write is
+    /// on its way waits for its answer.
+    fn resolve_conflicts(&self, events: &mut Vec<Event>) {
+        for (id, write, pending) in self.resolvable() {
+            let moved = match self.settings.booking.on_conflict {
+                ConflictRule::MoveOperatory => self.other_operatory(id),
+                ConflictRule::Fail => None,
+            };
+            match moved {
+                // One at a time: the next is placed knowing where this one went.
+                Some(to) => {
+                    events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict, vacating: false });
+                    return;
+                }
+                None => {
+                    let reason = "the slot was taken in the EHR";
+                    self.failed(write, pending, InsertFailure::Failed, reason, events);
+                }
+            }
+        }
+    }
+
+    fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
+        self.state.conflicts.iter().filter_map(|id| {
+            let lane = self.state.appointments.get(id)?.patient;
+            let insert = self.state.queue.of(lane, *id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
+            insert.filter(|(_, write)| write.withdrawable()).map(|(write, pending)| (*id, write, pending))
+        })
+    }
+
+    /// Another operatory in which the same provider is free at the same time.
+    fn other_operatory(&self, id: AppointmentId) -> Option<Placement> {
+        let appointment = self.state.appointments.get(&id)?;
+        let (place, provider) = (appointment.placement, appointment.placement.provider?);
+        let operatories = self.state.operatories.iter().filter(|(_, active)| **active).map(|(operatory, _)| *operatory);
+        operatories.filter(|operatory| Some(*operatory) != place.operatory).find_map(|operatory| {
+            let slot = Slot { span: place.span, provider, operatory: Some(operatory) };
+            let wanted =
+                Wanted { slot, appointment_type: appointment.appointment_type, join_blocks: true, own: Vec::new() };
+            let fit = fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted);
+            (fit == Fit::Free).then_some(Placement { operatory: Some(operatory), ..place })
+        })
+    }
+
+    fn start_writes(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        let queue = &self.state.queue;
+        let allowed = self.state.path.concurrency(&self.settings.write, cx.now).saturating_sub(queue.in_flight());
+        for (id, write) in queue.ready(cx.now).take(allowed.min(*quota as usize)) {
+            let attempt = write.attempts + 1;
+            let until = cx.now.plus(self.settings.write.call_deadline);
+            let kind = if write.unknown { CallKind::Find } else { CallKind::Push };
+            let placement = write.work.appointment().and_then(|a| self.state.appointments.get(&a)).map(|a| a.placement);
+            let sent = if kind == CallKind::Push { placement } else { write.sent };
+            events.push(Event::CallStarted { write: id, attempt, kind, until, sent });
+            let (work, key) = (write.work, write.key.clone());
+            calls.push(Call::Write { write: id, attempt, kind, work, key, placement: sent, until });
+            *quota -= 1;
+        }
+    }
+
+    /// When something will be due. None: nothing ever, unless a command comes.
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        let state = &self.state;
+        let holds = state.holds.values().map(|hold| hold.until).min();
+        let conflicts = self.resolvable().next().map(|_| Timestamp::MIN);
+        let times = [
+            holds,
+            conflicts,
+            state.queue.next_overdue(),
+            state.queue.next_deadline(),
+            self.write_at(),
+            self.pull_at(),
+            Some(self.prune_at()).filter(|at| *at < Timestamp::MAX),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// When the next write may start.
+    fn write_at(&self) -> Option<Timestamp> {
+        let (queue, rules) = (&self.state.queue, &self.settings.write);
+        let ready = queue.next_ready()?;
+        let at = match self.state.path.blocked {
+            // While probing, the answer to the probe starts what follows.
+            Some(_) if queue.in_flight() > 0 => return None,
+            Some(block) => ready.max(block.until),
+            None if queue.in_flight() >= usize::from(rules.concurrency.max(1)) => return None,
+            None => ready,
+        };
+        Some(at.max(self.state.quota.next_at(self.settings.quota, at)))
+    }
+
+    /// A share of a length, by chance: up to `percent` more.
+    pub(crate) fn spread(&self, cx: Cx, length: i64, percent: u8) -> i64 {
+        let most = length.saturating_mul(i64::from(percent)) / 100;
+        let extra = mix(cx.random, 0x5bd1) % (most.max(0).unsigned_abs() + 1);
+        length + i64::try_from(extra).unwrap_or(0)
+    }
+}

@@ -1,0 +1,206 @@
+//! What follows from the outcome of a write: done, refused, once more, or to be looked up first. Nothing is written twice and nothing
+//! accepted is lost.
+
+use crate::{
+    Location,
+    booking::mix,
+    command::{Cx, Failure, Outcome, Written},
+    decision::{Decision, Reply},
+    event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
+    ids::{AppointmentId, WriteId},
+    queue::{Write, WriteState},
+    time::{Millis, Timestamp},
+};
+
+impl Location {
+    pub(crate) fn pushed(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Written>) -> Decision {
+        let Some(write) = self.awaited(id, attempt, CallKind::Push) else { return Decision::nothing() };
+        let mut events = Vec::new();
+        match outcome {
+            Ok(written) => self.written(id, write, Some(written), &mut events),
+            Err(Failure::Rejected(reason) | Failure::Unsupported(reason)) => {
+                self.path_worked(&mut events);
+                self.failed(id, write, InsertFailure::Failed, reason, &mut events);
+            }
+            Err(Failure::RetryLater { reason, after }) => {
+                let wait = self.backoff(cx, id, write).max(after.unwrap_or(0));
+                self.deferred(id, cx.now.plus(wait), reason, &mut events);
+                self.path_failed(cx, id, &mut events);
+            }
+            Err(Failure::NotReady(reason)) => {
+                self.deferred(id, cx.now.plus(self.backoff(cx, id, write)), reason, &mut events);
+            }
+            Err(Failure::Unknown(reason)) => {
+                let not_before = cx.now.plus(self.settings.write.settle);
+                events.push(Event::WriteUnknown { write: id, not_before, reason: reason.clone() });
+                self.path_failed(cx, id, &mut events);
+            }
+            Err(Failure::Unauthorized(reason)) => {
+                self.deferred(id, cx.now, reason, &mut events);
+                self.block(cx, Blocked::Unauthorized, &mut events);
+            }
+            Err(Failure::GateClosed) => {
+                self.deferred(id, cx.now, "the workstation gate is closed", &mut events);
+                self.block(cx, Blocked::GateClosed, &mut events);
+            }
+        }
+        Decision::of(Reply::Done, events)
+    }
+
+    pub(crate) fn found(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Option<Written>>) -> Decision {
+        let Some(write) = self.awaited(id, attempt, CallKind::Find) else { return Decision::nothing() };
+        let mut events = Vec::new();
+        match outcome {
+            Ok(Some(written)) => self.written(id, write, Some(written), &mut events),
+            Ok(None) => {
+                self.path_worked(&mut events);
+                if write.deadline <= cx.now {
+                    self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut events);
+                } else {
+                    self.deferred(id, cx.now, "looked up: not in the EHR", &mut events);
+                }
+            }
+            Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
+                let reason = "the outcome stayed unknown: the EHR could not be asked";
+                self.failed(id, write, InsertFailure::Failed, reason, &mut events);
+            }
+            Err(failure) => {
+                let not_before = cx.now.plus(self.backoff(cx, id, write));
+                events.push(Event::WriteUnknown { write: id, not_before, reason: reason_of(failure) });
+                match failure {
+                    Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, &mut events),
+                    Failure::GateClosed => self.block(cx, Blocked::GateClosed, &mut events),
+                    Failure::NotReady(_) => {}
+                    _ => self.path_failed(cx, id, &mut events),
+                }
+            }
+        }
+        Decision::of(Reply::Done, events)
+    }
+
+    /// The write a call's answer is for; none when the answer comes late and the write has moved on.
+    fn awaited(&self, id: WriteId, attempt: u32, kind: CallKind) -> Option<&Write> {
+        self.state.queue.get(id).filter(|write| {
+            write.attempts == attempt
+                && matches!(write.state, WriteState::Calling { kind: calling, .. } if calling == kind)
+        })
+    }
+
+    pub(crate) fn written(&self, id: WriteId, write: &Write, written: Option<&Written>, events: &mut Vec<Event>) {
+        self.path_worked(events);
+        events.push(Event::WriteDone { write: id, work: write.work, written: written.cloned() });
+        match (write.work, written) {
+            (Work::CreateAppointment(appointment), Some(written)) => {
+                events.push(Event::InsertDone { appointment, written: written.clone() });
+            }
+            (Work::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
+            _ => {}
+        }
+    }
+
+    /// A write ended without being written: undo what rested on it.
+    pub(crate) fn failed(&self, id: WriteId, write: &Write, how: InsertFailure, reason: &str, events: &mut Vec<Event>) {
+        let reason = reason.to_owned();
+        events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
+        match write.work {
+            Work::CreatePatient(patient) => {
+                // Nothing of this patient can be written without the patient.
+                for (other, later) in self.state.queue.lane(patient).filter(|(other, _)| *other != id) {
+                    let reason = reason.clone();
+                    events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
+                    if let Work::CreateAppointment(appointment) = later.work {
+                        events.push(Event::InsertFailed { appointment, how, reason });
+                    }
+                }
+            }
+            Work::CreateAppointment(appointment) => {
+                self.drop_writes(appointment, write, id, events);
+                events.push(Event::InsertFailed { appointment, how, reason });
+            }
+            Work::Reschedule(appointment) => {
+                let later =
+                    self.later(appointment, write, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
+                let place = self.state.appointments.get(&appointment).and_then(|a| a.confirmed);
+                if let (false, Some(to)) = (later, place) {
+                    events.push(Event::MoveReverted { appointment, to, reason });
+                }
+            }
+            Work::Cancel(appointment) => events.push(Event::CancelReverted { appointment, reason }),
+        }
+    }
+
+    /// Later writes of an appointment that will never be in the EHR, or is gone from it.
+    fn drop_writes(&self, appointment: AppointmentId, of: &Write, except: WriteId, events: &mut Vec<Event>) {
+        for (write, later) in self.later(appointment, of, except) {
+            let (how, reason) = (InsertFailure::Withdrawn, "its appointment is not in the EHR".to_owned());
+            events.push(Event::WriteFailed { write, work: later.work, how, reason });
+        }
+    }
+
+    fn later<'a>(
+        &'a self,
+        appointment: AppointmentId,
+        of: &Write,
+        except: WriteId,
+    ) -> impl Iterator<Item = (WriteId, &'a Write)> {
+        self.state.queue.of(Some(of.lane), appointment).filter(move |(other, _)| *other != except)
+    }
+
+    /// The EHR removed or cancelled an appointment: what we still wanted of it is void.
+    pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
+        let lane = self.state.appointments.get(&appointment).and_then(|a| a.patient);
+        let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
+        for (write, pending) in self.state.queue.of(lane, appointment).filter(|(write, _)| !done.contains(write)) {
+            let (how, reason) = (InsertFailure::Withdrawn, "cancelled in the EHR".to_owned());
+            events.push(Event::WriteFailed { write, work: pending.work, how, reason });
+        }
+        events.push(Event::Cancelled { appointment, by: CancelledBy::Ehr, reason: None });
+        events.push(Event::AppointmentGone { appointment });
+    }
+
+    fn deferred(&self, write: WriteId, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
+        events.push(Event::WriteDeferred { write, not_before, reason: reason.to_owned() });
+    }
+
+    fn path_worked(&self, events: &mut Vec<Event>) {
+        if !self.state.path.is_clear() {
+            events.push(Event::PathCleared);
+        }
+    }
+
+    pub(crate) fn path_failed(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
+        events.push(Event::PathFailed { write });
+        if self.state.path.opens(&self.settings.write, write) {
+            self.block(cx, Blocked::Breaker, events);
+        }
+    }
+
+    fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
+        let pause = self.state.path.pause(&self.settings.write);
+        events.push(Event::PathBlocked { why, until: cx.now.plus(pause) });
+    }
+
+    /// Exponential with full jitter, so that many locations do not come back in step.
+    fn backoff(&self, cx: Cx, id: WriteId, write: &Write) -> Millis {
+        let rules = &self.settings.write;
+        jittered(rules.backoff_base, rules.backoff_cap, write.attempts, mix(cx.random, id.0))
+    }
+}
+
+/// A time between one millisecond and `base * 2^(tries - 1)`, at most `cap`.
+pub(crate) fn jittered(base: Millis, cap: Millis, tries: u32, random: u64) -> Millis {
+    let doubled = base.saturating_mul(1_i64 << tries.saturating_sub(1).min(30)).clamp(1, cap.max(1));
+    1 + i64::try_from(random % doubled.unsigned_abs()).unwrap_or(0)
+}
+
+fn reason_of(failure: &Failure) -> String {
+    match failure {
+        Failure::Rejected(reason)
+        | Failure::RetryLater { reason, .. }
+        | Failure::Unknown(reason)
+        | Failure::Unauthorized(reason)
+        | Failure::Unsupported(reason)
+        | Failure::NotReady(reason) => reason.clone(),
+        Failure::GateClosed => "the workstation gate is closed".to_owned(),
+    }
+}

@@ -1,0 +1,209 @@
+//! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
+
+use location::{
+    command::Placement,
+    hours::{HourKind, HourSource, Recurrence},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provider {
+    pub id: u32,
+    pub institution_id: u32,
+    pub foreign_id: Option<String>,
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    pub display_name: Option<String>,
+    pub email: Option<String>,
+    pub npi: Option<String>,
+    pub tin: Option<String>,
+    pub state_license: Option<String>,
+    pub specialty_code: Option<String>,
+    pub inactive: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_sync_time: Option<Timestamp>,
+}
+
+impl Provider {
+    /// Name to show.
+    pub fn name(&self) -> String {
+        match &self.display_name {
+            Some(name) => name.clone(),
+            None => full_name(&self.first_name, self.middle_name.as_deref(), &self.last_name),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operatory {
+    pub id: u64,
+    pub location_id: u32,
+    pub foreign_id: Option<String>,
+    pub name: String,
+    pub display_name: Option<String>,
+    pub active: bool,
+    pub bookable_online: bool,
+    pub appointment_type_ids: Vec<u32>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_sync_time: Option<Timestamp>,
+    pub deleted_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppointmentType {
+    pub id: u32,
+    pub institution_id: u32,
+    pub foreign_id: Option<String>,
+    pub name: String,
+    pub minutes: u32,
+    pub bookable_online: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub deleted_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkingHour {
+    pub id: u32,
+    pub location_id: u32,
+    pub foreign_id: Option<String>,
+    pub provider_id: u32,
+    pub operatory_id: Option<u64>,
+    /// Minutes after local midnight.
+    pub begin: u16,
+    pub end: u16,
+    pub recurrence: Recurrence,
+    pub kind: HourKind,
+    pub source: HourSource,
+    pub appointment_type_ids: Vec<u32>,
+    pub label: Option<String>,
+    pub active: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patient {
+    pub id: u32,
+    pub institution_id: u32,
+    pub source_id: Option<u32>,
+    pub foreign_id: Option<String>,
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    pub date_of_birth: Option<String>,
+    pub gender: Option<String>,
+    pub email: Option<String>,
+    pub cell_phone: Option<String>,
+    pub home_phone: Option<String>,
+    pub work_phone: Option<String>,
+    pub work_phone_extension: Option<String>,
+    pub primary_phone: Option<String>,
+    pub address: Option<PatientAddress>,
+    pub provider_id: Option<u32>,
+    pub billing_type: Option<String>,
+    pub chart_id: Option<String>,
+    pub preferred_language: Option<String>,
+    pub premedication: Option<String>,
+    pub inactive: bool,
+    pub new_patient: bool,
+    pub non_patient: bool,
+    pub unsubscribed_sms: bool,
+    pub unsubscribed_email: bool,
+    /// Locations the patient was created or seen at.
+    pub location_ids: Vec<u32>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_sync_time: Option<Timestamp>,
+    /// Why the EHR would not take the patient.
+    pub write_error: Option<String>,
+}
+
+/// Patient data never reaches a log by accident.
+impl std::fmt::Debug for Patient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Patient({}, redacted)", self.id)
+    }
+}
+
+impl Patient {
+    pub fn name(&self) -> String {
+        full_name(&self.first_name, self.middle_name.as_deref(), &self.last_name)
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatientAddress {
+    pub line_1: Option<String>,
+    pub line_2: Option<String>,
+    pub city: Option<String>,
+    pub region: Option<String>,
+    pub postal_code: Option<String>,
+    pub country: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Appointment {
+    pub id: u64,
+    pub institution_id: u32,
+    pub location_id: u32,
+    pub foreign_id: Option<String>,
+    /// Version tag in the EHR.
+    pub version: Option<String>,
+    pub patient_id: Option<u32>,
+    pub appointment_type_id: Option<u32>,
+    pub placement: Placement,
+    pub note: Option<String>,
+    pub unavailable: bool,
+    pub cancelled: bool,
+    pub cancelled_at: Option<Timestamp>,
+    pub cancel_reason: Option<String>,
+    pub confirmed: bool,
+    pub confirmed_at: Option<Timestamp>,
+    pub patient_confirmed: bool,
+    pub patient_confirmed_at: Option<Timestamp>,
+    pub patient_missed: bool,
+    pub checkin_at: Option<Timestamp>,
+    pub checked_out_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_sync_time: Option<Timestamp>,
+    /// Only for appointments made here.
+    pub booking: Option<Booking>,
+}
+
+impl std::fmt::Debug for Appointment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Appointment({}, {:?}, redacted)", self.id, self.placement)
+    }
+}
+
+/// What the booking intent adds to an appointment (specification 2.10).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booking {
+    pub booking_ref: String,
+    pub writeback: Writeback,
+    /// Why the insert failed, without patient data.
+    pub failure_reason: Option<String>,
+    /// The name the client gave, for the booking object.
+    pub patient_first_name: String,
+    pub patient_last_name: String,
+    pub created_by: String,
+}
+
+/// `ehr_writeback` (specification 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writeback {
+    Pending,
+    Confirmed,
+    Failed,
+}
+
+pub fn full_name(first: &str, middle: Option<&str>, last: &str) -> String {
+    [Some(first), middle, Some(last)].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}

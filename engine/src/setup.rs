@@ -1,0 +1,150 @@
+//! What the operator set up: institutions, data sources and locations. The API layer reads it from a configuration file; tests and
+//! benchmarks build it directly.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    settings::{BookingRules, PullRules, Quota, WriteRules},
+};
+
+/// Everything an engine serves.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    pub institutions: BTreeMap<InstitutionId, Arc<Institution>>,
+    pub locations: BTreeMap<LocationId, Arc<LocationSetup>>,
+    pub sources: BTreeMap<u32, Arc<DataSource>>,
+    pub engine: EngineRules,
+}
+
+/// Keys, subdomains and locations belong to one of the two worlds, and never meet (specification 5.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Environment {
+    Sandbox,
+    Production,
+}
+
+#[derive(Clone, Debug)]
+pub struct Institution {
+    pub id: InstitutionId,
+    /// Lower case; the tenant's name in queries.
+    pub subdomain: String,
+    pub name: String,
+    pub phone_number: Option<String>,
+    pub country_code: String,
+    pub environment: Environment,
+}
+
+/// Specification 5.9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocationStatus {
+    Active,
+    Pending,
+    Closed,
+}
+
+#[derive(Clone, Debug)]
+pub struct LocationSetup {
+    pub id: LocationId,
+    pub institution: InstitutionId,
+    pub name: String,
+    pub street_address: Option<String>,
+    pub street_address_2: Option<String>,
+    pub city: Option<String>,
+    pub state: Option<String>,
+    pub zip_code: Option<String>,
+    pub country_code: Option<String>,
+    pub phone_number: Option<String>,
+    pub email: Option<String>,
+    pub latitude: Option<f64>,
+    pub longitude: Option<f64>,
+    pub zone: chrono_tz::Tz,
+    pub map_by_operatory: bool,
+    pub status: LocationStatus,
+    /// Its data source; none: no EHR integration (specification 1.4).
+    pub source: Option<u32>,
+    /// The location's id in the EHR.
+    pub foreign_id: Option<String>,
+    pub booking: BookingRules,
+    pub write: WriteRules,
+    pub pull: PullRules,
+    pub quota: Quota,
+    /// Settings of the adapter, as its README names them.
+    pub adapter_config: BTreeMap<String, String>,
+}
+
+/// One EHR database that one or several locations of an institution share.
+#[derive(Clone)]
+pub struct DataSource {
+    pub id: u32,
+    pub institution: InstitutionId,
+    pub name: String,
+    /// Name of the adapter, one of `EngineRules::adapters`.
+    pub adapter: String,
+    /// `http(s)://host[:port][/path]`, or `sandbox:` for the simulated EHR inside the engine.
+    pub base_url: String,
+    /// Headers with credentials that the engine adds to each request.
+    pub headers: Vec<(String, String)>,
+    /// Paths below the base URL the adapter may use; empty: what its manifest asks for.
+    pub allowed_paths: Vec<String>,
+    pub guest_memory_mib: u32,
+    pub guest_requests_per_call: u32,
+}
+
+/// Credentials never reach a log.
+impl std::fmt::Debug for DataSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DataSource({}, {}, {})", self.id, self.adapter, self.base_url)
+    }
+}
+
+/// Knobs of the engine as a whole.
+#[derive(Clone, Debug)]
+pub struct EngineRules {
+    /// Adapter name to component file.
+    pub adapters: BTreeMap<String, PathBuf>,
+    /// Where precompiled components are kept.
+    pub adapter_cache: Option<PathBuf>,
+    /// Messages a location's mailbox holds before callers get 503.
+    pub mailbox: usize,
+    /// A location without work leaves memory after this many seconds.
+    pub idle_seconds: u64,
+    /// Threads that run location actors.
+    pub actor_threads: usize,
+    /// Webhooks may go to loopback over plain http: development only.
+    pub webhook_development: bool,
+    /// Webhook deliveries in flight at one time.
+    pub webhook_concurrency: usize,
+}
+
+impl Default for EngineRules {
+    fn default() -> Self {
+        EngineRules {
+            adapters: BTreeMap::new(),
+            adapter_cache: None,
+            mailbox: 256,
+            idle_seconds: 300,
+            actor_threads: 2,
+            webhook_development: false,
+            webhook_concurrency: 64,
+        }
+    }
+}
+
+impl Setup {
+    pub fn institution_by_subdomain(&self, subdomain: &str) -> Option<&Arc<Institution>> {
+        self.institutions.values().find(|i| i.subdomain == subdomain)
+    }
+
+    pub fn locations_of(&self, institution: InstitutionId) -> impl Iterator<Item = &Arc<LocationSetup>> {
+        self.locations.values().filter(move |l| l.institution == institution)
+    }
+
+    /// The one location of a data source that pulls what the source's locations share: the first that is active.
+    pub fn lead(&self, source: u32) -> Option<LocationId> {
+        self.locations
+            .values()
+            .find(|l| l.source == Some(source) && l.status == LocationStatus::Active)
+            .map(|l| l.id)
+    }
+}
