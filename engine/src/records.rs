@@ -207,3 +207,19 @@ pub enum Writeback {
 pub fn full_name(first: &str, middle: Option<&str>, last: &str) -> String {
     [Some(first), middle, Some(last)].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
+
+/// A finished write to the EHR; unfinished ones live in their location's machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    pub id: u64,
+    pub location_id: u32,
+    pub work: location::event::Work,
+    /// The write key all attempts carried.
+    pub key: String,
+    pub attempts: u32,
+    pub done: bool,
+    pub timed_out: bool,
+    pub reason: Option<String>,
+    pub queued_at: Timestamp,
+    pub finished_at: Timestamp,
+}

@@ -1,0 +1,283 @@
+//! What a booking needs besides the rules: the patient it is for, the key's claim, and the documents it leaves.
+
+use location::{
+    command::{Book, BookPatient, Command, Cx, KeyUse, Placement},
+    decision::{Decision, Reply},
+    ids::{AppointmentId, PatientId},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{
+    docs::{Docs, decode},
+    pool::Sequence,
+    request::Answer,
+    turn::{Shell, TurnError},
+};
+use crate::{
+    engine::{BookRequest, PatientDetails},
+    records::{self, Booking, Writeback},
+    store::{Key, keys},
+};
+
+/// Who holds an idempotency key of an institution, and how long.
+#[derive(Serialize, Deserialize)]
+pub struct Claim {
+    pub location: location::ids::LocationId,
+    pub expires: Timestamp,
+}
+
+impl Shell {
+    pub fn prepare_booking(
+        &self,
+        cx: Cx,
+        request: &BookRequest,
+        docs: &mut Docs<'_>,
+    ) -> Result<(Decision, Option<Answer>), TurnError> {
+        let digest = key_digest(&request.idempotency_key);
+        let claim_key = keys::claim(self.institution.id.0, &digest);
+        let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
+        let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
+        let matched = self.matching_patient(&request.patient, docs)?;
+        // A patient the EHR refused once is offered to it again, as this request describes the patient.
+        let is_new = matched.as_ref().is_none_or(|known| known.foreign_id.is_none() && known.write_error.is_some());
+        let patient_id = match &matched {
+            Some(known) => known.id,
+            None => narrow(docs.allot(Sequence::Patient)?)?,
+        };
+        let appointment_id = docs.allot(Sequence::Appointment)?;
+        let offer = &request.offer;
+        let placement = Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span };
+        let command = Command::Book(Book {
+            appointment: AppointmentId(appointment_id),
+            placement,
+            appointment_type: offer.appointment_type,
+            expires: offer.expires,
+            hold: offer.hold,
+            join_blocks: offer.join_blocks,
+            key: Some(KeyUse { key: hex::encode(digest), fingerprint: fingerprint(request), claimed_by }),
+            patient: BookPatient {
+                id: PatientId(patient_id),
+                is_new,
+                missing_fields: if is_new { self.missing_fields(&request.patient) } else { Vec::new() },
+            },
+        });
+        let decision = self.machine.decide(cx, &command);
+        let mut answer = Answer::from(decision.reply.clone());
+        match decision.reply {
+            Reply::Booked { appointment, replay: true } => {
+                answer.appointment = docs.get(0, appointment.0)?;
+            }
+            Reply::Booked { replay: false, .. } => {
+                if is_new {
+                    self.put_patient(cx, patient_id, matched, request, docs)?;
+                }
+                let record = self.booked(cx, appointment_id, patient_id, placement, request);
+                docs.index_start(self.setup.id.0, appointment_id, None, placement.span.start);
+                docs.put(&record)?;
+                let expires = cx.now.plus(self.settings().booking.key_lifetime);
+                let claim = serde_json::to_vec(&Claim { location: self.setup.id, expires })
+                    .map_err(|_| TurnError::Damaged("a claim that cannot be written"))?;
+                docs.put_raw(claim_key, claim);
+                answer.appointment = Some(record);
+            }
+            _ => {}
+        }
+        Ok((decision, Some(answer)))
+    }
+
+    fn booked(
+        &self,
+        cx: Cx,
+        id: u64,
+        patient: u32,
+        placement: Placement,
+        request: &BookRequest,
+    ) -> records::Appointment {
+        records::Appointment {
+            id,
+            institution_id: self.institution.id.0,
+            location_id: self.setup.id.0,
+            foreign_id: None,
+            version: None,
+            patient_id: Some(patient),
+            appointment_type_id: request.offer.appointment_type.map(|id| id.0),
+            placement,
+            note: request.note.clone(),
+            unavailable: false,
+            cancelled: false,
+            cancelled_at: None,
+            cancel_reason: None,
+            confirmed: false,
+            confirmed_at: None,
+            patient_confirmed: false,
+            patient_confirmed_at: None,
+            patient_missed: false,
+            checkin_at: None,
+            checked_out_at: None,
+            created_at: cx.now,
+            updated_at: cx.now,
+            last_sync_time: None,
+            booking: Some(Booking {
+                booking_ref: self.env.secrets.booking_ref(id),
+                writeback: Writeback::Pending,
+                failure_reason: None,
+                patient_first_name: request.patient.first_name.clone(),
+                patient_last_name: request.patient.last_name.clone(),
+                created_by: request.created_by.clone(),
+            }),
+        }
+    }
+
+    /// Creates the patient, or brings one the EHR refused up to what this request says.
+    fn put_patient(
+        &self,
+        cx: Cx,
+        id: u32,
+        known: Option<records::Patient>,
+        request: &BookRequest,
+        docs: &mut Docs<'_>,
+    ) -> Result<(), TurnError> {
+        let details = &request.patient;
+        let mut patient = known.unwrap_or_else(|| records::Patient {
+            id,
+            institution_id: self.institution.id.0,
+            source_id: self.source(),
+            created_at: cx.now,
+            new_patient: true,
+            location_ids: vec![self.setup.id.0],
+            provider_id: Some(request.offer.provider.0),
+            ..records::Patient::default()
+        });
+        patient.first_name.clone_from(&details.first_name);
+        patient.middle_name.clone_from(&details.middle_name);
+        patient.last_name.clone_from(&details.last_name);
+        patient.date_of_birth = details.date_of_birth.map(|date| date.to_string());
+        patient.cell_phone.clone_from(&details.phone_number);
+        patient.email.clone_from(&details.email);
+        patient.gender.clone_from(&details.gender);
+        patient.address.clone_from(&details.address);
+        patient.write_error = None;
+        patient.updated_at = cx.now;
+        self.index_patient(None, &patient, docs)?;
+        docs.put(&patient)
+    }
+
+    /// The patient of this data source with the same date of birth, last name, and phone or e-mail (decisions: Booking intent).
+    fn matching_patient(
+        &self,
+        details: &PatientDetails,
+        docs: &mut Docs<'_>,
+    ) -> Result<Option<records::Patient>, TurnError> {
+        let Some(born) = details.date_of_birth else { return Ok(None) };
+        let Some(key) = self.match_key(&details.last_name, &born.to_string()) else { return Ok(None) };
+        let phone = details.phone_number.as_deref().and_then(phone_digits);
+        let email = details.email.as_deref().map(plain);
+        for id in self.matches(&key, docs)? {
+            let Some(patient) = docs.get::<records::Patient>(self.institution.id.0, u64::from(id))? else { continue };
+            let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
+            let same_phone =
+                phone.is_some() && phones.into_iter().flatten().any(|known| phone_digits(known) == phone);
+            let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
+            if same_phone || same_email {
+                return Ok(Some(patient));
+            }
+        }
+        Ok(None)
+    }
+
+    fn matches(&self, key: &Key, docs: &mut Docs<'_>) -> Result<Vec<u32>, TurnError> {
+        Ok(docs.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
+    }
+
+    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted.
+    fn match_key(&self, last_name: &str, born: &str) -> Option<Key> {
+        let name = plain(last_name);
+        let scope = self.source().unwrap_or(0);
+        (!name.is_empty()).then(|| {
+            let digest = self.env.secrets.digest(&[b"patient", name.as_bytes(), born.as_bytes()]);
+            keys::patient_match(self.institution.id.0, scope, &digest)
+        })
+    }
+
+    /// Keeps the list of patients by date of birth and last name.
+    pub fn index_patient(
+        &self,
+        old: Option<&records::Patient>,
+        new: &records::Patient,
+        docs: &mut Docs<'_>,
+    ) -> Result<(), TurnError> {
+        let key_of = |patient: &records::Patient| {
+            patient.date_of_birth.as_deref().and_then(|born| self.match_key(&patient.last_name, born))
+        };
+        let (before, after) = (old.and_then(key_of), key_of(new));
+        for (key, present) in [(&before, false), (&after, true)] {
+            let Some(key) = key.as_ref().filter(|_| present || before != after) else { continue };
+            let mut ids = self.matches(key, docs)?;
+            if ids.contains(&new.id) == present {
+                continue;
+            }
+            ids.retain(|id| *id != new.id);
+            ids.extend(present.then_some(new.id));
+            let bytes = serde_json::to_vec(&ids).map_err(|_| TurnError::Damaged("a list of patients"))?;
+            docs.put_raw(key.clone(), bytes);
+        }
+        Ok(())
+    }
+
+    /// Fields the EHR needs to create a patient and the request lacks, named as in the API.
+    fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
+        let given = |field: &str| match field {
+            "first_name" => !details.first_name.is_empty(),
+            "last_name" => !details.last_name.is_empty(),
+            "middle_name" => details.middle_name.is_some(),
+            "date_of_birth" => details.date_of_birth.is_some(),
+            "phone_number" => details.phone_number.is_some(),
+            "email" => details.email.is_some(),
+            "gender" => details.gender.is_some(),
+            "address" => details.address.is_some(),
+            _ => false,
+        };
+        let required = self.description.iter().flat_map(|description| &description.required_patient_fields);
+        required.filter(|field| !given(field)).cloned().collect()
+    }
+}
+
+pub fn key_digest(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// What a key was used for: the offer, the patient and the note.
+fn fingerprint(request: &BookRequest) -> String {
+    let said = serde_json::json!([request.offer.hold, request.patient, request.note]);
+    hex::encode(Sha256::digest(said.to_string().as_bytes()))
+}
+
+pub fn narrow(id: u64) -> Result<u32, TurnError> {
+    u32::try_from(id).map_err(|_| TurnError::Damaged("an id beyond 32 bits"))
+}
+
+/// For comparison only: lower case, without space at the ends.
+fn plain(text: &str) -> String {
+    text.trim().to_lowercase()
+}
+
+/// The last ten digits: a number with and without its country code is the same number. None with fewer than seven.
+fn phone_digits(number: &str) -> Option<String> {
+    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
+    let from = digits.len().saturating_sub(10);
+    (digits.len() >= 7).then(|| digits[from..].iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phones_compare_by_their_digits() {
+        assert_eq!(phone_digits("+1 (555) 010-2030"), phone_digits("5550102030"));
+        assert_ne!(phone_digits("5550102030"), phone_digits("5550102031"));
+        assert_eq!(phone_digits("12-34"), None);
+    }
+}

@@ -1,0 +1,225 @@
+//! The documents of one turn: reads see what the turn wrote before, and all of it goes into the turn's one batch.
+
+use std::collections::BTreeMap;
+
+use location::time::Timestamp;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{pool::Pool, pool::Sequence, turn::TurnError};
+use crate::{
+    records,
+    store::{Batch, Key, Store, StoreError, keys},
+};
+
+/// Kinds of records, as bytes in keys. Never reused or changed: they are on disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Provider = 1,
+    Operatory = 2,
+    AppointmentType = 3,
+    Patient = 4,
+    WorkingHour = 5,
+    Appointment = 6,
+    /// A finished write to the EHR.
+    Write = 7,
+    /// What a location's EHR can do.
+    Description = 8,
+}
+
+/// A record that has a place in the store.
+pub trait Document: Serialize + DeserializeOwned {
+    const KIND: Kind;
+    /// Institution or location it belongs to; 0 where ids are unique by themselves.
+    fn scope(&self) -> u32;
+    fn id(&self) -> u64;
+    /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
+    const SHARED: bool;
+}
+
+macro_rules! documents {
+    ($($name:ident, $scope:expr, $shared:literal;)*) => {$(
+        impl Document for records::$name {
+            const KIND: Kind = Kind::$name;
+            const SHARED: bool = $shared;
+            fn scope(&self) -> u32 {
+                let scope: fn(&records::$name) -> u32 = $scope;
+                scope(self)
+            }
+            fn id(&self) -> u64 {
+                u64::from(self.id)
+            }
+        }
+    )*};
+}
+
+documents! {
+    Provider, |record| record.institution_id, true;
+    AppointmentType, |record| record.institution_id, true;
+    Patient, |record| record.institution_id, true;
+    Operatory, |record| record.location_id, false;
+    WorkingHour, |record| record.location_id, false;
+    Appointment, |_| 0, false;
+    Write, |record| record.location_id, false;
+}
+
+/// A foreign id's record here, and a digest of what the EHR last said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub id: u64,
+    /// All zero: nothing pulled yet.
+    pub digest: [u8; 16],
+}
+
+impl Link {
+    pub fn new(id: u64) -> Link {
+        Link { id, digest: [0; 16] }
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        [&self.id.to_be_bytes()[..], &self.digest].concat()
+    }
+
+    /// The EHR has shown this record; without, only something that refers to it has, or we wrote it.
+    pub fn pulled(self) -> bool {
+        self.digest != [0; 16]
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<Link> {
+        let (id, digest) = bytes.split_first_chunk::<8>()?;
+        Some(Link { id: u64::from_be_bytes(*id), digest: digest.try_into().ok()? })
+    }
+}
+
+pub struct Docs<'a> {
+    store: &'a dyn Store,
+    pool: &'a Pool,
+    /// Ids taken from the pool, to be given back when the turn comes to nothing.
+    taken: Vec<(Sequence, u64)>,
+    written: BTreeMap<Key, Option<Vec<u8>>>,
+    /// What must be unchanged at the commit.
+    expected: BTreeMap<Key, Option<Vec<u8>>>,
+}
+
+impl<'a> Docs<'a> {
+    pub fn new(store: &'a dyn Store, pool: &'a Pool) -> Docs<'a> {
+        Docs { store, pool, taken: Vec::new(), written: BTreeMap::new(), expected: BTreeMap::new() }
+    }
+
+    pub fn raw(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.written.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => self.store.get(key),
+        }
+    }
+
+    /// Reads a value other locations may write too: the commit insists that it is unchanged.
+    pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(value) = self.written.get(&key) {
+            return Ok(value.clone());
+        }
+        let value = self.store.get(&key)?;
+        self.expected.entry(key).or_insert_with(|| value.clone());
+        Ok(value)
+    }
+
+    pub fn put_raw(&mut self, key: Key, value: Vec<u8>) {
+        self.written.insert(key, Some(value));
+    }
+
+    pub fn delete(&mut self, key: Key) {
+        self.written.insert(key, None);
+    }
+
+    pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        let key = keys::record(T::KIND as u8, scope, id);
+        let value = if T::SHARED { self.guarded(key)? } else { self.raw(&key)? };
+        value.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    pub fn put<T: Document>(&mut self, document: &T) -> Result<(), TurnError> {
+        let value = serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
+        self.put_raw(keys::record(T::KIND as u8, document.scope(), document.id()), value);
+        Ok(())
+    }
+
+    /// Reads, changes and writes a document. One that does not exist stays so.
+    pub fn change<T: Document>(&mut self, scope: u32, id: u64, change: impl FnOnce(&mut T)) -> Result<Option<T>, TurnError> {
+        let Some(mut document) = self.get::<T>(scope, id)? else { return Ok(None) };
+        change(&mut document);
+        self.put(&document)?;
+        Ok(Some(document))
+    }
+
+    pub fn link(&mut self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<Link>, TurnError> {
+        let value = self.guarded(keys::link(source, kind as u8, foreign_id.as_bytes()))?;
+        value.map(|bytes| Link::from_bytes(&bytes).ok_or(TurnError::Damaged("a link"))).transpose()
+    }
+
+    pub fn put_link(&mut self, source: u32, kind: Kind, foreign_id: &str, link: Link) {
+        self.put_raw(keys::link(source, kind as u8, foreign_id.as_bytes()), link.to_bytes());
+    }
+
+    /// Our id of a foreign record, allotted on first mention: what refers to it may come before it.
+    pub fn id_of(&mut self, source: u32, kind: Kind, sequence: Sequence, foreign_id: &str) -> Result<Link, TurnError> {
+        if let Some(link) = self.link(source, kind, foreign_id)? {
+            return Ok(link);
+        }
+        let link = Link::new(self.allot(sequence)?);
+        self.put_link(source, kind, foreign_id, link);
+        Ok(link)
+    }
+
+    pub fn allot(&mut self, sequence: Sequence) -> Result<u64, TurnError> {
+        let id = self.pool.take(sequence).ok_or(TurnError::NeedIds(sequence))?;
+        self.taken.push((sequence, id));
+        Ok(id)
+    }
+
+    /// An appointment's place in the index by start time.
+    pub fn index_start(&mut self, location: u32, id: u64, old: Option<Timestamp>, new: Timestamp) {
+        if let Some(old) = old.filter(|old| *old != new) {
+            self.delete(keys::appointment_time(location, old.0, id));
+        }
+        if old != Some(new) {
+            self.put_raw(keys::appointment_time(location, new.0, id), Vec::new());
+        }
+    }
+
+    /// Forgets what was written so far, and gives the ids back.
+    pub fn discard(&mut self) {
+        self.written.clear();
+        self.expected.clear();
+        self.release();
+    }
+
+    fn release(&mut self) {
+        for (sequence, id) in self.taken.drain(..).rev() {
+            self.pool.give_back(sequence, id);
+        }
+    }
+
+    /// Everything written and expected, into the turn's batch.
+    pub fn into_batch(mut self, batch: &mut Batch) {
+        self.taken.clear();
+        for (key, value) in std::mem::take(&mut self.expected) {
+            batch.expect_unchanged(key, value);
+        }
+        for (key, value) in std::mem::take(&mut self.written) {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            };
+        }
+    }
+}
+
+impl Drop for Docs<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TurnError> {
+    serde_json::from_slice(bytes).map_err(|_| TurnError::Damaged("a document that cannot be read"))
+}

@@ -1,0 +1,461 @@
+//! One actor per location: a thin shell around its machine that waits for the store, the EHR and the clock.
+
+pub mod book;
+pub mod docs;
+mod outgoing;
+mod pages;
+pub mod pool;
+mod project;
+pub mod request;
+pub mod turn;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, AsyncContext, AtomicResponse, Context, Handler, Message, SpawnHandle,
+    WrapFuture, fut::LocalBoxActorFuture,
+};
+use location::{
+    command::Command,
+    decision::{Call, Refusal},
+    event::CallKind,
+    ids::LocationId,
+    slots::{SlotQuery, free_slots, next_available},
+    time::{DAY, Millis, Timestamp},
+};
+use tokio::sync::oneshot;
+
+use crate::{
+    clock,
+    ehr::{Description, Ehr},
+    engine::{EngineError, FreeSlots, SyncState},
+    metrics::Metrics,
+    store::CommitError,
+};
+use request::{Answer, Request};
+use turn::{Env, LoadError, Shell, Turn, TurnError};
+
+/// Times a turn is prepared again because documents changed under it, or ids ran out.
+const TRIES: u32 = 20;
+/// What a call is given less than the machine waits for it, so that its own answer comes first.
+const MARGIN: Millis = 500;
+/// The EHR is asked again what it can do.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
+const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
+/// How far `next_available_date` looks.
+const HORIZON_DAYS: u16 = 180;
+
+pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// What is sent to a location's actor.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub enum Ask {
+    Do { request: Request, begun: Arc<AtomicBool>, reply: Reply<Answer> },
+    FreeSlots { query: Box<SlotQuery>, reply: Reply<FreeSlots> },
+    SyncState { reply: Reply<SyncState> },
+    /// It is due, or was in memory when the process ended: be in memory.
+    Attend,
+    /// The process ends: leave memory in order.
+    Leave { done: oneshot::Sender<()> },
+}
+
+/// What an actor tells itself.
+#[derive(Message)]
+#[rtype(result = "()")]
+enum Own {
+    Request(Request),
+    Described(Result<Description, String>),
+    Describe,
+    Idle,
+}
+
+pub struct LocationActor {
+    id: LocationId,
+    env: Arc<Env>,
+    ehr: Option<Arc<dyn Ehr>>,
+    metrics: Arc<Metrics>,
+    idle: Duration,
+    /// None while its records cannot be read: then every request is refused, and nothing is written.
+    shell: Option<Shell>,
+    timer: Option<(Timestamp, SpawnHandle)>,
+    last_used: Instant,
+}
+
+impl LocationActor {
+    pub fn new(
+        id: LocationId,
+        env: Arc<Env>,
+        ehr: Option<Arc<dyn Ehr>>,
+        metrics: Arc<Metrics>,
+        idle: Duration,
+    ) -> LocationActor {
+        LocationActor { id, env, ehr, metrics, idle, shell: None, timer: None, last_used: Instant::now() }
+    }
+
+    fn load(&mut self) {
+        let started = Instant::now();
+        match Shell::load(self.env.clone(), self.id) {
+            Ok(shell) => {
+                let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
+                tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
+                self.shell = Some(shell);
+            }
+            Err(error @ (LoadError::Journal(_) | LoadError::Record { .. })) => {
+                tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
+                self.shell = None;
+            }
+            Err(error) => {
+                tracing::error!(location = %self.id, %error, "the location could not be loaded");
+                self.shell = None;
+            }
+        }
+    }
+
+    /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
+    fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+        let prepared = match &self.shell {
+            Some(shell) => shell.prepare(clock::cx(), &request),
+            None => return Box::pin(async { Err(EngineError::Damaged) }.into_actor(self)),
+        };
+        let turn = match prepared {
+            Ok(turn) => turn,
+            Err(TurnError::NeedIds(sequence)) if tries > 0 => {
+                let env = self.env.clone();
+                let fill = async move { env.pool.fill(&env.ids, sequence).await };
+                return Box::pin(fill.into_actor(self).then(move |filled, act, _| match filled {
+                    Ok(()) => act.turn(request, tries - 1),
+                    Err(error) => {
+                        tracing::error!(location = %act.id, %error, "no new ids");
+                        Box::pin(async { Err(EngineError::StoreFull) }.into_actor(act))
+                    }
+                }));
+            }
+            Err(error) => {
+                tracing::error!(location = %self.id, %error, "a turn could not be prepared");
+                return Box::pin(async { Err(EngineError::Internal) }.into_actor(self));
+            }
+        };
+        if turn.is_free() {
+            return Box::pin(async move { turn }.into_actor(self).map(|turn, act, ctx| Ok(act.finish(turn, ctx))));
+        }
+        self.commit(request, turn, tries)
+    }
+
+    fn commit(
+        &mut self,
+        request: Request,
+        mut turn: Turn,
+        tries: u32,
+    ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+        let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
+        let step = committed.into_actor(self).then(move |result, act, ctx| {
+            let refuse = |error, act: &mut Self| -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+                Box::pin(async { Err(error) }.into_actor(act))
+            };
+            match result {
+                Ok(()) => {
+                    act.metrics.commits.add(1);
+                    let answer = act.finish(turn, ctx);
+                    if act.shell.as_ref().is_some_and(Shell::snapshot_due) {
+                        return Box::pin(act.take_snapshot().map(|(), _, _| Ok(answer)));
+                    }
+                    Box::pin(async { Ok(answer) }.into_actor(act))
+                }
+                Err(CommitError::Conflict { .. }) if tries > 0 => {
+                    // A document another location changed, or another process that hosts this location: read all again.
+                    act.load();
+                    act.turn(request, tries - 1)
+                }
+                Err(CommitError::Full { free, floor }) => {
+                    tracing::warn!(location = %act.id, free, floor, "write refused: the disk is nearly full");
+                    refuse(EngineError::StoreFull, act)
+                }
+                Err(error) => {
+                    tracing::error!(location = %act.id, %error, "a commit failed");
+                    act.load();
+                    refuse(EngineError::StoreFull, act)
+                }
+            }
+        });
+        Box::pin(step)
+    }
+
+    fn finish(&mut self, turn: Turn, ctx: &mut Context<Self>) -> Answer {
+        let Some(shell) = &mut self.shell else { return Answer::default() };
+        let (answer, calls) = shell.finish(turn);
+        for call in calls {
+            self.call(call, ctx);
+        }
+        self.set_timer(ctx);
+        answer
+    }
+
+    fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
+        let Some(Ok(batch)) = self.shell.as_ref().map(Shell::snapshot) else {
+            return Box::pin(async {}.into_actor(self));
+        };
+        let taken = self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
+            (Ok(()), Some(shell)) => shell.snapshot_taken(),
+            // Later then: the journal is complete without it.
+            (Err(error), _) => tracing::warn!(location = %act.id, %error, "no snapshot this time"),
+            _ => {}
+        });
+        Box::pin(taken)
+    }
+
+    /// Makes a call to the EHR; its answer comes back as a request of its own.
+    fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
+        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return };
+        self.metrics.adapter_calls.add(1);
+        let metrics = self.metrics.clone();
+        match call {
+            Call::Pull { resource, call, cursor, until } => {
+                let (limit, deadline) = (shell.settings().pull.page, time_left(until));
+                let pulled = async move { ehr.pull(resource, cursor, limit, deadline).await };
+                ctx.spawn(pulled.into_actor(self).map(move |page, act, ctx| {
+                    let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
+                    ctx.notify(Own::Request(Request::Page { resource, call, outcome }));
+                }));
+            }
+            Call::Write { write, attempt, kind, work, key, placement, until } => {
+                let prepared = shell.outgoing(work, &key, placement);
+                let deadline = time_left(until);
+                let outgoing = match prepared {
+                    Ok(Ok(outgoing)) => outgoing,
+                    Ok(Err(failure)) => {
+                        let command = match kind {
+                            CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
+                            CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
+                        };
+                        return ctx.notify(Own::Request(Request::Command(command)));
+                    }
+                    Err(error) => {
+                        tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
+                        let reason = "its records could not be read".to_owned();
+                        let outcome = Err(location::command::Failure::NotReady(reason));
+                        let command = Command::Pushed { write, attempt, outcome };
+                        return ctx.notify(Own::Request(Request::Command(command)));
+                    }
+                };
+                match kind {
+                    CallKind::Push => {
+                        let pushed = async move { ehr.push(key, outgoing, deadline).await };
+                        ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
+                            let outcome =
+                                receipt.map(outgoing::written).map_err(|fault| act.fault(&metrics, "push", fault));
+                            let command = Command::Pushed { write, attempt, outcome };
+                            ctx.notify(Own::Request(Request::Command(command)));
+                        }));
+                    }
+                    CallKind::Find => {
+                        let found = async move { ehr.find(key, outgoing, deadline).await };
+                        ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
+                            let outcome = receipt
+                                .map(|found| found.map(outgoing::written))
+                                .map_err(|fault| act.fault(&metrics, "find", fault));
+                            let command = Command::Found { write, attempt, outcome };
+                            ctx.notify(Own::Request(Request::Command(command)));
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn fault(&self, metrics: &Metrics, what: &str, fault: crate::ehr::Fault) -> location::command::Failure {
+        metrics.adapter_faults.add(1);
+        tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
+        outgoing::failure(fault)
+    }
+
+    /// One timer, for the machine's next wake time.
+    fn set_timer(&mut self, ctx: &mut Context<Self>) {
+        let wake = self.shell.as_ref().and_then(|shell| shell.machine.wake_at());
+        if self.timer.as_ref().map(|(at, _)| *at) == wake {
+            return;
+        }
+        if let Some((_, old)) = self.timer.take() {
+            ctx.cancel_future(old);
+        }
+        let Some(at) = wake else { return };
+        // A long sleep is cut: clocks of machines are set now and then.
+        let sleep = at.since(clock::now()).clamp(0, DAY);
+        let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
+            act.timer = None;
+            ctx.notify(Own::Request(Request::Command(Command::Wake)));
+        });
+        self.timer = Some((at, handle));
+    }
+
+    fn describe(&mut self, ctx: &mut Context<Self>) {
+        let Some(ehr) = self.ehr.clone() else { return };
+        let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
+        ctx.spawn(asked.into_actor(self).map(|described, _, ctx| {
+            ctx.notify(Own::Described(described.map_err(|fault| fault.to_string())));
+        }));
+    }
+
+    fn described(&mut self, described: Result<Description, String>, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
+        let description = match described {
+            Ok(description) => description,
+            Err(error) => {
+                tracing::warn!(location = %self.id, %error, "the EHR did not say what it can do");
+                ctx.notify_later(Own::Describe, DESCRIBE_AGAIN);
+                return Box::pin(async {}.into_actor(self));
+            }
+        };
+        ctx.notify_later(Own::Describe, DESCRIBE_EVERY);
+        let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
+        if shell.description.as_ref() == Some(&description) {
+            return Box::pin(async {}.into_actor(self));
+        }
+        let batch = shell.describe(description);
+        self.set_timer(ctx);
+        let Ok(batch) = batch else { return Box::pin(async {}.into_actor(self)) };
+        let stored = self.env.store.commit(batch).into_actor(self).map(|result, act, _| {
+            if let Err(error) = result {
+                tracing::warn!(location = %act.id, %error, "what the EHR can do was not stored; it will be asked again");
+            }
+        });
+        Box::pin(stored)
+    }
+
+    fn free_slots(&self, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
+        let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
+        let (machine, zone) = (&shell.machine, &shell.settings().zone);
+        let (hours, calendar) = (machine.hours(), &machine.state.calendar);
+        let slots = free_slots(hours.clone(), calendar, zone, query);
+        let next_available_date = match slots.is_empty() {
+            true => next_available(hours.clone(), calendar, zone, query, HORIZON_DAYS),
+            false => None,
+        };
+        Ok(FreeSlots { any_hours: hours.clone().any(|hour| query.asks_for(hour)), slots, next_available_date })
+    }
+
+    fn sync_state(&self) -> Result<SyncState, EngineError> {
+        let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
+        Ok(SyncState::of(shell, clock::now()))
+    }
+
+    fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {
+        let Some(Ok(batch)) = self.shell.as_ref().map(Shell::leave) else {
+            return Box::pin(async {}.into_actor(self));
+        };
+        if batch.is_empty() {
+            return Box::pin(async {}.into_actor(self));
+        }
+        let left = self.env.store.commit(batch).into_actor(self).map(|result, act, _| {
+            if let Err(error) = result {
+                // It still stands in the store as being in memory: the next start wakes it.
+                tracing::warn!(location = %act.id, %error, "left memory without a last commit");
+            }
+        });
+        Box::pin(left)
+    }
+
+    /// Nothing to do for a while: out of memory.
+    fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
+        let wake = self.shell.as_ref().and_then(|shell| shell.machine.wake_at());
+        let soon = clock::now().plus(i64::try_from(self.idle.as_millis()).unwrap_or(i64::MAX));
+        let busy = self.last_used.elapsed() < self.idle || wake.is_some_and(|at| at <= soon);
+        if busy {
+            ctx.notify_later(Own::Idle, self.idle);
+            return Box::pin(async {}.into_actor(self));
+        }
+        Box::pin(self.leave().map(|(), act, ctx| {
+            act.shell = None;
+            ctx.stop();
+        }))
+    }
+}
+
+fn time_left(until: Timestamp) -> Duration {
+    Duration::from_millis((until.since(clock::now()) - MARGIN).max(1).unsigned_abs())
+}
+
+impl Actor for LocationActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.metrics.locations_active.add(1);
+        self.load();
+        self.describe(ctx);
+        self.set_timer(ctx);
+        ctx.notify_later(Own::Idle, self.idle);
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        self.metrics.locations_active.subtract(1);
+    }
+}
+
+impl Handler<Ask> for LocationActor {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, ask: Ask, _: &mut Self::Context) -> Self::Result {
+        self.last_used = Instant::now();
+        self.metrics.commands.add(1);
+        // A caller that went away misses the answer only.
+        AtomicResponse::new(match ask {
+            Ask::Do { request, begun, reply } => {
+                begun.store(true, Ordering::SeqCst);
+                Box::pin(self.turn(request, TRIES).map(move |answer, _, _| drop(reply.send(answer))))
+            }
+            Ask::FreeSlots { query, reply } => {
+                let answer = self.free_slots(&query);
+                Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
+            }
+            Ask::SyncState { reply } => {
+                let answer = self.sync_state();
+                Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
+            }
+            Ask::Attend => Box::pin(async {}.into_actor(self)),
+            Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
+                act.shell = None;
+                drop(done.send(()));
+                ctx.stop();
+            })),
+        })
+    }
+}
+
+impl Handler<Own> for LocationActor {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, own: Own, ctx: &mut Self::Context) -> Self::Result {
+        AtomicResponse::new(match own {
+            Own::Request(request) => Box::pin(self.turn(request, TRIES).map(|answer, act, ctx| {
+                if let Err(error) = answer {
+                    // What was not committed is due again: a call's outcome through its deadline, the timer through this.
+                    tracing::warn!(location = %act.id, %error, "an own request was not committed");
+                    ctx.run_later(Duration::from_secs(1), |act, ctx| {
+                        act.timer = None;
+                        act.set_timer(ctx);
+                    });
+                }
+            })),
+            Own::Described(described) => self.described(described, ctx),
+            Own::Describe => {
+                self.describe(ctx);
+                Box::pin(async {}.into_actor(self))
+            }
+            Own::Idle => self.idle(ctx),
+        })
+    }
+}
+
+/// A refusal or a failure, for callers that tell them apart.
+pub fn refusal(answer: &Answer) -> Option<&Refusal> {
+    match &answer.reply {
+        location::decision::Reply::Refused(refusal) => Some(refusal),
+        _ => None,
+    }
+}

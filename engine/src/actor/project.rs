@@ -1,0 +1,261 @@
+//! What each event changes in the documents, and whom it tells. Called for every event of a turn, in order.
+
+use location::{
+    command::{Cx, Placement, Written},
+    event::{Event, InsertFailure, Work},
+    ids::{AppointmentId, WriteId},
+    pull::Resource,
+};
+
+use super::{
+    docs::{Docs, Kind, Link},
+    turn::{Shell, TurnError},
+};
+use crate::{
+    clock,
+    records::{self, Appointment, Writeback},
+    store::{Batch, keys},
+    webhooks::{
+        catalogue::{self, EventName, WriteOutcome},
+        outbox::{CommittedEvent, Enqueued},
+        payload,
+    },
+};
+
+pub fn event(
+    shell: &Shell,
+    cx: Cx,
+    event: &Event,
+    docs: &mut Docs<'_>,
+    batch: &mut Batch,
+) -> Result<Enqueued, TurnError> {
+    match event {
+        Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
+            place(shell, cx, *appointment, *to, docs)?;
+        }
+        Event::Cancelled { appointment, reason, .. } => {
+            change(cx, *appointment, docs, |record| {
+                record.cancelled = true;
+                record.cancelled_at.get_or_insert(cx.now);
+                record.cancel_reason.clone_from(reason);
+            })?;
+        }
+        Event::CancelReverted { appointment, .. } => {
+            change(cx, *appointment, docs, |record| {
+                record.cancelled = false;
+                record.cancelled_at = None;
+                record.cancel_reason = None;
+            })?;
+        }
+        Event::InsertDone { appointment, written } => {
+            link(shell, Kind::Appointment, appointment.0, written, docs)?;
+            let done = change(cx, *appointment, docs, |record| {
+                record.foreign_id = Some(written.foreign_id.clone());
+                record.version.clone_from(&written.version);
+                record.last_sync_time = Some(cx.now);
+                if let Some(booking) = &mut record.booking {
+                    booking.writeback = Writeback::Confirmed;
+                    booking.failure_reason = None;
+                }
+            })?;
+            return tell(shell, cx, done, WriteOutcome::Complete, docs, batch);
+        }
+        Event::InsertFailed { appointment, how, reason } => {
+            let failed = change(cx, *appointment, docs, |record| {
+                if let Some(booking) = &mut record.booking {
+                    booking.writeback = Writeback::Failed;
+                    booking.failure_reason = Some(reason.clone());
+                }
+            })?;
+            let outcome = match how {
+                InsertFailure::Failed => WriteOutcome::Failed,
+                InsertFailure::TimedOut => WriteOutcome::TimedOut,
+                InsertFailure::Withdrawn => return Ok(Enqueued::default()),
+            };
+            return tell(shell, cx, failed, outcome, docs, batch);
+        }
+        Event::WriteDone { write, work, written } => {
+            finished(shell, cx, *write, *work, None, docs)?;
+            if let Some(written) = written {
+                done(shell, cx, *work, written, docs)?;
+            }
+        }
+        Event::WriteFailed { write, work, how, reason } => {
+            finished(shell, cx, *write, *work, Some((*how, reason)), docs)?;
+            if let Work::CreatePatient(patient) = work {
+                let scope = shell.institution.id.0;
+                docs.change::<records::Patient>(scope, u64::from(patient.0), |record| {
+                    record.write_error = Some(reason.clone());
+                    record.updated_at = cx.now;
+                })?;
+            }
+        }
+        Event::KeyExpired { key } => {
+            if let Ok(digest) = <[u8; 32]>::try_from(hex::decode(key).unwrap_or_default()) {
+                docs.delete(keys::claim(shell.institution.id.0, &digest));
+            }
+        }
+        Event::RecordGone { resource, id } => gone(shell, cx, *resource, *id, docs)?,
+        // These change the machine only: their documents came with the request, or there are none.
+        Event::Booked { .. }
+        | Event::Held { .. }
+        | Event::HoldEnded { .. }
+        | Event::CancelConfirmed { .. }
+        | Event::WriteQueued { .. }
+        | Event::CallStarted { .. }
+        | Event::WriteDeferred { .. }
+        | Event::WriteUnknown { .. }
+        | Event::PathFailed { .. }
+        | Event::PathBlocked { .. }
+        | Event::PathCleared
+        | Event::CycleStarted
+        | Event::PullStarted { .. }
+        | Event::PullFailed { .. }
+        | Event::PageApplied { .. }
+        | Event::AppointmentPulled { .. }
+        | Event::AppointmentGone { .. }
+        | Event::HourPulled(_)
+        | Event::HourGone { .. }
+        | Event::OperatoryPulled(_)
+        | Event::OperatoryGone { .. }
+        | Event::ConflictFound { .. }
+        | Event::GuardTripped { .. }
+        | Event::DeletionsAccepted { .. }
+        | Event::CycleFinished { .. }
+        | Event::SyncRequested
+        | Event::Pruned { .. } => {}
+    }
+    Ok(Enqueued::default())
+}
+
+fn change(
+    cx: Cx,
+    id: AppointmentId,
+    docs: &mut Docs<'_>,
+    change: impl FnOnce(&mut Appointment),
+) -> Result<Option<Appointment>, TurnError> {
+    docs.change(0, id.0, |record: &mut Appointment| {
+        change(record);
+        record.updated_at = cx.now;
+    })
+}
+
+fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    let Some(before) = docs.get::<Appointment>(0, id.0)? else { return Ok(()) };
+    docs.index_start(shell.setup.id.0, id.0, Some(before.placement.span.start), to.span.start);
+    change(cx, id, docs, |record| record.placement = to)?;
+    Ok(())
+}
+
+/// The EHR has a record of ours now: what it says of it under that id is the same record.
+fn link(shell: &Shell, kind: Kind, id: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    let Some(source) = shell.source() else { return Ok(()) };
+    if docs.link(source, kind, &written.foreign_id)?.is_none_or(|known| known.id != id) {
+        docs.put_link(source, kind, &written.foreign_id, Link::new(id));
+    }
+    Ok(())
+}
+
+fn done(shell: &Shell, cx: Cx, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    match work {
+        Work::CreatePatient(patient) => {
+            link(shell, Kind::Patient, u64::from(patient.0), written, docs)?;
+            docs.change::<records::Patient>(shell.institution.id.0, u64::from(patient.0), |record| {
+                record.foreign_id = Some(written.foreign_id.clone());
+                record.write_error = None;
+                record.last_sync_time = Some(cx.now);
+                record.updated_at = cx.now;
+            })?;
+        }
+        Work::Reschedule(appointment) => {
+            change(cx, appointment, docs, |record| record.version.clone_from(&written.version))?;
+        }
+        // `InsertDone` says it; a cancelled record's version matters no more.
+        Work::CreateAppointment(_) | Work::Cancel(_) => {}
+    }
+    Ok(())
+}
+
+/// The trace of a finished write, for operators and for a record that turns up in the EHR later.
+fn finished(
+    shell: &Shell,
+    cx: Cx,
+    id: WriteId,
+    work: Work,
+    failure: Option<(InsertFailure, &String)>,
+    docs: &mut Docs<'_>,
+) -> Result<(), TurnError> {
+    let Some(write) = shell.machine.state.queue.get(id) else { return Ok(()) };
+    docs.put(&records::Write {
+        id: id.0,
+        location_id: shell.setup.id.0,
+        work,
+        key: write.key.clone(),
+        attempts: write.attempts,
+        done: failure.is_none(),
+        timed_out: failure.is_some_and(|(how, _)| how == InsertFailure::TimedOut),
+        reason: failure.map(|(_, reason)| reason.clone()),
+        queued_at: write.queued_at,
+        finished_at: cx.now,
+    })
+}
+
+fn gone(shell: &Shell, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    let (institution, location) = (shell.institution.id.0, shell.setup.id.0);
+    match resource {
+        Resource::Providers => {
+            docs.change::<records::Provider>(institution, id, |record| {
+                record.inactive = true;
+                record.updated_at = cx.now;
+            })?;
+        }
+        Resource::Patients => {
+            docs.change::<records::Patient>(institution, id, |record| {
+                record.inactive = true;
+                record.updated_at = cx.now;
+            })?;
+        }
+        Resource::AppointmentTypes => {
+            docs.change::<records::AppointmentType>(institution, id, |record| {
+                record.deleted_at.get_or_insert(cx.now);
+                record.updated_at = cx.now;
+            })?;
+        }
+        Resource::Operatories => {
+            docs.change::<records::Operatory>(location, id, |record| {
+                record.active = false;
+                record.deleted_at.get_or_insert(cx.now);
+                record.updated_at = cx.now;
+            })?;
+        }
+        Resource::WorkingHours => {
+            docs.change::<records::WorkingHour>(location, id, |record| {
+                record.active = false;
+                record.updated_at = cx.now;
+            })?;
+        }
+        // `Cancelled` says it.
+        Resource::Appointments => {}
+    }
+    Ok(())
+}
+
+/// The outcome of an insert, to who subscribed to it.
+fn tell(
+    shell: &Shell,
+    cx: Cx,
+    appointment: Option<Appointment>,
+    outcome: WriteOutcome,
+    docs: &mut Docs<'_>,
+    batch: &mut Batch,
+) -> Result<Enqueued, TurnError> {
+    let name = EventName::written(catalogue::Event::AppointmentInsertion, outcome);
+    let (Some(appointment), Some(name)) = (appointment, name) else { return Ok(Enqueued::default()) };
+    if appointment.booking.is_none() || !shell.env.outbox.wants(shell.institution.id, name.event()) {
+        return Ok(Enqueued::default());
+    }
+    let names = payload::Names::of(shell.institution.id.0, &appointment, docs)?;
+    let data = payload::appointment(&appointment, &names, &shell.settings().zone, cx.now);
+    let told = CommittedEvent { institution: shell.institution.id, name, time: cx.now, data: &data };
+    Ok(shell.env.outbox.enqueue(batch, &told, || uuid::Builder::from_random_bytes(clock::random()).into_uuid()))
+}

@@ -1,0 +1,273 @@
+//! One turn of a location: decide, commit, evolve, act. Everything here is synchronous and takes the moment as an argument; the actor adds
+//! waiting, the simulation adds lies.
+
+use std::sync::Arc;
+
+use location::{
+    Location,
+    command::{Command, Cx},
+    decision::{Call, Decision, Reply},
+    event::Event,
+    ids::LocationId,
+    settings::Settings,
+    state::State,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    docs::{Docs, Document},
+    pool::{Pool, Sequence},
+    project,
+    request::{Answer, Request},
+};
+use crate::{
+    ehr::Description,
+    records,
+    secrets::Secrets,
+    settings,
+    setup::{Institution, LocationSetup, Setup},
+    store::{Batch, Store, StoreError, counters::Ids, journal, keys},
+    webhooks::outbox::{Enqueued, Outbox},
+};
+
+/// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
+/// snapshot and a tail of about its weight.
+const SNAPSHOT_AFTER: u64 = 500;
+/// Records of the journal kept for audit behind the snapshot, and deleted at a time beyond them.
+const JOURNAL_KEPT: u64 = 1_000_000;
+const TRIMMED_AT_ONCE: usize = 2_000;
+
+/// What the locations of an engine share.
+pub struct Env {
+    pub setup: Arc<Setup>,
+    pub store: Arc<dyn Store>,
+    pub ids: Arc<Ids>,
+    pub pool: Pool,
+    pub outbox: Outbox,
+    pub secrets: Secrets,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// Fetch some and prepare again.
+    #[error("no ids of this sequence at hand")]
+    NeedIds(Sequence),
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Journal(#[from] journal::JournalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a record of location {location} cannot be understood: {why}")]
+    Record { location: LocationId, why: String },
+    #[error("no such location")]
+    Unknown,
+}
+
+/// One record of the journal.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    at: Timestamp,
+    events: Vec<Event>,
+}
+
+/// A location in memory, never ahead of the disk.
+pub struct Shell {
+    pub env: Arc<Env>,
+    pub setup: Arc<LocationSetup>,
+    pub institution: Arc<Institution>,
+    pub machine: Location,
+    /// What the EHR said it can do.
+    pub description: Option<Description>,
+    next_seq: u64,
+    since_snapshot: u64,
+    /// It stands in the store as being in memory, so that a restart wakes it.
+    marked: bool,
+}
+
+/// A decision ready to be committed.
+pub struct Turn {
+    pub batch: Batch,
+    at: Timestamp,
+    answer: Answer,
+    events: Vec<Event>,
+    calls: Vec<Call>,
+    enqueued: Enqueued,
+}
+
+impl Turn {
+    /// Nothing to commit: the answer stands as it is.
+    pub fn is_free(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
+
+impl Shell {
+    pub fn load(env: Arc<Env>, location: LocationId) -> Result<Shell, LoadError> {
+        let setup = env.setup.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
+        let institution = env.setup.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
+        let damaged = |why: serde_json::Error| LoadError::Record { location, why: why.to_string() };
+        let description = env.store.get(&description_key(location))?;
+        let description = description.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(damaged)?;
+        let marked = env.store.get(&keys::active(location.0))?.is_some();
+
+        let loaded = journal::load(&*env.store, location.0)?;
+        let settings = Arc::new(settings::of(&env.setup, &setup, description.as_ref()));
+        let state = match &loaded.snapshot {
+            Some((_, bytes)) => serde_json::from_slice(bytes).map_err(damaged)?,
+            None => State::default(),
+        };
+        let mut machine = Location::load(settings, state);
+        for (_, bytes) in &loaded.tail {
+            let record: Record = serde_json::from_slice(bytes).map_err(damaged)?;
+            for event in &record.events {
+                machine.evolve(record.at, event);
+            }
+        }
+        let since_snapshot = loaded.tail.len() as u64;
+        Ok(Shell { env, setup, institution, machine, description, next_seq: loaded.next_seq, since_snapshot, marked })
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.machine.settings
+    }
+
+    /// Decides, and gathers all that is to be committed with it. Changes nothing.
+    pub fn prepare(&self, cx: Cx, request: &Request) -> Result<Turn, TurnError> {
+        let mut docs = Docs::new(&*self.env.store, &self.env.pool);
+        let (decision, answer) = match request {
+            Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
+            Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
+            Request::Command(command) => self.prepare_command(cx, command),
+        };
+        let Decision { events, calls, .. } = decision;
+        let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
+        if !events.is_empty() {
+            for event in &events {
+                let told = project::event(self, cx, event, &mut docs, &mut batch)?;
+                enqueued = enqueued.and(told);
+            }
+            let record = serde_json::to_vec(&Record { at: cx.now, events: events.clone() })
+                .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
+            journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
+            self.mark(&mut batch);
+            docs.into_batch(&mut batch);
+        }
+        let answer = match answer {
+            Some(answer) => answer,
+            None => Answer::default(),
+        };
+        Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
+    }
+
+    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Option<Answer>) {
+        let decision = self.machine.decide(cx, command);
+        let answer = Answer { reply: decision.reply.clone(), appointment: None };
+        (decision, Some(answer))
+    }
+
+    /// The batch is durable: memory follows.
+    pub fn finish(&mut self, turn: Turn) -> (Answer, Vec<Call>) {
+        for event in &turn.events {
+            self.machine.evolve(turn.at, event);
+        }
+        if !turn.events.is_empty() {
+            self.next_seq += 1;
+            self.since_snapshot += 1;
+            self.marked = true;
+        }
+        self.env.outbox.committed(turn.enqueued);
+        (turn.answer, turn.calls)
+    }
+
+    /// New facts about the EHR: what the machine may do follows from them.
+    pub fn describe(&mut self, description: Description) -> Result<Batch, TurnError> {
+        let bytes = serde_json::to_vec(&description).map_err(|_| TurnError::Damaged("a description"))?;
+        let mut batch = Batch::new();
+        batch.put(description_key(self.setup.id), bytes);
+        self.description = Some(description);
+        self.machine.settings = Arc::new(settings::of(&self.env.setup, &self.setup, self.description.as_ref()));
+        Ok(batch)
+    }
+
+    /// The state as of the last record, when it is time to keep it.
+    pub fn snapshot_due(&self) -> bool {
+        self.since_snapshot >= SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64)
+    }
+
+    pub fn has_tail(&self) -> bool {
+        self.since_snapshot > 0
+    }
+
+    pub fn snapshot(&self) -> Result<Batch, TurnError> {
+        let mut batch = Batch::new();
+        if self.since_snapshot > 0 {
+            let state = serde_json::to_vec(&self.machine.state).map_err(|_| TurnError::Damaged("the state"))?;
+            journal::write_snapshot(&mut batch, self.setup.id.0, self.next_seq - 1, &state);
+            // What this deletes lies behind the snapshot before this one: whatever becomes of the batch, loading finds its records.
+            journal::trim(&*self.env.store, &mut batch, self.setup.id.0, JOURNAL_KEPT, TRIMMED_AT_ONCE)
+                .map_err(|_| TurnError::Damaged("the journal"))?;
+        }
+        Ok(batch)
+    }
+
+    pub fn snapshot_taken(&mut self) {
+        self.since_snapshot = 0;
+    }
+
+    /// A location in memory stands in the store as such, in its first commit; when it leaves, its next wake time takes that place.
+    fn mark(&self, batch: &mut Batch) {
+        if !self.marked {
+            batch.put(keys::active(self.setup.id.0), Vec::new());
+        }
+    }
+
+    /// The last commit before the location leaves memory.
+    pub fn leave(&self) -> Result<Batch, TurnError> {
+        let mut batch = self.snapshot()?;
+        let id = self.setup.id.0;
+        if self.marked {
+            batch.delete(keys::active(id));
+        }
+        if let Some(at) = self.machine.wake_at() {
+            batch.put(keys::wake(at.0, id), Vec::new());
+        }
+        Ok(batch)
+    }
+
+    /// A document of this location's turn, for reads outside a turn.
+    pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        Docs::new(&*self.env.store, &self.env.pool).get(scope, id)
+    }
+
+    pub fn appointment(&self, id: u64) -> Result<Option<records::Appointment>, TurnError> {
+        self.read(0, id)
+    }
+
+    /// What the location refers foreign ids to; a location without EHR has none.
+    pub fn source(&self) -> Option<u32> {
+        self.setup.source
+    }
+}
+
+pub fn description_key(location: LocationId) -> crate::store::Key {
+    keys::record(super::docs::Kind::Description as u8, 0, u64::from(location.0))
+}
+
+/// The machine's reply as an answer without a document.
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Answer {
+        Answer { reply, appointment: None }
+    }
+}

@@ -1,0 +1,45 @@
+//! A machine's settings, from what the operator set and what the EHR says it can do.
+
+use location::settings::{Capabilities, PullPlan, Settings};
+
+use crate::{
+    ehr::Description,
+    setup::{LocationSetup, LocationStatus, Setup},
+    zones,
+};
+
+pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Settings {
+    Settings {
+        location: location.id,
+        zone: (*zones::zone(location.zone)).clone(),
+        map_by_operatory: location.map_by_operatory,
+        capabilities: capabilities(setup, location, description),
+        booking: location.booking,
+        write: location.write,
+        pull: location.pull,
+        quota: location.quota,
+    }
+}
+
+fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Capabilities {
+    let Some(source) = location.source else { return Capabilities::default() };
+    // Until the EHR has been asked, nothing is promised in its name.
+    let Some(description) = description else { return Capabilities { integrated: true, ..Capabilities::default() } };
+    let writes = |kind: &str| description.writes.iter().any(|known| known == kind);
+    let lead = setup.lead(source) == Some(location.id);
+    let active = location.status == LocationStatus::Active;
+    let pulls = description.pulls.iter().filter(|pull| active && (lead || !pull.resource.shared()));
+    let mut pulls: Vec<PullPlan> = pulls
+        .map(|pull| PullPlan { resource: pull.resource, deletions_by_absence: pull.deletions_by_absence })
+        .collect();
+    pulls.sort_by_key(|plan| plan.resource);
+    pulls.dedup_by_key(|plan| plan.resource);
+    Capabilities {
+        integrated: true,
+        new_patients: description.new_patients && writes("create-patient"),
+        creates_appointments: writes("create-appointment"),
+        reschedules: writes("reschedule-appointment"),
+        cancels: writes("cancel-appointment"),
+        pulls,
+    }
+}
