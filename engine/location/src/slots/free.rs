@@ -1,0 +1,162 @@
+//! Walks the windows of all places at once, in order of time, and stops at each start where there is room.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+};
+
+use super::{Slot, SlotQuery, windows::Windows};
+use crate::{
+    calendar::{Calendar, Column},
+    ids::{OperatoryId, ProviderId},
+    time::{Millis, Span, Timestamp},
+};
+
+/// Where a column is free long enough for a slot. Worked out once per column, as many providers share it.
+pub(super) struct Gaps {
+    /// In order; each with the gaps up to the end of the next one's beginning.
+    columns: Vec<(Column, usize)>,
+    gaps: Vec<Span>,
+}
+
+impl Gaps {
+    /// Of all columns that `windows` need, for slots that start within `starts`.
+    pub fn of(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
+        let needed = windows
+            .runs
+            .iter()
+            .flat_map(|run| [column_of(run.provider, run.operatory), Column::Provider(run.provider)]);
+        let mut columns: Vec<(Column, usize)> = needed.map(|column| (column, 0)).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let whole = Span { end: starts.end.plus(length), ..starts };
+        let mut gaps = Vec::new();
+        for (column, first) in &mut columns {
+            *first = gaps.len();
+            let mut add = |start, end: Timestamp| {
+                if end.since(start) >= length {
+                    gaps.push(Span { start, end });
+                }
+            };
+            let mut free_from = whole.start;
+            for entry in calendar.overlapping(*column, whole) {
+                add(free_from, entry.span.start);
+                free_from = free_from.max(entry.span.end);
+            }
+            add(free_from, whole.end);
+        }
+        Gaps { columns, gaps }
+    }
+
+    fn in_column(&self, column: Column) -> &[Span] {
+        let Ok(index) = self.columns.binary_search_by_key(&column, |(column, _)| *column) else { return &[] };
+        let end = self.columns.get(index + 1).map_or(self.gaps.len(), |(_, first)| *first);
+        &self.gaps[self.columns[index].1..end]
+    }
+}
+
+fn column_of(provider: ProviderId, operatory: Option<OperatoryId>) -> Column {
+    operatory.map_or(Column::Provider(provider), Column::Operatory)
+}
+
+/// What the slots of all walks have in common.
+struct Grid {
+    length: Millis,
+    interval: Millis,
+    /// No slot starts here or later.
+    until: Timestamp,
+}
+
+/// The free slots of all runs, in order of start, provider and operatory. Where two layers of a place offer the same slot, it
+/// comes twice in a row.
+pub(super) struct Free<'a> {
+    grid: Grid,
+    walks: Vec<Walk<'a>>,
+    /// The next start of each walk that has one.
+    next: BinaryHeap<Reverse<(Timestamp, ProviderId, Option<OperatoryId>, usize)>>,
+}
+
+impl<'a> Free<'a> {
+    pub fn within(windows: &'a Windows, gaps: &'a Gaps, starts: Span, query: &SlotQuery) -> Free<'a> {
+        let interval = query.interval.unwrap_or(query.length);
+        let grid = Grid { length: query.length, interval, until: starts.end };
+        let mut walks = Vec::with_capacity(windows.runs.len());
+        let mut next = BinaryHeap::with_capacity(windows.runs.len());
+        for run in &windows.runs {
+            let columns = [column_of(run.provider, run.operatory), Column::Provider(run.provider)];
+            let gaps = columns.map(|column| gaps.in_column(column));
+            let mut walk = Walk { windows: windows.of(run), gaps, from: starts.start };
+            if let Some(start) = walk.next_start(&grid) {
+                next.push(Reverse((start, run.provider, run.operatory, walks.len())));
+                walks.push(walk);
+            }
+        }
+        Free { grid, walks, next }
+    }
+}
+
+impl Iterator for Free<'_> {
+    type Item = Slot;
+
+    fn next(&mut self) -> Option<Slot> {
+        let mut top = self.next.peek_mut()?;
+        let Reverse((start, provider, operatory, walk)) = *top;
+        match self.walks[walk].next_start(&self.grid) {
+            Some(next) => *top = Reverse((next, provider, operatory, walk)),
+            None => drop(PeekMut::pop(top)),
+        }
+        Some(Slot { span: Span { start, end: start.plus(self.grid.length) }, provider, operatory })
+    }
+}
+
+/// The way through one run: what lies behind is dropped from the front of the lists.
+struct Walk<'a> {
+    windows: &'a [Span],
+    /// Of the place's own column and of the provider's.
+    gaps: [&'a [Span]; 2],
+    from: Timestamp,
+}
+
+impl Walk<'_> {
+    fn next_start(&mut self, grid: &Grid) -> Option<Timestamp> {
+        loop {
+            let window = *self.windows.first()?;
+            if window.end.since(self.from.max(window.start)) < grid.length {
+                self.windows = &self.windows[1..];
+                continue;
+            }
+            let start = on_grid(window.start, self.from, grid.interval);
+            if start >= grid.until {
+                return None;
+            }
+            let end = start.plus(grid.length);
+            if end > window.end {
+                self.windows = &self.windows[1..];
+                continue;
+            }
+            let [place, provider] = &mut self.gaps;
+            let free_from = gap_beyond(place, end)?.max(gap_beyond(provider, end)?);
+            if free_from <= start {
+                self.from = start.plus(grid.interval);
+                return Some(start);
+            }
+            self.from = free_from;
+        }
+    }
+}
+
+/// The first point of the grid not before `from`.
+fn on_grid(anchor: Timestamp, from: Timestamp, interval: Millis) -> Timestamp {
+    let behind = from.since(anchor);
+    if behind <= 0 {
+        return anchor;
+    }
+    anchor.plus((behind + interval - 1) / interval * interval)
+}
+
+/// Drops the gaps that end before `end`; tells where the one that remains begins.
+fn gap_beyond(gaps: &mut &[Span], end: Timestamp) -> Option<Timestamp> {
+    let passed = gaps.iter().take_while(|gap| gap.end < end).count();
+    *gaps = &gaps[passed..];
+    gaps.first().map(|gap| gap.start)
+}
