@@ -215,7 +215,7 @@ fn agrees(zone: &Zone, tz: Tz, local: NaiveDateTime) {
     let day = Date::from_ymd(local.year(), local.month(), local.day()).unwrap();
     let seconds = local.num_seconds_from_midnight();
     assert_eq!(zone.resolve_seconds(day, seconds), expected, "{} {local}", zone.name());
-    if seconds % 60 == 0 {
+    if seconds.is_multiple_of(60) {
         assert_eq!(zone.resolve(day, (seconds / 60) as u16), expected, "{} {local}", zone.name());
     }
     match expected {
