@@ -5,7 +5,10 @@ use std::{
     collections::{BinaryHeap, binary_heap::PeekMut},
 };
 
-use super::{Slot, SlotQuery, windows::Windows};
+use super::{
+    Slot, SlotQuery,
+    windows::{Run, Windows},
+};
 use crate::{
     calendar::{Calendar, Column},
     ids::{OperatoryId, ProviderId},
@@ -14,7 +17,7 @@ use crate::{
 
 /// Where a column is free long enough for a slot. Worked out once per column, as many providers share it.
 pub(super) struct Gaps {
-    /// In order; each with the gaps up to the end of the next one's beginning.
+    /// In order, each with the index of its first gap.
     columns: Vec<(Column, usize)>,
     gaps: Vec<Span>,
 }
@@ -73,7 +76,16 @@ pub(super) struct Free<'a> {
     grid: Grid,
     walks: Vec<Walk<'a>>,
     /// The next start of each walk that has one.
-    next: BinaryHeap<Reverse<(Timestamp, ProviderId, Option<OperatoryId>, usize)>>,
+    next: BinaryHeap<Reverse<Next>>,
+}
+
+/// Ordered as slots are offered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    start: Timestamp,
+    provider: ProviderId,
+    operatory: Option<OperatoryId>,
+    walk: usize,
 }
 
 impl<'a> Free<'a> {
@@ -87,7 +99,8 @@ impl<'a> Free<'a> {
             let gaps = columns.map(|column| gaps.in_column(column));
             let mut walk = Walk { windows: windows.of(run), gaps, from: starts.start };
             if let Some(start) = walk.next_start(&grid) {
-                next.push(Reverse((start, run.provider, run.operatory, walks.len())));
+                let Run { provider, operatory, .. } = *run;
+                next.push(Reverse(Next { start, provider, operatory, walk: walks.len() }));
                 walks.push(walk);
             }
         }
@@ -100,9 +113,9 @@ impl Iterator for Free<'_> {
 
     fn next(&mut self) -> Option<Slot> {
         let mut top = self.next.peek_mut()?;
-        let Reverse((start, provider, operatory, walk)) = *top;
+        let Next { start, provider, operatory, walk } = top.0;
         match self.walks[walk].next_start(&self.grid) {
-            Some(next) => *top = Reverse((next, provider, operatory, walk)),
+            Some(next) => top.0.start = next,
             None => drop(PeekMut::pop(top)),
         }
         Some(Slot { span: Span { start, end: start.plus(self.grid.length) }, provider, operatory })
@@ -137,7 +150,8 @@ impl Walk<'_> {
             let [place, provider] = &mut self.gaps;
             let free_from = gap_beyond(place, end)?.max(gap_beyond(provider, end)?);
             if free_from <= start {
-                self.from = start.plus(grid.interval);
+                // A long interval must not carry over the start of the next window.
+                self.from = start.plus(grid.interval).min(window.end);
                 return Some(start);
             }
             self.from = free_from;

@@ -1,0 +1,187 @@
+//! The calendar: what is busy, by story and against a plain list.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use location::{
+    calendar::{Calendar, Column, Entry, Holder},
+    ids::{AppointmentId, OperatoryId, ProviderId},
+    time::{Span, Timestamp},
+};
+use proptest::prelude::*;
+
+const CHAIR: Column = Column::Operatory(OperatoryId(1));
+const DOCTOR: Column = Column::Provider(ProviderId(1));
+
+fn span(start: i64, end: i64) -> Span {
+    Span { start: Timestamp(start), end: Timestamp(end) }
+}
+
+fn appointment(id: u64) -> Holder {
+    Holder::Appointment(AppointmentId(id))
+}
+
+fn holders<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Holder> {
+    entries.map(|entry| entry.holder).collect()
+}
+
+#[test]
+fn a_provider_is_blocked_by_the_chair_and_by_what_has_no_chair() {
+    let mut calendar = Calendar::new();
+    assert!(calendar.insert(CHAIR, span(10, 20), appointment(1)));
+    assert!(calendar.insert(DOCTOR, span(30, 40), appointment(2)));
+    let busy = |operatory: Option<u64>, provider, span| {
+        holders(calendar.busy(operatory.map(OperatoryId), ProviderId(provider), span))
+    };
+    assert_eq!(busy(Some(1), 1, span(0, 50)), [appointment(1), appointment(2)]);
+    assert_eq!(busy(Some(1), 2, span(0, 50)), [appointment(1)]);
+    assert_eq!(busy(Some(2), 1, span(0, 50)), [appointment(2)]);
+    assert_eq!(busy(Some(2), 2, span(0, 50)), []);
+    assert_eq!(busy(None, 1, span(0, 50)), [appointment(2)]);
+    // Half-open: what touches does not overlap.
+    assert_eq!(busy(Some(1), 1, span(20, 30)), []);
+    assert_eq!(busy(Some(1), 1, span(19, 20)), [appointment(1)]);
+}
+
+#[test]
+fn entries_are_a_set() {
+    let mut calendar = Calendar::new();
+    assert!(!calendar.insert(CHAIR, span(10, 10), appointment(1)), "an empty span blocks nothing");
+    assert!(calendar.insert(CHAIR, span(10, 20), appointment(1)));
+    assert!(!calendar.insert(CHAIR, span(10, 20), appointment(1)));
+    // A move within its own old place, not confirmed yet.
+    assert!(calendar.insert(CHAIR, span(10, 20), Holder::Vacating(AppointmentId(1))));
+    assert!(!calendar.remove(CHAIR, span(10, 21), appointment(1)));
+    assert!(!calendar.remove(DOCTOR, span(10, 20), appointment(1)));
+    assert!(calendar.remove(CHAIR, span(10, 20), appointment(1)));
+    assert_eq!(calendar.len(), 1);
+    assert!(calendar.remove(CHAIR, span(10, 20), Holder::Vacating(AppointmentId(1))));
+    assert_eq!(calendar, Calendar::new());
+}
+
+#[test]
+fn a_long_block_under_short_appointments() {
+    let mut calendar = Calendar::new();
+    calendar.insert(CHAIR, span(0, 1_000), appointment(0));
+    (1..100).for_each(|n| assert!(calendar.insert(CHAIR, span(n as i64 * 10, n as i64 * 10 + 5), appointment(n))));
+    assert_eq!(holders(calendar.overlapping(CHAIR, span(996, 999))), [appointment(0)]);
+    assert_eq!(
+        holders(calendar.overlapping(CHAIR, span(504, 511))),
+        [appointment(0), appointment(50), appointment(51)]
+    );
+    assert_eq!(calendar.overlaps_within().count(), 99);
+    assert_eq!(calendar.prune(Timestamp(505)), 50);
+    calendar.check();
+    assert_eq!(holders(calendar.overlapping(CHAIR, span(0, 10))), [appointment(0)]);
+    assert_eq!(calendar.prune(Timestamp(1_000)), 50);
+    assert!(calendar.is_empty());
+}
+
+#[test]
+fn it_is_written_as_a_list() {
+    let mut calendar = Calendar::new();
+    calendar.insert(CHAIR, span(10, 20), appointment(1));
+    calendar.insert(DOCTOR, span(10, 20), Holder::Hold(7));
+    let text = serde_json::to_string(&calendar).unwrap();
+    let expected = r#"[[{"operatory":1},[{"span":{"start":10,"end":20},"holder":{"appointment":1}}]],[{"provider":1},[{"span":{"start":10,"end":20},"holder":{"hold":7}}]]]"#;
+    assert_eq!(text, expected);
+    let read = |text: &str| serde_json::from_str::<Calendar>(text);
+    assert_eq!(read(&text).unwrap(), calendar);
+    let error = read(&text.replace("\"end\":20", "\"end\":10")).unwrap_err().to_string();
+    assert!(error.contains("operatory 1 has an empty or repeated entry"), "{error}");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(Column, Span, Holder),
+    Remove(prop::sample::Index),
+    RemoveUnknown(Column, Span, Holder),
+    Prune(i64),
+    Query(Option<u64>, u32, Span),
+}
+
+fn spans() -> impl Strategy<Value = Span> {
+    // Mostly short ones, some that cover everything.
+    (0i64..200, prop_oneof![4 => 1i64..12, 1 => 1i64..250]).prop_map(|(start, length)| span(start, start + length))
+}
+
+fn columns() -> impl Strategy<Value = Column> {
+    let operatory = (1u64..3).prop_map(|id| Column::Operatory(OperatoryId(id)));
+    prop_oneof![3 => operatory, 1 => (1u32..3).prop_map(|id| Column::Provider(ProviderId(id)))]
+}
+
+fn any_holder() -> impl Strategy<Value = Holder> {
+    (0u8..3, 0u64..6).prop_map(|(kind, id)| match kind {
+        0 => Holder::Appointment(AppointmentId(id)),
+        1 => Holder::Vacating(AppointmentId(id)),
+        _ => Holder::Hold(id),
+    })
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| Step::Insert(column, span, holder)),
+        3 => any::<prop::sample::Index>().prop_map(Step::Remove),
+        1 => (columns(), spans(), any_holder()).prop_map(|(column, span, holder)| Step::RemoveUnknown(column, span, holder)),
+        1 => (0i64..120).prop_map(Step::Prune),
+        6 => (prop::option::of(1u64..4), 1u32..4, spans()).prop_map(|(operatory, provider, span)| Step::Query(operatory, provider, span)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(support::cases(256))]
+
+    #[test]
+    fn it_agrees_with_a_plain_list(steps in prop::collection::vec(steps(), 1..120)) {
+        let mut calendar = Calendar::new();
+        let mut list: Vec<(Column, Entry)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Insert(column, span, holder) => {
+                    let entry = (column, Entry { span, holder });
+                    prop_assert_eq!(calendar.insert(column, span, holder), !list.contains(&entry));
+                    if !list.contains(&entry) {
+                        list.push(entry);
+                    }
+                }
+                Step::Remove(index) if !list.is_empty() => {
+                    let (column, entry) = list.remove(index.index(list.len()));
+                    prop_assert!(calendar.remove(column, entry.span, entry.holder));
+                }
+                Step::Remove(_) => {}
+                Step::RemoveUnknown(column, span, holder) => {
+                    let known = list.iter().position(|entry| *entry == (column, Entry { span, holder }));
+                    prop_assert_eq!(calendar.remove(column, span, holder), known.is_some());
+                    known.map(|index| list.remove(index));
+                }
+                Step::Prune(before) => {
+                    let count = list.len();
+                    list.retain(|(_, entry)| entry.span.end > Timestamp(before));
+                    prop_assert_eq!(calendar.prune(Timestamp(before)), count - list.len());
+                }
+                Step::Query(operatory, provider, span) => {
+                    let of = |column: Column| {
+                        let mut entries: Vec<Entry> = list.iter().filter(|(c, e)| *c == column && e.span.overlaps(span)).map(|(_, e)| *e).collect();
+                        entries.sort();
+                        entries
+                    };
+                    let mut expected = operatory.map(|id| of(Column::Operatory(OperatoryId(id)))).unwrap_or_default();
+                    expected.extend(of(Column::Provider(ProviderId(provider))));
+                    let found: Vec<Entry> = calendar.busy(operatory.map(OperatoryId), ProviderId(provider), span).copied().collect();
+                    prop_assert_eq!(found, expected);
+                }
+            }
+            calendar.check();
+        }
+        list.sort();
+        prop_assert_eq!(calendar.entries().map(|(column, entry)| (column, *entry)).collect::<Vec<_>>(), list.clone());
+        let pairs = |(n, (column, first)): (usize, &(Column, Entry))| {
+            let overlap = |(c, second): &&(Column, Entry)| c == column && first.span.overlaps(second.span);
+            list[n + 1..].iter().filter(overlap).map(|(c, second)| (*c, *first, *second)).collect::<Vec<_>>()
+        };
+        let expected: Vec<_> = list.iter().enumerate().flat_map(pairs).collect();
+        prop_assert_eq!(calendar.overlaps_within().map(|(c, a, b)| (c, *a, *b)).collect::<Vec<_>>(), expected);
+        let copy: Calendar = serde_json::from_str(&serde_json::to_string(&calendar).unwrap()).unwrap();
+        prop_assert_eq!(copy, calendar);
+    }
+}

@@ -1,0 +1,85 @@
+//! What the tests of hours, calendar and slots share.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use chrono::{DateTime, Duration, NaiveDate, Offset, TimeZone};
+use chrono_tz::{OffsetName, Tz};
+use location::{
+    hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
+    ids::{OperatoryId, ProviderId, WorkingHourId},
+    time::{SECOND, Timestamp},
+    zone::{Date, Zone, ZoneChange},
+};
+use proptest::test_runner::Config as ProptestConfig;
+
+/// The zone of the real database between two years; constant before and after.
+pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
+    let tz: Tz = name.parse().unwrap();
+    let state = |seconds: i64| {
+        let offset = tz.offset_from_utc_datetime(&DateTime::from_timestamp(seconds, 0).unwrap().naive_utc());
+        (offset.fix().local_minus_utc(), offset.abbreviation().unwrap_or_default().to_string())
+    };
+    let year_start =
+        |year| NaiveDate::from_ymd_opt(year, 1, 1).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp();
+    let change = |at, (offset_seconds, abbreviation)| ZoneChange { at, offset_seconds, abbreviation };
+    let (mut at, end, step) = (year_start(from_year), year_start(to_year), Duration::hours(12).num_seconds());
+    let mut changes = vec![change(Timestamp::MIN, state(at))];
+    while at < end {
+        if state(at) != state(at + step) {
+            let (mut before, mut after) = (at, at + step);
+            while after - before > 1 {
+                let middle = (before + after) / 2;
+                if state(middle) == state(at) { before = middle } else { after = middle }
+            }
+            changes.push(change(Timestamp(after * SECOND), state(after)));
+        }
+        at += step;
+    }
+    Zone::new(name, changes).unwrap()
+}
+
+/// A property test of so many cases, unless `PROPTEST_CASES` wants another number. A failure is printed, not kept: it belongs
+/// into a test of its own.
+pub fn cases(cases: u32) -> ProptestConfig {
+    let wanted = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { wanted.cases } else { cases };
+    ProptestConfig { cases, failure_persistence: None, ..wanted }
+}
+
+pub fn new_york() -> Zone {
+    zone("America/New_York", 2024, 2028)
+}
+
+pub fn date(text: &str) -> Date {
+    text.parse().unwrap()
+}
+
+/// An instant written as `2026-03-08T06:59:00Z`.
+pub fn utc(text: &str) -> Timestamp {
+    Timestamp(DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())
+}
+
+/// `HH:MM` as minutes.
+pub fn minutes(text: &str) -> u16 {
+    let (hours, minutes) = text.split_once(':').unwrap();
+    hours.parse::<u16>().unwrap() * 60 + minutes.parse::<u16>().unwrap()
+}
+
+/// Active manual hours of provider 1 in operatory 1 that accept all types.
+pub fn hour(recurrence: Recurrence, begin: &str, end: &str) -> WorkingHour {
+    WorkingHour {
+        id: WorkingHourId(1),
+        provider: ProviderId(1),
+        operatory: Some(OperatoryId(1)),
+        begin: minutes(begin),
+        end: minutes(end),
+        recurrence,
+        kind: HourKind::WorkingHour,
+        source: HourSource::Manual,
+        appointment_types: vec![],
+        active: true,
+    }
+}
+
+pub fn daily(begin: &str, end: &str) -> WorkingHour {
+    hour(Recurrence::Weekly(Weekday::ALL.to_vec()), begin, end)
+}
