@@ -1,3 +1,2 @@
 pub mod ehr;
-pub mod records;
-pub mod setup;
+pub mod store;

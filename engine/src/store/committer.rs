@@ -1,0 +1,352 @@
+//! Group commit: one thread takes every batch that waits, checks the preconditions of each against the store and the batches before it,
+//! writes all in one go, syncs once and releases all. Values arrive sealed; here they are only compared and moved.
+
+use std::{
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Instant,
+};
+
+use sled::IVec;
+use tokio::sync::oneshot;
+
+use super::{
+    Batch, CommitError, Expect, Key, StoreError,
+    directory::Tide,
+    disk::{Disk, Floor},
+    envelope::{Sealed, fingerprint, further_pieces, piece_key},
+    sled_store::{Shared, TIDE_KEY, TideRecord, guarded},
+};
+
+/// A group is small enough that nobody waits long for the others in it, and that sled never reuses the room of a record whose successor
+/// is not synced yet. A single batch may be larger.
+const GROUP_BYTES: usize = 4 << 20;
+const GROUP_BATCHES: usize = 1_024;
+
+pub(super) type Outcome = Result<(), CommitError>;
+
+/// A batch on its way: values sealed, weighed.
+pub(super) struct Job {
+    pub expects: Vec<(Key, SealedExpect)>,
+    pub writes: Vec<(Key, Option<Sealed>)>,
+    pub bytes: usize,
+    pub arrived: Instant,
+    pub reply: oneshot::Sender<Outcome>,
+}
+
+pub(super) enum SealedExpect {
+    Absent,
+    Present,
+    /// `seen` is the record that held this value when the caller looked: as long as it is there nothing needs decrypting.
+    Value {
+        want: Vec<u8>,
+        seen: Option<IVec>,
+    },
+}
+
+impl Job {
+    pub fn seal(shared: &Shared, batch: Batch, reply: oneshot::Sender<Outcome>) -> Result<Self, StoreError> {
+        let bytes = batch.weigh()?;
+        let mut sealer = shared.envelope.sealer()?;
+        let writes = batch
+            .writes
+            .into_iter()
+            .map(|(key, value)| Ok((value.map(|value| sealer.seal(&key, &value)).transpose()?, key)))
+            .map(|sealed| sealed.map(|(value, key)| (key, value)))
+            .collect::<Result<_, StoreError>>()?;
+        let expects = batch.expects.into_iter().map(|(key, expect)| SealedExpect::new(shared, key, expect)).collect();
+        Ok(Self { expects, writes, bytes, arrived: Instant::now(), reply })
+    }
+}
+
+impl SealedExpect {
+    fn new(shared: &Shared, key: Key, expect: Expect) -> (Key, Self) {
+        let expect = match expect {
+            Expect::Absent => Self::Absent,
+            Expect::Present => Self::Present,
+            Expect::Value(want) => {
+                // A miss or an error here decides nothing: the committer looks again.
+                let seen =
+                    shared.read(&key).ok().flatten().filter(|raw| {
+                        shared.envelope.open(&key, &raw.head, &raw.pieces).is_ok_and(|value| value == want)
+                    });
+                Self::Value { want, seen: seen.map(|raw| raw.head) }
+            }
+        };
+        (key, expect)
+    }
+}
+
+/// Batches that wait. Bounded, and never waited for: a full queue is an error.
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+    limit: usize,
+    limit_bytes: usize,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Queue {
+    pub fn new(limit: usize, limit_bytes: usize) -> Self {
+        Self { waiting: Mutex::default(), arrived: Condvar::new(), limit, limit_bytes }
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    pub fn push(&self, job: Job) -> Result<(), StoreError> {
+        let mut waiting = self.lock();
+        // An empty queue takes a batch of any legal size.
+        if waiting.jobs.len() >= self.limit || (waiting.bytes > 0 && waiting.bytes + job.bytes > self.limit_bytes) {
+            return Err(StoreError::Busy);
+        }
+        waiting.bytes += job.bytes;
+        waiting.jobs.push_back(job);
+        drop(waiting);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// What waits is still written, then the thread ends.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_one();
+    }
+
+    fn next_group(&self) -> Option<Vec<Job>> {
+        let waiting = self.lock();
+        let mut waiting = self
+            .arrived
+            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        while let Some(job) = waiting
+            .jobs
+            .pop_front_if(|job| group.is_empty() || (group.len() < GROUP_BATCHES && bytes + job.bytes <= GROUP_BYTES))
+        {
+            bytes += job.bytes;
+            group.push(job);
+        }
+        waiting.bytes -= bytes;
+        (!group.is_empty()).then_some(group)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct Committer {
+    pub shared: Arc<Shared>,
+    pub queue: Arc<Queue>,
+    pub floor: Arc<Floor>,
+    pub disk: Arc<dyn Disk>,
+    pub tide: Tide,
+    pub last: TideRecord,
+}
+
+impl Committer {
+    pub fn start(mut self) -> Result<JoinHandle<()>, StoreError> {
+        let run = move || {
+            while let Some(group) = self.queue.next_group() {
+                self.commit(group);
+            }
+        };
+        thread::Builder::new()
+            .name("store-committer".into())
+            .spawn(run)
+            .map_err(StoreError::io("starting the committer"))
+    }
+
+    fn commit(&mut self, jobs: Vec<Job>) {
+        let oldest = jobs.iter().map(|job| job.arrived).min();
+        // A panic in sled must not leave callers waiting for ever, nor let later commits build on half a group.
+        let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(&jobs))).unwrap_or_else(|_| {
+            let why = self.shared.refuse("the committer panicked".into());
+            vec![Err(StoreError::Unknown { why }.into()); jobs.len()]
+        });
+        if let Some(oldest) = oldest {
+            self.shared.note_commit(oldest.elapsed());
+        }
+        for (job, outcome) in jobs.into_iter().zip(outcomes) {
+            // Whoever dropped the future does not care.
+            let _ = job.reply.send(outcome);
+        }
+    }
+
+    fn outcomes(&mut self, jobs: &[Job]) -> Vec<Outcome> {
+        if let Err(error) = self.may_write() {
+            return vec![Err(error); jobs.len()];
+        }
+        let shared = self.shared.clone();
+        let mut group = Group::new(&shared);
+        let mut outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(job)).collect();
+        if group.writes.is_empty() {
+            return outcomes;
+        }
+        // Refusals wait for the sync as well: they may rest on what an earlier batch of the group has written.
+        if let Err(error) = self.write(group) {
+            outcomes = outcomes
+                .into_iter()
+                .map(|outcome| match outcome {
+                    Err(CommitError::Store(error)) => Err(error.into()),
+                    _ => Err(error.clone().into()),
+                })
+                .collect();
+        }
+        outcomes
+    }
+
+    fn may_write(&self) -> Result<(), CommitError> {
+        self.shared.refusing()?;
+        self.floor.check(&*self.disk)
+    }
+
+    fn write(&mut self, group: Group<'_>) -> Result<(), StoreError> {
+        let Plan { batch, before, bytes, next } = group.plan(self.last)?;
+        // From here until the sync readers see the state before the group. If anything fails they keep seeing it.
+        self.shared.hide(before);
+        self.make_durable(batch).map_err(|why| StoreError::Unknown { why: self.shared.refuse(why) })?;
+        self.shared.reveal();
+        self.last = next;
+        self.floor.written(bytes as u64);
+        if let Err(error) = self.tide.mark(next.group) {
+            tracing::warn!(%error, "the tide mark was not written; it stays lower than it could be");
+        }
+        Ok(())
+    }
+
+    fn make_durable(&self, batch: sled::Batch) -> Result<(), String> {
+        let db = &self.shared.db;
+        guarded(|| db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;
+        // This hands everything to the kernel, but asks neither for the file's length nor for the disk's own cache.
+        guarded(|| db.flush()).map_err(|error| format!("flushing failed: {error}"))?;
+        self.disk.sync().map_err(|error| {
+            self.disk.failed_to_sync(&error);
+            format!("syncing failed: {error}")
+        })
+    }
+}
+
+/// The batches that go to the disk together.
+struct Group<'a> {
+    shared: &'a Shared,
+    /// Every record touched or looked at, as it was before the group; pieces under their own keys.
+    before: BTreeMap<Key, Option<IVec>>,
+    writes: BTreeMap<&'a [u8], Option<&'a Sealed>>,
+}
+
+struct Plan {
+    batch: sled::Batch,
+    before: BTreeMap<Key, Option<IVec>>,
+    bytes: usize,
+    next: TideRecord,
+}
+
+impl<'a> Group<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self { shared, before: BTreeMap::new(), writes: BTreeMap::new() }
+    }
+
+    /// Takes the batch in, or says why not and stays as it was.
+    fn admit(&mut self, job: &'a Job) -> Outcome {
+        for (key, expect) in &job.expects {
+            if !self.holds(key, expect)? {
+                return Err(CommitError::Conflict { key: key.clone() });
+            }
+        }
+        // Reading what will be replaced also finds damaged pages while nothing is written yet.
+        for (key, _) in &job.writes {
+            self.look_up_with_pieces(key)?;
+        }
+        self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_ref())));
+        Ok(())
+    }
+
+    fn holds(&mut self, key: &[u8], expect: &SealedExpect) -> Result<bool, StoreError> {
+        let shared = self.shared;
+        let written = self.writes.get(key).copied();
+        let head = match written {
+            Some(value) => value.map(|sealed| sealed.head.clone()),
+            None => self.look_up(key)?,
+        };
+        Ok(match (expect, head) {
+            (SealedExpect::Absent, head) => head.is_none(),
+            (SealedExpect::Present, head) => head.is_some(),
+            (SealedExpect::Value { .. }, None) => false,
+            (SealedExpect::Value { seen, .. }, Some(head)) if seen.as_ref() == Some(&head) => true,
+            (SealedExpect::Value { want, .. }, Some(head)) => {
+                let pieces = match written.flatten() {
+                    Some(sealed) => sealed.pieces.clone(),
+                    None => self.look_up_pieces(key, &head)?,
+                };
+                shared.envelope.open(key, &head, &pieces)? == *want
+            }
+        })
+    }
+
+    fn look_up(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        Ok(match self.before.entry(key.to_vec()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => unknown.insert(self.shared.on_disk(key)?).clone(),
+        })
+    }
+
+    fn look_up_pieces(&mut self, key: &[u8], head: &[u8]) -> Result<Vec<IVec>, StoreError> {
+        let mut pieces = Vec::new();
+        for index in 0..further_pieces(head) {
+            // A damaged count could run far: the first piece that is missing ends it.
+            let Some(piece) = self.look_up(&piece_key(key, index))? else { break };
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    }
+
+    fn look_up_with_pieces(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        if let Some(head) = self.look_up(key)? {
+            self.look_up_pieces(key, &head)?;
+        }
+        Ok(())
+    }
+
+    /// One sled batch out of all writes, the pieces of replaced values removed, the tide record moved on.
+    fn plan(self, last: TideRecord) -> Result<Plan, StoreError> {
+        let (mut batch, mut bytes) = (sled::Batch::default(), 0);
+        let mut next = last;
+        next.group += 1;
+        for (key, value) in &self.writes {
+            let old = self.before.get(*key).and_then(Option::as_ref);
+            next.replace(old.map(|head| fingerprint(head)), value.map(|sealed| fingerprint(&sealed.head)));
+            let kept = value.map_or(0, |sealed| further_pieces(&sealed.head));
+            for index in kept..old.map_or(0, |head| further_pieces(head)) {
+                let piece = piece_key(key, index);
+                if self.before.get(&piece).is_none_or(Option::is_none) {
+                    break;
+                }
+                batch.remove(piece);
+            }
+            match value {
+                None => batch.remove(*key),
+                Some(sealed) => {
+                    for (index, piece) in (0..).zip(&sealed.pieces) {
+                        bytes += piece.len();
+                        batch.insert(piece_key(key, index), piece.clone());
+                    }
+                    bytes += key.len() + sealed.head.len();
+                    batch.insert(*key, sealed.head.clone());
+                }
+            }
+        }
+        batch.insert(TIDE_KEY, next.seal(&self.shared.envelope)?);
+        Ok(Plan { batch, before: self.before, bytes, next })
+    }
+}

@@ -1,0 +1,115 @@
+//! The directory around sled's files: one process at a time, no left-over half snapshots, durable names, and a tide mark that shows
+//! whether commits once reported as durable have gone missing.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, ErrorKind, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+use super::StoreError;
+
+/// Held while the store is open. Dropping it lets the next process in.
+pub(super) struct Directory {
+    pub path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    pub fn claim(path: &Path) -> Result<Self, StoreError> {
+        let io = |error| StoreError::io(format!("the store's directory {}", path.display()))(error);
+        create_for_owner(path).map_err(io)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock")).map_err(io)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => StoreError::Locked { dir: path.display().to_string() },
+            TryLockError::Error(error) => io(error),
+        })?;
+        let directory = Self { path: path.to_path_buf(), _lock: lock };
+        directory.remove_half_snapshots().map_err(io)?;
+        Ok(directory)
+    }
+
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// sled would read a snapshot that a crash left half written, and refuse to start.
+    fn remove_half_snapshots(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let path = entry?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if name.starts_with("snap.") && name.ends_with(".generating") {
+                tracing::warn!(file = %path.display(), "removing a snapshot that was not finished");
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// sled syncs the contents of its log, never its names.
+    pub fn sync_names(&self) -> Result<(), StoreError> {
+        for file in ["conf", "db"] {
+            let path = self.path.join(file);
+            File::open(&path)
+                .and_then(|file| file.sync_all())
+                .map_err(StoreError::io(format!("syncing {}", path.display())))?;
+        }
+        sync_directory(&self.path)?;
+        sync_parent(&self.path)
+    }
+}
+
+fn create_for_owner(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+pub(super) fn sync_parent(path: &Path) -> Result<(), StoreError> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|dir| dir.sync_all()).map_err(StoreError::io(format!("syncing {}", path.display())))
+}
+
+/// The number of the last commit group known to be durable, written after each sync without a sync of its own. After a crash it may be
+/// too low, never too high; a store that ends below it has lost commits.
+pub(super) struct Tide {
+    file: File,
+}
+
+impl Tide {
+    pub fn open(dir: &Path) -> io::Result<(Self, u64)> {
+        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("tide"))?;
+        let mut mark = [0; 16];
+        let group = match file.read_exact(&mut mark) {
+            Ok(()) => parse_mark(mark),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
+            Err(error) => return Err(error),
+        };
+        if group.is_none() && file.metadata()?.len() > 0 {
+            tracing::error!(dir = %dir.display(), "the tide mark is damaged: lost commits cannot be seen at this start");
+        }
+        Ok((Self { file }, group.unwrap_or(0)))
+    }
+
+    pub fn mark(&mut self, group: u64) -> io::Result<()> {
+        let mut mark = [0; 16];
+        mark[..8].copy_from_slice(&group.to_be_bytes());
+        mark[8..].copy_from_slice(&(!group).to_be_bytes());
+        self.file.rewind()?;
+        self.file.write_all(&mark)
+    }
+}
+
+fn parse_mark(mark: [u8; 16]) -> Option<u64> {
+    let mark = u128::from_be_bytes(mark);
+    let (group, check) = ((mark >> 64) as u64, mark as u64);
+    (group == !check).then_some(group)
+}

@@ -1,0 +1,89 @@
+//! What the store asks of the disk below sled: make it durable, say what is free. Tests put a lying disk here.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::CommitError;
+
+pub trait Disk: Send + Sync + 'static {
+    /// Everything written so far survives the loss of power.
+    fn sync(&self) -> io::Result<()>;
+    fn free(&self) -> io::Result<u64>;
+    /// `sync` failed. The kernel may have dropped the pages it could not write and will not say so again, so nobody can know what is on
+    /// the disk: a new process has to read it.
+    fn failed_to_sync(&self, error: &io::Error);
+}
+
+pub struct RealDisk {
+    db: File,
+    dir: PathBuf,
+}
+
+impl RealDisk {
+    pub(super) fn open(dir: &Path) -> io::Result<Self> {
+        Ok(Self { db: File::options().read(true).write(true).open(dir.join("db"))?, dir: dir.to_path_buf() })
+    }
+}
+
+impl Disk for RealDisk {
+    fn sync(&self) -> io::Result<()> {
+        self.db.sync_data()
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        fs4::available_space(&self.dir)
+    }
+
+    fn failed_to_sync(&self, error: &io::Error) {
+        tracing::error!(%error, dir = %self.dir.display(), "the disk failed to sync; ending the process, since what is on the disk is unknown");
+        std::process::abort()
+    }
+}
+
+/// Refuses writes while the disk is nearly full: sled cannot go on after a write that found no room.
+pub(super) struct Floor {
+    floor: u64,
+    reading: Mutex<Reading>,
+}
+
+struct Reading {
+    at: Option<Instant>,
+    free: u64,
+    written: u64,
+}
+
+/// A reading is good for this long, or for this many bytes written.
+const GOOD_FOR: Duration = Duration::from_secs(1);
+const GOOD_FOR_BYTES: u64 = 16 << 20;
+
+impl Floor {
+    pub fn new(floor: u64) -> Self {
+        Self { floor, reading: Mutex::new(Reading { at: None, free: 0, written: 0 }) }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.floor
+    }
+
+    pub fn free(&self, disk: &dyn Disk) -> io::Result<u64> {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if reading.at.is_none_or(|at| at.elapsed() >= GOOD_FOR) || reading.written >= GOOD_FOR_BYTES {
+            *reading = Reading { at: Some(Instant::now()), free: disk.free()?, written: 0 };
+        }
+        Ok(reading.free.saturating_sub(reading.written))
+    }
+
+    pub fn check(&self, disk: &dyn Disk) -> Result<(), CommitError> {
+        let free = self.free(disk).map_err(super::StoreError::io("the free space of the store's disk"))?;
+        if free < self.floor { Err(CommitError::Full { free, floor: self.floor }) } else { Ok(()) }
+    }
+
+    pub fn written(&self, bytes: u64) {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner).written += bytes;
+    }
+}

@@ -1,0 +1,364 @@
+//! The disk's table of contents: every key space, how its keys are built and how they are read back. Nobody else makes keys.
+//! Numbers are big-endian so that keys sort like what they name. A new space is one line in `spaces!`, one builder, one parser.
+
+use super::{Key, KeyRange};
+
+macro_rules! spaces {
+    ($($(#[$doc:meta])* $space:ident = $tag:literal $name:literal,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Space { $($(#[$doc])* $space = $tag,)* }
+
+        impl Space {
+            pub const ALL: &[Space] = &[$(Space::$space,)*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Space::$space => $name,)* }
+            }
+        }
+    };
+}
+
+// Tags are never reused or changed: they are on disks.
+spaces! {
+    /// location, sequence number -> the record of one decision
+    Journal = 0x10 "journal",
+    /// location -> the state after a sequence number
+    Snapshot = 0x11 "snapshot",
+    /// due time, location -> nothing
+    Wake = 0x20 "wake",
+    /// name -> the last id that was leased
+    Counter = 0x30 "counter",
+    /// kind, scope, id -> a document
+    Record = 0x40 "record",
+    /// scope, kind, foreign id -> our id
+    Link = 0x41 "link",
+    /// institution, hash of a booking key -> who pinned it
+    Claim = 0x42 "claim",
+    /// institution, id -> a webhook endpoint
+    Endpoint = 0x50 "webhook endpoint",
+    /// endpoint, id -> a subscription of it
+    Subscription = 0x51 "webhook subscription",
+    /// id -> an event that is to be sent
+    Event = 0x52 "webhook event",
+    /// id -> one delivery of one event to one endpoint
+    Delivery = 0x53 "webhook delivery",
+    /// due time, delivery -> nothing
+    DeliveryDue = 0x54 "webhook delivery due",
+}
+
+impl Space {
+    pub fn of(key: &[u8]) -> Option<Self> {
+        let tag = key.first()?;
+        Self::ALL.iter().copied().find(|space| *space as u8 == *tag)
+    }
+
+    /// Every key of the space.
+    pub fn range(self) -> KeyRange {
+        KeyRange::prefix(&[self as u8])
+    }
+}
+
+/// For messages and logs: the space only, as a key may hold a foreign id.
+pub fn space_name(key: &[u8]) -> &'static str {
+    Space::of(key).map_or("store", Space::name)
+}
+
+pub fn journal(location: u32, seq: u64) -> Key {
+    Build::new(Space::Journal).u32(location).u64(seq).key()
+}
+
+pub fn parse_journal(key: &[u8]) -> Option<(u32, u64)> {
+    Parts::parse(Space::Journal, key, |parts| Some((parts.u32()?, parts.u64()?)))
+}
+
+pub fn snapshot(location: u32) -> Key {
+    Build::new(Space::Snapshot).u32(location).key()
+}
+
+pub fn parse_snapshot(key: &[u8]) -> Option<u32> {
+    Parts::parse(Space::Snapshot, key, |parts| Some(parts.u32()?))
+}
+
+pub fn wake(due: i64, location: u32) -> Key {
+    Build::new(Space::Wake).i64(due).u32(location).key()
+}
+
+pub fn parse_wake(key: &[u8]) -> Option<(i64, u32)> {
+    Parts::parse(Space::Wake, key, |parts| Some((parts.i64()?, parts.u32()?)))
+}
+
+pub fn counter(name: &str) -> Key {
+    Build::new(Space::Counter).bytes(name.as_bytes())
+}
+
+pub fn parse_counter(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(Parts::of(Space::Counter, key)?.rest()).ok()
+}
+
+pub fn record(kind: u8, scope: u32, id: u64) -> Key {
+    Build::new(Space::Record).u8(kind).u32(scope).u64(id).key()
+}
+
+pub fn parse_record(key: &[u8]) -> Option<(u8, u32, u64)> {
+    Parts::parse(Space::Record, key, |parts| Some((parts.u8()?, parts.u32()?, parts.u64()?)))
+}
+
+/// Every record of a kind in a scope, in the order of their ids.
+pub fn records(kind: u8, scope: u32) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Record).u8(kind).u32(scope).key())
+}
+
+pub fn link(scope: u32, kind: u8, foreign_id: &[u8]) -> Key {
+    Build::new(Space::Link).u32(scope).u8(kind).bytes(foreign_id)
+}
+
+pub fn parse_link(key: &[u8]) -> Option<(u32, u8, &[u8])> {
+    let mut parts = Parts::of(Space::Link, key)?;
+    Some((parts.u32()?, parts.u8()?, parts.rest()))
+}
+
+pub fn links(scope: u32, kind: u8) -> KeyRange {
+    KeyRange::prefix(&link(scope, kind, &[]))
+}
+
+pub fn claim(institution: u32, hash: &[u8; 32]) -> Key {
+    Build::new(Space::Claim).u32(institution).bytes(hash)
+}
+
+pub fn parse_claim(key: &[u8]) -> Option<(u32, [u8; 32])> {
+    let mut parts = Parts::of(Space::Claim, key)?;
+    Some((parts.u32()?, parts.rest().try_into().ok()?))
+}
+
+pub fn endpoint(institution: u32, id: u64) -> Key {
+    Build::new(Space::Endpoint).u32(institution).u64(id).key()
+}
+
+pub fn parse_endpoint(key: &[u8]) -> Option<(u32, u64)> {
+    Parts::parse(Space::Endpoint, key, |parts| Some((parts.u32()?, parts.u64()?)))
+}
+
+pub fn endpoints(institution: u32) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Endpoint).u32(institution).key())
+}
+
+pub fn subscription(endpoint: u64, id: u64) -> Key {
+    Build::new(Space::Subscription).u64(endpoint).u64(id).key()
+}
+
+pub fn parse_subscription(key: &[u8]) -> Option<(u64, u64)> {
+    Parts::parse(Space::Subscription, key, |parts| Some((parts.u64()?, parts.u64()?)))
+}
+
+pub fn subscriptions(endpoint: u64) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Subscription).u64(endpoint).key())
+}
+
+pub fn event(id: u64) -> Key {
+    Build::new(Space::Event).u64(id).key()
+}
+
+pub fn parse_event(key: &[u8]) -> Option<u64> {
+    Parts::parse(Space::Event, key, |parts| Some(parts.u64()?))
+}
+
+pub fn delivery(id: u64) -> Key {
+    Build::new(Space::Delivery).u64(id).key()
+}
+
+pub fn parse_delivery(key: &[u8]) -> Option<u64> {
+    Parts::parse(Space::Delivery, key, |parts| Some(parts.u64()?))
+}
+
+pub fn delivery_due(at: i64, delivery: u64) -> Key {
+    Build::new(Space::DeliveryDue).i64(at).u64(delivery).key()
+}
+
+pub fn parse_delivery_due(key: &[u8]) -> Option<(i64, u64)> {
+    Parts::parse(Space::DeliveryDue, key, |parts| Some((parts.i64()?, parts.u64()?)))
+}
+
+/// Deliveries due at `now` or earlier, the most overdue first.
+pub fn deliveries_due(now: i64) -> KeyRange {
+    KeyRange::new(delivery_due(i64::MIN, 0), after_time(Space::DeliveryDue, now))
+}
+
+/// Wake times at `now` or earlier.
+pub fn wakes_due(now: i64) -> KeyRange {
+    KeyRange::new(wake(i64::MIN, 0), after_time(Space::Wake, now))
+}
+
+fn after_time(space: Space, time: i64) -> Key {
+    super::prefix_end(&Build::new(space).i64(time).key())
+}
+
+/// Signed numbers sort by value once their sign bit is flipped.
+const SIGN: u64 = 1 << 63;
+
+struct Build(Key);
+
+impl Build {
+    fn new(space: Space) -> Self {
+        let mut key = Vec::with_capacity(24);
+        key.push(space as u8);
+        Self(key)
+    }
+
+    fn u8(self, part: u8) -> Self {
+        self.raw(&[part])
+    }
+
+    fn u32(self, part: u32) -> Self {
+        self.raw(&part.to_be_bytes())
+    }
+
+    fn u64(self, part: u64) -> Self {
+        self.raw(&part.to_be_bytes())
+    }
+
+    fn i64(self, part: i64) -> Self {
+        self.u64(part.cast_unsigned() ^ SIGN)
+    }
+
+    /// Of any length, so always the last part.
+    fn bytes(self, part: &[u8]) -> Key {
+        self.raw(part).key()
+    }
+
+    fn raw(mut self, part: &[u8]) -> Self {
+        self.0.extend_from_slice(part);
+        self
+    }
+
+    fn key(self) -> Key {
+        self.0
+    }
+}
+
+struct Parts<'a>(&'a [u8]);
+
+impl<'a> Parts<'a> {
+    fn of(space: Space, key: &'a [u8]) -> Option<Self> {
+        key.strip_prefix(&[space as u8]).map(Self)
+    }
+
+    /// For keys of fixed parts: nothing may follow them.
+    fn parse<T>(space: Space, key: &'a [u8], read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let mut parts = Self::of(space, key)?;
+        let parsed = read(&mut parts)?;
+        parts.0.is_empty().then_some(parsed)
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (part, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*part)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn i64(&mut self) -> Option<i64> {
+        self.u64().map(|part| (part ^ SIGN).cast_signed())
+    }
+
+    fn rest(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::{super::FIRST_RESERVED, *};
+
+    #[test]
+    fn no_two_spaces_collide() {
+        let tags: BTreeSet<u8> = Space::ALL.iter().map(|space| *space as u8).collect();
+        let names: BTreeSet<&str> = Space::ALL.iter().map(|space| space.name()).collect();
+        assert_eq!(tags.len(), Space::ALL.len());
+        assert_eq!(names.len(), Space::ALL.len());
+        assert!(tags.iter().all(|tag| *tag < FIRST_RESERVED));
+        for pair in Space::ALL.windows(2) {
+            assert!(pair[0].range().end <= pair[1].range().start, "{pair:?} overlap");
+        }
+    }
+
+    #[test]
+    fn every_builder_stays_in_its_space() {
+        let keys = [
+            (Space::Journal, journal(1, 2)),
+            (Space::Snapshot, snapshot(1)),
+            (Space::Wake, wake(-5, 1)),
+            (Space::Counter, counter("patient")),
+            (Space::Record, record(1, 2, 3)),
+            (Space::Link, link(1, 2, b"EHR-7")),
+            (Space::Claim, claim(1, &[7; 32])),
+            (Space::Endpoint, endpoint(1, 2)),
+            (Space::Subscription, subscription(1, 2)),
+            (Space::Event, event(1)),
+            (Space::Delivery, delivery(1)),
+            (Space::DeliveryDue, delivery_due(9, 1)),
+        ];
+        assert_eq!(keys.len(), Space::ALL.len());
+        for (space, key) in keys {
+            assert_eq!(Space::of(&key), Some(space));
+            assert!(space.range().start <= key && key < space.range().end);
+        }
+    }
+
+    #[test]
+    fn parsers_take_their_own_keys_only() {
+        assert_eq!(parse_counter(&counter("patient")), Some("patient"));
+        assert_eq!(parse_link(&link(7, 2, b"EHR-7")), Some((7, 2, b"EHR-7".as_slice())));
+        assert_eq!(parse_claim(&claim(7, &[9; 32])), Some((7, [9; 32])));
+        assert_eq!(parse_snapshot(&snapshot(u32::MAX)), Some(u32::MAX));
+        assert_eq!(parse_endpoint(&endpoint(3, 4)), Some((3, 4)));
+        assert_eq!(parse_subscription(&subscription(3, 4)), Some((3, 4)));
+        assert_eq!(parse_event(&event(5)), Some(5));
+        assert_eq!(parse_delivery(&delivery(5)), Some(5));
+        assert_eq!(parse_delivery_due(&delivery_due(-5, 6)), Some((-5, 6)));
+        assert_eq!(parse_journal(&snapshot(1)), None);
+        assert_eq!(parse_journal(&journal(1, 2)[..12]), None);
+        assert_eq!(parse_snapshot(&[snapshot(1), vec![0]].concat()), None);
+        assert_eq!(parse_journal(&[]), None);
+        assert_eq!(Space::of(&[0xFF, 1]), None);
+    }
+
+    #[test]
+    fn due_ranges_include_now_and_nothing_later() {
+        for now in [i64::MIN, -1, 0, 1_700_000_000, i64::MAX - 1] {
+            let range = wakes_due(now);
+            assert!(range.start <= wake(now, u32::MAX) && wake(now, u32::MAX) < range.end);
+            assert!(wake(now + 1, 0) >= range.end);
+        }
+        assert!(wake(i64::MAX, u32::MAX) < wakes_due(i64::MAX).end);
+        assert!(wakes_due(i64::MAX).end <= Space::Wake.range().end);
+        assert!(delivery_due(5, u64::MAX) < deliveries_due(5).end && delivery_due(6, 0) >= deliveries_due(5).end);
+    }
+
+    proptest! {
+        #[test]
+        fn keys_sort_like_what_they_name(a: (u32, u64), b: (u32, u64), c: (i64, u32), d: (i64, u32), e: (u8, u32, u64), f: (u8, u32, u64)) {
+            prop_assert_eq!(journal(a.0, a.1).cmp(&journal(b.0, b.1)), a.cmp(&b));
+            prop_assert_eq!(wake(c.0, c.1).cmp(&wake(d.0, d.1)), c.cmp(&d));
+            prop_assert_eq!(record(e.0, e.1, e.2).cmp(&record(f.0, f.1, f.2)), e.cmp(&f));
+            prop_assert_eq!(parse_journal(&journal(a.0, a.1)), Some(a));
+            prop_assert_eq!(parse_wake(&wake(c.0, c.1)), Some(c));
+            prop_assert_eq!(parse_record(&record(e.0, e.1, e.2)), Some(e));
+        }
+    }
+}

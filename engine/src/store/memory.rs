@@ -1,0 +1,190 @@
+//! The store in memory, for the simulation: same answers, durable at once, with faults on request and copies that model a crash.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::{Batch, CommitError, CommitFuture, Direction, Expect, Health, Key, KeyRange, Store, StoreError, check_key};
+
+/// What the next commit is to suffer.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// Nothing is written and this is the answer.
+    Refuse(CommitError),
+    /// Everything is written, yet the answer is `StoreError::Unknown`.
+    LoseAnswer,
+}
+
+#[derive(Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    values: BTreeMap<Key, Vec<u8>>,
+    faults: VecDeque<Fault>,
+    full: bool,
+    commits: u64,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a crash at this moment would leave on the disk: the values, none of the faults.
+    pub fn fork(&self) -> Self {
+        let values = self.lock().values.clone();
+        Self { state: Mutex::new(State { values, ..State::default() }) }
+    }
+
+    /// Faults queue up: each commit takes one.
+    pub fn fail_next_commit(&self, fault: Fault) {
+        self.lock().faults.push_back(fault);
+    }
+
+    /// While full, every commit is refused as such.
+    pub fn set_full(&self, full: bool) {
+        self.lock().full = full;
+    }
+
+    /// How many batches were written.
+    pub fn commits(&self) -> u64 {
+        self.lock().commits
+    }
+
+    pub fn commit_now(&self, batch: Batch) -> Result<(), CommitError> {
+        batch.weigh()?;
+        let mut state = self.lock();
+        if state.full {
+            return Err(CommitError::Full { free: 0, floor: 1 });
+        }
+        let lost = match state.faults.pop_front() {
+            Some(Fault::Refuse(error)) => return Err(error),
+            Some(Fault::LoseAnswer) => true,
+            None => false,
+        };
+        state.apply(batch)?;
+        if lost { Err(StoreError::Unknown { why: "the answer was lost".into() }.into()) } else { Ok(()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn collect<T>(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+        take: impl Fn((&Key, &Vec<u8>)) -> T,
+    ) -> Vec<T> {
+        let Some(KeyRange { start, end }) = range.clamped() else { return Vec::new() };
+        let state = self.lock();
+        let pairs = state.values.range(start..end);
+        match direction {
+            Direction::Forward => pairs.take(limit).map(take).collect(),
+            Direction::Backward => pairs.rev().take(limit).map(take).collect(),
+        }
+    }
+}
+
+impl State {
+    fn apply(&mut self, batch: Batch) -> Result<(), CommitError> {
+        for (key, expect) in batch.expects {
+            if !self.holds(&key, &expect) {
+                return Err(CommitError::Conflict { key });
+            }
+        }
+        for (key, value) in batch.writes {
+            match value {
+                Some(value) => self.values.insert(key, value),
+                None => self.values.remove(&key),
+            };
+        }
+        self.commits += 1;
+        Ok(())
+    }
+
+    fn holds(&self, key: &[u8], expect: &Expect) -> bool {
+        match (expect, self.values.get(key)) {
+            (Expect::Absent, value) => value.is_none(),
+            (Expect::Present, value) => value.is_some(),
+            (Expect::Value(want), value) => value == Some(want),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        check_key(key)?;
+        Ok(self.lock().values.get(key).cloned())
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        Ok(self.collect(range, direction, limit, |(key, value)| (key.clone(), value.clone())))
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        Ok(self.collect(range, direction, limit, |(key, _)| key.clone()))
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        Box::pin(std::future::ready(self.commit_now(batch)))
+    }
+
+    fn health(&self) -> Health {
+        let full = self.lock().full;
+        Health {
+            free: Some(if full { 0 } else { u64::MAX }),
+            floor: 1,
+            refusing: None,
+            waiting: 0,
+            last_commit: Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn put(key: &[u8], value: &[u8]) -> Batch {
+        let mut batch = Batch::new();
+        batch.put(key.to_vec(), value.to_vec());
+        batch
+    }
+
+    #[test]
+    fn a_fork_is_what_a_crash_leaves() {
+        let store = MemoryStore::new();
+        store.commit_now(put(b"a", b"1")).unwrap();
+        store.set_full(true);
+        let after_crash = store.fork();
+        after_crash.commit_now(put(b"a", b"2")).unwrap();
+        assert_eq!(store.get(b"a").unwrap().unwrap(), b"1");
+        assert_eq!(after_crash.get(b"a").unwrap().unwrap(), b"2");
+    }
+
+    #[test]
+    fn faults_strike_one_commit_each() {
+        let store = MemoryStore::new();
+        store.fail_next_commit(Fault::Refuse(StoreError::Busy.into()));
+        store.fail_next_commit(Fault::LoseAnswer);
+        assert!(matches!(store.commit_now(put(b"a", b"1")), Err(CommitError::Store(StoreError::Busy))));
+        assert_eq!(store.get(b"a").unwrap(), None);
+        assert!(matches!(store.commit_now(put(b"b", b"1")), Err(CommitError::Store(StoreError::Unknown { .. }))));
+        assert_eq!(store.get(b"b").unwrap().unwrap(), b"1");
+        store.commit_now(put(b"c", b"1")).unwrap();
+        store.set_full(true);
+        assert!(matches!(store.commit_now(put(b"d", b"1")), Err(CommitError::Full { .. })));
+        assert!(!store.health().accepts_writes());
+        store.set_full(false);
+        store.commit_now(put(b"d", b"1")).unwrap();
+        assert_eq!(store.commits(), 3);
+    }
+}

@@ -1,0 +1,451 @@
+//! The store on sled 0.34, one process and one disk. Reads go straight to sled, writes through the committer; whatever sled does not
+//! promise is made good here and in `committer`, `envelope`, `directory` and `disk`.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use sled::IVec;
+use tokio::sync::oneshot;
+
+use super::{
+    Batch, CommitFuture, Direction, FIRST_RESERVED, Health, Key, KeyRange, MAX_BATCH_BYTES, Store, StoreError,
+    check_key,
+    committer::{Committer, Job, Queue},
+    directory::{Directory, Tide},
+    disk::{Disk, Floor, RealDisk},
+    envelope::{Envelope, StoreKey, fingerprint, further_pieces, piece_key},
+};
+
+#[derive(Clone, Debug)]
+pub struct SledConfig {
+    pub dir: PathBuf,
+    pub key: StoreKey,
+    /// What sled keeps of its pages in memory.
+    pub cache_bytes: u64,
+    /// Commits are refused while less than this is free on the disk.
+    pub floor_bytes: u64,
+    /// Batches that may wait before commits are refused as `Busy`.
+    pub queue: usize,
+    /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
+    /// trace. Costs about a second per million records.
+    pub verify: bool,
+}
+
+impl SledConfig {
+    pub fn new(dir: impl Into<PathBuf>, key: StoreKey) -> Self {
+        Self { dir: dir.into(), key, cache_bytes: 256 << 20, floor_bytes: 512 << 20, queue: 16_384, verify: false }
+    }
+}
+
+pub struct SledStore {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+    floor: Arc<Floor>,
+    disk: Arc<dyn Disk>,
+    committer: Option<JoinHandle<()>>,
+    /// Let go last, when the committer has ended and sled is closed.
+    _directory: Directory,
+}
+
+impl SledStore {
+    pub fn open(config: SledConfig) -> Result<Self, StoreError> {
+        Self::open_on(config, |disk| Arc::new(disk))
+    }
+
+    /// With another disk around or instead of the real one.
+    pub fn open_on(config: SledConfig, disk: impl FnOnce(RealDisk) -> Arc<dyn Disk>) -> Result<Self, StoreError> {
+        let directory = Directory::claim(&config.dir)?;
+        let db = open_sled(&directory, &config)?;
+        directory.sync_names()?;
+        let real = RealDisk::open(&directory.path).map_err(StoreError::io("opening sled's log"))?;
+        let disk = disk(real);
+        let shared = Arc::new(Shared::new(db, Envelope::new(&config.key)));
+        let (tide, mark) = Tide::open(&directory.path).map_err(StoreError::io("opening the tide mark"))?;
+        let last = last_group(&shared, &directory, &*disk, mark)?;
+        if config.verify {
+            verify(&shared, last)?;
+        }
+        let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
+        let floor = Arc::new(Floor::new(config.floor_bytes));
+        let committer = Committer {
+            shared: shared.clone(),
+            queue: queue.clone(),
+            floor: floor.clone(),
+            disk: disk.clone(),
+            tide,
+            last,
+        };
+        let committer = Some(committer.start()?);
+        Ok(Self { shared, queue, floor, disk, committer, _directory: directory })
+    }
+
+    fn submit(&self, batch: Batch) -> Result<oneshot::Receiver<super::committer::Outcome>, StoreError> {
+        self.shared.refusing()?;
+        let (reply, outcome) = oneshot::channel();
+        self.queue.push(Job::seal(&self.shared, batch, reply)?)?;
+        Ok(outcome)
+    }
+}
+
+impl Store for SledStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        check_key(key)?;
+        self.shared.read(key)?.map(|raw| self.shared.envelope.open(key, &raw.head, &raw.pieces)).transpose()
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        let open = |(key, raw): (Key, Raw)| {
+            let value = self.shared.envelope.open(&key, &raw.head, &raw.pieces)?;
+            Ok((key, value))
+        };
+        self.shared.walk(range, direction, limit, Shared::with_pieces)?.into_iter().map(open).collect()
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.shared.walk(range, direction, limit, |_, key, _, _| Ok(key))
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        let submitted = self.submit(batch);
+        Box::pin(async move {
+            submitted?.await.unwrap_or_else(|_| Err(StoreError::Unknown { why: "the committer ended".into() }.into()))
+        })
+    }
+
+    fn health(&self) -> Health {
+        Health {
+            free: self.floor.free(&*self.disk).ok(),
+            floor: self.floor.bytes(),
+            refusing: self.shared.refusing.get().cloned(),
+            waiting: self.queue.len(),
+            last_commit: Duration::from_nanos(self.shared.last_commit.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(committer) = self.committer.take()
+            && committer.join().is_err()
+        {
+            tracing::error!("the committer panicked");
+        }
+        if self.shared.refusing.get().is_some() {
+            // sled flushes when it is dropped. After a failed write that could make half a group durable, so it is left alone, and with
+            // it the lock on its files: the next to open them is another process.
+            std::mem::forget(self.shared.clone());
+        }
+    }
+}
+
+/// What readers and the committer both see.
+pub(super) struct Shared {
+    pub db: sled::Db,
+    pub envelope: Envelope,
+    /// The records that the group under way replaces, as they were: what readers see of them until the group is durable.
+    hidden: RwLock<BTreeMap<Key, Option<IVec>>>,
+    refusing: OnceLock<String>,
+    last_commit: AtomicU64,
+}
+
+/// One value as it lies on the disk.
+pub(super) struct Raw {
+    pub head: IVec,
+    pub pieces: Vec<IVec>,
+}
+
+type Hidden = BTreeMap<Key, Option<IVec>>;
+
+impl Shared {
+    fn new(db: sled::Db, envelope: Envelope) -> Self {
+        Self { db, envelope, hidden: RwLock::default(), refusing: OnceLock::new(), last_commit: AtomicU64::new(0) }
+    }
+
+    pub fn hide(&self, before: Hidden) {
+        *self.hidden_mut() = before;
+    }
+
+    pub fn reveal(&self) {
+        let durable = std::mem::take(&mut *self.hidden_mut());
+        drop(durable);
+    }
+
+    pub fn refusing(&self) -> Result<(), StoreError> {
+        match self.refusing.get() {
+            Some(why) => Err(StoreError::Refusing { why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The first reason stays.
+    pub fn refuse(&self, why: String) -> String {
+        tracing::error!(why, "the store takes no more writes until it is reopened");
+        self.refusing.get_or_init(|| why).clone()
+    }
+
+    pub fn note_commit(&self, took: Duration) {
+        self.last_commit.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub fn on_disk(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        guarded(|| self.db.get(key)).map_err(|error| sled_error(key, error))
+    }
+
+    pub fn read(&self, key: &[u8]) -> Result<Option<Raw>, StoreError> {
+        let hidden = self.hidden();
+        match self.record(&hidden, key)? {
+            Some(head) => Ok(Some(self.with_pieces(key.to_vec(), head, &hidden)?.1)),
+            None => Ok(None),
+        }
+    }
+
+    fn record(&self, hidden: &Hidden, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        match hidden.get(key) {
+            Some(before) => Ok(before.clone()),
+            None => self.on_disk(key),
+        }
+    }
+
+    fn with_pieces(&self, key: Key, head: IVec, hidden: &Hidden) -> Result<(Key, Raw), StoreError> {
+        let mut pieces = Vec::new();
+        for index in 0..further_pieces(&head) {
+            let piece = self.record(hidden, &piece_key(&key, index))?;
+            pieces.push(piece.ok_or_else(|| StoreError::damaged(&key, "a piece of a record is missing"))?);
+        }
+        Ok((key, Raw { head, pieces }))
+    }
+
+    /// Walks sled's records and the hidden ones side by side; of two with the same key the hidden one counts. Holding the lock to the
+    /// end is what makes a scan see one state.
+    fn walk<T>(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: usize,
+        take: impl Fn(&Self, Key, IVec, &Hidden) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let Some(KeyRange { start, end }) = range.clamped() else { return Ok(Vec::new()) };
+        let hidden = self.hidden();
+        let mut below = self.db.range(start.clone()..end.clone());
+        let mut above = hidden.range(start.clone()..end);
+        let mut next_below = || {
+            let next = guarded(|| match direction {
+                Direction::Forward => below.next().transpose(),
+                Direction::Backward => below.next_back().transpose(),
+            });
+            next.map_err(|error| sled_error(&start, error))
+        };
+        let mut next_above = || match direction {
+            Direction::Forward => above.next(),
+            Direction::Backward => above.next_back(),
+        };
+        let (mut low, mut high) = (next_below()?, next_above());
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let order = match (&low, high) {
+                (None, None) => break,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some((low, _)), Some((high, _))) if direction == Direction::Forward => low.as_ref().cmp(high),
+                (Some((low, _)), Some((high, _))) => high.as_slice().cmp(low),
+            };
+            if order.is_le()
+                && let Some((key, head)) = low.take()
+            {
+                if order.is_lt() {
+                    found.push(take(self, key.to_vec(), head, &hidden)?);
+                }
+                low = next_below()?;
+            }
+            if order.is_ge()
+                && let Some((key, before)) = high.take()
+            {
+                if let Some(head) = before {
+                    found.push(take(self, key.clone(), head.clone(), &hidden)?);
+                }
+                high = next_above();
+            }
+        }
+        Ok(found)
+    }
+
+    fn hidden(&self) -> RwLockReadGuard<'_, Hidden> {
+        self.hidden.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hidden_mut(&self) -> RwLockWriteGuard<'_, Hidden> {
+        self.hidden.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The store's own record, written with every group: which group it is, how many values there are, and the sum of their fingerprints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TideRecord {
+    pub group: u64,
+    values: u64,
+    sum: u128,
+}
+
+pub(super) const TIDE_KEY: &[u8] = &[FIRST_RESERVED];
+const FORMAT: u8 = 1;
+
+impl TideRecord {
+    pub fn replace(&mut self, old: Option<u128>, new: Option<u128>) {
+        if let Some(old) = old {
+            self.values = self.values.wrapping_sub(1);
+            self.sum = self.sum.wrapping_sub(old);
+        }
+        if let Some(new) = new {
+            self.values = self.values.wrapping_add(1);
+            self.sum = self.sum.wrapping_add(new);
+        }
+    }
+
+    pub fn seal(self, envelope: &Envelope) -> Result<IVec, StoreError> {
+        let value =
+            [&[FORMAT][..], &self.group.to_be_bytes(), &self.values.to_be_bytes(), &self.sum.to_be_bytes()].concat();
+        Ok(envelope.sealer()?.seal(TIDE_KEY, &value)?.head)
+    }
+
+    fn parse(value: &[u8]) -> Option<Self> {
+        let (format, value) = value.split_first()?;
+        let (group, value) = value.split_first_chunk()?;
+        let (values, value) = value.split_first_chunk()?;
+        let record = Self {
+            group: u64::from_be_bytes(*group),
+            values: u64::from_be_bytes(*values),
+            sum: u128::from_be_bytes(value.try_into().ok()?),
+        };
+        (*format == FORMAT).then_some(record)
+    }
+}
+
+fn open_sled(directory: &Directory, config: &SledConfig) -> Result<sled::Db, StoreError> {
+    let sled = sled::Config::new()
+        .path(&directory.path)
+        .cache_capacity(config.cache_bytes)
+        .mode(sled::Mode::HighThroughput)
+        .use_compression(false)
+        .flush_every_ms(None);
+    // sled's threads may hold its files a moment longer than the store that was closed here just before.
+    let patience = Instant::now() + Duration::from_secs(2);
+    loop {
+        match guarded(|| sled.open()) {
+            Ok(db) => return Ok(db),
+            Err(error) if error.to_string().contains("could not acquire lock") => {
+                if Instant::now() > patience {
+                    return Err(StoreError::Locked { dir: directory.name() });
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(sled_error(TIDE_KEY, error)),
+        }
+    }
+}
+
+/// Reads the tide record, or writes the first one of a new store. Never takes a store that lost something for a new one.
+fn last_group(shared: &Shared, directory: &Directory, disk: &dyn Disk, mark: u64) -> Result<TideRecord, StoreError> {
+    let Some(raw) = shared.read(TIDE_KEY)? else {
+        if mark > 0 {
+            return Err(StoreError::LostCommits { dir: directory.name(), found: 0, expected: mark });
+        }
+        if guarded(|| shared.db.first()).map_err(|error| sled_error(TIDE_KEY, error))?.is_some() {
+            return Err(StoreError::damaged(
+                TIDE_KEY,
+                "the directory holds a database that is not ours, or its first record is lost",
+            ));
+        }
+        return begin(shared, disk);
+    };
+    let value = shared
+        .envelope
+        .open(TIDE_KEY, &raw.head, &raw.pieces)
+        .map_err(|_| StoreError::WrongKey { dir: directory.name() })?;
+    let last = TideRecord::parse(&value)
+        .ok_or_else(|| StoreError::damaged(TIDE_KEY, "the store was written by a version with another format"))?;
+    if last.group < mark {
+        return Err(StoreError::LostCommits { dir: directory.name(), found: last.group, expected: mark });
+    }
+    Ok(last)
+}
+
+fn begin(shared: &Shared, disk: &dyn Disk) -> Result<TideRecord, StoreError> {
+    let first = TideRecord::default();
+    let sealed = first.seal(&shared.envelope)?;
+    guarded(|| shared.db.insert(TIDE_KEY, sealed).and_then(|_| shared.db.flush()))
+        .map_err(|error| sled_error(TIDE_KEY, error))?;
+    disk.sync().map_err(StoreError::io("the first sync of the store"))?;
+    Ok(first)
+}
+
+/// A damaged stretch of sled's log can take single records with it, or bring back older ones; each of them is sound by itself.
+fn verify(shared: &Shared, last: TideRecord) -> Result<(), StoreError> {
+    let mut found = TideRecord { group: last.group, ..TideRecord::default() };
+    let mut rest = KeyRange::prefix(&[]);
+    loop {
+        let page =
+            shared.walk(rest.clone(), Direction::Forward, 10_000, |_, key, head, _| Ok((key, fingerprint(&head))))?;
+        page.iter().for_each(|(_, print)| found.replace(None, Some(*print)));
+        match page.last() {
+            Some((key, _)) => rest = rest.after(key),
+            None => break,
+        }
+    }
+    if found != last {
+        return Err(StoreError::damaged(
+            TIDE_KEY,
+            format!("{} values were written, {} are there, or some are old", last.values, found.values),
+        ));
+    }
+    Ok(())
+}
+
+/// sled panics on some kinds of damage: an error like any other here.
+pub(super) fn guarded<T, E: Into<SledFault>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, SledFault> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(Into::into),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+            Err(SledFault::Panicked(text.unwrap_or_else(|| "no message".into())))
+        }
+    }
+}
+
+pub(super) enum SledFault {
+    Sled(sled::Error),
+    Panicked(String),
+}
+
+impl From<sled::Error> for SledFault {
+    fn from(error: sled::Error) -> Self {
+        Self::Sled(error)
+    }
+}
+
+impl Display for SledFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sled(error) => error.fmt(f),
+            Self::Panicked(text) => write!(f, "sled panicked: {text}"),
+        }
+    }
+}
+
+fn sled_error(key: &[u8], error: SledFault) -> StoreError {
+    match error {
+        SledFault::Sled(sled::Error::Io(source)) => StoreError::io("sled")(source),
+        other => StoreError::damaged(key, other.to_string()),
+    }
+}
