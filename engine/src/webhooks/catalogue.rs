@@ -243,7 +243,8 @@ mod tests {
             assert!(!resource.events().is_empty(), "{resource:?} has no event");
             for event in resource.events() {
                 assert_eq!(event.resource_type(), *resource);
-                for spelling in [resource.name().to_owned(), resource.key().to_owned(), resource.name().to_uppercase()] {
+                for spelling in [resource.name().to_owned(), resource.key().to_owned(), resource.name().to_uppercase()]
+                {
                     assert_eq!(parse(&spelling, event.name()), Ok(*event));
                     assert_eq!(parse(&spelling, &event.name().to_uppercase()), Ok(*event));
                 }
@@ -263,7 +264,8 @@ mod tests {
         for base in ["charge", "claim", "procedure_code", "treatment_plan"] {
             published.extend(of(base, &["created", "updated", "deleted"]));
         }
-        let created_and_updated = ["patient", "payment_type", "adjustment_type", "procedure", "fee_schedule", "provider"];
+        let created_and_updated =
+            ["patient", "payment_type", "adjustment_type", "procedure", "fee_schedule", "provider"];
         for base in created_and_updated.iter().chain(&["working_hour", "patient_insurance", "message"]) {
             published.extend(of(base, &["created", "updated"]));
         }

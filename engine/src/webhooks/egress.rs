@@ -129,7 +129,10 @@ impl Egress {
             if reach == Reach::Public {
                 return Err(error);
             }
-            tracing::warn!(error = root_cause(&error), "no certificate authorities: https receivers will fail, loopback works");
+            tracing::warn!(
+                error = root_cause(&error),
+                "no certificate authorities: https receivers will fail, loopback works"
+            );
             builder().tls_certs_only([]).build()
         });
         Ok(Egress { client: client.map_err(|error| SetupError(root_cause(&error)))?, reach })
@@ -157,7 +160,12 @@ impl Egress {
     }
 
     /// One attempt. A 2xx status delivers, whatever becomes of the rest of the answer.
-    pub async fn post(&self, target_url: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, Fault> {
+    pub async fn post(
+        &self,
+        target_url: &str,
+        headers: &[(&'static str, String)],
+        body: Vec<u8>,
+    ) -> Result<u16, Fault> {
         let url = self.check_url(target_url).map_err(|_| Fault::RefusedAddress)?;
         let mut request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
         for (name, value) in headers {

@@ -34,8 +34,6 @@ pub const ENDPOINT_CONCURRENCY: usize = 8;
 /// To one endpoint whose last message failed.
 pub const FAILING_ENDPOINT_CONCURRENCY: usize = 1;
 
-/// An attempt this late was missed while the engine was down and is caught up on with a gap after it.
-pub const LATE: Millis = 15 * SECOND;
 /// Between two caught-up attempts to one endpoint.
 pub const CATCH_UP_GAP: Millis = 20;
 /// Endpoints begin to catch up at different moments within this time after the start.

@@ -65,8 +65,18 @@ mod tests {
     /// `hmac.new(key.encode(), (ts + "." + base64.b64encode(body.encode()).decode()).encode(), hashlib.sha256).hexdigest()`
     const KNOWN: &[(&str, &str, &str, &str)] = &[
         ("secret", AT, "{}", "9e5b71b0a9884d26ffc5dd121f5241ed9194dc69ea055654a242ac6042c7f928"),
-        ("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", AT, r#"{"resource_type":"appointment","event_name":"appointment_insertion.complete"}"#, "046ec90a3006d367b0816bf2c1a96120406d490e41013303e3b3fa8244807c09"),
-        ("k", "1999-12-31T23:59:59Z", r#"{"note":"Zahnärztin 🦷 déjà"}"#, "ccd9ac319da9ce7af100dfca5b55e723378008e50e8273b46f652bd8b666d6e5"),
+        (
+            "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+            AT,
+            r#"{"resource_type":"appointment","event_name":"appointment_insertion.complete"}"#,
+            "046ec90a3006d367b0816bf2c1a96120406d490e41013303e3b3fa8244807c09",
+        ),
+        (
+            "k",
+            "1999-12-31T23:59:59Z",
+            r#"{"note":"Zahnärztin 🦷 déjà"}"#,
+            "ccd9ac319da9ce7af100dfca5b55e723378008e50e8273b46f652bd8b666d6e5",
+        ),
         ("", AT, "", "c61289edced55665857d5a61c1da3dc1d574f3308f19abb72d73f6f1cc6493ed"),
     ];
 

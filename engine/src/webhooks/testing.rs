@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -47,23 +47,30 @@ impl Received {
 /// An HTTP server whose answers are a function of the message's number, from 0.
 pub struct Receiver {
     pub address: SocketAddr,
-    received: Arc<Mutex<Vec<Received>>>,
+    seen: Arc<Seen>,
     task: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Seen {
+    messages: Mutex<Vec<Received>>,
+    at_once: AtomicUsize,
+    most_at_once: AtomicUsize,
 }
 
 impl Receiver {
     pub async fn start(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let received = Arc::new(Mutex::new(Vec::new()));
-        let (log, answer) = (received.clone(), Arc::new(answer));
+        let seen = Arc::new(Seen::default());
+        let (log, answer) = (seen.clone(), Arc::new(answer));
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 tokio::spawn(serve(stream, log.clone(), answer.clone()));
             }
         });
-        Receiver { address, received, task }
+        Receiver { address, seen, task }
     }
 
     pub fn url(&self) -> String {
@@ -71,7 +78,11 @@ impl Receiver {
     }
 
     pub fn received(&self) -> Vec<Received> {
-        self.received.lock().unwrap().clone()
+        self.seen.messages.lock().unwrap().clone()
+    }
+
+    pub fn most_at_once(&self) -> usize {
+        self.seen.most_at_once.load(Ordering::SeqCst)
     }
 
     pub async fn wait_for(&self, messages: usize) -> Vec<Received> {
@@ -86,13 +97,15 @@ impl Drop for Receiver {
     }
 }
 
-async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Received>>>, answer: Arc<dyn Fn(usize) -> Answer + Send + Sync>) {
+async fn serve(mut stream: TcpStream, seen: Arc<Seen>, answer: Arc<dyn Fn(usize) -> Answer + Send + Sync>) {
     while let Some(message) = read_message(&mut stream).await {
         let number = {
-            let mut log = log.lock().unwrap();
-            log.push(message);
-            log.len() - 1
+            let mut messages = seen.messages.lock().unwrap();
+            messages.push(message);
+            messages.len() - 1
         };
+        let at_once = seen.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+        seen.most_at_once.fetch_max(at_once, Ordering::SeqCst);
         let head = match answer(number) {
             Answer::Status(status) => format!("{status} x\r\ncontent-length: 2\r\n\r\nok"),
             Answer::Redirect(to) => format!("302 x\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"),
@@ -110,6 +123,7 @@ async fn serve(mut stream: TcpStream, log: Arc<Mutex<Vec<Received>>>, answer: Ar
                 return;
             }
         };
+        seen.at_once.fetch_sub(1, Ordering::SeqCst);
         let _ = stream.write_all(format!("HTTP/1.1 {head}").as_bytes()).await;
     }
 }

@@ -41,10 +41,21 @@ async fn send(egress: &Egress, url: &str) -> Result<u16, Fault> {
 fn urls_that_are_refused_at_registration() {
     let egress = Egress::new(Reach::Public).unwrap();
     let refused = |url: &str, why: RefusedUrl| assert_eq!(egress.check_url(url).err(), Some(why), "{url}");
-    for url in ["", "x", "https://", "https://:443/", "//example.com", "https://exa mple.com", "https://256.1.1.1/", "https://[::1"] {
+    for url in [
+        "",
+        "x",
+        "https://",
+        "https://:443/",
+        "//example.com",
+        "https://exa mple.com",
+        "https://256.1.1.1/",
+        "https://[::1",
+    ] {
         refused(url, RefusedUrl::Invalid);
     }
-    for url in ["http://example.com/", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://localhost/"] {
+    for url in
+        ["http://example.com/", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://localhost/"]
+    {
         refused(url, RefusedUrl::NotHttps);
     }
     refused(&format!("https://example.com/{}", "x".repeat(2048)), RefusedUrl::TooLong);
@@ -61,7 +72,13 @@ fn urls_that_are_refused_at_registration() {
         refused(&format!("https://{host}/hook"), RefusedUrl::NotPublic);
         refused(&format!("https://{host}:8443"), RefusedUrl::NotPublic);
     }
-    for url in ["https://example.com", "https://hooks.example.com:8443/a?b=c", "https://1.1.1.1/", "https://[2606:4700::1]/", "https://bücher.example/"] {
+    for url in [
+        "https://example.com",
+        "https://hooks.example.com:8443/a?b=c",
+        "https://1.1.1.1/",
+        "https://[2606:4700::1]/",
+        "https://bücher.example/",
+    ] {
         assert!(egress.check_url(url).is_ok(), "{url}");
     }
 }
@@ -69,7 +86,14 @@ fn urls_that_are_refused_at_registration() {
 #[test]
 fn the_development_switch_opens_loopback_and_nothing_else() {
     let egress = development();
-    for url in ["http://127.0.0.1:9/", "http://localhost:9/", "https://127.0.0.1/", "http://[::1]:9/", "http://2130706433/", "https://example.com/"] {
+    for url in [
+        "http://127.0.0.1:9/",
+        "http://localhost:9/",
+        "https://127.0.0.1/",
+        "http://[::1]:9/",
+        "http://2130706433/",
+        "https://example.com/",
+    ] {
         assert!(egress.check_url(url).is_ok(), "{url}");
     }
     for url in ["http://example.com/", "http://10.0.0.1/", "http://[::ffff:127.0.0.1]/", "http://foo.localhost/"] {
@@ -82,7 +106,14 @@ fn the_development_switch_opens_loopback_and_nothing_else() {
 
 #[tokio::test]
 async fn names_that_resolve_to_refused_addresses_are_not_connected_to() {
-    for answers in [&["127.0.0.1"][..], &["10.1.2.3", "169.254.169.254"], &["::1"], &["::ffff:127.0.0.1"], &["64:ff9b::7f00:1"], &["0.0.0.0"]] {
+    for answers in [
+        &["127.0.0.1"][..],
+        &["10.1.2.3", "169.254.169.254"],
+        &["::1"],
+        &["::ffff:127.0.0.1"],
+        &["64:ff9b::7f00:1"],
+        &["0.0.0.0"],
+    ] {
         let egress = Egress::with_resolver(Reach::Public, ScriptedResolver::new(&[answers])).unwrap();
         assert_eq!(send(&egress, "https://hooks.example.com/").await, Err(Fault::RefusedAddress), "{answers:?}");
     }
@@ -107,8 +138,11 @@ async fn a_name_that_changes_its_address_is_checked_at_every_connection() {
 #[tokio::test]
 async fn only_the_allowed_ones_of_several_addresses_are_used() {
     let receiver = Receiver::start(|_| Answer::Status(204)).await;
-    let egress =
-        Egress::with_resolver(Reach::PublicAndLoopback, ScriptedResolver::new(&[&["10.0.0.1", "169.254.169.254", "127.0.0.1"]])).unwrap();
+    let egress = Egress::with_resolver(
+        Reach::PublicAndLoopback,
+        ScriptedResolver::new(&[&["10.0.0.1", "169.254.169.254", "127.0.0.1"]]),
+    )
+    .unwrap();
     let begun = Instant::now();
     assert_eq!(send(&egress, &format!("http://localhost:{}/hook", receiver.address.port())).await, Ok(204));
     assert!(begun.elapsed() < Duration::from_secs(2));
