@@ -1,2 +1,2 @@
 pub mod ehr;
-pub mod store;
+pub mod webhooks;

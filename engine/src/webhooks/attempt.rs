@@ -1,0 +1,127 @@
+//! One attempt: read the delivery, send it signed, record durably what became of it.
+
+use std::sync::Arc;
+
+use location::time::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    delivery::{Delivery, State},
+    egress::Egress,
+    keys, limits,
+    model::{Endpoint, EndpointId},
+    registry::Registry,
+    sign,
+};
+use crate::store::{Batch, CommitError, Store, StoreError};
+
+/// The time of day. Read in one place of the engine; tests set their own.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What attempts work with.
+#[derive(Clone)]
+pub struct Sender {
+    pub store: Arc<dyn Store>,
+    pub registry: Arc<Registry>,
+    pub egress: Arc<Egress>,
+    pub clock: Clock,
+}
+
+/// A delivery as the due index names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub endpoint: EndpointId,
+    pub at: Timestamp,
+    pub delivery: Uuid,
+}
+
+impl Sender {
+    /// Makes the attempt. An error means that the store did not let it begin.
+    pub async fn attempt(&self, due: Due) -> Result<(), StoreError> {
+        let stored = match self.store.get(&keys::delivery(due.delivery)) {
+            Ok(Some(stored)) => stored,
+            Ok(None) => return self.set_aside(due, "missing").await,
+            Err(StoreError::Damaged { .. }) => return self.set_aside(due, "damaged").await,
+            Err(error) => return Err(error),
+        };
+        let Ok(before) = Delivery::from_bytes(&stored) else {
+            return self.set_aside(due, "not readable").await;
+        };
+        if before.state != (State::Pending { next_attempt_at: due.at }) {
+            return self.set_aside(due, "not due").await;
+        }
+        let attempted = (self.clock)();
+        let mut after = before.clone();
+        let delivered = match self.active_endpoint(&before) {
+            Some(endpoint) => {
+                let outcome = self.send(&endpoint, &before, attempted).await;
+                after.record(attempted, outcome);
+                Some(outcome.is_ok())
+            }
+            None => {
+                after.stop(attempted);
+                None
+            }
+        };
+        report(&after);
+        let mut batch = Batch::new();
+        after.replace(&before, stored, &mut batch);
+        self.commit(due.endpoint, delivered, attempted, batch).await;
+        Ok(())
+    }
+
+    async fn send(&self, endpoint: &Endpoint, delivery: &Delivery, at: Timestamp) -> Result<u16, super::egress::Fault> {
+        let body = delivery.body();
+        let timestamp = sign::timestamp(at);
+        let signature = sign::sign(endpoint.secret_key.reveal(), &timestamp, &body);
+        let headers = [("timestamp", timestamp), ("signature", signature), ("delivery-id", delivery.id.to_string())];
+        self.egress.post(&endpoint.target_url, &headers, body).await
+    }
+
+    fn active_endpoint(&self, delivery: &Delivery) -> Option<Arc<Endpoint>> {
+        let known = self.registry.subscriptions();
+        known.subscription(delivery.subscription_id).filter(|subscription| subscription.active)?;
+        known.endpoint(delivery.endpoint_id).filter(|endpoint| endpoint.active)
+    }
+
+    /// Until the store takes it: a message that was delivered must not be sent again because the disk is full.
+    async fn commit(&self, endpoint: EndpointId, delivered: Option<bool>, attempted: Timestamp, batch: Batch) {
+        loop {
+            let committed = match delivered {
+                Some(delivered) => self.registry.commit_attempt(endpoint, delivered, attempted, batch.clone()).await,
+                None => self.store.commit(batch.clone()).await,
+            };
+            match committed {
+                Ok(()) => return,
+                Err(CommitError::Conflict { .. }) => {
+                    tracing::debug!(%endpoint, "somebody else recorded this delivery");
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(%endpoint, %error, "the outcome of a webhook delivery waits for the store");
+                    tokio::time::sleep(limits::STORE_RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever.
+    async fn set_aside(&self, due: Due, why: &'static str) -> Result<(), StoreError> {
+        tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, why, "webhook delivery set aside");
+        let mut batch = Batch::new();
+        batch.delete(keys::due(due.endpoint, due.at, due.delivery));
+        self.commit(due.endpoint, None, due.at, batch).await;
+        Ok(())
+    }
+}
+
+fn report(delivery: &Delivery) {
+    let (id, endpoint, event) = (delivery.id, delivery.endpoint_id, delivery.event_name.as_str());
+    let code = delivery.delivery_errors.last().map_or("", |error| error.code.as_str());
+    match delivery.state {
+        State::Delivered { status, .. } => tracing::debug!(%id, %endpoint, event, status, "webhook delivered"),
+        State::Pending { .. } => tracing::info!(%id, %endpoint, event, code, "webhook attempt failed"),
+        State::Failed { .. } => tracing::warn!(%id, %endpoint, event, code, "webhook delivery given up"),
+        State::Stopped { .. } => tracing::info!(%id, %endpoint, event, "webhook delivery stopped: not active any more"),
+    }
+}

@@ -1,0 +1,248 @@
+//! The one task that sends: watches the due index, gives every endpoint its turn, and forgets finished deliveries in time.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use location::time::{Millis, SECOND, Timestamp};
+use tokio::{
+    sync::watch,
+    task::{self, JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+use uuid::Uuid;
+
+use super::{
+    attempt::{Due, Sender},
+    keys,
+    lanes::{Kind, Lanes, catch_up_offset},
+    limits,
+    model::EndpointId,
+    outbox::Doorbell,
+};
+use crate::store::{Batch, CommitError, Direction, StoreError};
+
+/// A running dispatcher. Stops when told to, or when this is dropped.
+pub struct Dispatcher {
+    stop: watch::Sender<bool>,
+    run: JoinHandle<()>,
+}
+
+impl Dispatcher {
+    pub fn start(sender: Sender, doorbell: Arc<Doorbell>) -> Dispatcher {
+        let (stop, stopped) = watch::channel(false);
+        Dispatcher { stop, run: tokio::spawn(Run::new(sender, doorbell).run(stopped)) }
+    }
+
+    /// Begins no further attempt and waits for those under way. What is not done by then is sent again after the next start.
+    pub async fn stop(mut self, grace: Duration) {
+        self.stop.send_replace(true);
+        if timeout(grace, &mut self.run).await.is_err() {
+            self.run.abort();
+        }
+    }
+}
+
+enum Done {
+    Attempt(Result<(), StoreError>),
+    Pruned { more: bool },
+}
+
+struct Run {
+    sender: Arc<Sender>,
+    doorbell: Arc<Doorbell>,
+    lanes: Lanes,
+    tasks: JoinSet<Done>,
+    attempts: HashMap<task::Id, Due>,
+    /// What was due before is caught up on.
+    started: Timestamp,
+    prune_at: Option<Timestamp>,
+}
+
+impl Run {
+    fn new(sender: Sender, doorbell: Arc<Doorbell>) -> Run {
+        let started = (sender.clock)();
+        Run {
+            sender: Arc::new(sender),
+            doorbell,
+            lanes: Lanes::default(),
+            tasks: JoinSet::new(),
+            attempts: HashMap::new(),
+            started,
+            prune_at: Some(started),
+        }
+    }
+
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        while let Err(error) = self.find_lanes() {
+            tracing::warn!(%error, "webhooks wait for the store");
+            tokio::select! {
+                _ = stopped.changed() => return,
+                () = sleep(limits::STORE_RETRY) => {}
+            }
+        }
+        loop {
+            let now = (self.sender.clock)();
+            self.prune(now);
+            while let Some(endpoint) = self.lanes.next(now) {
+                self.turn(endpoint, now);
+            }
+            let nap = self.nap(now);
+            tokio::select! {
+                _ = stopped.changed() => break,
+                Some(done) = self.tasks.join_next_with_id() => match done {
+                    Ok((task, done)) => self.done(task, done),
+                    Err(error) => self.panicked(&error),
+                },
+                () = self.doorbell.wait() => {
+                    for endpoint in self.doorbell.answer() {
+                        self.lanes.ready(endpoint);
+                    }
+                }
+                () = sleep(nap) => {}
+            }
+        }
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    /// Every endpoint with something to send, at the time of the first of it.
+    fn find_lanes(&mut self) -> Result<(), StoreError> {
+        let mut range = keys::all_due();
+        while let Some(key) = self.sender.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
+            let Some((endpoint, at, _)) = keys::parse_due(key) else {
+                tracing::error!("a key of the webhook due index cannot be read");
+                range = range.after(key);
+                continue;
+            };
+            if at < self.started {
+                self.lanes.hold_late(endpoint, self.started.plus(catch_up_offset(endpoint)));
+            } else {
+                self.lanes.ready_at(endpoint, at);
+            }
+            range.start = keys::due_of(endpoint).end;
+        }
+        Ok(())
+    }
+
+    /// Begins one attempt for the endpoint, or finds out when the next one is.
+    fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
+        let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
+            Some(known) if known.failing_since.is_some() => Kind::Failing,
+            _ => Kind::Healthy,
+        };
+        if !self.lanes.takes_more(endpoint, kind) {
+            return;
+        }
+        if !self.lanes.place_for(kind) {
+            return self.lanes.ready_at(endpoint, now.plus(SECOND));
+        }
+        let due = match self.first_due(endpoint) {
+            Ok(Some(due)) => due,
+            Ok(None) => return,
+            Err(error) => return self.wait_for_store(endpoint, &error, now),
+        };
+        if due.at > now {
+            return self.lanes.ready_at(endpoint, due.at);
+        }
+        let late = due.at < self.started;
+        if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
+            return self.lanes.ready_at(endpoint, wait);
+        }
+        self.lanes.begun(endpoint, due.delivery, kind);
+        if late {
+            self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
+        } else {
+            self.lanes.ready(endpoint);
+        }
+        let sender = self.sender.clone();
+        let task = self.tasks.spawn(async move { Done::Attempt(sender.attempt(due).await) });
+        self.attempts.insert(task.id(), due);
+    }
+
+    /// The first delivery to the endpoint that is not under way already.
+    fn first_due(&self, endpoint: EndpointId) -> Result<Option<Due>, StoreError> {
+        let under_way: BTreeSet<Uuid> = self.lanes.under_way(endpoint).collect();
+        let found = self.sender.store.scan_keys(keys::due_of(endpoint), Direction::Forward, under_way.len() + 1)?;
+        let due = found.iter().filter_map(|key| keys::parse_due(key)).find(|(_, _, id)| !under_way.contains(id));
+        Ok(due.map(|(endpoint, at, delivery)| Due { endpoint, at, delivery }))
+    }
+
+    fn done(&mut self, task: task::Id, done: Done) {
+        let now = (self.sender.clock)();
+        match done {
+            Done::Attempt(result) => {
+                let Some(due) = self.ended(task) else { return };
+                match result {
+                    Ok(()) => self.lanes.ready(due.endpoint),
+                    Err(error) => self.wait_for_store(due.endpoint, &error, now),
+                }
+            }
+            Done::Pruned { more } => self.prune_at = Some(if more { now } else { now.plus(limits::PRUNE_EVERY) }),
+        }
+    }
+
+    /// A bug. The endpoint is left alone for a while and the rest goes on.
+    fn panicked(&mut self, error: &JoinError) {
+        let now = (self.sender.clock)();
+        match self.ended(error.id()) {
+            Some(due) => {
+                tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
+                self.lanes.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
+            }
+            None => self.prune_at = Some(now.plus(limits::PRUNE_EVERY)),
+        }
+    }
+
+    fn ended(&mut self, task: task::Id) -> Option<Due> {
+        let due = self.attempts.remove(&task)?;
+        self.lanes.ended(due.endpoint, due.delivery);
+        Some(due)
+    }
+
+    fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
+        tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
+        self.lanes.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
+    }
+
+    fn prune(&mut self, now: Timestamp) {
+        if self.prune_at.is_some_and(|at| at <= now) {
+            self.prune_at = None;
+            let sender = self.sender.clone();
+            self.tasks.spawn(async move {
+                let pruned = sender.prune(now.minus(limits::KEEP_FINISHED)).await;
+                let more = pruned.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "old webhook deliveries wait for the store");
+                    false
+                });
+                Done::Pruned { more }
+            });
+        }
+    }
+
+    fn nap(&self, now: Timestamp) -> Duration {
+        let next = self.lanes.next_timer().into_iter().chain(self.prune_at).min();
+        let nap = next.map_or(limits::MAX_SLEEP, |at| at.since(now).clamp(0, limits::MAX_SLEEP));
+        Duration::from_millis(nap.unsigned_abs())
+    }
+}
+
+impl Sender {
+    /// Forgets deliveries that ended before, and tells whether there are more of them.
+    async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
+        let old = self.store.scan_keys(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
+        if old.is_empty() {
+            return Ok(false);
+        }
+        let mut batch = Batch::new();
+        for key in &old {
+            if let Some((_, delivery)) = keys::parse_finished(key) {
+                batch.delete(keys::delivery(delivery));
+            }
+            batch.delete(key.clone());
+        }
+        self.store.commit(batch).await?;
+        Ok(old.len() == limits::SWEEP)
+    }
+}

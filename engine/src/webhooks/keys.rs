@@ -1,0 +1,128 @@
+//! Where webhooks lie in the store. Numbers are big-endian so that keys sort like what they name.
+
+use location::{ids::InstitutionId, time::Timestamp};
+use uuid::Uuid;
+
+use super::{
+    catalogue::Event,
+    model::{EndpointId, SubscriptionId},
+};
+use crate::store::{Key, KeyRange};
+
+// Tags are never reused or changed: they are on disks.
+/// id -> an endpoint
+const ENDPOINT: u8 = 0x50;
+/// endpoint, id -> a subscription
+const SUBSCRIPTION: u8 = 0x51;
+/// id -> one message to one endpoint
+const DELIVERY: u8 = 0x53;
+/// endpoint, time, delivery -> nothing; what is to be sent
+const DUE: u8 = 0x54;
+/// endpoint, institution, event -> nothing; keeps a subscription from being made twice
+const SUBSCRIBED: u8 = 0x55;
+/// time, delivery -> nothing; what was delivered or given up
+const FINISHED: u8 = 0x56;
+
+pub fn endpoint(id: EndpointId) -> Key {
+    key(ENDPOINT, &[&id.0.to_be_bytes()])
+}
+
+pub fn endpoints() -> KeyRange {
+    KeyRange::prefix(&[ENDPOINT])
+}
+
+pub fn subscription(endpoint: EndpointId, id: SubscriptionId) -> Key {
+    key(SUBSCRIPTION, &[&endpoint.0.to_be_bytes(), &id.0.to_be_bytes()])
+}
+
+pub fn subscriptions() -> KeyRange {
+    KeyRange::prefix(&[SUBSCRIPTION])
+}
+
+pub fn subscribed(endpoint: EndpointId, institution: InstitutionId, event: Event) -> Key {
+    key(SUBSCRIBED, &[&endpoint.0.to_be_bytes(), &institution.0.to_be_bytes(), event.name().as_bytes()])
+}
+
+pub fn delivery(id: Uuid) -> Key {
+    key(DELIVERY, &[id.as_bytes()])
+}
+
+/// What is to be sent to one endpoint, by time. One range per endpoint: the backlog of one never stands before that of another.
+pub fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
+    key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
+}
+
+pub fn parse_due(key: &[u8]) -> Option<(EndpointId, Timestamp, Uuid)> {
+    let (endpoint, rest) = key.strip_prefix(&[DUE])?.split_first_chunk()?;
+    let (at, delivery) = rest.split_first_chunk()?;
+    Some((EndpointId(i32::from_be_bytes(*endpoint)), instant(*at), Uuid::from_slice(delivery).ok()?))
+}
+
+pub fn all_due() -> KeyRange {
+    KeyRange::prefix(&[DUE])
+}
+
+pub fn due_of(endpoint: EndpointId) -> KeyRange {
+    KeyRange::prefix(&key(DUE, &[&endpoint.0.to_be_bytes()]))
+}
+
+pub fn finished(at: Timestamp, delivery: Uuid) -> Key {
+    key(FINISHED, &[&sortable(at), delivery.as_bytes()])
+}
+
+pub fn parse_finished(key: &[u8]) -> Option<(Timestamp, Uuid)> {
+    let (at, delivery) = key.strip_prefix(&[FINISHED])?.split_first_chunk()?;
+    Some((instant(*at), Uuid::from_slice(delivery).ok()?))
+}
+
+pub fn finished_before(at: Timestamp) -> KeyRange {
+    KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
+}
+
+fn key(tag: u8, parts: &[&[u8]]) -> Key {
+    let mut key = vec![tag];
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// Signed numbers sort by value once their sign bit is flipped. Ids need no flip: they are never negative.
+fn sortable(at: Timestamp) -> [u8; 8] {
+    (at.0 ^ i64::MIN).to_be_bytes()
+}
+
+fn instant(bytes: [u8; 8]) -> Timestamp {
+    Timestamp(i64::from_be_bytes(bytes) ^ i64::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn due_keys_sort_by_endpoint_then_time() {
+        let id = Uuid::from_u128(7);
+        let sorted = [(1, i64::MIN), (1, -5), (1, 0), (1, 9), (1, i64::MAX), (2, -9), (i32::MAX, 0)];
+        let keys: Vec<Key> = sorted.iter().map(|(e, at)| due(EndpointId(*e), Timestamp(*at), id)).collect();
+        assert!(keys.is_sorted());
+        for (key, (endpoint, at)) in keys.iter().zip(sorted) {
+            assert_eq!(parse_due(key), Some((EndpointId(endpoint), Timestamp(at), id)));
+            let range = due_of(EndpointId(endpoint));
+            assert!(range.start <= *key && *key < range.end);
+            assert_eq!(
+                keys.iter().filter(|k| range.start <= **k && **k < range.end).count(),
+                sorted.iter().filter(|s| s.0 == endpoint).count()
+            );
+        }
+        assert_eq!(parse_due(&keys[0][1..]), None);
+    }
+
+    #[test]
+    fn finished_keys_sort_by_time() {
+        let (a, b) = (finished(Timestamp(-1), Uuid::max()), finished(Timestamp(0), Uuid::nil()));
+        assert!(a < b);
+        let before = finished_before(Timestamp(0));
+        assert!(before.start <= a && a < before.end && b >= before.end);
+        assert_eq!(parse_finished(&a), Some((Timestamp(-1), Uuid::max())));
+    }
+}

@@ -1,0 +1,24 @@
+//! Webhooks: events of committed changes become signed messages that are sent until they are received.
+//! An actor puts deliveries into its own batch (`outbox`), the `dispatcher` sends what the due index holds, `registry` keeps who
+//! gets what.
+
+pub mod address;
+pub mod attempt;
+pub mod catalogue;
+pub mod delivery;
+pub mod dispatcher;
+pub mod egress;
+mod keys;
+mod lanes;
+pub mod limits;
+pub mod model;
+pub mod outbox;
+pub mod registry;
+pub mod schedule;
+pub mod sign;
+pub mod subscriptions;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

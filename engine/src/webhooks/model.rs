@@ -1,0 +1,57 @@
+//! What is registered: endpoints, and the subscriptions that depend on them.
+
+use location::{ids::InstitutionId, time::Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{catalogue::Event, sign::SecretKey};
+
+macro_rules! ids {
+    ($($name:ident),*) => {$(
+        /// Positive.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub i32);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+ids!(EndpointId, SubscriptionId);
+
+/// Whose endpoint it is: the organisation or key that registered it. Nobody else can see it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Owner(pub String);
+
+/// Where messages are sent to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    pub id: EndpointId,
+    pub owner: Owner,
+    pub target_url: String,
+    pub secret_key: SecretKey,
+    pub active: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Since when it has done nothing but fail.
+    pub failing_since: Option<Timestamp>,
+}
+
+/// Which events of an institution an endpoint gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    pub id: SubscriptionId,
+    pub webhook_endpoint_id: EndpointId,
+    pub institution_id: InstitutionId,
+    /// Tells the resource type too.
+    pub event: Event,
+    pub active: bool,
+    /// The version under which it was made; its messages keep to it.
+    pub api_version: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}

@@ -1,0 +1,259 @@
+//! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then in memory.
+
+use std::sync::Arc;
+
+use location::{ids::InstitutionId, time::Timestamp};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{
+    catalogue::{self, UnknownPair},
+    egress::{Egress, RefusedUrl},
+    keys, limits,
+    model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
+    schedule::{self, Health},
+    sign::SecretKey,
+    subscriptions::{Changed, Subscriptions},
+};
+use crate::store::{
+    Batch, CommitError, Direction, KeyRange, Store, StoreError,
+    counters::{Counter, IdError, Ids},
+};
+
+/// Records read at once while loading.
+const PAGE: usize = 1_000;
+
+const ENDPOINT_IDS: Counter<'static> = Counter::int32("webhook endpoint");
+const SUBSCRIPTION_IDS: Counter<'static> = Counter::int32("webhook subscription");
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("target_url {0}")]
+    TargetUrl(#[from] RefusedUrl),
+    #[error(transparent)]
+    UnknownPair(#[from] UnknownPair),
+    #[error("no such webhook endpoint or subscription")]
+    NotFound,
+    #[error("the endpoint is already subscribed to {event} of this institution")]
+    Duplicate { event: &'static str },
+    #[error("{what} are limited to {limit}")]
+    TooMany { what: &'static str, limit: usize },
+    #[error(transparent)]
+    Ids(#[from] IdError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// A webhook record could not be read at the start.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a webhook endpoint or subscription in the store cannot be read: {0}")]
+    Record(#[from] serde_json::Error),
+}
+
+pub struct NewSubscription<'a> {
+    /// The caller sees to it that the owner may read this institution's data.
+    pub institution_id: InstitutionId,
+    pub resource_type: &'a str,
+    pub event: &'a str,
+    pub active: bool,
+    pub api_version: &'a str,
+}
+
+pub struct Registry {
+    store: Arc<dyn Store>,
+    egress: Arc<Egress>,
+    ids: Arc<Ids>,
+    subscriptions: Arc<Subscriptions>,
+    turn: Arc<Mutex<()>>,
+}
+
+impl Registry {
+    /// Reads all endpoints and subscriptions into memory.
+    pub fn load(store: Arc<dyn Store>, ids: Arc<Ids>, egress: Arc<Egress>) -> Result<Arc<Registry>, LoadError> {
+        let subscriptions = Arc::new(Subscriptions::default());
+        each(&*store, keys::endpoints(), |endpoint| {
+            subscriptions.apply(Changed { endpoint: Some(endpoint), subscriptions: Vec::new() });
+        })?;
+        each(&*store, keys::subscriptions(), |subscription| {
+            subscriptions.apply(Changed { endpoint: None, subscriptions: vec![subscription] });
+        })?;
+        Ok(Arc::new(Registry { store, egress, ids, subscriptions, turn: Arc::default() }))
+    }
+
+    pub fn subscriptions(&self) -> &Arc<Subscriptions> {
+        &self.subscriptions
+    }
+
+    /// The answer holds the secret key: this is when its owner is shown it.
+    pub async fn create_endpoint(
+        self: &Arc<Self>,
+        owner: &Owner,
+        target_url: &str,
+        active: bool,
+        secret_key: SecretKey,
+        now: Timestamp,
+    ) -> Result<Endpoint, RegistryError> {
+        self.egress.check_url(target_url)?;
+        let turn = self.turn.clone().lock_owned().await;
+        within("webhook endpoints of one owner", self.endpoints(owner).len(), limits::MAX_ENDPOINTS_PER_OWNER)?;
+        let mut batch = Batch::new();
+        let endpoint = Endpoint {
+            id: EndpointId(self.next_id(ENDPOINT_IDS).await?),
+            owner: owner.clone(),
+            target_url: target_url.to_owned(),
+            secret_key,
+            active,
+            created_at: now,
+            updated_at: now,
+            failing_since: None,
+        };
+        batch.expect_absent(keys::endpoint(endpoint.id));
+        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), subscriptions: Vec::new() }).await?;
+        Ok(endpoint)
+    }
+
+    pub async fn create_subscription(
+        self: &Arc<Self>,
+        owner: &Owner,
+        endpoint_id: EndpointId,
+        new: NewSubscription<'_>,
+        now: Timestamp,
+    ) -> Result<Subscription, RegistryError> {
+        let event = catalogue::parse(new.resource_type, new.event)?;
+        let turn = self.turn.clone().lock_owned().await;
+        self.endpoint(owner, endpoint_id)?;
+        let existing = self.subscriptions.subscriptions_of(endpoint_id);
+        if existing.iter().any(|s| s.institution_id == new.institution_id && s.event == event) {
+            return Err(RegistryError::Duplicate { event: event.name() });
+        }
+        within("subscriptions of one webhook endpoint", existing.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+        let mut batch = Batch::new();
+        let subscription = Subscription {
+            id: SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?),
+            webhook_endpoint_id: endpoint_id,
+            institution_id: new.institution_id,
+            event,
+            active: new.active,
+            api_version: new.api_version.to_owned(),
+            created_at: now,
+            updated_at: now,
+        };
+        let pair = keys::subscribed(endpoint_id, new.institution_id, event);
+        batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
+        self.commit(turn, batch, Changed { endpoint: None, subscriptions: vec![subscription.clone()] }).await?;
+        Ok(subscription)
+    }
+
+    pub fn endpoints(&self, owner: &Owner) -> Vec<Arc<Endpoint>> {
+        self.subscriptions.endpoints().into_iter().filter(|endpoint| endpoint.owner == *owner).collect()
+    }
+
+    /// Somebody else's endpoint is not found, like one that does not exist.
+    pub fn endpoint(&self, owner: &Owner, id: EndpointId) -> Result<Arc<Endpoint>, RegistryError> {
+        self.subscriptions.endpoint(id).filter(|endpoint| endpoint.owner == *owner).ok_or(RegistryError::NotFound)
+    }
+
+    pub fn subscriptions_of(&self, owner: &Owner, id: EndpointId) -> Result<Vec<Arc<Subscription>>, RegistryError> {
+        self.endpoint(owner, id)?;
+        Ok(self.subscriptions.subscriptions_of(id))
+    }
+
+    pub fn subscription(
+        &self,
+        owner: &Owner,
+        endpoint_id: EndpointId,
+        id: SubscriptionId,
+    ) -> Result<Arc<Subscription>, RegistryError> {
+        self.endpoint(owner, endpoint_id)?;
+        let found = self.subscriptions.subscription(id).filter(|s| s.webhook_endpoint_id == endpoint_id);
+        found.ok_or(RegistryError::NotFound)
+    }
+
+    /// Commits what became of an attempt together with what it means for the endpoint's health.
+    pub(super) async fn commit_attempt(
+        self: &Arc<Self>,
+        id: EndpointId,
+        delivered: bool,
+        attempted: Timestamp,
+        batch: Batch,
+    ) -> Result<(), CommitError> {
+        let health = |endpoint: &Endpoint| schedule::health(endpoint.failing_since, delivered, attempted);
+        if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == Health::Unchanged) {
+            return self.store.commit(batch).await;
+        }
+        let turn = self.turn.clone().lock_owned().await;
+        let changed = self.subscriptions.endpoint(id).map(|endpoint| (health(&endpoint), (*endpoint).clone()));
+        let changed = changed.map(|(health, endpoint)| self.changed_by(health, endpoint, attempted));
+        self.commit(turn, batch, changed.unwrap_or_default()).await
+    }
+
+    fn changed_by(&self, health: Health, mut endpoint: Endpoint, at: Timestamp) -> Changed {
+        let mut subscriptions = Vec::new();
+        match health {
+            Health::Unchanged => return Changed::default(),
+            Health::FailingSince(since) => endpoint.failing_since = Some(since),
+            Health::Recovered => endpoint.failing_since = None,
+            Health::Deactivated => {
+                tracing::warn!(endpoint = %endpoint.id, "webhook endpoint deactivated after 48 hours of failures");
+                (endpoint.active, endpoint.updated_at) = (false, at);
+                let active = self.subscriptions.subscriptions_of(endpoint.id).into_iter().filter(|s| s.active);
+                subscriptions =
+                    active.map(|s| Subscription { active: false, updated_at: at, ..(*s).clone() }).collect();
+            }
+        }
+        Changed { endpoint: Some(endpoint), subscriptions }
+    }
+
+    /// In a task of its own: a caller that goes away must not leave memory behind the store.
+    async fn commit(
+        self: &Arc<Self>,
+        turn: OwnedMutexGuard<()>,
+        mut batch: Batch,
+        changed: Changed,
+    ) -> Result<(), CommitError> {
+        if let Some(endpoint) = &changed.endpoint {
+            batch.put(keys::endpoint(endpoint.id), to_bytes(endpoint));
+        }
+        for subscription in &changed.subscriptions {
+            batch.put(keys::subscription(subscription.webhook_endpoint_id, subscription.id), to_bytes(subscription));
+        }
+        let this = self.clone();
+        let commit = tokio::spawn(async move {
+            let committed = this.store.commit(batch).await;
+            if committed.is_ok() {
+                this.subscriptions.apply(changed);
+            }
+            drop(turn);
+            committed
+        });
+        commit.await.unwrap_or_else(|error| Err(StoreError::Unknown { why: error.to_string() }.into()))
+    }
+
+    /// Below `i32::MAX`, as the counters see to.
+    async fn next_id(&self, counter: Counter<'static>) -> Result<i32, RegistryError> {
+        let id = self.ids.next_one(counter).await?;
+        Ok(i32::try_from(id).expect("an int32 counter ends at i32::MAX"))
+    }
+}
+
+fn within(what: &'static str, present: usize, limit: usize) -> Result<(), RegistryError> {
+    if present < limit { Ok(()) } else { Err(RegistryError::TooMany { what, limit }) }
+}
+
+fn to_bytes(record: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(record).expect("plain data makes JSON")
+}
+
+fn each<T: DeserializeOwned>(store: &dyn Store, mut range: KeyRange, mut take: impl FnMut(T)) -> Result<(), LoadError> {
+    loop {
+        let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        range = range.after(last);
+        for (_, value) in &page {
+            take(serde_json::from_slice(value)?);
+        }
+    }
+}

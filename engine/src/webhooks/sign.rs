@@ -1,0 +1,115 @@
+//! Signatures over messages: HMAC-SHA256 with the endpoint's secret over `timestamp.base64(body)`, in hex.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, SecondsFormat, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use location::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+/// What an endpoint and we share. Shown to its owner on registration only; never printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SecretKey(String);
+
+impl SecretKey {
+    /// `whsec_` and base64, the form that verification libraries know.
+    pub fn from_entropy(entropy: [u8; 32]) -> SecretKey {
+        SecretKey(format!("whsec_{}", STANDARD.encode(entropy)))
+    }
+
+    /// The secret itself, for its owner.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretKey(redacted)")
+    }
+}
+
+/// The `timestamp` header: ISO 8601 in UTC without fractions. Instants outside of the calendar take its edge.
+pub fn timestamp(at: Timestamp) -> String {
+    let edge = if at.0 < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
+    DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or(edge).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// The `signature` header.
+pub fn sign(secret_key: &str, timestamp: &str, body: &[u8]) -> String {
+    hex::encode(mac(secret_key, timestamp, body).finalize().into_bytes())
+}
+
+/// Whether `signature` is ours; takes the same time wherever it differs.
+pub fn verify(secret_key: &str, timestamp: &str, body: &[u8], signature: &str) -> bool {
+    let Ok(signature) = hex::decode(signature) else { return false };
+    mac(secret_key, timestamp, body).verify_slice(&signature).is_ok()
+}
+
+fn mac(secret_key: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret_key.as_bytes()).expect("HMAC takes keys of any length");
+    mac.update(timestamp.as_bytes());
+    mac.update(b".");
+    mac.update(STANDARD.encode(body).as_bytes());
+    mac
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: &str = "2026-11-21T10:00:00Z";
+
+    /// Each answer comes from Python:
+    /// `hmac.new(key.encode(), (ts + "." + base64.b64encode(body.encode()).decode()).encode(), hashlib.sha256).hexdigest()`
+    const KNOWN: &[(&str, &str, &str, &str)] = &[
+        ("secret", AT, "{}", "9e5b71b0a9884d26ffc5dd121f5241ed9194dc69ea055654a242ac6042c7f928"),
+        (
+            "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+            AT,
+            r#"{"resource_type":"appointment","event_name":"appointment_insertion.complete"}"#,
+            "046ec90a3006d367b0816bf2c1a96120406d490e41013303e3b3fa8244807c09",
+        ),
+        (
+            "k",
+            "1999-12-31T23:59:59Z",
+            r#"{"note":"Zahnärztin 🦷 déjà"}"#,
+            "ccd9ac319da9ce7af100dfca5b55e723378008e50e8273b46f652bd8b666d6e5",
+        ),
+        ("", AT, "", "c61289edced55665857d5a61c1da3dc1d574f3308f19abb72d73f6f1cc6493ed"),
+    ];
+
+    #[test]
+    fn signatures_are_those_of_the_reference_computation() {
+        for (key, at, body, signature) in KNOWN {
+            assert_eq!(sign(key, at, body.as_bytes()), *signature);
+            assert!(verify(key, at, body.as_bytes(), signature));
+        }
+    }
+
+    #[test]
+    fn a_change_anywhere_is_noticed() {
+        let (key, at, body, signature) = KNOWN[1];
+        assert!(!verify("other", at, body.as_bytes(), signature));
+        assert!(!verify(key, "2026-11-21T10:00:01Z", body.as_bytes(), signature));
+        assert!(!verify(key, at, b"{}", signature));
+        for bad in ["", "zz", &signature[2..], &format!("{signature}00"), &signature.replace('a', "b")] {
+            assert!(!verify(key, at, body.as_bytes(), bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn timestamps_have_no_fractions() {
+        assert_eq!(timestamp(Timestamp(1_795_255_200_999)), AT);
+        assert_eq!(timestamp(Timestamp(0)), "1970-01-01T00:00:00Z");
+        assert!(!timestamp(Timestamp::MAX).is_empty() && !timestamp(Timestamp::MIN).is_empty());
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let secret = SecretKey::from_entropy([7; 32]);
+        assert_eq!(secret.reveal().len(), 50);
+        assert_eq!(format!("{secret:?}"), "SecretKey(redacted)");
+    }
+}

@@ -1,0 +1,75 @@
+//! Endpoints and subscriptions in memory, so that an event nobody subscribed to costs nothing. Loaded at the start and changed by
+//! the registry after each of its commits.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use location::ids::InstitutionId;
+
+use super::{
+    catalogue::Event,
+    model::{Endpoint, EndpointId, Subscription, SubscriptionId},
+};
+
+#[derive(Default)]
+pub struct Subscriptions(RwLock<Index>);
+
+#[derive(Default)]
+struct Index {
+    endpoints: BTreeMap<EndpointId, Arc<Endpoint>>,
+    subscriptions: BTreeMap<SubscriptionId, Arc<Subscription>>,
+    by_institution: HashMap<InstitutionId, Vec<SubscriptionId>>,
+}
+
+/// What a commit changed.
+#[derive(Default)]
+pub(super) struct Changed {
+    pub endpoint: Option<Endpoint>,
+    pub subscriptions: Vec<Subscription>,
+}
+
+impl Subscriptions {
+    /// Active subscriptions of active endpoints, oldest first.
+    pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
+        let index = self.read();
+        let of_institution = index.by_institution.get(&institution).map_or(&[][..], Vec::as_slice);
+        let wanted =
+            of_institution.iter().filter_map(|id| index.subscriptions.get(id)).filter(|s| s.active && s.event == event);
+        wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(|e| e.active)).cloned().collect()
+    }
+
+    pub fn endpoint(&self, id: EndpointId) -> Option<Arc<Endpoint>> {
+        self.read().endpoints.get(&id).cloned()
+    }
+
+    pub fn endpoints(&self) -> Vec<Arc<Endpoint>> {
+        self.read().endpoints.values().cloned().collect()
+    }
+
+    pub fn subscription(&self, id: SubscriptionId) -> Option<Arc<Subscription>> {
+        self.read().subscriptions.get(&id).cloned()
+    }
+
+    pub fn subscriptions_of(&self, endpoint: EndpointId) -> Vec<Arc<Subscription>> {
+        self.read().subscriptions.values().filter(|s| s.webhook_endpoint_id == endpoint).cloned().collect()
+    }
+
+    pub(super) fn apply(&self, changed: Changed) {
+        let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = changed.endpoint {
+            index.endpoints.insert(endpoint.id, Arc::new(endpoint));
+        }
+        for subscription in changed.subscriptions {
+            let (id, institution) = (subscription.id, subscription.institution_id);
+            if index.subscriptions.insert(id, Arc::new(subscription)).is_none() {
+                index.by_institution.entry(institution).or_default().push(id);
+            }
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,296 @@
+use location::time::{HOUR, MINUTE, SECOND};
+
+use super::*;
+use crate::{
+    store::{CommitError, StoreError, memory::Fault},
+    webhooks::{
+        limits,
+        schedule::RETRIES,
+        sign,
+        testing::{Answer, Receiver},
+    },
+};
+
+const A_MOMENT: Duration = Duration::from_millis(60);
+
+fn errors(all: &[Delivery]) -> usize {
+    all.iter().map(|delivery| delivery.delivery_errors.len()).sum()
+}
+
+#[tokio::test]
+async fn a_message_is_sent_signed_and_its_delivery_recorded() {
+    let receiver = Receiver::start(|_| Answer::Status(202)).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.clock.set(T0.plus(999));
+    world.inserted(SMILE).await;
+    let message = receiver.wait_for(1).await.remove(0);
+    let body = String::from_utf8(message.body.clone()).unwrap();
+    let expected = concat!(
+        r#"{"resource_type":"appointment","event_name":"appointment_insertion.complete","#,
+        r#""event_time":"2026-11-21T10:00:00Z","data":{"appointment":{"id":42,"note":"Zahnärztin 🦷"}},"delivery_errors":[]}"#
+    );
+    assert_eq!(body, expected);
+    let header = |name: &str| message.headers[name].as_str();
+    assert_eq!((header("content-type"), header("timestamp")), ("application/json", "2026-11-21T10:00:00Z"));
+    let secret = SecretKey::from_entropy([9; 32]);
+    assert!(sign::verify(secret.reveal(), header("timestamp"), &message.body, header("signature")));
+
+    world.wait_until_delivered(1).await;
+    let delivery = world.deliveries().remove(0);
+    assert_eq!(delivery.state, State::Delivered { at: T0.plus(999), status: 202 });
+    assert_eq!(header("delivery-id"), delivery.id.to_string());
+    assert_eq!(world.due(), 0);
+}
+
+#[tokio::test]
+async fn an_outage_of_48_hours_is_eleven_attempts_and_the_end() {
+    let receiver = Receiver::start(|_| Answer::Status(500)).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    for (n, retry) in RETRIES.into_iter().enumerate() {
+        let before = receiver.received().len();
+        world.set_clock(T0.plus(retry - 1));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(receiver.received().len(), before, "retry {} came early", n + 1);
+        world.set_clock(T0.plus(retry));
+        world.wait_until("the next failure", |all| errors(all) == n + 2).await;
+    }
+    let messages = receiver.received();
+    assert_eq!(messages.len(), 11);
+    for (n, message) in messages.iter().enumerate() {
+        let told = message.json()["delivery_errors"].as_array().unwrap().clone();
+        assert_eq!(told.len(), n);
+        if let Some(last) = told.last() {
+            let at = sign::timestamp(T0.plus(if n == 1 { 0 } else { RETRIES[n - 2] }));
+            let message = "the endpoint answered with status 500";
+            assert_eq!(*last, json!({"code": "500", "timestamp": at, "message": message, "attempts": n}));
+        }
+        assert_eq!(message.headers["delivery-id"], messages[0].headers["delivery-id"]);
+        let secret = SecretKey::from_entropy([9; 32]);
+        let (timestamp, signature) = (&message.headers["timestamp"], &message.headers["signature"]);
+        assert!(sign::verify(secret.reveal(), timestamp, &message.body, signature));
+        assert!(n == 0 || *timestamp != messages[n - 1].headers["timestamp"], "signed anew");
+    }
+    assert_eq!(world.deliveries()[0].state, State::Failed { at: T0.plus(48 * HOUR) });
+    assert!(!world.registry.endpoint(&owner(), endpoint).unwrap().active);
+    assert!(world.registry.subscriptions_of(&owner(), endpoint).unwrap().iter().all(|s| !s.active));
+
+    let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
+    assert!(!reloaded.registry.endpoint(&owner(), endpoint).unwrap().active);
+    world.inserted(SMILE).await;
+    assert_eq!(world.deliveries().len(), 1, "an inactive subscription gets nothing");
+}
+
+#[tokio::test]
+async fn one_success_a_minute_before_the_end_keeps_the_endpoint() {
+    // The eleventh message is that of another event.
+    let receiver = Receiver::start(|n| Answer::Status(if n == 10 { 200 } else { 503 })).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    for (n, retry) in RETRIES[..9].iter().enumerate() {
+        world.set_clock(T0.plus(*retry));
+        world.wait_until("the next failure", |all| errors(all) == n + 2).await;
+    }
+    world.set_clock(T0.plus(48 * HOUR - MINUTE));
+    world.inserted(SMILE).await;
+    world.wait_until_delivered(1).await;
+    assert_eq!(world.registry.endpoint(&owner(), endpoint).unwrap().failing_since, None);
+    world.set_clock(T0.plus(48 * HOUR));
+    world.wait_until("the last failure", |all| errors(all) == 11).await;
+    let known = world.registry.endpoint(&owner(), endpoint).unwrap();
+    assert!(known.active);
+    assert_eq!(known.failing_since, Some(T0.plus(48 * HOUR)));
+    assert_eq!(receiver.received().len(), 12);
+}
+
+#[tokio::test]
+async fn numbering_survives_a_restart_and_downtime_is_made_up_for_once() {
+    let receiver = Receiver::start(|n| Answer::Status(if n < 3 { 500 } else { 200 })).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    world.set_clock(T0.plus(RETRIES[0]));
+    world.wait_until("the second failure", |all| errors(all) == 2).await;
+
+    let world = world.killed_and_restarted(3 * HOUR).await;
+    world.set_clock(T0.plus(3 * HOUR + MINUTE));
+    let failed = world.wait_until("the third failure", |all| errors(all) == 3).await;
+    assert_eq!(failed[0].state, State::Pending { next_attempt_at: T0.plus(5 * HOUR) });
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(receiver.received().len(), 3);
+    world.set_clock(T0.plus(5 * HOUR));
+    world.wait_until_delivered(1).await;
+    let last = receiver.received().remove(3);
+    let numbers: Vec<_> =
+        last.json()["delivery_errors"].as_array().unwrap().iter().map(|e| e["attempts"].clone()).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert_eq!(last.headers["delivery-id"], receiver.received()[0].headers["delivery-id"]);
+}
+
+#[tokio::test]
+async fn a_message_under_way_at_a_crash_is_sent_again_as_the_same() {
+    let receiver = Receiver::start(|n| if n == 0 { Answer::Hang } else { Answer::Status(200) }).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    receiver.wait_for(1).await;
+    let world = world.killed_and_restarted(MINUTE).await;
+    world.set_clock(world.clock.now().plus(limits::CATCH_UP_SPREAD));
+    world.wait_until_delivered(1).await;
+    let messages = receiver.received();
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[0].headers["delivery-id"], messages[1].headers["delivery-id"]);
+}
+
+#[tokio::test]
+async fn a_graceful_stop_waits_for_the_answer() {
+    let receiver = Receiver::start(|_| Answer::Slow(Duration::from_millis(200))).await;
+    let mut world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    receiver.wait_for(1).await;
+    world.dispatcher.take().unwrap().stop(Duration::from_secs(5)).await;
+    assert!(matches!(world.deliveries()[0].state, State::Delivered { .. }));
+    world.inserted(SMILE).await;
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!((receiver.received().len(), world.due()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_slow_endpoint_delays_no_other() {
+    let hanging = Receiver::start(|_| Answer::Hang).await;
+    let quick = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new().sending();
+    world.subscribed(&hanging.url()).await;
+    world.subscribed(&quick.url()).await;
+    let begun = std::time::Instant::now();
+    for _ in 0..200 {
+        world.inserted(SMILE).await;
+    }
+    world.wait_until_delivered(200).await;
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert_eq!(hanging.most_at_once(), limits::ENDPOINT_CONCURRENCY);
+    assert!(quick.most_at_once() <= limits::ENDPOINT_CONCURRENCY);
+}
+
+#[tokio::test]
+async fn one_success_ends_a_failure() {
+    let receiver =
+        Receiver::start(|n| if n == 0 { Answer::Reset } else { Answer::Slow(Duration::from_millis(10)) }).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    assert_eq!(world.registry.endpoint(&owner(), endpoint).unwrap().failing_since, Some(T0));
+    assert_eq!(world.deliveries()[0].delivery_errors[0].code, "no_answer");
+    for _ in 0..5 {
+        world.inserted(SMILE).await;
+    }
+    world.wait_until_delivered(5).await;
+    assert_eq!(world.registry.endpoint(&owner(), endpoint).unwrap().failing_since, None);
+}
+
+#[tokio::test]
+async fn a_backlog_of_downtime_is_spread_out() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let before = World::new();
+    before.subscribed(&receiver.url()).await;
+    for _ in 0..5 {
+        before.inserted(SMILE).await;
+    }
+    before.clock.advance(HOUR);
+    let world = World::on(before.store.clone(), before.clock.clone()).sending();
+    tokio::time::sleep(A_MOMENT).await;
+    let started = world.clock.now();
+    world.set_clock(started.plus(limits::CATCH_UP_SPREAD));
+    for n in 1..=5 {
+        receiver.wait_for(n).await;
+        tokio::time::sleep(A_MOMENT).await;
+        assert_eq!(receiver.received().len(), n, "one at a time");
+        world.set_clock(world.clock.now().plus(limits::CATCH_UP_GAP));
+    }
+    world.wait_until_delivered(5).await;
+}
+
+#[tokio::test]
+async fn what_was_delivered_is_not_sent_again_because_the_store_is_full() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    let mut batch = Batch::new();
+    let enqueued = world.enqueue(&mut batch, SMILE, complete());
+    world.store.commit(batch).await.unwrap();
+    world.store.fail_next_commit(Fault::Refuse(CommitError::Full { free: 0, floor: 1 }));
+    world.store.fail_next_commit(Fault::Refuse(CommitError::Store(StoreError::Busy)));
+    world.outbox.committed(enqueued);
+    receiver.wait_for(1).await;
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(world.due(), 1);
+    world.wait_until_delivered(1).await;
+    assert_eq!((receiver.received().len(), world.due()), (1, 0));
+}
+
+#[tokio::test]
+async fn pending_messages_to_a_deactivated_endpoint_are_not_sent() {
+    let receiver = Receiver::start(|_| Answer::Status(500)).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    world.set_clock(T0.plus(HOUR));
+    world.wait_until("the second failure", |all| errors(all) == 2).await;
+    // Of two messages that are due then, the first one's failure deactivates the endpoint.
+    world.set_clock(T0.plus(47 * HOUR));
+    world.inserted(SMILE).await;
+    world.wait_until("two more failures", |all| errors(all) == 4).await;
+    let sent = receiver.received().len();
+    world.set_clock(T0.plus(48 * HOUR));
+    let stopped = |all: &[Delivery]| all.iter().filter(|d| matches!(d.state, State::Stopped { .. })).count();
+    world.wait_until("one stopped", |all| stopped(all) == 1).await;
+    world.set_clock(T0.plus(96 * HOUR));
+    world.wait_until("both stopped", |all| stopped(all) == 2).await;
+    assert_eq!((receiver.received().len(), world.due()), (sent + 1, 0));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_does_not_stand_before_the_others() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let before = World::new();
+    before.subscribed(&receiver.url()).await;
+    before.inserted(SMILE).await;
+    let broken = before.deliveries()[0].id;
+    let mut batch = Batch::new();
+    batch.put([&[DELIVERIES][..], broken.as_bytes()].concat(), b"nonsense".to_vec());
+    before.store.commit(batch).await.unwrap();
+    before.clock.advance(SECOND);
+    let world = before.sending();
+    world.set_clock(world.clock.now().plus(limits::CATCH_UP_SPREAD));
+    world.inserted(SMILE).await;
+    receiver.wait_for(1).await;
+    eventually("an empty due index", || (world.due() == 0).then_some(())).await;
+    let kept = world.store.get(&[&[DELIVERIES][..], broken.as_bytes()].concat()).unwrap();
+    assert_eq!(kept.unwrap(), b"nonsense", "kept for inspection");
+}
+
+#[tokio::test]
+async fn finished_deliveries_are_forgotten_in_time() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    for _ in 0..limits::SWEEP + 5 {
+        world.inserted(SMILE).await;
+    }
+    world.wait_until_delivered(limits::SWEEP + 5).await;
+    world.set_clock(T0.plus(limits::KEEP_FINISHED));
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(world.deliveries().len(), limits::SWEEP + 5);
+    world.set_clock(T0.plus(limits::KEEP_FINISHED + 2 * MINUTE));
+    world.wait_until("nothing left", |all| all.is_empty()).await;
+    assert!(world.store.scan_keys(KeyRange::prefix(&[0x56]), Direction::Forward, 1).unwrap().is_empty());
+}

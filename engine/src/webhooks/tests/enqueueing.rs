@@ -1,0 +1,108 @@
+use super::*;
+use std::collections::BTreeMap;
+
+const URL: &str = "https://hooks.example.com/in";
+
+#[tokio::test]
+async fn an_event_becomes_a_delivery_in_the_same_batch() {
+    let world = World::new();
+    let endpoint = world.subscribed(URL).await;
+    let mut batch = Batch::new();
+    batch.put(vec![0x10], b"the change".to_vec());
+    let enqueued = world.enqueue(&mut batch, SMILE, complete());
+    assert_ne!(enqueued, Enqueued::default());
+    assert!(world.deliveries().is_empty(), "nothing before the commit");
+    world.store.commit(batch).await.unwrap();
+    let deliveries = world.deliveries();
+    assert_eq!(deliveries.len(), 1);
+    assert_eq!((deliveries[0].endpoint_id, deliveries[0].institution_id), (endpoint, SMILE));
+    assert_eq!(deliveries[0].event_name, "appointment_insertion.complete");
+    assert_eq!(world.due(), 1);
+    assert!(!format!("{:?}", deliveries[0]).contains("Zahn"));
+}
+
+#[tokio::test]
+async fn an_event_nobody_subscribed_to_costs_nothing() {
+    let world = World::new();
+    world.subscribed(URL).await;
+    let mut batch = Batch::new();
+    for (institution, name) in [
+        (OTHER, complete()),
+        (SMILE, EventName::change(Event::AppointmentCreated).unwrap()),
+        (SMILE, EventName::written(Event::PaymentInsertion, WriteOutcome::Complete).unwrap()),
+    ] {
+        assert_eq!(world.enqueue(&mut batch, institution, name), Enqueued::default());
+    }
+    assert!(batch.is_empty());
+}
+
+#[tokio::test]
+async fn an_insertion_subscription_gets_all_three_outcomes() {
+    let world = World::new();
+    world.subscribed(URL).await;
+    for outcome in [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut] {
+        let mut batch = Batch::new();
+        let name = EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        assert_ne!(world.enqueue(&mut batch, SMILE, name), Enqueued::default());
+    }
+}
+
+#[tokio::test]
+async fn inactive_endpoints_and_subscriptions_get_nothing() {
+    let world = World::new();
+    let secret = SecretKey::from_entropy([1; 32]);
+    let inactive = world.registry.create_endpoint(&owner(), URL, false, secret, T0).await.unwrap().id;
+    world.subscribe(inactive, SMILE, Event::AppointmentInsertion).await;
+    let active = world.endpoint(URL).await;
+    let new = NewSubscription {
+        institution_id: SMILE,
+        resource_type: "appointment",
+        event: "appointment_insertion",
+        active: false,
+        api_version: "v3.0.0",
+    };
+    world.registry.create_subscription(&owner(), active, new, T0).await.unwrap();
+    let mut batch = Batch::new();
+    assert_eq!(world.enqueue(&mut batch, SMILE, complete()), Enqueued::default());
+    assert!(batch.is_empty());
+}
+
+/// Random subscriptions and events over five tenants: who gets what is exactly what was asked for.
+#[tokio::test]
+async fn no_event_reaches_another_tenant() {
+    let world = World::new();
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut next = move |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let events = [Event::AppointmentUpdated, Event::PatientCreated, Event::ClaimDeleted];
+    let mut asked: BTreeMap<(u32, Event), Vec<EndpointId>> = BTreeMap::new();
+    for _ in 0..40 {
+        let endpoint = world.endpoint(URL).await;
+        for _ in 0..next(6) {
+            let (institution, event) = (next(5) as u32, events[next(3) as usize]);
+            if world.try_subscribe(endpoint, InstitutionId(institution), event).await.is_ok() {
+                asked.entry((institution, event)).or_default().push(endpoint);
+            }
+        }
+    }
+    assert!(asked.values().map(Vec::len).sum::<usize>() > 50);
+    let mut sent: BTreeMap<(u32, Event), Vec<EndpointId>> = BTreeMap::new();
+    for institution in 0..5 {
+        for event in events {
+            let mut batch = Batch::new();
+            let _ = world.enqueue(&mut batch, InstitutionId(institution), EventName::change(event).unwrap());
+            let deliveries = batch.writes().iter().filter(|(key, _)| key[0] == DELIVERIES);
+            for delivery in deliveries.map(|(_, value)| Delivery::from_bytes(value.as_ref().unwrap()).unwrap()) {
+                assert_eq!(delivery.institution_id, InstitutionId(institution));
+                let subscription = world.registry.subscriptions().subscription(delivery.subscription_id).unwrap();
+                assert_eq!((subscription.institution_id, subscription.event), (delivery.institution_id, event));
+                sent.entry((institution, event)).or_default().push(delivery.endpoint_id);
+            }
+        }
+    }
+    assert_eq!(sent, asked);
+}

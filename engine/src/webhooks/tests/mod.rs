@@ -1,0 +1,151 @@
+//! Stories about registration, the outbox and the dispatcher, on the store's in-memory twin and receivers on loopback.
+#![allow(clippy::unwrap_used)]
+
+mod dispatching;
+mod enqueueing;
+mod registering;
+
+use std::{sync::Arc, time::Duration};
+
+use location::{
+    ids::InstitutionId,
+    time::{Millis, Timestamp},
+};
+use serde_json::{Map, json};
+use uuid::Uuid;
+
+use super::{
+    attempt::{Clock, Sender},
+    catalogue::{Event, EventName, WriteOutcome},
+    delivery::{Delivery, State},
+    dispatcher::Dispatcher,
+    egress::{Egress, Reach},
+    model::{EndpointId, Owner, Subscription},
+    outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
+    registry::{NewSubscription, Registry, RegistryError},
+    sign::SecretKey,
+    testing::{HandClock, eventually},
+};
+use crate::store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
+
+const T0: Timestamp = Timestamp(1_795_255_200_000);
+const SMILE: InstitutionId = InstitutionId(7);
+const OTHER: InstitutionId = InstitutionId(8);
+const DELIVERIES: u8 = 0x53;
+const DUE: u8 = 0x54;
+
+/// One process: what the store holds outlives it.
+struct World {
+    store: Arc<MemoryStore>,
+    clock: HandClock,
+    registry: Arc<Registry>,
+    doorbell: Arc<Doorbell>,
+    outbox: Outbox,
+    dispatcher: Option<Dispatcher>,
+}
+
+impl World {
+    fn new() -> World {
+        World::on(Arc::new(MemoryStore::new()), HandClock::at(T0))
+    }
+
+    fn on(store: Arc<MemoryStore>, clock: HandClock) -> World {
+        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+        let registry = Registry::load(store.clone(), Arc::new(Ids::new(store.clone())), egress).unwrap();
+        let doorbell = Arc::new(Doorbell::default());
+        let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
+        World { store, clock, registry, doorbell, outbox, dispatcher: None }
+    }
+
+    fn sending(mut self) -> World {
+        let now = self.clock.clone();
+        let clock: Clock = Arc::new(move || now.now());
+        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+        let sender = Sender { store: self.store.clone(), registry: self.registry.clone(), egress, clock };
+        self.dispatcher = Some(Dispatcher::start(sender, self.doorbell.clone()));
+        self
+    }
+
+    /// What a new process makes of the store that this one leaves behind when it is killed.
+    async fn killed_and_restarted(self, after: Millis) -> World {
+        let left = Arc::new(self.store.fork());
+        self.dispatcher.unwrap().stop(Duration::ZERO).await;
+        self.clock.advance(after);
+        World::on(left, self.clock).sending()
+    }
+
+    async fn endpoint(&self, url: &str) -> EndpointId {
+        let secret = SecretKey::from_entropy([9; 32]);
+        self.registry.create_endpoint(&owner(), url, true, secret, self.clock.now()).await.unwrap().id
+    }
+
+    async fn subscribe(&self, endpoint: EndpointId, institution: InstitutionId, event: Event) -> Subscription {
+        self.try_subscribe(endpoint, institution, event).await.unwrap()
+    }
+
+    async fn try_subscribe(
+        &self,
+        endpoint: EndpointId,
+        institution_id: InstitutionId,
+        event: Event,
+    ) -> Result<Subscription, RegistryError> {
+        let (resource_type, event) = (event.resource_type().name(), event.name());
+        let new = NewSubscription { institution_id, resource_type, event, active: true, api_version: "v3.0.0" };
+        self.registry.create_subscription(&owner(), endpoint, new, self.clock.now()).await
+    }
+
+    /// An endpoint that gets the insertions of `SMILE`.
+    async fn subscribed(&self, url: &str) -> EndpointId {
+        let endpoint = self.endpoint(url).await;
+        self.subscribe(endpoint, SMILE, Event::AppointmentInsertion).await;
+        endpoint
+    }
+
+    fn enqueue(&self, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
+        let data = json!({"appointment": {"id": 42, "note": "Zahnärztin 🦷"}});
+        let data: &Map<_, _> = data.as_object().unwrap();
+        let event = CommittedEvent { institution, name, time: self.clock.now(), data };
+        self.outbox.enqueue(batch, &event, Uuid::new_v4)
+    }
+
+    /// An appointment of the institution was written to its EHR.
+    async fn inserted(&self, institution: InstitutionId) {
+        let mut batch = Batch::new();
+        let enqueued = self.enqueue(&mut batch, institution, complete());
+        self.store.commit(batch).await.unwrap();
+        self.outbox.committed(enqueued);
+    }
+
+    /// Time passes and the dispatcher notices.
+    fn set_clock(&self, to: Timestamp) {
+        self.clock.set(to);
+        self.doorbell.ring([]);
+    }
+
+    fn deliveries(&self) -> Vec<Delivery> {
+        let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
+        found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).collect()
+    }
+
+    async fn wait_until(&self, what: &str, holds: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
+        let look = || Some(self.deliveries()).filter(|deliveries| holds(deliveries));
+        eventually(what, look).await
+    }
+
+    async fn wait_until_delivered(&self, number: usize) {
+        let delivered = |d: &&Delivery| matches!(d.state, State::Delivered { .. });
+        self.wait_until("all delivered", |all| all.iter().filter(delivered).count() == number).await;
+    }
+
+    fn due(&self) -> usize {
+        self.store.scan_keys(KeyRange::prefix(&[DUE]), Direction::Forward, 100_000).unwrap().len()
+    }
+}
+
+fn owner() -> Owner {
+    Owner("org-1".to_owned())
+}
+
+fn complete() -> EventName {
+    EventName::written(Event::AppointmentInsertion, WriteOutcome::Complete).unwrap()
+}
