@@ -1,1 +1,2 @@
 pub mod ehr;
+pub mod sandbox_ehr;
