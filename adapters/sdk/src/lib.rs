@@ -1,0 +1,132 @@
+//! The guest side of the adapter contract: implement [`Adapter`], hand the type to [`export_adapter!`], and use [`http`],
+//! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
+//!
+//! ```
+//! use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, http};
+//!
+//! struct Example;
+//!
+//! impl Adapter for Example {
+//!     fn describe() -> Result<Description, Fault> {
+//!         Ok(Description { name: "Example".into(), version: "1.0.0".into(), hosting: "cloud".into(), ..Default::default() })
+//!     }
+//!     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
+//!         let _answer = http::get(format!("/{resource:?}?after={}&limit={limit}", cursor.unwrap_or_default())).send()?;
+//!         Ok(Page { last: true, whole: true, ..Default::default() })
+//!     }
+//!     fn push(_write_key: String, _write: Write) -> Result<Receipt, Fault> {
+//!         Err(Fault::unsupported("read only"))
+//!     }
+//!     fn find(_write_key: String, _write: Write) -> Result<Option<Receipt>, Fault> {
+//!         Ok(None)
+//!     }
+//! }
+//!
+//! adapter_sdk::export_adapter!(Example);
+//! ```
+//!
+//! The crate also compiles natively, so that an adapter's own tests run without a sandbox: [`testing`] then plays the host.
+
+pub mod clock;
+pub mod config;
+mod fault;
+pub mod gate;
+pub mod http;
+pub mod log;
+#[cfg(target_arch = "wasm32")]
+mod panics;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+
+/// What the bindings generator makes of the contract. The modules below re-export what adapters use.
+#[allow(unsafe_code, clippy::all, reason = "generated: the canonical ABI passes pointers")]
+#[doc(hidden)]
+pub mod bindings {
+    wit_bindgen::generate!({
+        world: "practice-sync:ehr/adapter",
+        path: "../../wit/v1",
+        pub_export_macro: true,
+        export_macro_name: "export_bindings",
+        default_bindings_module: "adapter_sdk::bindings",
+        additional_derives: [PartialEq],
+        additional_type_attributes: {
+            "practice-sync:ehr/types@1.0.0/address": [#[derive(Default)]],
+            "practice-sync:ehr/types@1.0.0/patient": [#[derive(Default)]],
+            "practice-sync:ehr/types@1.0.0/provider": [#[derive(Default)]],
+            "practice-sync:ehr/types@1.0.0/operatory": [#[derive(Default)]],
+            "practice-sync:ehr/types@1.0.0/appointment-type": [#[derive(Default)]],
+            "practice-sync:ehr/types@1.0.0/appointment": [#[derive(Default)]],
+            "practice-sync:ehr/ehr@1.0.0/description": [#[derive(Default)]],
+            "practice-sync:ehr/ehr@1.0.0/page": [#[derive(Default)]],
+        },
+    });
+}
+
+/// The records an EHR and the engine exchange.
+pub mod records {
+    pub use crate::bindings::practice_sync::ehr::types::*;
+}
+
+pub use bindings::exports::practice_sync::ehr::ehr::{
+    AppointmentChange, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write, WriteKind,
+};
+
+/// One EHR behind the contract. Every call runs in a fresh instance: an adapter remembers nothing.
+pub trait Adapter {
+    /// What this EHR can do. Called when a location starts and once a day; it may ask the EHR.
+    fn describe() -> Result<Description, Fault>;
+    /// One page, at most `limit` records. No cursor: a first, whole pass.
+    fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault>;
+    /// Writes once. `write_key` is the same over all attempts at one write.
+    fn push(write_key: String, write: Write) -> Result<Receipt, Fault>;
+    /// Looks for an earlier `push` of this write key. `None` means: certainly not written.
+    fn find(write_key: String, write: Write) -> Result<Option<Receipt>, Fault>;
+}
+
+/// Exports a type that implements [`Adapter`]. Call it once, in the adapter's `lib.rs`. Native builds export nothing.
+#[macro_export]
+macro_rules! export_adapter {
+    ($adapter:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        #[allow(unsafe_code, reason = "generated: the canonical ABI passes pointers")]
+        mod __adapter_export {
+            #[allow(unused_imports)]
+            use super::*;
+
+            struct Export;
+
+            impl $crate::bindings::exports::practice_sync::ehr::ehr::Guest for Export {
+                fn describe() -> Result<$crate::Description, $crate::Fault> {
+                    $crate::__report_panics();
+                    <$adapter as $crate::Adapter>::describe()
+                }
+                fn pull(
+                    resource: $crate::Resource,
+                    cursor: Option<String>,
+                    limit: u32,
+                ) -> Result<$crate::Page, $crate::Fault> {
+                    $crate::__report_panics();
+                    <$adapter as $crate::Adapter>::pull(resource, cursor, limit)
+                }
+                fn push(write_key: String, write: $crate::Write) -> Result<$crate::Receipt, $crate::Fault> {
+                    $crate::__report_panics();
+                    <$adapter as $crate::Adapter>::push(write_key, write)
+                }
+                fn find(write_key: String, write: $crate::Write) -> Result<Option<$crate::Receipt>, $crate::Fault> {
+                    $crate::__report_panics();
+                    <$adapter as $crate::Adapter>::find(write_key, write)
+                }
+            }
+
+            $crate::bindings::export_bindings!(Export with_types_in $crate::bindings);
+        }
+
+        // A native build has no exports, but checks that the type is an adapter.
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn() -> Result<$crate::Description, $crate::Fault> = <$adapter as $crate::Adapter>::describe;
+    };
+}
+
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+pub use panics::report as __report_panics;

@@ -1,0 +1,30 @@
+//! Faults by what the engine does next.
+
+use crate::Fault;
+
+impl Fault {
+    /// The EHR said no; the same write will never be accepted.
+    pub fn rejected(reason: impl Into<String>) -> Fault {
+        Fault::Rejected(reason.into())
+    }
+
+    /// Nothing was written; try again, not before `after` seconds where given.
+    pub fn retry_later(reason: impl Into<String>, after: Option<u32>) -> Fault {
+        Fault::RetryLater((reason.into(), after))
+    }
+
+    /// It may have been written: the engine looks it up before any resend.
+    pub fn unknown(reason: impl Into<String>) -> Fault {
+        Fault::Unknown(reason.into())
+    }
+
+    /// The credentials were not accepted.
+    pub fn unauthorized(reason: impl Into<String>) -> Fault {
+        Fault::Unauthorized(reason.into())
+    }
+
+    /// This EHR cannot do it.
+    pub fn unsupported(reason: impl Into<String>) -> Fault {
+        Fault::Unsupported(reason.into())
+    }
+}

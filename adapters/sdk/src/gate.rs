@@ -1,0 +1,20 @@
+//! Requests that run inside the session of a staff member logged in at a workstation.
+
+pub use crate::bindings::practice_sync::ehr::gate::State;
+use crate::http::{Error, Request, Response};
+
+/// Where the gate stands now; it may close before the next call.
+pub fn current() -> State {
+    #[cfg(target_arch = "wasm32")]
+    return crate::bindings::practice_sync::ehr::gate::current();
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::testing::gate()
+}
+
+/// Sends one request through the workstation. [`Error::NotSent`] with a closed gate.
+pub fn send(request: &Request) -> Result<Response, Error> {
+    #[cfg(target_arch = "wasm32")]
+    return crate::bindings::practice_sync::ehr::gate::send(request);
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::testing::send_through_gate(request)
+}

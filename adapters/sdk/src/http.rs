@@ -1,0 +1,170 @@
+//! Requests to the EHR, and what their failures mean.
+//!
+//! [`get`], [`post`], [`put`], [`patch`] and [`delete`] start a [`Call`]; [`Call::send`] turns every failure into the [`Fault`]
+//! that makes the engine do the right thing next. [`request`] is the raw import.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::Fault;
+pub use crate::bindings::practice_sync::ehr::http::{Error, Request, Response};
+
+/// Sends one request as it is. The deadline is the call's.
+pub fn request(request: &Request) -> Result<Response, Error> {
+    #[cfg(target_arch = "wasm32")]
+    return crate::bindings::practice_sync::ehr::http::send(request);
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::testing::send(request)
+}
+
+pub fn get(path: impl Into<String>) -> Call {
+    Call::new("GET", path, true)
+}
+
+pub fn post(path: impl Into<String>) -> Call {
+    Call::new("POST", path, false)
+}
+
+pub fn put(path: impl Into<String>) -> Call {
+    Call::new("PUT", path, false)
+}
+
+pub fn patch(path: impl Into<String>) -> Call {
+    Call::new("PATCH", path, false)
+}
+
+pub fn delete(path: impl Into<String>) -> Call {
+    Call::new("DELETE", path, false)
+}
+
+/// Reads JSON.
+pub fn get_json<T: DeserializeOwned>(path: impl Into<String>) -> Result<T, Fault> {
+    get(path).send()?.json()
+}
+
+/// Writes JSON and reads the JSON of the answer.
+pub fn post_json<T: DeserializeOwned>(path: impl Into<String>, body: &impl Serialize) -> Result<T, Fault> {
+    post(path).json(body)?.send()?.written_json()
+}
+
+/// One request to be sent. Whether it reads or writes decides what a lost answer means: a read is tried again, a write is
+/// looked up first.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Call {
+    request: Request,
+    reads: bool,
+}
+
+impl Call {
+    fn new(method: &str, path: impl Into<String>, reads: bool) -> Call {
+        let headers = vec![("accept".into(), "application/json".into())];
+        Call { request: Request { method: method.into(), path: path.into(), headers, body: None }, reads }
+    }
+
+    /// Sets a header, instead of an earlier one of that name.
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Call {
+        self.request.headers.retain(|(held, _)| !held.eq_ignore_ascii_case(name));
+        self.request.headers.push((name.to_ascii_lowercase(), value.into()));
+        self
+    }
+
+    /// The body as it is.
+    pub fn body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Call {
+        self.request.body = Some(body.into());
+        self.header("content-type", media_type)
+    }
+
+    /// The body as JSON.
+    pub fn json(self, body: &impl Serialize) -> Result<Call, Fault> {
+        let body = serde_json::to_vec(body).map_err(|e| Fault::rejected(format!("cannot be written as JSON: {e}")))?;
+        Ok(self.body("application/json", body))
+    }
+
+    /// Says that this request changes nothing in the EHR, whatever its method: a search by POST.
+    pub fn reading(mut self) -> Call {
+        self.reads = true;
+        self
+    }
+
+    /// Sends it; an answer of any status. Only a missing answer is a fault.
+    pub fn send_any(self) -> Result<Response, Fault> {
+        request(&self.request).map_err(|error| fault_of_error(error, self.reads))
+    }
+
+    /// Sends it; an answer with a status of 200 to 299. Every other status is a fault, see [`fault_of_status`].
+    pub fn send(self) -> Result<Response, Fault> {
+        let reads = self.reads;
+        let answer = self.send_any()?;
+        match answer.status {
+            200..=299 => Ok(answer),
+            _ => Err(fault_of_status(&answer, reads)),
+        }
+    }
+}
+
+impl Response {
+    /// The first value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body of an answer to a read. An answer that cannot be understood is worth another attempt.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        self.parse().map_err(|reason| Fault::retry_later(reason, None))
+    }
+
+    /// The body of an answer to a write. An answer that cannot be understood proves nothing: look the write up.
+    pub fn written_json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        self.parse().map_err(Fault::unknown)
+    }
+
+    /// serde_json's messages name a place and a type; those that would quote the EHR's text are left out.
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, String> {
+        serde_json::from_slice(&self.body).map_err(|e| {
+            let (kind, line, column) = (e.classify(), e.line(), e.column());
+            format!(
+                "the EHR's answer (status {}) is not as expected: {kind:?} error at line {line} column {column}",
+                self.status
+            )
+        })
+    }
+}
+
+/// What a missing answer means: not sent or a lost read, try again; a lost write, look it up; refused by the engine, never.
+pub fn fault_of_error(error: Error, reads: bool) -> Fault {
+    match error {
+        Error::NotSent(why) => Fault::retry_later(why, None),
+        Error::NoAnswer(why) if reads => Fault::retry_later(why, None),
+        Error::NoAnswer(why) => Fault::unknown(why),
+        Error::Refused(why) => Fault::rejected(why),
+    }
+}
+
+/// What an answer other than 200 to 299 means. 401 and 403: unauthorized. 408, 425, 429: not done, try again. 503 with
+/// `Retry-After`: not done either. 501: unsupported. Other 5xx: a read is tried again, a write may have happened. The rest: rejected.
+pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
+    let status = answer.status;
+    let after = answer.header("retry-after").and_then(|seconds| seconds.trim().parse().ok());
+    let reason = format!("the EHR answered {status}");
+    match status {
+        401 | 403 => Fault::unauthorized(reason),
+        408 | 425 | 429 => Fault::retry_later(reason, after),
+        503 if after.is_some() => Fault::retry_later(reason, after),
+        501 => Fault::unsupported(reason),
+        500..=599 if reads => Fault::retry_later(reason, after),
+        500..=599 => Fault::unknown(reason),
+        _ => Fault::rejected(reason),
+    }
+}
+
+/// Percent-encodes a value for a path segment or a query.
+pub fn encode(value: &str) -> String {
+    let mut encoded = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte as char),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,246 @@
+//! The host of native tests: what `http`, `clock`, `config` and `log` answer on the current thread. Only in native builds.
+//!
+//! ```
+//! use adapter_sdk::{http, testing::Host};
+//!
+//! let host = Host::new().config("location", "L1").answer(|request| {
+//!     assert_eq!(request.path, "/rooms");
+//!     Ok(http::Response { status: 200, headers: vec![], body: b"[\"A\"]".to_vec() })
+//! });
+//! let rooms: Vec<String> = host.run(|| http::get_json("/rooms").expect("the host answers"));
+//! assert_eq!(rooms, ["A"]);
+//! ```
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use crate::{
+    clock::Local,
+    gate::State,
+    http::{Error, Request, Response},
+    log::Level,
+    records::Instant,
+};
+
+type Answer = Box<dyn FnMut(&Request) -> Result<Response, Error>>;
+
+/// What the host answers. Without `answer` nothing is sent; without `at` the present is 2026-01-05T12:00:00Z.
+pub struct Host {
+    answer: Answer,
+    gate_answer: Option<Answer>,
+    settings: BTreeMap<String, String>,
+    now: Instant,
+    /// Seconds east of UTC. Tests of zones with daylight saving belong to the real host.
+    offset: i32,
+    lines: Vec<(Level, String)>,
+}
+
+thread_local! {
+    static HOST: RefCell<Host> = RefCell::new(Host::new());
+}
+
+impl Default for Host {
+    fn default() -> Host {
+        Host::new()
+    }
+}
+
+impl Host {
+    pub fn new() -> Host {
+        Host {
+            answer: Box::new(|_| Err(Error::NotSent("this test has no EHR".into()))),
+            gate_answer: None,
+            settings: BTreeMap::new(),
+            now: 1_767_614_400,
+            offset: 0,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Answers the requests.
+    pub fn answer(mut self, answer: impl FnMut(&Request) -> Result<Response, Error> + 'static) -> Host {
+        self.answer = Box::new(answer);
+        self
+    }
+
+    /// Opens the gate and answers the requests through it.
+    pub fn answer_gate(mut self, answer: impl FnMut(&Request) -> Result<Response, Error> + 'static) -> Host {
+        self.gate_answer = Some(Box::new(answer));
+        self
+    }
+
+    pub fn config(mut self, name: &str, value: &str) -> Host {
+        self.settings.insert(name.into(), value.into());
+        self
+    }
+
+    pub fn at(mut self, now: Instant) -> Host {
+        self.now = now;
+        self
+    }
+
+    /// The location's zone as a fixed offset.
+    pub fn offset_seconds(mut self, east: i32) -> Host {
+        self.offset = east;
+        self
+    }
+
+    /// Runs `work` with this host on this thread.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        self.run_logged(work).0
+    }
+
+    /// Runs `work` and returns the lines it logged, too.
+    pub fn run_logged<T>(self, work: impl FnOnce() -> T) -> (T, Vec<(Level, String)>) {
+        struct Restore(Option<Host>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                if let Some(earlier) = self.0.take() {
+                    HOST.replace(earlier);
+                }
+            }
+        }
+        let mut restore = Restore(Some(HOST.replace(self)));
+        let result = work();
+        let used = HOST.replace(restore.0.take().expect("taken only here and in the drop after it"));
+        (result, used.lines)
+    }
+}
+
+pub(crate) fn send(request: &Request) -> Result<Response, Error> {
+    HOST.with_borrow_mut(|host| (host.answer)(request))
+}
+
+pub(crate) fn gate() -> State {
+    HOST.with_borrow(|host| if host.gate_answer.is_some() { State::Open } else { State::Closed })
+}
+
+pub(crate) fn send_through_gate(request: &Request) -> Result<Response, Error> {
+    HOST.with_borrow_mut(|host| match &mut host.gate_answer {
+        Some(answer) => answer(request),
+        None => Err(Error::NotSent("no workstation is connected".into())),
+    })
+}
+
+pub(crate) fn config(name: &str) -> Option<String> {
+    HOST.with_borrow(|host| host.settings.get(name).cloned())
+}
+
+pub(crate) fn log(level: Level, message: &str) {
+    HOST.with_borrow_mut(|host| host.lines.push((level, message.into())));
+}
+
+pub(crate) fn now() -> Instant {
+    HOST.with_borrow(|host| host.now)
+}
+
+pub(crate) fn to_instant(local: &str) -> Vec<Instant> {
+    let offset = HOST.with_borrow(|host| host.offset);
+    parse(local).map(|seconds| seconds - i64::from(offset)).into_iter().collect()
+}
+
+pub(crate) fn to_local(at: Instant) -> Local {
+    let offset = HOST.with_borrow(|host| host.offset);
+    let shown = at + i64::from(offset);
+    let (days, second) = (shown.div_euclid(86_400), shown.rem_euclid(86_400));
+    let (year, month, day) = date_of(days);
+    let text = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    Local { text, offset, abbreviation: if offset == 0 { "UTC".into() } else { format!("{:+03}", offset / 3600) } }
+}
+
+/// `YYYY-MM-DDTHH:MM:SS` as if it were UTC.
+fn parse(text: &str) -> Option<i64> {
+    let shape = b"dddd-dd-ddTdd:dd:dd";
+    let fits = |(byte, mask): (u8, &u8)| if *mask == b'd' { byte.is_ascii_digit() } else { byte == *mask };
+    if text.len() != shape.len() || !text.bytes().zip(shape).all(fits) {
+        return None;
+    }
+    let number = |from: usize, to: usize| text[from..to].parse::<i64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let days = days_of(year, month, day);
+    let real = date_of(days) == (year, month, day) && hour < 24 && minute < 60 && second < 60;
+    real.then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar (Howard Hinnant's `days_from_civil`).
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year - era * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// The inverse of `days_of`.
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted - era * 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{Fault, http};
+
+    fn status(status: u16, headers: &[(&str, &str)]) -> Response {
+        let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Response { status, headers, body: b"{\"name\": \"someone\"}".to_vec() }
+    }
+
+    #[test]
+    fn a_lost_answer_is_unknown_for_a_write_and_retried_for_a_read() {
+        let lost = || Host::new().answer(|_| Err(Error::NoAnswer("broke off".into())));
+        assert!(matches!(lost().run(|| http::get("/a").send()), Err(Fault::RetryLater(_))));
+        assert!(matches!(lost().run(|| http::post("/a").send()), Err(Fault::Unknown(_))));
+        assert!(matches!(lost().run(|| http::post("/a").reading().send()), Err(Fault::RetryLater(_))));
+        let refused = Host::new().answer(|_| Err(Error::Refused("path".into())));
+        assert!(matches!(refused.run(|| http::get("/a").send()), Err(Fault::Rejected(_))));
+        assert!(matches!(Host::new().run(|| http::post("/a").send()), Err(Fault::RetryLater(_))));
+    }
+
+    #[test]
+    fn statuses_become_faults() {
+        let answered = |held: Response| Host::new().answer(move |_| Ok(held.clone())).run(|| http::post("/a").send());
+        assert!(matches!(answered(status(401, &[])), Err(Fault::Unauthorized(_))));
+        assert!(matches!(answered(status(422, &[])), Err(Fault::Rejected(_))));
+        assert!(matches!(answered(status(500, &[])), Err(Fault::Unknown(_))));
+        assert!(matches!(answered(status(503, &[])), Err(Fault::Unknown(_))));
+        let Err(Fault::RetryLater((_, after))) = answered(status(503, &[("retry-after", "7")])) else {
+            panic!("503 with Retry-After is a refusal");
+        };
+        assert_eq!(after, Some(7));
+        assert_eq!(answered(status(201, &[])).unwrap().status, 201);
+    }
+
+    #[test]
+    fn a_misunderstood_answer_does_not_quote_the_body() {
+        let Err(Fault::RetryLater((reason, _))) = status(200, &[]).json::<Vec<u8>>() else { panic!("it is no list") };
+        assert!(!reason.contains("someone") && !reason.contains("name"), "{reason}");
+    }
+
+    #[test]
+    fn local_times_go_there_and_back() {
+        let host = Host::new().offset_seconds(-5 * 3600);
+        host.run(|| {
+            let at = crate::clock::to_instant("2024-02-29T23:30:00");
+            assert_eq!(at, [1_709_267_400]);
+            assert_eq!(crate::clock::to_local(at[0]).text, "2024-02-29T23:30:00");
+            assert!(crate::clock::to_instant("2023-02-29T23:30:00").is_empty());
+            assert!(crate::clock::to_instant("2023-02-28 23:30:00").is_empty());
+        });
+    }
+
+    #[test]
+    fn values_are_encoded() {
+        assert_eq!(http::encode("a b/ü|?"), "a%20b%2F%C3%BC%7C%3F");
+    }
+}
