@@ -31,8 +31,6 @@ pub struct Behaviours {
     pub max_plan_name: Option<usize>,
     /// A write key seen before answers with the record then written, instead of writing again.
     pub idempotent: bool,
-    /// Stores write keys, so that a write can be looked up.
-    pub keeps_write_keys: bool,
     /// An update with another version than the record's is refused.
     pub checks_versions: bool,
     pub down: Option<Down>,
@@ -58,7 +56,6 @@ impl Default for Behaviours {
             refuse_duplicate_patients: false,
             max_plan_name: Some(32),
             idempotent: true,
-            keeps_write_keys: true,
             checks_versions: true,
             down: None,
             throttle_next: 0,

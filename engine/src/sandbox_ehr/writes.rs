@@ -123,13 +123,12 @@ fn write(
     if let Some(refusal) = ehr.behaviours.rejection(kind) {
         return Err(refusal);
     }
-    let kept = key.filter(|_| ehr.behaviours.keeps_write_keys);
-    if let Some(key) = kept.clone().filter(|_| kind.creates()) {
+    if let Some(key) = key.clone().filter(|_| kind.creates()) {
         fields.insert("write_key".into(), key.into());
     }
     let (status, record) = check(ehr, fields)?;
     let resource = record.resource();
-    let change = ehr.practice.save(record, kept.as_deref());
+    let change = ehr.practice.save(record, key.as_deref());
     let saved = match &change {
         super::Change::Saved { record, .. } => ehr.practice.get(resource, record.id()),
         super::Change::Deleted { .. } => None,
