@@ -1,2 +1,2 @@
 pub mod ehr;
-pub mod webhooks;
+pub mod sandbox_ehr;

@@ -1,0 +1,93 @@
+//! What the dialect's refusals mean for the engine.
+
+use adapter_sdk::{
+    Fault,
+    http::{Response, fault_of_status},
+};
+
+use crate::responses::Refusal;
+
+/// The fault of an answer outside 200 to 299. `reads`: the request changed nothing, whatever became of it.
+pub fn of_answer(answer: &Response, reads: bool) -> Fault {
+    match answer.status {
+        // The dialect answers 503 before it looks at a request.
+        503 => Fault::retry_later("the EHR is closed for maintenance", retry_after(answer)),
+        400 | 404 | 409 | 422 => Fault::rejected(reason(answer)),
+        _ => fault_of_status(answer, reads),
+    }
+}
+
+/// The word of a refusal.
+pub fn code(answer: &Response) -> Option<String> {
+    answer.json::<Refusal>().ok().map(|refusal| refusal.error)
+}
+
+/// The EHR's word for it, in a sentence where we know one. Its `message` may name the patient and is never passed on.
+fn reason(answer: &Response) -> String {
+    let Some(code) = code(answer) else { return format!("the EHR answered {}", answer.status) };
+    match code.as_str() {
+        "slot_taken" => "the operatory is occupied at that time".into(),
+        "stale" => "the record was changed in the EHR since it was read".into(),
+        "cancelled" => "the appointment is cancelled in the EHR".into(),
+        "duplicate_patient" => "the EHR has a patient with this name and date of birth".into(),
+        "new_patients_refused" => "the practice takes no new patients".into(),
+        "missing_field" => "the EHR needs a field that is not given".into(),
+        "not_found" => "the EHR has no such record".into(),
+        "unknown_patient" => "the EHR has no such patient".into(),
+        "unknown_provider" => "the EHR has no such provider".into(),
+        "unknown_operatory" => "the location has no such operatory".into(),
+        "unknown_type" => "the EHR has no such appointment type".into(),
+        "in_the_past" => "the appointment is over already".into(),
+        word => format!("the EHR refuses it: {}", plain(word)),
+    }
+}
+
+/// A word of the EHR's vocabulary: nothing but letters, digits and separators, and short.
+fn plain(word: &str) -> String {
+    word.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ')).take(80).collect()
+}
+
+fn retry_after(answer: &Response) -> Option<u32> {
+    answer.header("retry-after")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str, headers: &[(&str, &str)]) -> Response {
+        let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Response { status, headers, body: body.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn every_outcome_has_its_fault() {
+        let fault = |status, reads| of_answer(&answer(status, r#"{"error":"e","message":"m"}"#, &[]), reads);
+        for status in [400, 404, 409, 422] {
+            assert_eq!(fault(status, false), Fault::rejected("the EHR refuses it: e"));
+        }
+        for status in [401, 403] {
+            assert!(matches!(fault(status, false), Fault::Unauthorized(_)));
+        }
+        for status in [500, 502, 504] {
+            assert!(matches!(fault(status, false), Fault::Unknown(_)), "{status}");
+            assert!(matches!(fault(status, true), Fault::RetryLater(_)), "{status}");
+        }
+        assert!(matches!(fault(503, false), Fault::RetryLater((_, None))));
+        let throttled = of_answer(&answer(429, "", &[("retry-after", "17")]), false);
+        assert!(matches!(throttled, Fault::RetryLater((_, Some(17)))));
+    }
+
+    #[test]
+    fn a_reason_never_holds_what_the_ehr_says_of_the_patient() {
+        let body = r#"{"error":"duplicate_patient","message":"Zoë Łopata, 1990-02-28 is on file already"}"#;
+        assert_eq!(
+            of_answer(&answer(409, body, &[]), false),
+            Fault::rejected("the EHR has a patient with this name and date of birth")
+        );
+        let sly = r#"{"error":"Łopata\n\"Zoë\"; cell=+1 (312) 555"}"#;
+        let Fault::Rejected(reason) = of_answer(&answer(422, sly, &[]), false) else { panic!("a refusal") };
+        assert!(!reason.contains('Ł') && !reason.contains('\n') && !reason.contains('('), "{reason}");
+        assert_eq!(of_answer(&answer(409, "<html>", &[]), false), Fault::rejected("the EHR answered 409"));
+    }
+}

@@ -1,0 +1,152 @@
+//! The dialect's requests: paths, and bodies of writes.
+
+use adapter_sdk::{
+    http::encode,
+    records::{Address, Appointment, Patient},
+};
+use serde_json::{Map, Value, json};
+
+use crate::time::instant_text;
+
+pub const ABOUT: &str = "/v1/about";
+
+/// The next records of a list after a revision. Shared records are not asked for by location.
+pub fn list(name: &str, location: Option<&str>, since: u64, limit: u32) -> String {
+    let location = location.map(|key| format!("location={}&", encode(key))).unwrap_or_default();
+    format!("/v1/{name}?{location}since={since}&limit={}", limit.clamp(1, 1_000))
+}
+
+pub fn written(write_key: &str) -> String {
+    format!("/v1/writes/{}", encode(write_key))
+}
+
+pub fn record(name: &str, id: &str) -> String {
+    format!("/v1/{name}/{}", encode(id))
+}
+
+/// The fields of a patient; what is not known is not named.
+pub fn patient(write_key: &str, patient: &Patient) -> Value {
+    object([
+        ("write_key", write_key.into()),
+        ("first_name", patient.first_name.as_str().into()),
+        ("middle_name", optional(&patient.middle_name)),
+        ("last_name", patient.last_name.as_str().into()),
+        ("born", optional(&patient.date_of_birth)),
+        ("gender", patient.gender.as_deref().map_or(Value::Null, gender)),
+        ("email", optional(&patient.email)),
+        ("cell", optional(&patient.cell_phone.clone().or_else(|| patient.primary_phone.clone()))),
+        ("home", optional(&patient.home_phone)),
+        ("work", optional(&patient.work_phone)),
+        ("address", patient.address.as_ref().map_or(Value::Null, address)),
+        ("guarantor", optional(&patient.guarantor)),
+        ("provider", optional(&patient.provider)),
+        ("chart", optional(&patient.chart_id)),
+        ("language", optional(&patient.preferred_language)),
+        ("inactive", patient.inactive.into()),
+        ("new", patient.new_patient.into()),
+        ("no_texts", patient.unsubscribed_sms.into()),
+        ("no_emails", patient.unsubscribed_email.into()),
+    ])
+}
+
+/// What the dialect has no field for, by name: said in the log, since it is lost.
+pub fn unsupported(patient: &Patient) -> Vec<&'static str> {
+    [
+        ("ssn", patient.ssn.is_some()),
+        ("work-phone-extension", patient.work_phone_extension.is_some()),
+        ("billing-type", patient.billing_type.is_some()),
+        ("premedication", patient.premedication.is_some()),
+        ("non-patient", patient.non_patient),
+        ("extra", !patient.extra.is_empty()),
+    ]
+    .into_iter()
+    .filter_map(|(name, set)| set.then_some(name))
+    .collect()
+}
+
+pub fn new_appointment(write_key: &str, location: &str, a: &Appointment) -> Value {
+    object([
+        ("write_key", write_key.into()),
+        ("location", location.into()),
+        ("patient", optional(&a.patient)),
+        ("provider", optional(&a.provider)),
+        ("operatory", optional(&a.operatory)),
+        ("type", optional(&a.appointment_type)),
+        ("start", instant_text(a.start).into()),
+        ("end", instant_text(a.end).into()),
+        ("note", optional(&a.note)),
+        ("blocked", a.unavailable.into()),
+        ("status", if a.confirmed { "confirmed" } else { "scheduled" }.into()),
+        ("patient_confirmed", a.patient_confirmed.into()),
+    ])
+}
+
+pub fn reschedule(write_key: &str, a: &Appointment) -> Value {
+    change(
+        write_key,
+        a,
+        [
+            ("start", instant_text(a.start).into()),
+            ("end", instant_text(a.end).into()),
+            ("operatory", optional(&a.operatory)),
+            ("provider", optional(&a.provider)),
+            ("type", optional(&a.appointment_type)),
+        ],
+    )
+}
+
+pub fn cancel(write_key: &str, a: &Appointment, reason: Option<&str>) -> Value {
+    change(write_key, a, [("status", "cancelled".into()), ("reason", reason.map_or(Value::Null, Value::from))])
+}
+
+pub fn confirm(write_key: &str, a: &Appointment) -> Value {
+    let status = if a.confirmed { "confirmed".into() } else { Value::Null };
+    change(write_key, a, [("status", status), ("patient_confirmed", a.patient_confirmed.into())])
+}
+
+pub fn check_in(write_key: &str, a: &Appointment) -> Value {
+    change(write_key, a, [("status", "arrived".into())])
+}
+
+pub fn note(write_key: &str, a: &Appointment) -> Value {
+    change(write_key, a, [("note", a.note.as_deref().unwrap_or_default().into())])
+}
+
+/// An update: it rests on the version the engine knows, where it knows one.
+fn change<const N: usize>(write_key: &str, a: &Appointment, fields: [(&str, Value); N]) -> Value {
+    let mut all = object(fields);
+    all["write_key"] = write_key.into();
+    if let Some(version) = a.version.as_ref().and_then(|version| version.parse::<u64>().ok()) {
+        all["version"] = version.into();
+    }
+    all
+}
+
+fn address(address: &Address) -> Value {
+    object([
+        ("street", optional(&address.line1)),
+        ("street2", optional(&address.line2)),
+        ("city", optional(&address.city)),
+        ("state", optional(&address.region)),
+        ("zip", optional(&address.postal_code)),
+        ("country", optional(&address.country)),
+    ])
+}
+
+fn gender(name: &str) -> Value {
+    match name {
+        "Female" => json!("F"),
+        "Male" => json!("M"),
+        _ => json!("X"),
+    }
+}
+
+fn optional(text: &Option<String>) -> Value {
+    text.as_deref().map_or(Value::Null, Value::from)
+}
+
+/// An object without the fields that are null: null would take a field away.
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let some = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(some.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+}

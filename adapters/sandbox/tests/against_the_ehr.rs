@@ -1,0 +1,293 @@
+//! The adapter against the simulated EHR itself, natively: the same story the engine tells through the sandbox.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code, unused_imports, reason = "the adapter needs the EHR's front only")]
+#[path = "../../../engine/src/sandbox_ehr/mod.rs"]
+mod sandbox_ehr;
+
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
+use adapter_sdk::{
+    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
+    http::{Error, Request, Response},
+    records::{Address, Appointment, HourKind, Patient},
+    testing::Host,
+};
+use sandbox_adapter::Sandbox;
+use sandbox_ehr::{Control, Delivery, OffsetFrom, Profile, SandboxEhr, SandboxRequest, records};
+use serde_json::{Value, json};
+
+/// 2026-11-20, 12:00 UTC.
+const NOW_MS: i64 = 20_777 * 86_400_000 + 43_200_000;
+/// 2026-11-29T15:00:00Z, a Sunday.
+const SUNDAY: i64 = 1_795_964_400;
+
+#[derive(Clone)]
+struct Practice(Rc<RefCell<SandboxEhr>>);
+
+impl Practice {
+    fn new() -> Practice {
+        let offset = |seconds| vec![OffsetFrom { from: 0, seconds }];
+        let profile = Profile::demo(7, 20_777, offset(-18_000), offset(-28_800));
+        Practice(Rc::new(RefCell::new(SandboxEhr::new(profile))))
+    }
+
+    fn switch(self, switches: Value) -> Practice {
+        self.control(Control::Switch(switches.as_object().unwrap().clone()));
+        self
+    }
+
+    fn control(&self, control: Control) {
+        self.0.borrow_mut().control(control).unwrap();
+    }
+
+    fn with<T>(&self, work: impl FnOnce() -> T) -> T {
+        let ehr = self.0.clone();
+        let host = Host::new().config("location", "main-street").at(NOW_MS / 1_000);
+        host.answer(move |request| deliver(&mut ehr.borrow_mut(), request)).run(work)
+    }
+
+    fn push(&self, key: &str, write: Write) -> Result<Receipt, Fault> {
+        self.with(|| Sandbox::push(key.into(), write))
+    }
+
+    fn find(&self, key: &str) -> Result<Option<Receipt>, Fault> {
+        self.with(|| Sandbox::find(key.into(), Write::CreatePatient(Patient::default())))
+    }
+
+    fn json(&self, resource: records::Resource, id: &str) -> Value {
+        self.0.borrow().record(resource, id).unwrap().to_json()
+    }
+
+    /// A whole pass from a cursor, by pages of `limit`.
+    fn pass(&self, resource: Resource, mut cursor: Option<String>, limit: u32) -> Pass {
+        let mut pass = Pass::default();
+        loop {
+            let page = self.with(|| Sandbox::pull(resource, cursor, limit)).unwrap();
+            let Page { records, deleted, cursor: next, last, whole, .. } = page;
+            assert!(records.len() + deleted.len() <= limit as usize);
+            pass.records.extend(records);
+            pass.deleted.extend(deleted);
+            pass.whole = whole;
+            cursor = Some(next);
+            if last {
+                pass.cursor = cursor;
+                return pass;
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Pass {
+    records: Vec<Record>,
+    deleted: Vec<String>,
+    whole: bool,
+    cursor: Option<String>,
+}
+
+fn deliver(ehr: &mut SandboxEhr, request: &Request) -> Result<Response, Error> {
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let reply = ehr.handle(
+        NOW_MS,
+        &SandboxRequest {
+            method: request.method.clone(),
+            path: path.into(),
+            query: query.into(),
+            headers: request.headers.clone(),
+            body: request.body.clone().unwrap_or_default(),
+        },
+    );
+    match reply.delivery {
+        Delivery::Answered => Ok(Response { status: reply.status, headers: reply.headers, body: reply.body }),
+        Delivery::Lost => Err(Error::NoAnswer("the connection broke off".into())),
+        Delivery::Refused => Err(Error::NotSent("nobody accepts the connection".into())),
+    }
+}
+
+fn zoe() -> Patient {
+    Patient {
+        first_name: "Zoë".into(),
+        last_name: "Łopata-O’Brien".into(),
+        date_of_birth: Some("1990-02-28".into()),
+        gender: Some("Female".into()),
+        email: Some("zoe@mail.example".into()),
+        cell_phone: Some("+1 312 555 0100".into()),
+        address: Some(Address { line1: Some("1 Rue de l’Été".into()), ..Address::default() }),
+        ..Patient::default()
+    }
+}
+
+fn booking(start: i64) -> AppointmentChange {
+    let appointment = Appointment {
+        patient: Some("P-00001".into()),
+        provider: Some("D-00001".into()),
+        operatory: Some("O-00001".into()),
+        appointment_type: Some("T-00002".into()),
+        start,
+        end: start + 1_800,
+        note: Some("first visit".into()),
+        ..Appointment::default()
+    };
+    AppointmentChange { appointment, reason: None }
+}
+
+#[test]
+fn it_describes_what_the_ehr_says_of_itself() {
+    let switches = json!({"required_patient_fields": ["born", "cell"], "requests_per_minute": 600});
+    let description = Practice::new().switch(switches).with(Sandbox::describe).unwrap();
+    assert_eq!(description.name, "Sandbox EHR");
+    assert_eq!(description.required_patient_fields, ["date_of_birth", "phone_number"]);
+    assert_eq!(description.max_lengths, [("insurance_plan.name".into(), 32)]);
+    assert_eq!((description.new_patients, description.requests_per_minute), (true, Some(600)));
+}
+
+#[test]
+fn a_whole_pass_shows_every_record_and_the_next_only_what_changed() {
+    let practice = Practice::new();
+    for (resource, ours, count) in [
+        (Resource::Providers, records::Resource::Providers, 9),
+        (Resource::AppointmentTypes, records::Resource::Types, 7),
+        (Resource::Patients, records::Resource::Patients, 240),
+        (Resource::Operatories, records::Resource::Operatories, 8),
+    ] {
+        let pass = practice.pass(resource, None, 7);
+        assert_eq!((pass.records.len(), pass.whole), (count, true), "{ours:?}");
+        let next = practice.pass(resource, pass.cursor, 1_000);
+        assert_eq!((next.records.len(), next.whole), (0, false));
+    }
+    let before = practice.pass(Resource::Patients, None, 1_000).cursor;
+    practice.control(Control::Delete { resource: records::Resource::Patients, ids: vec!["P-00009".into()] });
+    let fields = json!({"no_texts": true}).as_object().unwrap().clone();
+    practice.control(Control::StaffEdits { resource: records::Resource::Patients, id: "P-00003".into(), fields });
+    let delta = practice.pass(Resource::Patients, before, 1);
+    assert_eq!((delta.records.len(), delta.deleted), (1, vec!["P-00009".to_owned()]));
+    let Record::Patient(patient) = &delta.records[0] else { panic!("not a patient") };
+    assert!(patient.unsubscribed_sms && patient.id == "P-00003");
+}
+
+#[test]
+fn records_arrive_whole() {
+    let practice = Practice::new();
+    let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+    for record in practice.pass(Resource::WorkingHours, None, 1_000).records {
+        let Record::WorkingHour(hour) = record else { panic!("not hours") };
+        *kinds.entry(if hour.kind == HourKind::SchedulableBlock { "block" } else { "hours" }).or_default() += 1;
+        *kinds.entry(if hour.recurrence.is_some() { "every" } else { "plain" }).or_default() += 1;
+        *kinds.entry(if hour.specific_date.is_some() { "date" } else { "no date" }).or_default() += 1;
+    }
+    assert!(["block", "hours", "every", "date"].iter().all(|kind| kinds.contains_key(kind)), "{kinds:?}");
+    let Record::Patient(patient) = practice.pass(Resource::Patients, None, 1_000).records.remove(0) else { panic!() };
+    assert!(patient.address.is_some() && patient.cell_phone.is_some() && patient.chart_id.is_some());
+    let appointments = practice.pass(Resource::Appointments, None, 1_000).records;
+    let some = |what: fn(&Appointment) -> bool| {
+        appointments.iter().filter(|r| matches!(r, Record::Appointment(a) if what(a))).count()
+    };
+    assert!(some(|a| a.unavailable && a.patient.is_none()) > 0);
+    assert!(some(|a| a.cancelled) > 0 && some(|a| a.patient_missed) > 0 && some(|a| a.patient_confirmed) > 0);
+    assert_eq!(some(|a| a.version.is_none() || a.end <= a.start), 0);
+}
+
+#[test]
+fn a_patient_and_an_appointment_are_written_changed_and_cancelled() {
+    let practice = Practice::new();
+    let patient = practice.push("w1", Write::CreatePatient(zoe())).unwrap();
+    let shown = practice.json(records::Resource::Patients, &patient.id);
+    assert_eq!((&shown["last_name"], &shown["gender"]), (&json!("Łopata-O’Brien"), &json!("F")));
+    assert_eq!(shown["address"]["street"], "1 Rue de l’Été");
+
+    let mut change = booking(SUNDAY);
+    change.appointment.patient = Some(patient.id);
+    let booked = practice.push("w2", Write::CreateAppointment(change.clone())).unwrap();
+    assert_eq!(practice.find("w2").unwrap(), Some(booked.clone()));
+    assert_eq!(practice.json(records::Resource::Appointments, &booked.id)["start"], "2026-11-29T15:00:00Z");
+
+    (change.appointment.id, change.appointment.version) = (booked.id.clone(), booked.version.clone());
+    (change.appointment.start, change.appointment.end) = (SUNDAY + 3_600, SUNDAY + 7_200);
+    let moved = practice.push("w3", Write::RescheduleAppointment(change.clone())).unwrap();
+    assert_ne!(moved.version, booked.version);
+    // The old version: someone else could have changed it.
+    let stale = practice.push("w4", Write::RescheduleAppointment(change.clone()));
+    assert_eq!(stale, Err(Fault::rejected("the record was changed in the EHR since it was read")));
+
+    change.appointment.version = moved.version;
+    change.appointment.confirmed = true;
+    let confirmed = practice.push("w5", Write::ConfirmAppointment(change.clone())).unwrap();
+    change.appointment.version = confirmed.version;
+    change.reason = Some("ill".into());
+    practice.push("w6", Write::CancelAppointment(change.clone())).unwrap();
+    let shown = practice.json(records::Resource::Appointments, &booked.id);
+    assert_eq!(
+        (&shown["status"], &shown["reason"], &shown["end"]),
+        (&json!("cancelled"), &json!("ill"), &json!("2026-11-29T17:00:00Z"))
+    );
+    change.appointment.version = None;
+    practice.push("w7", Write::CancelAppointment(change)).unwrap();
+    assert_eq!(practice.find("never").unwrap(), None);
+}
+
+#[test]
+fn an_occupied_operatory_is_refused() {
+    let practice = Practice::new();
+    practice.push("a", Write::CreateAppointment(booking(SUNDAY))).unwrap();
+    let taken = practice.push("b", Write::CreateAppointment(booking(SUNDAY + 900)));
+    assert_eq!(taken, Err(Fault::rejected("the operatory is occupied at that time")));
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_is_found_and_one_that_was_lost_is_not() {
+    for (switch, written) in [("lose_next_replies", true), ("drop_next_writes", false)] {
+        let practice = Practice::new().switch(json!({switch: 1, "idempotent": false}));
+        let lost = practice.push("k", Write::CreateAppointment(booking(SUNDAY)));
+        assert!(matches!(lost, Err(Fault::Unknown(_))), "{lost:?}");
+        assert_eq!(practice.find("k").unwrap().is_some(), written, "{switch}");
+    }
+}
+
+#[test]
+fn every_trouble_has_its_fault() {
+    let write = |switches| Practice::new().switch(switches).push("k", Write::CreatePatient(zoe())).unwrap_err();
+    let down = |how: &str| json!({"down": {"until_ms": NOW_MS + 1, "how": how}});
+    assert!(matches!(write(down("unavailable")), Fault::RetryLater((_, None))));
+    assert!(matches!(write(down("broken")), Fault::Unknown(_)));
+    assert!(matches!(write(down("silent")), Fault::Unknown(_)));
+    assert!(matches!(write(down("refused")), Fault::RetryLater(_)));
+    assert!(matches!(write(json!({"throttle_next": 1, "retry_after_seconds": 9})), Fault::RetryLater((_, Some(9)))));
+    assert!(matches!(write(json!({"token": "t"})), Fault::Unauthorized(_)));
+    assert!(matches!(write(json!({"refuse_new_patients": true})), Fault::Rejected(_)));
+    assert!(matches!(write(json!({"required_patient_fields": ["language"]})), Fault::Rejected(_)));
+    let refused = write(json!({"reject": [{"code": "hygienist_away", "message": "Zoë Łopata"}]}));
+    assert_eq!(refused, Fault::rejected("the EHR refuses it: hygienist_away"));
+    let read = |how| {
+        let practice = Practice::new().switch(down(how));
+        practice.with(|| Sandbox::pull(Resource::Patients, None, 10)).unwrap_err()
+    };
+    for how in ["unavailable", "broken", "silent", "refused"] {
+        assert!(matches!(read(how), Fault::RetryLater(_)), "{how}");
+    }
+    // A lookup that cannot look says nothing about the write.
+    assert!(matches!(Practice::new().switch(down("broken")).find("k"), Err(Fault::RetryLater(_))));
+}
+
+#[test]
+fn what_the_ehr_has_no_field_for_is_said_without_its_value() {
+    let practice = Practice::new();
+    let ehr = practice.0.clone();
+    let host = Host::new().answer(move |request| deliver(&mut ehr.borrow_mut(), request));
+    let patient = Patient { ssn: Some("078-05-1120".into()), ..zoe() };
+    let (pushed, lines) = host.run_logged(|| Sandbox::push("k".into(), Write::CreatePatient(patient)));
+    pushed.unwrap();
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].1.contains("ssn") && !lines[0].1.contains("078"), "{}", lines[0].1);
+}
+
+#[test]
+fn other_resources_writes_and_cursors_are_refused() {
+    let practice = Practice::new();
+    let pull = |resource, cursor: Option<&str>| practice.with(|| Sandbox::pull(resource, cursor.map(Into::into), 10));
+    assert!(matches!(pull(Resource::Claims, None), Err(Fault::Unsupported(_))));
+    assert!(matches!(pull(Resource::Patients, Some("nonsense")), Err(Fault::Rejected(_))));
+    assert!(matches!(practice.push("k", Write::DeleteCoverage("x".into())), Err(Fault::Unsupported(_))));
+    let nowhere = Host::new().run(|| Sandbox::pull(Resource::Appointments, None, 10));
+    assert!(matches!(nowhere, Err(Fault::Unsupported(_))));
+}

@@ -1,0 +1,195 @@
+//! The practice's database: records by id, the feed of their revisions, the operatories' calendars, the write keys seen.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::records::{Appointment, Record, Resource};
+
+/// The newest write keys it remembers.
+const WRITE_KEYS: usize = 200_000;
+/// The longest appointment, in seconds: bounds the search for overlaps.
+pub(super) const LONGEST: i64 = 24 * 3_600;
+
+/// One change of the database. Append-only: the seed and all changes are the database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    Saved { record: Box<Record>, write_key: Option<String> },
+    Deleted { resource: Resource, id: String, revision: u64 },
+}
+
+/// What became of a write key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Written {
+    pub(super) resource: Resource,
+    pub(super) id: String,
+}
+
+/// The records of one feed: a resource, at one location where it is local.
+type Feed = (Resource, Option<String>);
+
+#[derive(Default)]
+pub(super) struct Practice {
+    revision: u64,
+    rows: BTreeMap<(Resource, String), Record>,
+    /// Per feed its records by the revision they last changed in. Deleted ones stay, without being in `rows`.
+    feeds: BTreeMap<Feed, BTreeMap<u64, String>>,
+    /// Live records per feed.
+    sizes: BTreeMap<Feed, usize>,
+    last_number: BTreeMap<Resource, u64>,
+    /// Occupied time: operatory, start and id to the end.
+    calendar: BTreeMap<(String, i64, String), i64>,
+    write_keys: BTreeMap<String, (u64, Written)>,
+    write_key_ages: BTreeMap<u64, String>,
+}
+
+/// A stretch of a feed.
+pub(super) struct Stretch<'a> {
+    pub(super) records: Vec<&'a Record>,
+    pub(super) deleted: Vec<&'a str>,
+    /// Where the next stretch starts.
+    pub(super) revision: u64,
+    pub(super) more: bool,
+}
+
+impl Practice {
+    pub(super) fn get(&self, resource: Resource, id: &str) -> Option<&Record> {
+        self.rows.get(&(resource, id.to_owned()))
+    }
+
+    pub(super) fn all(&self, resource: Resource) -> impl Iterator<Item = &Record> {
+        let from = (resource, String::new());
+        self.rows.range(from..).take_while(move |((of, _), _)| *of == resource).map(|(_, record)| record)
+    }
+
+    pub(super) fn size(&self, resource: Resource, location: Option<&str>) -> usize {
+        self.sizes.get(&(resource, location.map(str::to_owned))).copied().unwrap_or(0)
+    }
+
+    pub(super) fn written(&self, write_key: &str) -> Option<&Written> {
+        self.write_keys.get(write_key).map(|(_, written)| written)
+    }
+
+    /// The appointment that occupies the operatory at some time of `start..end`, other than `but`.
+    pub(super) fn occupied(&self, operatory: &str, start: i64, end: i64, but: &str) -> Option<&str> {
+        let from = (operatory.to_owned(), start - LONGEST, String::new());
+        let until = (operatory.to_owned(), end, String::new());
+        let mut near = self.calendar.range(from..until);
+        near.find(|((_, _, id), ends)| **ends > start && id != but).map(|((_, _, id), _)| id.as_str())
+    }
+
+    /// At most `limit` changes after `since`, in their order.
+    pub(super) fn stretch(&self, resource: Resource, location: Option<&str>, since: u64, limit: usize) -> Stretch<'_> {
+        let mut stretch = Stretch { records: Vec::new(), deleted: Vec::new(), revision: since, more: false };
+        let Some(feed) = self.feeds.get(&(resource, location.map(str::to_owned))) else { return stretch };
+        for (count, (revision, id)) in feed.range(since + 1..).enumerate() {
+            if count == limit {
+                stretch.more = true;
+                break;
+            }
+            match self.get(resource, id).filter(|r| r.version() == *revision) {
+                Some(record) => stretch.records.push(record),
+                None => stretch.deleted.push(id),
+            }
+            stretch.revision = *revision;
+        }
+        stretch
+    }
+
+    /// Saves a record, a new one where its id is empty, and says what changed.
+    pub(super) fn save(&mut self, mut record: Record, write_key: Option<&str>) -> Change {
+        let resource = record.resource();
+        if record.id().is_empty() {
+            let number = self.last_number.get(&resource).copied().unwrap_or(0) + 1;
+            record.set_id(format!("{}-{number:05}", resource.prefix()));
+        }
+        record.set_version(self.revision + 1);
+        let change = Change::Saved { record: Box::new(record), write_key: write_key.map(str::to_owned) };
+        self.apply(change.clone());
+        change
+    }
+
+    pub(super) fn delete(&mut self, resource: Resource, id: &str) -> Option<Change> {
+        self.get(resource, id)?;
+        let change = Change::Deleted { resource, id: id.to_owned(), revision: self.revision + 1 };
+        self.apply(change.clone());
+        Some(change)
+    }
+
+    pub(super) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Saved { record, write_key } => {
+                self.revision = self.revision.max(record.version());
+                if let Some(key) = write_key {
+                    self.remember(key, Written { resource: record.resource(), id: record.id().to_owned() });
+                }
+                self.put(*record);
+            }
+            Change::Deleted { resource, id, revision } => {
+                self.revision = self.revision.max(revision);
+                if let Some(feed) = self.take(resource, &id) {
+                    self.feeds.entry(feed).or_default().insert(revision, id);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, record: Record) {
+        let (resource, id, version) = (record.resource(), record.id().to_owned(), record.version());
+        let feed = feed_of(&record);
+        let before = self.take(resource, &id);
+        if let Some(left) = before.filter(|left| *left != feed) {
+            // It moved to another location: to the one it left it is deleted.
+            self.feeds.entry(left).or_default().insert(version, id.clone());
+        }
+        if let Record::Appointment(appointment) = &record {
+            self.occupy(appointment);
+        }
+        let number = id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        let last = self.last_number.entry(resource).or_default();
+        *last = number.max(*last);
+        *self.sizes.entry(feed.clone()).or_default() += 1;
+        self.feeds.entry(feed).or_default().insert(version, id.clone());
+        self.rows.insert((resource, id), record);
+    }
+
+    /// Takes a record out of everything, and names the feed it was in.
+    fn take(&mut self, resource: Resource, id: &str) -> Option<Feed> {
+        let record = self.rows.remove(&(resource, id.to_owned()))?;
+        let feed = feed_of(&record);
+        if let Some(revisions) = self.feeds.get_mut(&feed) {
+            revisions.remove(&record.version());
+        }
+        if let Some(size) = self.sizes.get_mut(&feed) {
+            *size -= 1;
+        }
+        if let Record::Appointment(a) = &record {
+            self.calendar.remove(&(a.operatory.clone(), a.start, a.id.clone()));
+        }
+        Some(feed)
+    }
+
+    fn occupy(&mut self, a: &Appointment) {
+        if a.occupies() {
+            self.calendar.insert((a.operatory.clone(), a.start, a.id.clone()), a.end);
+        }
+    }
+
+    fn remember(&mut self, key: String, written: Written) {
+        let age = self.revision;
+        if let Some((earlier, _)) = self.write_keys.insert(key.clone(), (age, written)) {
+            self.write_key_ages.remove(&earlier);
+        }
+        self.write_key_ages.insert(age, key);
+        if self.write_keys.len() > WRITE_KEYS
+            && let Some((_, oldest)) = self.write_key_ages.pop_first()
+        {
+            self.write_keys.remove(&oldest);
+        }
+    }
+}
+
+fn feed_of(record: &Record) -> Feed {
+    (record.resource(), record.location().map(str::to_owned))
+}

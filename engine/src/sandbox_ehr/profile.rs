@@ -1,0 +1,61 @@
+//! What a simulated practice starts from.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Profile {
+    pub seed: u64,
+    pub locations: Vec<LocationProfile>,
+    /// Patients, shared by all locations; at most 99,999.
+    pub patients: u32,
+    /// The day on which the practice is first looked at, in days since 1970-01-01. History lies before, the calendar after.
+    pub today: i32,
+    pub days_back: u32,
+    pub days_ahead: u32,
+    /// Per cent of the working time that is already booked.
+    pub booked_percent: u32,
+    /// Whether `/control` answers.
+    pub control: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocationProfile {
+    /// The location's foreign id.
+    pub key: String,
+    pub operatories: u32,
+    /// The zone's offsets, ordered; the first also holds before it begins.
+    pub offsets: Vec<OffsetFrom>,
+}
+
+/// From `from` (seconds since 1970) on, local time is `seconds` east of UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffsetFrom {
+    pub from: i64,
+    pub seconds: i32,
+}
+
+impl Profile {
+    /// The demo: two locations, eight and six operatories, about a month of appointments with room between them.
+    pub fn demo(seed: u64, today: i32, east: Vec<OffsetFrom>, west: Vec<OffsetFrom>) -> Profile {
+        let location = |key: &str, operatories, offsets| LocationProfile { key: key.into(), operatories, offsets };
+        Profile {
+            seed,
+            locations: vec![location("main-street", 8, east), location("lakeside", 6, west)],
+            patients: 240,
+            today,
+            days_back: 7,
+            days_ahead: 30,
+            booked_percent: 55,
+            control: true,
+        }
+    }
+}
+
+impl LocationProfile {
+    /// The instant of a local time of working hours, where no zone ever jumps.
+    pub(super) fn instant(&self, day: i32, minute: i64) -> i64 {
+        let local = i64::from(day) * 86_400 + minute * 60;
+        let later = self.offsets.iter().rev().find(|o| o.from + i64::from(o.seconds) <= local);
+        local - later.or(self.offsets.first()).map_or(0, |o| i64::from(o.seconds))
+    }
+}

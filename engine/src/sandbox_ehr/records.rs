@@ -1,0 +1,350 @@
+//! The records the simulated EHR keeps, as its dialect shows them.
+
+use serde::{Deserialize, Serialize};
+
+use super::calendar;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    Patients,
+    Providers,
+    Operatories,
+    Types,
+    Hours,
+    Appointments,
+    Plans,
+}
+
+impl Resource {
+    /// By the name it has in a path.
+    pub fn named(name: &str) -> Option<Resource> {
+        Some(match name {
+            "patients" => Resource::Patients,
+            "providers" => Resource::Providers,
+            "operatories" => Resource::Operatories,
+            "types" => Resource::Types,
+            "hours" => Resource::Hours,
+            "appointments" => Resource::Appointments,
+            "plans" => Resource::Plans,
+            _ => return None,
+        })
+    }
+
+    /// What its ids begin with.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Resource::Patients => "P",
+            Resource::Providers => "D",
+            Resource::Operatories => "O",
+            Resource::Types => "T",
+            Resource::Hours => "H",
+            Resource::Appointments => "A",
+            Resource::Plans => "I",
+        }
+    }
+
+    /// Belongs to one location; the rest is shared by the practice.
+    pub(super) fn is_local(self) -> bool {
+        matches!(self, Resource::Operatories | Resource::Hours | Resource::Appointments)
+    }
+}
+
+/// Any record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    Patient(Box<Patient>),
+    Provider(Provider),
+    Operatory(Operatory),
+    Type(AppointmentType),
+    Hours(Hours),
+    Appointment(Appointment),
+    Plan(Plan),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Patient {
+    pub id: String,
+    pub version: u64,
+    pub first_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    /// `YYYY-MM-DD`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub born: Option<String>,
+    /// `F`, `M` or `X`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gender: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    pub inactive: bool,
+    pub new: bool,
+    pub no_texts: bool,
+    pub no_emails: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_key: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Address {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub street: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub street2: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub city: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zip: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub country: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Provider {
+    pub id: String,
+    pub version: u64,
+    pub first_name: String,
+    pub last_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub npi: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub specialty: Option<String>,
+    pub retired: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Operatory {
+    pub id: String,
+    pub version: u64,
+    pub location: String,
+    pub name: String,
+    pub in_use: bool,
+    pub web_booking: bool,
+    /// Types it is meant for; empty means all.
+    pub types: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AppointmentType {
+    pub id: String,
+    pub version: u64,
+    pub name: String,
+    pub minutes: u32,
+    pub web_booking: bool,
+}
+
+/// Hours of a provider: exactly one of `days`, `date` and `every`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hours {
+    pub id: String,
+    pub version: u64,
+    pub location: String,
+    pub provider: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operatory: Option<String>,
+    /// `HH:MM`, local.
+    pub begin: String,
+    pub end: String,
+    /// `mon` to `sun`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Every>,
+    /// Set aside for `types`, not ordinary hours.
+    pub block: bool,
+    pub types: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    pub active: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Every {
+    pub number: u32,
+    /// `day`, `week` or `month`.
+    pub unit: String,
+    pub from: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    #[default]
+    Scheduled,
+    Confirmed,
+    Arrived,
+    Done,
+    Missed,
+    Cancelled,
+}
+
+/// An appointment, or with `blocked` a stretch of time nobody may book.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Appointment {
+    #[serde(default)]
+    pub id: String,
+    #[serde(default)]
+    pub version: u64,
+    pub location: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patient: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    pub operatory: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(with = "calendar::instant")]
+    pub start: i64,
+    #[serde(with = "calendar::instant")]
+    pub end: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(default)]
+    pub status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub blocked: bool,
+    #[serde(default)]
+    pub patient_confirmed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_key: Option<String>,
+}
+
+impl Appointment {
+    /// It keeps others out of its operatory.
+    pub(super) fn occupies(&self) -> bool {
+        self.status != Status::Cancelled
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Plan {
+    pub id: String,
+    pub version: u64,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub employer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_key: Option<String>,
+}
+
+/// What all records have, without a match in every place that needs it.
+macro_rules! of_any {
+    ($record:expr, $inner:ident => $what:expr) => {
+        match $record {
+            Record::Patient($inner) => $what,
+            Record::Provider($inner) => $what,
+            Record::Operatory($inner) => $what,
+            Record::Type($inner) => $what,
+            Record::Hours($inner) => $what,
+            Record::Appointment($inner) => $what,
+            Record::Plan($inner) => $what,
+        }
+    };
+}
+
+impl Record {
+    pub fn id(&self) -> &str {
+        of_any!(self, r => &r.id)
+    }
+
+    pub fn version(&self) -> u64 {
+        of_any!(self, r => r.version)
+    }
+
+    pub(super) fn set_id(&mut self, id: String) {
+        of_any!(self, r => r.id = id)
+    }
+
+    pub(super) fn set_version(&mut self, version: u64) {
+        of_any!(self, r => r.version = version)
+    }
+
+    /// As the dialect shows it.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(Shown(self)).expect("records have string keys and serialise")
+    }
+
+    /// Reads a record of a resource back from JSON.
+    pub(super) fn from_json(resource: Resource, json: serde_json::Value) -> Result<Record, serde_json::Error> {
+        use serde_json::from_value;
+        Ok(match resource {
+            Resource::Patients => Record::Patient(from_value(json)?),
+            Resource::Providers => Record::Provider(from_value(json)?),
+            Resource::Operatories => Record::Operatory(from_value(json)?),
+            Resource::Types => Record::Type(from_value(json)?),
+            Resource::Hours => Record::Hours(from_value(json)?),
+            Resource::Appointments => Record::Appointment(from_value(json)?),
+            Resource::Plans => Record::Plan(from_value(json)?),
+        })
+    }
+
+    pub fn resource(&self) -> Resource {
+        match self {
+            Record::Patient(_) => Resource::Patients,
+            Record::Provider(_) => Resource::Providers,
+            Record::Operatory(_) => Resource::Operatories,
+            Record::Type(_) => Resource::Types,
+            Record::Hours(_) => Resource::Hours,
+            Record::Appointment(_) => Resource::Appointments,
+            Record::Plan(_) => Resource::Plans,
+        }
+    }
+
+    /// The location it belongs to, none where the practice shares it.
+    pub(super) fn location(&self) -> Option<&str> {
+        match self {
+            Record::Operatory(r) => Some(&r.location),
+            Record::Hours(r) => Some(&r.location),
+            Record::Appointment(r) => Some(&r.location),
+            _ => None,
+        }
+    }
+}
+
+/// A record as the dialect shows it: its fields, without a tag.
+pub(super) struct Shown<'a>(pub &'a Record);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        of_any!(self.0, r => r.serialize(serializer))
+    }
+}

@@ -1,0 +1,107 @@
+//! A request to the simulated EHR and its reply, free of any HTTP library.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::practice::Change;
+
+#[derive(Clone, Debug, Default)]
+pub struct SandboxRequest {
+    /// `GET`, `POST`, `PATCH`, ...
+    pub method: String,
+    /// Path without query, still percent-encoded.
+    pub path: String,
+    /// Query without `?`, still percent-encoded; empty where there is none.
+    pub query: String,
+    /// Names in any case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl SandboxRequest {
+    pub fn is_write(&self) -> bool {
+        self.method != "GET"
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The first value of a query parameter, decoded.
+    pub fn parameter(&self, name: &str) -> Option<String> {
+        let mut pairs = self.query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        pairs.find(|(n, _)| percent_decoded(n) == name).map(|(_, value)| percent_decoded(value))
+    }
+}
+
+/// How the transport delivers a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    #[default]
+    Answered,
+    /// The caller waits until its deadline, or its connection breaks. The request may have been carried out.
+    Lost,
+    /// Nobody accepts the connection.
+    Refused,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SandboxReply {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// Time the EHR takes to answer.
+    pub delay_ms: u64,
+    pub delivery: Delivery,
+    /// What this request changed, to be kept before the reply is delivered, and also when it is lost.
+    pub changes: Vec<Change>,
+}
+
+impl SandboxReply {
+    pub(super) fn json(status: u16, body: &impl Serialize) -> SandboxReply {
+        let body = serde_json::to_vec(body).expect("records and errors have string keys and serialise");
+        let headers = vec![("content-type".into(), "application/json".into())];
+        SandboxReply { status, headers, body, ..SandboxReply::default() }
+    }
+
+    pub(super) fn error(status: u16, code: &str, message: &str) -> SandboxReply {
+        SandboxReply::json(status, &json!({"error": code, "message": message}))
+    }
+
+    pub(super) fn with_header(mut self, name: &str, value: &str) -> SandboxReply {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    pub(super) fn lost(self) -> SandboxReply {
+        SandboxReply { delivery: Delivery::Lost, ..self }
+    }
+
+    /// The body as JSON, null where it is none.
+    pub fn json_body(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// `%41` and `+` decoded; what is no valid escape stays as it is.
+pub(super) fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = (byte == b'%').then(|| hex_byte(bytes.get(at + 1..at + 3)?)).flatten();
+        out.push(match (escaped, byte) {
+            (Some(value), _) => value,
+            (None, b'+') => b' ',
+            (None, other) => other,
+        });
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16);
+    u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()
+}

@@ -1,0 +1,232 @@
+//! Writes through the dialect, and what a strict EHR refuses.
+//!
+//! A create has the record's fields and a `write_key`; ids and versions are given by the EHR. An update has the fields to change, a
+//! `write_key` and optionally the `version` it rests on. Both answer with the whole record: 201 created, 200 changed, or 200 when
+//! the same write key had written it before.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    SandboxEhr,
+    practice::LONGEST,
+    records::{Appointment, Patient, Plan, Record, Resource, Shown, Status},
+    routes::not_found,
+    wire::SandboxReply,
+};
+
+/// The longest write key, in bytes.
+const MAX_WRITE_KEY: usize = 200;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteKind {
+    CreatePatient,
+    UpdatePatient,
+    CreateAppointment,
+    /// Any update of an appointment but a cancellation.
+    UpdateAppointment,
+    CancelAppointment,
+    CreatePlan,
+}
+
+impl WriteKind {
+    fn creates(self) -> bool {
+        matches!(self, WriteKind::CreatePatient | WriteKind::CreateAppointment | WriteKind::CreatePlan)
+    }
+}
+
+type Fields = Map<String, Value>;
+/// A record that may be saved, or the refusal.
+type Checked<T = ()> = Result<T, SandboxReply>;
+
+pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8]) -> SandboxReply {
+    let kind = match name {
+        "patients" => WriteKind::CreatePatient,
+        "appointments" => WriteKind::CreateAppointment,
+        "plans" => WriteKind::CreatePlan,
+        _ => return not_found(),
+    };
+    answer(write(ehr, kind, body, |ehr, fields| {
+        refuse_fields(&fields, &["id", "version"])?;
+        let resource = Resource::named(name).ok_or_else(not_found)?;
+        let record = Record::from_json(resource, fields.into()).map_err(|e| malformed(&e))?;
+        match &record {
+            Record::Patient(patient) => new_patient(ehr, patient)?,
+            Record::Appointment(appointment) => {
+                if appointment.end * 1_000 <= now_ms {
+                    return Err(invalid("in_the_past", "The appointment is over already"));
+                }
+                fits(ehr, appointment)?;
+            }
+            Record::Plan(plan) => new_plan(ehr, plan)?,
+            _ => return Err(not_found()),
+        }
+        Ok((201, record))
+    }))
+}
+
+pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) -> SandboxReply {
+    let resource = Resource::named(name).unwrap_or(Resource::Plans);
+    let cancels = serde_json::from_slice::<Value>(body).is_ok_and(|fields| fields["status"] == "cancelled");
+    let kind = match resource {
+        Resource::Patients => WriteKind::UpdatePatient,
+        Resource::Appointments if cancels => WriteKind::CancelAppointment,
+        Resource::Appointments => WriteKind::UpdateAppointment,
+        _ => return not_found(),
+    };
+    answer(write(ehr, kind, body, |ehr, mut fields| {
+        refuse_fields(&fields, &["id", "location"])?;
+        let before = ehr.practice.get(resource, id).ok_or_else(not_found)?;
+        let rests_on = fields.remove("version");
+        if ehr.behaviours.checks_versions && rests_on.is_some_and(|version| version != before.version()) {
+            return Err(SandboxReply::error(409, "stale", "The record has changed since it was read"));
+        }
+        let record = merged(before, fields).map_err(|e| malformed(&e))?;
+        match (before, &record) {
+            (Record::Appointment(before), Record::Appointment(_)) if before.status == Status::Cancelled => {
+                return Err(invalid("cancelled", "A cancelled appointment does not change any more"));
+            }
+            (_, Record::Appointment(appointment)) if appointment.occupies() => fits(ehr, appointment)?,
+            _ => (),
+        }
+        Ok((200, record))
+    }))
+}
+
+/// A record with some of its fields replaced; null takes an optional field away.
+pub(super) fn merged(record: &Record, fields: Fields) -> Result<Record, serde_json::Error> {
+    let mut json = record.to_json();
+    if let Value::Object(all) = &mut json {
+        for (name, value) in fields {
+            match value {
+                Value::Null => all.remove(&name),
+                value => all.insert(name, value),
+            };
+        }
+    }
+    Record::from_json(record.resource(), json)
+}
+
+/// The frame of all writes: the write key, the switches, the check, the saving.
+fn write(
+    ehr: &mut SandboxEhr,
+    kind: WriteKind,
+    body: &[u8],
+    check: impl FnOnce(&SandboxEhr, Fields) -> Checked<(u16, Record)>,
+) -> Checked<SandboxReply> {
+    let mut fields: Fields = serde_json::from_slice(body).map_err(|e| malformed(&e))?;
+    let key = write_key(&mut fields)?;
+    if let Some(earlier) = key.as_deref().filter(|_| ehr.behaviours.idempotent).and_then(|key| earlier(ehr, key)) {
+        return Ok(SandboxReply::json(200, &Shown(earlier)));
+    }
+    if let Some(refusal) = ehr.behaviours.rejection(kind) {
+        return Err(refusal);
+    }
+    if let Some(key) = key.clone().filter(|_| kind.creates()) {
+        fields.insert("write_key".into(), key.into());
+    }
+    let (status, record) = check(ehr, fields)?;
+    let resource = record.resource();
+    let change = ehr.practice.save(record, key.as_deref());
+    let saved = match &change {
+        super::Change::Saved { record, .. } => ehr.practice.get(resource, record.id()),
+        super::Change::Deleted { .. } => None,
+    };
+    let reply = saved.map_or_else(not_found, |record| SandboxReply::json(status, &Shown(record)));
+    Ok(SandboxReply { changes: vec![change], ..reply })
+}
+
+fn answer(result: Checked<SandboxReply>) -> SandboxReply {
+    result.unwrap_or_else(|refusal| refusal)
+}
+
+fn earlier<'a>(ehr: &'a SandboxEhr, key: &str) -> Option<&'a Record> {
+    let written = ehr.practice.written(key)?;
+    ehr.practice.get(written.resource, &written.id)
+}
+
+fn write_key(fields: &mut Fields) -> Checked<Option<String>> {
+    match fields.remove("write_key") {
+        None => Ok(None),
+        Some(Value::String(key)) if !key.is_empty() && key.len() <= MAX_WRITE_KEY => Ok(Some(key)),
+        Some(_) => Err(SandboxReply::error(400, "malformed", "write_key must be a text of at most 200 bytes")),
+    }
+}
+
+fn refuse_fields(fields: &Fields, names: &[&str]) -> Checked {
+    match names.iter().find(|name| fields.contains_key(**name)) {
+        Some(name) => Err(SandboxReply::error(400, "malformed", &format!("{name} is given by the EHR"))),
+        None => Ok(()),
+    }
+}
+
+fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
+    let switches = &ehr.behaviours;
+    if switches.refuse_new_patients {
+        return Err(invalid("new_patients_refused", "This practice takes no new patients"));
+    }
+    if patient.first_name.trim().is_empty() || patient.last_name.trim().is_empty() {
+        return Err(invalid("missing_field", "first_name and last_name are required"));
+    }
+    let json = Record::Patient(Box::new(patient.clone())).to_json();
+    if let Some(field) = switches.required_patient_fields.iter().find(|name| json[name.as_str()].is_null()) {
+        return Err(invalid("missing_field", &format!("{field} is required")));
+    }
+    let same = |other: &Patient| {
+        (&other.first_name, &other.last_name, &other.born) == (&patient.first_name, &patient.last_name, &patient.born)
+    };
+    let mut others = ehr.practice.all(Resource::Patients);
+    if switches.refuse_duplicate_patients && others.any(|r| matches!(r, Record::Patient(other) if same(other))) {
+        let message = format!("{} {} is on file already", patient.first_name, patient.last_name);
+        return Err(SandboxReply::error(409, "duplicate_patient", &message));
+    }
+    Ok(())
+}
+
+fn new_plan(ehr: &SandboxEhr, plan: &Plan) -> Checked {
+    let longest = ehr.behaviours.max_plan_name.unwrap_or(usize::MAX);
+    if plan.name.trim().is_empty() {
+        return Err(invalid("missing_field", "name is required"));
+    }
+    if plan.name.chars().count() > longest {
+        return Err(invalid("name_too_long", &format!("name has more than {longest} characters")));
+    }
+    Ok(())
+}
+
+/// What the strict EHR demands of an appointment that is to occupy time.
+pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
+    if a.end <= a.start || a.end - a.start > LONGEST {
+        return Err(invalid("bad_time", "end must lie after start, by at most 24 hours"));
+    }
+    match ehr.practice.get(Resource::Operatories, &a.operatory) {
+        Some(Record::Operatory(operatory)) if operatory.location == a.location => (),
+        _ => return Err(invalid("unknown_operatory", "The location has no such operatory")),
+    }
+    let known = |resource, id: &Option<String>| id.as_ref().is_none_or(|id| ehr.practice.get(resource, id).is_some());
+    if a.patient.is_none() && !a.blocked {
+        return Err(invalid("missing_field", "patient is required"));
+    }
+    if !known(Resource::Patients, &a.patient) {
+        return Err(invalid("unknown_patient", "There is no such patient"));
+    }
+    if !known(Resource::Providers, &a.provider) {
+        return Err(invalid("unknown_provider", "There is no such provider"));
+    }
+    if !known(Resource::Types, &a.kind) {
+        return Err(invalid("unknown_type", "There is no such appointment type"));
+    }
+    if ehr.practice.occupied(&a.operatory, a.start, a.end, &a.id).is_some() {
+        return Err(SandboxReply::error(409, "slot_taken", "The operatory is occupied at that time"));
+    }
+    Ok(())
+}
+
+fn invalid(code: &str, message: &str) -> SandboxReply {
+    SandboxReply::error(422, code, message)
+}
+
+fn malformed(error: &serde_json::Error) -> SandboxReply {
+    SandboxReply::error(400, "malformed", &error.to_string())
+}
