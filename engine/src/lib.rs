@@ -1,2 +1,20 @@
+//! Location actors, store, adapter host and webhooks. `engine` is what the API layer sees of it.
+
+pub mod actor;
+pub mod adapter_host;
+pub mod clock;
+mod connections;
+mod directory;
 pub mod ehr;
+pub mod engine;
+pub mod metrics;
+mod reads;
+pub mod records;
 pub mod sandbox_ehr;
+mod secrets;
+mod settings;
+pub mod setup;
+pub mod store;
+mod sync_state;
+pub mod webhooks;
+mod zones;

@@ -142,9 +142,6 @@ impl Setup {
 
     /// The one location of a data source that pulls what the source's locations share: the first that is active.
     pub fn lead(&self, source: u32) -> Option<LocationId> {
-        self.locations
-            .values()
-            .find(|l| l.source == Some(source) && l.status == LocationStatus::Active)
-            .map(|l| l.id)
+        self.locations.values().find(|l| l.source == Some(source) && l.status == LocationStatus::Active).map(|l| l.id)
     }
 }

@@ -58,13 +58,24 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum Ask {
-    Do { request: Request, begun: Arc<AtomicBool>, reply: Reply<Answer> },
-    FreeSlots { query: Box<SlotQuery>, reply: Reply<FreeSlots> },
-    SyncState { reply: Reply<SyncState> },
+    Do {
+        request: Request,
+        begun: Arc<AtomicBool>,
+        reply: Reply<Answer>,
+    },
+    FreeSlots {
+        query: Box<SlotQuery>,
+        reply: Reply<FreeSlots>,
+    },
+    SyncState {
+        reply: Reply<SyncState>,
+    },
     /// It is due, or was in memory when the process ended: be in memory.
     Attend,
     /// The process ends: leave memory in order.
-    Leave { done: oneshot::Sender<()> },
+    Leave {
+        done: oneshot::Sender<()>,
+    },
 }
 
 /// What an actor tells itself.
@@ -156,10 +167,9 @@ impl LocationActor {
         tries: u32,
     ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
-        let step = committed.into_actor(self).then(move |result, act, ctx| {
-            let refuse = |error, act: &mut Self| -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
-                Box::pin(async { Err(error) }.into_actor(act))
-            };
+        type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
+        let step = committed.into_actor(self).then(move |result, act, ctx| -> Step {
+            let refuse = |error, act: &mut Self| -> Step { Box::pin(async { Err(error) }.into_actor(act)) };
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
@@ -202,12 +212,13 @@ impl LocationActor {
         let Some(Ok(batch)) = self.shell.as_ref().map(Shell::snapshot) else {
             return Box::pin(async {}.into_actor(self));
         };
-        let taken = self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
-            (Ok(()), Some(shell)) => shell.snapshot_taken(),
-            // Later then: the journal is complete without it.
-            (Err(error), _) => tracing::warn!(location = %act.id, %error, "no snapshot this time"),
-            _ => {}
-        });
+        let taken =
+            self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
+                (Ok(()), Some(shell)) => shell.snapshot_taken(),
+                // Later then: the journal is complete without it.
+                (Err(error), _) => tracing::warn!(location = %act.id, %error, "no snapshot this time"),
+                _ => {}
+            });
         Box::pin(taken)
     }
 
@@ -303,7 +314,11 @@ impl LocationActor {
         }));
     }
 
-    fn described(&mut self, described: Result<Description, String>, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
+    fn described(
+        &mut self,
+        described: Result<Description, String>,
+        ctx: &mut Context<Self>,
+    ) -> LocalBoxActorFuture<Self, ()> {
         let description = match described {
             Ok(description) => description,
             Err(error) => {
