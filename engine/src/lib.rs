@@ -11,7 +11,7 @@ pub mod metrics;
 mod reads;
 pub mod records;
 pub mod sandbox_ehr;
-mod secrets;
+pub mod secrets;
 mod settings;
 pub mod setup;
 pub mod store;

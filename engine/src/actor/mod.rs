@@ -435,7 +435,7 @@ impl Handler<Ask> for LocationActor {
             Ask::Attend => Box::pin(async {}.into_actor(self)),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
                 act.shell = None;
-                drop(done.send(()));
+                let _ = done.send(());
                 ctx.stop();
             })),
         })
