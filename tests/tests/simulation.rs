@@ -79,8 +79,8 @@ fn every_promise_is_kept() {
     });
     let mut failures = failures.into_inner().unwrap();
     failures.sort();
-    let seeds: Vec<u64> = failures.iter().map(|(seed, _)| *seed).collect();
-    assert!(failures.is_empty(), "{}\nfailing seeds: {seeds:?}", failures[0].1);
+    let all: Vec<String> = failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
+    assert!(failures.is_empty(), "{}\n\nall failures:\n{}", failures[0].1, all.join("\n"));
 }
 
 #[test]
