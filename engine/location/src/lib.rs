@@ -3,12 +3,23 @@
 //! `decide` reads the state and says what should happen, `evolve` applies what did happen, `wake_at` names the one timer to
 //! set, `check` asserts the invariants. The shell around it commits between deciding and evolving.
 
+mod booking;
+pub mod bucket;
 pub mod calendar;
+mod check;
+pub mod command;
+pub mod decision;
+pub mod event;
+mod evolve;
 pub mod hours;
 pub mod ids;
 pub mod path;
 pub mod pull;
+pub mod queue;
+mod read_cycle;
+pub mod settings;
 pub mod slots;
+pub mod state;
 pub mod time;
 mod wake;
 mod write_back;
