@@ -1,0 +1,94 @@
+# Cancelling at every stage of the insert.
+
+story before it was sent nobody needs to know
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+cancel a1 "ill" -> cancelled
++ cancelled a1 by client "ill"
++ failed w0 create_appointment a1 withdrawn *
++ insert_failed a1 withdrawn *
+expect queue none
+expect slot op1 prov1 10:00 30m free
+
+story while it is sent, the cancellation follows and the slot stays taken until it arrived
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+cancel a1 -> cancelled
++ cancelled a1 by client
++ queued w1 cancel a1 *
+expect slot op1 prov1 10:00 30m busy
+pushed w0 1 written f1
+expect appointment a1 op1 prov1 10:00 30m done cancelling vacating op1 prov1 10:00 30m
+wake
+> push w1 1 cancel a1 *
+pushed w1 1 written f1
++ done w1 cancel a1
++ cancel_confirmed a1
+expect slot op1 prov1 10:00 30m free
+
+story a refused insert needs no cancellation any more
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+cancel a1 -> cancelled
+pushed w0 1 rejected "no"
++ failed w0 create_appointment a1 failed "no"
++ failed w1 cancel a1 withdrawn *
++ insert_failed a1 failed "no"
+expect queue none
+
+story cancelled while unknown: found, then cancelled there
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+cancel a1 -> cancelled
+after 5s
+wake
+found w0 2 written f1
+wake
+> push w1 1 cancel a1 *
+
+story once it is there
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+cancel a1 "ill" -> cancelled
++ cancelled a1 by client "ill"
++ queued w1 cancel a1 *
+cancel a1 -> cancelled already
++ nothing
+wake
+pushed w1 1 written f1
+expect appointment a1 none
+cancel a1 -> refused appointment_not_found
+
+story a refused cancellation brings the appointment back
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+cancel a1 -> cancelled
+wake
+pushed w1 1 rejected "checked in already"
++ failed w1 cancel a1 failed "checked in already"
++ cancel_reverted a1 "checked in already"
+expect appointment a1 op1 prov1 10:00 30m done
+
+story an EHR that cannot cancel
+settings no_cancels
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+cancel a1 -> cancelled
+book a2 op1 prov1 10:00 30m patient p1 -> booked a2
+wake
+cancel a2 -> refused not_supported_by_ehr
+pushed w1 1 written f1
+cancel a2 -> refused not_supported_by_ehr
+
+story over is over
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+at 2026-12-01T10:00
+cancel a1 -> refused appointment_not_open
+
+story the slot can be booked again at once where the cancellation is not needed
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+cancel a1 -> cancelled
+book a2 op1 prov1 10:00 30m patient p2 -> booked a2
