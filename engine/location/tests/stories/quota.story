@@ -40,3 +40,28 @@ expect wake 08:00:01
 after 1s
 wake
 > pull appointments 0 cursor -
+
+story a cycle whose quota is used up waits for the refill, not in a busy loop
+settings burst=2 per_minute=60 pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+> pull appointments 1 cursor c1
+page appointments 1 cursor c2 -> applied
+> nothing
+expect wake 08:00:01
+wake
++ nothing
+after 1s
+wake
+> pull appointments 2 cursor c2
+
+story a quota of nothing still lets single calls through
+settings burst=0 per_minute=0 pulls=appointments
+wake
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 -> applied
+> nothing
+expect wake 08:01
+at 2026-12-01T08:01
+wake
+> pull appointments 1 cursor c1
