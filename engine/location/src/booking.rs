@@ -158,7 +158,7 @@ impl Location {
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
         // An insert or reschedule that was not sent yet will carry the new place by itself.
-        let carried = self.state.queue.of(appointment.patient, id).any(|(_, write)| {
+        let carried = self.state.queue.of(id).any(|(_, write)| {
             write.withdrawable() && matches!(write.work, Work::CreateAppointment(_) | Work::Reschedule(_))
         });
         if integrated && !carried && !reschedules {
@@ -188,7 +188,7 @@ impl Location {
             events.push(Event::CancelConfirmed { appointment: id });
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
-        if self.withdraw(id, appointment, &mut events) {
+        if self.withdraw(id, &mut events) {
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
         if !capabilities.cancels {
@@ -201,9 +201,8 @@ impl Location {
     }
 
     /// Takes back an insert the EHR certainly does not have. False where it may have it.
-    fn withdraw(&self, id: AppointmentId, appointment: &Appointment, events: &mut Vec<Event>) -> bool {
-        let insert =
-            self.state.queue.of(appointment.patient, id).find(|(_, write)| write.work == Work::CreateAppointment(id));
+    fn withdraw(&self, id: AppointmentId, events: &mut Vec<Event>) -> bool {
+        let insert = self.state.queue.of(id).find(|(_, write)| write.work == Work::CreateAppointment(id));
         let Some((write, _)) = insert.filter(|(_, write)| write.withdrawable()) else { return false };
         let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
         events.push(Event::WriteFailed { write, work: Work::CreateAppointment(id), how, reason: reason.clone() });
@@ -229,6 +228,9 @@ impl Location {
     ) {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
         let write = self.state.queue.next_id(ahead);
+        // Writes of one appointment stay in one lane, even if the EHR gave it to another patient meanwhile.
+        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
+        let lane = earlier.map_or(lane, |(_, earlier)| earlier.lane);
         // The random part keeps keys apart should a store ever be restored to an older state and count again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));

@@ -218,10 +218,9 @@ impl State {
     }
 
     fn moved(&mut self, id: AppointmentId, to: Placement, vacating: bool) {
-        let lane = self.appointments.get(&id).and_then(|a| a.patient);
         let unsent: Vec<_> = self
             .queue
-            .of(lane, id)
+            .of(id)
             .filter(|(_, w)| w.withdrawable() && matches!(w.work, Work::CreateAppointment(_)))
             .map(|(write, _)| write)
             .collect();

@@ -144,13 +144,9 @@ impl Location {
 
     fn pulled_appointment(&self, record: &PulledAppointment, keep: &mut Vec<AppointmentId>, events: &mut Vec<Event>) {
         let known = self.state.appointments.get(&record.id);
-        if let Some(ours) = known.filter(|ours| ours.insert == Insert::Pending) {
+        if known.is_some_and(|ours| ours.insert == Insert::Pending) {
             // A pending insert that turns out to be there: our write was the one that made it.
-            let insert = self
-                .state
-                .queue
-                .of(ours.patient, record.id)
-                .find(|(_, w)| w.work == Work::CreateAppointment(record.id));
+            let insert = self.state.queue.of(record.id).find(|(_, w)| w.work == Work::CreateAppointment(record.id));
             match insert {
                 Some((id, write)) => self.written(id, write, Some(&record.written), events),
                 None => {
@@ -164,11 +160,8 @@ impl Location {
             }
             return;
         }
-        let changing = |ours: &Appointment| {
-            let mut writes = self.state.queue.of(ours.patient, record.id);
-            writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
-        };
-        let kept = known.is_some_and(changing);
+        let mut writes = self.state.queue.of(record.id);
+        let kept = writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)));
         if kept {
             keep.push(record.id);
         }

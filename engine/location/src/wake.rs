@@ -105,8 +105,7 @@ impl Location {
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
-            let lane = self.state.appointments.get(id)?.patient;
-            let insert = self.state.queue.of(lane, *id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
             insert.filter(|(_, write)| write.withdrawable()).map(|(write, pending)| (*id, write, pending))
         })
     }

@@ -114,12 +114,11 @@ impl Location {
                 }
             }
             Work::CreateAppointment(appointment) => {
-                self.drop_writes(appointment, write, id, events);
+                self.drop_writes(appointment, id, events);
                 events.push(Event::InsertFailed { appointment, how, reason });
             }
             Work::Reschedule(appointment) => {
-                let later =
-                    self.later(appointment, write, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
+                let later = self.later(appointment, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
                 let place = self.state.appointments.get(&appointment).and_then(|a| a.confirmed);
                 if let (false, Some(to)) = (later, place) {
                     events.push(Event::MoveReverted { appointment, to, reason });
@@ -130,27 +129,21 @@ impl Location {
     }
 
     /// Later writes of an appointment that will never be in the EHR, or is gone from it.
-    fn drop_writes(&self, appointment: AppointmentId, of: &Write, except: WriteId, events: &mut Vec<Event>) {
-        for (write, later) in self.later(appointment, of, except) {
+    fn drop_writes(&self, appointment: AppointmentId, except: WriteId, events: &mut Vec<Event>) {
+        for (write, later) in self.later(appointment, except) {
             let (how, reason) = (InsertFailure::Withdrawn, "its appointment is not in the EHR".to_owned());
             events.push(Event::WriteFailed { write, work: later.work, how, reason });
         }
     }
 
-    fn later<'a>(
-        &'a self,
-        appointment: AppointmentId,
-        of: &Write,
-        except: WriteId,
-    ) -> impl Iterator<Item = (WriteId, &'a Write)> {
-        self.state.queue.of(Some(of.lane), appointment).filter(move |(other, _)| *other != except)
+    fn later(&self, appointment: AppointmentId, except: WriteId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
     }
 
     /// The EHR removed or cancelled an appointment: what we still wanted of it is void.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
-        let lane = self.state.appointments.get(&appointment).and_then(|a| a.patient);
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
-        for (write, pending) in self.state.queue.of(lane, appointment).filter(|(write, _)| !done.contains(write)) {
+        for (write, pending) in self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write)) {
             let (how, reason) = (InsertFailure::Withdrawn, "cancelled in the EHR".to_owned());
             events.push(Event::WriteFailed { write, work: pending.work, how, reason });
         }

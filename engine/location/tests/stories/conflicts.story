@@ -99,3 +99,33 @@ page appointments 0 cursor c1 last -> applied
 + page_applied *
 | a9 op1 prov2 10:30 30m patient p9
 | a8 op2 prov1 10:00 30m patient p8
+
+story an appointment that staff give to another patient keeps its writes, in order
+settings pulls=appointments concurrency=4
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 *
+page appointments 1 cursor c2 last -> applied keep a9
+| a9 op1 prov1 10:00 30m patient p8
+wake
+cancel a9 -> cancelled
++ cancelled a9 by client
++ queued w1 cancel a9 lane p9 *
+wake
+> nothing
+sync
+wake
+page appointments 2 cursor c3 last -> applied
++ failed w0 reschedule a9 withdrawn *
++ failed w1 cancel a9 withdrawn *
++ cancelled a9 by ehr
++ gone a9
++ page_applied *
+| deleted a9
+expect queue none
