@@ -5,7 +5,7 @@ use crate::{
     calendar::Holder,
     command::{Book, Cx, Hold, KeyUse, Placement},
     decision::{Decision, Refusal, Reply},
-    event::{CancelledBy, Event, InsertFailure, KeyPinned, MoveReason, Work},
+    event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
     ids::{AppointmentId, AppointmentTypeId, PatientId},
     slots::{Fit, Slot, Wanted, fits, nearest},
     state::Appointment,
@@ -188,7 +188,10 @@ impl Location {
             events.push(Event::CancelConfirmed { appointment: id });
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
-        if self.withdraw(id, &mut events) {
+        // What the EHR certainly does not have is taken back.
+        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == Work::CreateAppointment(id));
+        if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
+            self.withdraw(write, id, &mut events);
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
         if !capabilities.cancels {
@@ -198,16 +201,6 @@ impl Location {
             self.queue_write(cx, &mut events, Work::Cancel(id), patient, None);
         }
         Decision::of(Reply::Cancelled { already: false }, events)
-    }
-
-    /// Takes back an insert the EHR certainly does not have. False where it may have it.
-    fn withdraw(&self, id: AppointmentId, events: &mut Vec<Event>) -> bool {
-        let insert = self.state.queue.of(id).find(|(_, write)| write.work == Work::CreateAppointment(id));
-        let Some((write, _)) = insert.filter(|(_, write)| write.withdrawable()) else { return false };
-        let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
-        events.push(Event::WriteFailed { write, work: Work::CreateAppointment(id), how, reason: reason.clone() });
-        events.push(Event::InsertFailed { appointment: id, how, reason });
-        true
     }
 
     /// An appointment that can still be changed.

@@ -128,6 +128,19 @@ impl Location {
         }
     }
 
+    /// Takes back the insert of a cancelled booking that the EHR certainly does not have, and what was to follow it.
+    pub(crate) fn withdraw(&self, insert: WriteId, appointment: AppointmentId, events: &mut Vec<Event>) {
+        let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
+        events.push(Event::WriteFailed {
+            write: insert,
+            work: Work::CreateAppointment(appointment),
+            how,
+            reason: reason.clone(),
+        });
+        self.drop_writes(appointment, insert, events);
+        events.push(Event::InsertFailed { appointment, how, reason });
+    }
+
     /// Later writes of an appointment that will never be in the EHR, or is gone from it.
     fn drop_writes(&self, appointment: AppointmentId, except: WriteId, events: &mut Vec<Event>) {
         for (write, later) in self.later(appointment, except) {

@@ -92,3 +92,15 @@ story the slot can be booked again at once where the cancellation is not needed
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 cancel a1 -> cancelled
 book a2 op1 prov1 10:00 30m patient p2 -> booked a2
+
+story cancelled after it was sent, moved and not written: the move goes with it
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+move a1 op2 prov1 11:00 30m -> moved
+pushed w0 1 retry "busy"
+cancel a1 -> cancelled
++ cancelled a1 by client
++ failed w0 create_appointment a1 withdrawn *
++ failed w1 reschedule a1 withdrawn *
++ insert_failed a1 withdrawn *
+expect queue none
