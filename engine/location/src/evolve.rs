@@ -45,11 +45,16 @@ impl State {
                 self.keys.remove(key);
             }
             Event::Moved { appointment, to, why: _, vacating } => self.moved(*appointment, *to, *vacating),
-            Event::MoveReverted { appointment, to, reason: _ } => self.change_appointment(*appointment, |a| {
-                a.placement = *to;
-                a.confirmed = Some(*to);
-                a.vacating.clear();
-            }),
+            Event::MoveReverted { appointment, to, reason: _ } => {
+                self.insert_in_time_for(*appointment, *to);
+                self.change_appointment(*appointment, |a| {
+                    a.placement = *to;
+                    a.vacating.clear();
+                    if a.cancelling {
+                        a.vacating.push(*to);
+                    }
+                })
+            }
             Event::Cancelled { appointment, .. } => self.cancelled(*appointment),
             Event::CancelReverted { appointment, reason: _ } => self.change_appointment(*appointment, |a| {
                 a.cancelling = false;
@@ -218,15 +223,7 @@ impl State {
     }
 
     fn moved(&mut self, id: AppointmentId, to: Placement, vacating: bool) {
-        let unsent: Vec<_> = self
-            .queue
-            .of(id)
-            .filter(|(_, w)| w.withdrawable() && matches!(w.work, Work::CreateAppointment(_)))
-            .map(|(write, _)| write)
-            .collect();
-        for write in unsent {
-            self.queue.update(write, |w| w.deadline = to.span.start);
-        }
+        self.insert_in_time_for(id, to);
         self.change_appointment(id, |a| {
             if vacating && !a.vacating.contains(&a.placement) {
                 a.vacating.push(a.placement);
@@ -235,6 +232,14 @@ impl State {
             a.placement = to;
         });
         self.conflicts.remove(&id);
+    }
+
+    /// An insert that is not done yet has until its appointment starts, wherever that stands now.
+    fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
+        let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, Work::CreateAppointment(_)));
+        for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
+            self.queue.update(write, |w| w.deadline = place.span.start);
+        }
     }
 
     fn cancelled(&mut self, id: AppointmentId) {

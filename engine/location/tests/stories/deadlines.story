@@ -75,3 +75,28 @@ wake
 + cancel_reverted a1 *
 expect appointment a1 op1 prov1 10:00 30m done
 expect slot op1 prov1 10:00 30m busy
+
+story an insert on its way while the client moves it has until the new start
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+move a1 op2 prov1 15:00 30m -> moved
+pushed w0 1 retry "busy" after 3h
+expect write w0 waiting until 11:00 deadline 15:00
+at 2026-12-01T11:00
+wake
+> push w0 2 create_appointment a1 op2 prov1 15:00 30m
+
+story an unknown insert that is moved to an earlier time has until then only
+book a1 op1 prov1 15:00 30m patient p1 -> booked a1
+at 2026-12-01T09:59
+wake
+pushed w0 1 unknown "reset"
+move a1 op1 prov1 10:00 30m -> moved
+after 1m
+wake
+> find w0 2 *
+found w0 2 nothing
++ path_cleared
++ failed w0 create_appointment a1 timed_out *
++ failed w1 reschedule a1 withdrawn *
++ insert_failed a1 timed_out *
