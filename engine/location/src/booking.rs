@@ -165,7 +165,7 @@ impl Location {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
         let tell = integrated && !carried;
-        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client, vacating: tell }];
+        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
         if let Some(patient) = appointment.patient.filter(|_| tell) {
             self.queue_write(cx, &mut events, Work::Reschedule(id), patient, None);
         }

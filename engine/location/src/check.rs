@@ -40,6 +40,10 @@ impl Location {
 
     /// 3. The calendar is exactly what appointments and holds say.
     fn calendar_follows(&self) {
+        for (id, appointment) in &self.state.appointments {
+            let vacating = self.state.vacating(*id, appointment);
+            assert_eq!(appointment.vacating, vacating, "invariant 3: where the EHR may have appointment {id} is taken");
+        }
         assert_eq!(self.state.calendar, self.state.rebuilt_calendar(), "invariant 3: the calendar follows");
         self.state.calendar.check();
     }

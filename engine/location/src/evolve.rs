@@ -3,7 +3,7 @@
 use crate::{
     command::{Placement, PulledAppointment},
     event::{CallKind, Event, Work},
-    ids::AppointmentId,
+    ids::{AppointmentId, WriteId},
     path::Path,
     pull::{Cycle, PullCall},
     queue::{Write, WriteState},
@@ -44,22 +44,19 @@ impl State {
             Event::KeyExpired { key } => {
                 self.keys.remove(key);
             }
-            Event::Moved { appointment, to, why: _, vacating } => self.moved(*appointment, *to, *vacating),
+            Event::Moved { appointment, to, why: _ } => {
+                self.insert_in_time_for(*appointment, *to);
+                self.change_appointment(*appointment, |a| a.placement = *to);
+                self.conflicts.remove(appointment);
+            }
             Event::MoveReverted { appointment, to, reason: _ } => {
                 self.insert_in_time_for(*appointment, *to);
-                self.change_appointment(*appointment, |a| {
-                    a.placement = *to;
-                    a.vacating.clear();
-                    if a.cancelling {
-                        a.vacating.push(*to);
-                    }
-                })
+                self.change_appointment(*appointment, |a| a.placement = *to)
             }
-            Event::Cancelled { appointment, .. } => self.cancelled(*appointment),
-            Event::CancelReverted { appointment, reason: _ } => self.change_appointment(*appointment, |a| {
-                a.cancelling = false;
-                a.vacating.clear();
-            }),
+            Event::Cancelled { appointment, .. } => self.change_appointment(*appointment, |a| a.cancelling = true),
+            Event::CancelReverted { appointment, reason: _ } => {
+                self.change_appointment(*appointment, |a| a.cancelling = false)
+            }
             Event::CancelConfirmed { appointment } | Event::AppointmentGone { appointment } => {
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
@@ -93,7 +90,7 @@ impl State {
             }
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
-                self.queue.update(*write, |w| {
+                self.change_write(*write, |w| {
                     w.attempts = *attempt;
                     w.state = WriteState::Calling { kind: *kind, until: *until };
                     if *kind == CallKind::Push {
@@ -101,12 +98,12 @@ impl State {
                     }
                 });
             }
-            Event::WriteDeferred { write, not_before, reason } => self.queue.update(*write, |w| {
+            Event::WriteDeferred { write, not_before, reason } => self.change_write(*write, |w| {
                 w.state = WriteState::Waiting { not_before: *not_before };
                 w.unknown = false;
                 w.reason = Some(reason.clone());
             }),
-            Event::WriteUnknown { write, not_before, reason } => self.queue.update(*write, |w| {
+            Event::WriteUnknown { write, not_before, reason } => self.change_write(*write, |w| {
                 w.state = WriteState::Waiting { not_before: *not_before };
                 w.unknown = true;
                 w.reason = Some(reason.clone());
@@ -116,9 +113,12 @@ impl State {
                 self.path.forget(*write);
                 self.confirmed(*work, sent);
             }
-            Event::WriteFailed { write, .. } => {
+            Event::WriteFailed { write, work, .. } => {
                 self.queue.remove(*write);
                 self.path.forget(*write);
+                if let Some(appointment) = work.appointment() {
+                    self.change_appointment(appointment, |_| ());
+                }
             }
             Event::PathFailed { write } => self.path.failed(*write),
             Event::PathBlocked { why, until } => self.path.block(*why, at, *until),
@@ -222,16 +222,12 @@ impl State {
         }
     }
 
-    fn moved(&mut self, id: AppointmentId, to: Placement, vacating: bool) {
-        self.insert_in_time_for(id, to);
-        self.change_appointment(id, |a| {
-            if vacating && !a.vacating.contains(&a.placement) {
-                a.vacating.push(a.placement);
-            }
-            a.vacating.retain(|place| *place != to);
-            a.placement = to;
-        });
-        self.conflicts.remove(&id);
+    /// Changes a write; where the EHR may have its appointment follows.
+    fn change_write(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
+        self.queue.update(id, change);
+        if let Some(appointment) = self.queue.get(id).and_then(|write| write.work.appointment()) {
+            self.change_appointment(appointment, |_| ());
+        }
     }
 
     /// An insert that is not done yet has until its appointment starts, wherever that stands now.
@@ -242,27 +238,11 @@ impl State {
         }
     }
 
-    fn cancelled(&mut self, id: AppointmentId) {
-        self.change_appointment(id, |a| {
-            a.cancelling = true;
-            if !a.vacating.contains(&a.placement) {
-                a.vacating.push(a.placement);
-            }
-        });
-    }
-
     /// The EHR took a write.
     fn confirmed(&mut self, work: Work, sent: Option<Placement>) {
-        let (Some(id), Some(sent)) = (work.appointment(), sent) else { return };
-        if matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)) {
-            self.change_appointment(id, |a| {
-                a.confirmed = Some(sent);
-                a.vacating.retain(|place| a.cancelling || (*place == sent && a.placement != sent));
-                if a.placement != sent && !a.vacating.contains(&sent) {
-                    a.vacating.push(sent);
-                }
-            });
-        }
+        let Some(id) = work.appointment() else { return };
+        let sent = sent.filter(|_| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)));
+        self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
     }
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
@@ -271,10 +251,6 @@ impl State {
                 a.patient = record.patient;
                 a.appointment_type = record.appointment_type;
                 a.confirmed = Some(record.placement);
-                let present = !a.cancelling && a.placement == record.placement;
-                if !present && !a.vacating.contains(&record.placement) {
-                    a.vacating.push(record.placement);
-                }
             });
             return;
         }

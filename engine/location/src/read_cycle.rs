@@ -165,7 +165,9 @@ impl Location {
         if kept {
             keep.push(record.id);
         }
-        if known.is_some_and(|ours| same(ours, record) && (!kept || ours.confirmed == Some(record.placement))) {
+        let as_confirmed = |ours: &Appointment| ours.confirmed == Some(record.placement);
+        let in_place = |ours: &Appointment| ours.settled() && ours.placement == record.placement;
+        if known.is_some_and(|ours| same(ours, record) && as_confirmed(ours) && (kept || in_place(ours))) {
             return;
         }
         events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
@@ -244,13 +246,12 @@ impl Location {
     }
 }
 
-/// Whether the EHR's record says what we know already.
+/// Whether the EHR's record says what we know already, except of its place.
 fn same(ours: &Appointment, record: &PulledAppointment) -> bool {
     ours.patient == record.patient
         && ours.appointment_type == record.appointment_type
         && ours.unavailable == record.unavailable
         && ours.in_ehr()
-        && (ours.placement == record.placement || ours.confirmed == Some(record.placement))
 }
 
 /// The reason, and a wait the EHR asked for.

@@ -92,7 +92,7 @@ impl Location {
             match moved {
                 // One at a time: the next is placed knowing where this one went.
                 Some(to) => {
-                    events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict, vacating: false });
+                    events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict });
                     return;
                 }
                 None => {

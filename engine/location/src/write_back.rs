@@ -4,7 +4,7 @@
 use crate::{
     Location,
     booking::mix,
-    command::{Cx, Failure, Outcome, Written},
+    command::{Cx, Failure, Outcome, Placement, Written},
     decision::{Decision, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
     ids::{AppointmentId, WriteId},
@@ -119,13 +119,26 @@ impl Location {
             }
             Work::Reschedule(appointment) => {
                 let later = self.later(appointment, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
-                let place = self.state.appointments.get(&appointment).and_then(|a| a.confirmed);
-                if let (false, Some(to)) = (later, place) {
+                if let (false, Some(to)) = (later, self.place_in_ehr(appointment)) {
                     events.push(Event::MoveReverted { appointment, to, reason });
                 }
             }
-            Work::Cancel(appointment) => events.push(Event::CancelReverted { appointment, reason }),
+            Work::Cancel(appointment) => {
+                events.push(Event::CancelReverted { appointment, reason: reason.clone() });
+                let ours = self.state.appointments.get(&appointment).map(|a| a.placement);
+                let staff_moved = self.place_in_ehr(appointment).filter(|place| Some(*place) != ours);
+                if let (Some(to), true) = (staff_moved, self.later(appointment, id).next().is_none()) {
+                    events.push(Event::MoveReverted { appointment, to, reason });
+                }
+            }
         }
+    }
+
+    /// Where the EHR has an appointment, or will have it when the insert on its way arrives. None while it certainly has not.
+    fn place_in_ehr(&self, id: AppointmentId) -> Option<Placement> {
+        let confirmed = self.state.appointments.get(&id).and_then(|a| a.confirmed);
+        let inserts = self.state.queue.of(id).filter(|(_, write)| matches!(write.work, Work::CreateAppointment(_)));
+        confirmed.or_else(|| inserts.filter(|(_, write)| !write.withdrawable()).find_map(|(_, write)| write.sent))
     }
 
     /// Takes back the insert of a cancelled booking that the EHR certainly does not have, and what was to follow it.

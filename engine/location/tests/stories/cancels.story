@@ -104,3 +104,66 @@ cancel a1 -> cancelled
 + failed w1 reschedule a1 withdrawn *
 + insert_failed a1 withdrawn *
 expect queue none
+
+story a refused move of a cancelled appointment leaves the EHR's place taken until the cancellation arrived
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+cancel a1 -> cancelled
+pushed w1 1 rejected "closed"
++ failed w1 reschedule a1 failed "closed"
++ move_reverted a1 to op1 prov1 10:00 30m "closed"
+expect slot op1 prov1 10:00 30m busy
+expect slot op2 prov1 11:00 30m free
+wake
+> push w2 1 cancel a1 *
+pushed w2 1 rejected "checked in"
+expect appointment a1 op1 prov1 10:00 30m done
+
+story a cancellation that runs out behind an unknown move gives none of its places away
+settings deadline=1h
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+pushed w1 1 unknown "reset"
+cancel a1 -> cancelled
+after 5s
+wake
+> find w1 2 *
+found w1 2 unknown "reset"
+at 2026-12-01T09:00
+wake
++ failed w2 cancel a1 timed_out *
++ cancel_reverted a1 *
+expect slot op1 prov1 10:00 30m busy
+expect slot op2 prov1 11:00 30m busy
+wake
+> find w1 3 *
+found w1 3 written f1
+expect appointment a1 op2 prov1 11:00 30m done
+expect slot op1 prov1 10:00 30m free
+
+story what staff moved while our cancellation was on its way stays there when it is refused
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+page appointments 0 cursor c0 last -> applied
+wake
++ cycle_finished *
+sync
+cancel a1 -> cancelled
+wake
+> push w1 1 cancel a1 *
+> pull appointments 1 *
+page appointments 1 cursor c1 last -> applied keep a1
+| a1 op3 prov2 14:00 30m patient p1
+pushed w1 1 rejected "checked in"
++ failed w1 *
++ cancel_reverted a1 "checked in"
++ move_reverted a1 to op3 prov2 14:00 30m "checked in"
+expect appointment a1 op3 prov2 14:00 30m done

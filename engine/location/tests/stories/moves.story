@@ -14,7 +14,7 @@ story while it is sent, both places stay taken until the EHR has the new one
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 move a1 op2 prov1 11:00 30m -> moved
-+ moved a1 to op2 prov1 11:00 30m vacating
++ moved a1 to op2 prov1 11:00 30m
 + queued w1 reschedule a1 *
 expect slot op1 prov1 10:00 30m busy
 expect slot op2 prov1 11:00 30m busy
@@ -31,7 +31,7 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
 move a1 op2 prov1 11:00 30m -> moved
-+ moved a1 to op2 prov1 11:00 30m vacating
++ moved a1 to op2 prov1 11:00 30m
 + queued w1 reschedule a1 *
 after 5s
 wake
@@ -59,7 +59,7 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
 move a1 op2 prov1 11:00 30m -> moved
-+ moved * vacating
++ moved *
 + queued w1 reschedule a1 *
 move a1 op3 prov1 12:00 30m -> moved
 + moved a1 to op3 prov1 12:00 30m
@@ -74,7 +74,7 @@ pushed w0 1 written f1
 move a1 op2 prov1 11:00 30m -> moved
 wake
 move a1 op3 prov1 12:00 30m -> moved
-+ moved * vacating
++ moved *
 + queued w2 reschedule a1 *
 expect slot op1 prov1 10:00 30m busy
 expect slot op2 prov1 11:00 30m busy
@@ -113,7 +113,7 @@ pushed w0 1 written f1
 move a1 op2 prov1 11:00 30m -> moved
 wake
 move a1 op1 prov1 10:00 30m -> moved
-+ moved * vacating
++ moved *
 + queued w2 reschedule a1 *
 pushed w1 1 written f1
 expect slot op2 prov1 11:00 30m busy
@@ -132,3 +132,30 @@ wake
 pushed w0 1 written f1
 cancel a1 -> cancelled
 move a1 op2 prov1 12:00 30m -> refused appointment_not_open
+
+story a move that runs out while the insert is unknown goes back to where the insert may be
+settings deadline=1h pulls=appointments
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+move a1 op2 prov1 16:00 30m -> moved
+page appointments 0 cursor c1 last -> applied
+at 2026-12-01T08:59:59
+wake
+> find w0 2 *
+at 2026-12-01T09:00
+wake
++ failed w1 reschedule a1 timed_out *
++ move_reverted a1 to op1 prov1 17:00 30m *
+found w0 2 written f1
+expect appointment a1 op1 prov1 17:00 30m done
+
+story a place the insert certainly did not reach is free at once
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+move a1 op2 prov1 11:00 30m -> moved
+expect slot op1 prov1 10:00 30m busy
+pushed w0 1 retry "busy"
+expect slot op1 prov1 10:00 30m free
+wake
+> nothing

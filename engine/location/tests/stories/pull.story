@@ -148,7 +148,7 @@ page appointments 1 cursor c1 last -> applied keep a1
 + pulled a1 op3 prov1 12:00 30m keep
 + page_applied *
 | a1 op3 prov1 12:00 30m patient p1
-expect appointment a1 op2 prov1 11:00 30m done vacating op1 prov1 10:00 30m vacating op3 prov1 12:00 30m
+expect appointment a1 op2 prov1 11:00 30m done vacating op3 prov1 12:00 30m
 pushed w1 1 rejected "no"
 + failed w1 *
 + move_reverted a1 to op3 prov1 12:00 30m "no"

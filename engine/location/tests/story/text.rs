@@ -166,10 +166,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::Held { hold, placement, until } => format!("held h{hold} {} until {}", stands(placement), at(until)),
         Event::HoldEnded { hold } => format!("hold_ended h{hold}"),
         Event::KeyExpired { key } => format!("key_expired {key}"),
-        Event::Moved { appointment, to, why, vacating } => {
+        Event::Moved { appointment, to, why } => {
             let why = if *why == MoveReason::Conflict { " conflict" } else { "" };
-            let vacating = if *vacating { " vacating" } else { "" };
-            format!("moved a{appointment} to {}{why}{vacating}", stands(to))
+            format!("moved a{appointment} to {}{why}", stands(to))
         }
         Event::MoveReverted { appointment, to, reason } => {
             format!("move_reverted a{appointment} to {} {reason:?}", stands(to))
