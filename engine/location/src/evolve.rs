@@ -120,6 +120,8 @@ impl State {
                     self.change_appointment(appointment, |_| ());
                 }
             }
+            // A write that ended with its failure is no sign of what becomes of the others.
+            Event::PathFailed { write } if self.queue.get(*write).is_none() => {}
             Event::PathFailed { write } => self.path.failed(*write),
             Event::PathBlocked { why, until } => self.path.block(*why, at, *until),
             Event::PathCleared => self.path.clear(),

@@ -24,11 +24,11 @@ impl Location {
             }
             Err(Failure::RetryLater { reason, after }) => {
                 let wait = self.backoff(cx, id, write).max(after.unwrap_or(0));
-                self.deferred(id, cx.now.plus(wait), reason, &mut events);
+                self.deferred(id, write, cx.now.plus(wait), reason, &mut events);
                 self.path_failed(cx, id, &mut events);
             }
             Err(Failure::NotReady(reason)) => {
-                self.deferred(id, cx.now.plus(self.backoff(cx, id, write)), reason, &mut events);
+                self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, &mut events);
             }
             Err(Failure::Unknown(reason)) => {
                 let not_before = cx.now.plus(self.settings.write.settle);
@@ -36,11 +36,11 @@ impl Location {
                 self.path_failed(cx, id, &mut events);
             }
             Err(Failure::Unauthorized(reason)) => {
-                self.deferred(id, cx.now, reason, &mut events);
+                self.deferred(id, write, cx.now, reason, &mut events);
                 self.block(cx, Blocked::Unauthorized, &mut events);
             }
             Err(Failure::GateClosed) => {
-                self.deferred(id, cx.now, "the workstation gate is closed", &mut events);
+                self.deferred(id, write, cx.now, "the workstation gate is closed", &mut events);
                 self.block(cx, Blocked::GateClosed, &mut events);
             }
         }
@@ -57,7 +57,7 @@ impl Location {
                 if write.deadline <= cx.now {
                     self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut events);
                 } else {
-                    self.deferred(id, cx.now, "looked up: not in the EHR", &mut events);
+                    self.deferred(id, write, cx.now, "looked up: not in the EHR", &mut events);
                 }
             }
             Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
@@ -177,8 +177,16 @@ impl Location {
         events.push(Event::AppointmentGone { appointment });
     }
 
-    fn deferred(&self, write: WriteId, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
-        events.push(Event::WriteDeferred { write, not_before, reason: reason.to_owned() });
+    /// Certainly not written: once more, unless the booking was cancelled meanwhile.
+    fn deferred(&self, id: WriteId, write: &Write, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
+        match write.work {
+            Work::CreateAppointment(appointment)
+                if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
+            {
+                self.withdraw(id, appointment, events);
+            }
+            _ => events.push(Event::WriteDeferred { write: id, not_before, reason: reason.to_owned() }),
+        }
     }
 
     fn path_worked(&self, events: &mut Vec<Event>) {

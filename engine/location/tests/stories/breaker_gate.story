@@ -134,3 +134,16 @@ wake
 found w0 2 gate_closed
 + unknown w0 *
 + blocked gate_closed until 08:00:35
+
+story a write that was withdrawn when it failed does not count for the breaker
+settings threshold=2 concurrency=1
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+book a2 op1 prov1 16:00 30m patient p2 -> booked a2
+wake
+> push w0 1 *
+cancel a1 -> cancelled
+pushed w0 1 retry "no"
+wake
+> push w1 1 *
+pushed w1 1 retry "no"
+expect path open

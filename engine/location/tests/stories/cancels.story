@@ -167,3 +167,28 @@ pushed w1 1 rejected "checked in"
 + cancel_reverted a1 "checked in"
 + move_reverted a1 to op3 prov2 14:00 30m "checked in"
 expect appointment a1 op3 prov2 14:00 30m done
+
+story cancelled while it was sent, and not written: it is not sent again
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+cancel a1 -> cancelled
+pushed w0 1 retry "busy"
++ failed w0 create_appointment a1 withdrawn *
++ failed w1 cancel a1 withdrawn *
++ insert_failed a1 withdrawn *
++ path_failed w0
+expect queue none
+expect slot op1 prov1 10:00 30m free
+
+story cancelled while unknown, and not found: it is not sent again
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+cancel a1 -> cancelled
+after 5s
+wake
+found w0 2 nothing
++ path_cleared
++ failed w0 create_appointment a1 withdrawn *
++ failed w1 cancel a1 withdrawn *
++ insert_failed a1 withdrawn *
