@@ -7,6 +7,7 @@ use crate::{
     decision::{Decision, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
     ids::{AppointmentId, AppointmentTypeId, PatientId},
+    queue::Write,
     slots::{Fit, Slot, Wanted, fits, nearest},
     state::Appointment,
     time::Timestamp,
@@ -66,7 +67,8 @@ impl Location {
             integrated: capabilities.integrated,
         });
         if capabilities.integrated {
-            if book.patient.is_new {
+            let on_its_way = |(_, write): (_, &Write)| write.work == Work::CreatePatient(book.patient.id);
+            if book.patient.is_new && !self.state.queue.lane(book.patient.id).any(on_its_way) {
                 self.queue_write(cx, &mut events, Work::CreatePatient(book.patient.id), book.patient.id, None);
             }
             let start = Some(book.placement.span.start);

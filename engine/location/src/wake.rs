@@ -1,5 +1,7 @@
 //! The one timer: what is due, and when the next thing will be.
 
+use std::collections::BTreeSet;
+
 use crate::{
     Location,
     booking::mix,
@@ -14,11 +16,13 @@ use crate::{
 };
 
 impl Location {
-    /// Everything due at `now`. What runs out comes first, alone: calls start from the state that leaves.
+    /// Everything due at `now`. What runs out comes first, alone, then what staff took: calls start from the state that leaves.
     pub(crate) fn wake(&self, cx: Cx) -> Decision {
         let mut events = Vec::new();
         self.end_what_ran_out(cx, &mut events);
-        self.resolve_conflicts(&mut events);
+        if events.is_empty() {
+            self.resolve_conflicts(&mut events);
+        }
         if !events.is_empty() {
             return Decision::of(Reply::Done, events);
         }
@@ -52,21 +56,13 @@ impl Location {
         }
     }
 
-    /// Writes whose deadline passed, each once: the failure of a patient's insert takes the patient's later writes along.
+    /// Writes whose deadline passed. The end of one may be that of others: of each patient and appointment the first goes alone.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
-        let mut ended = std::collections::BTreeSet::new();
+        let mut lanes = BTreeSet::new();
         for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
-            if ended.contains(&id) {
-                continue;
+            if lanes.insert(write.lane) {
+                self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
             }
-            let mut failed = Vec::new();
-            self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut failed);
-            ended.extend(failed.iter().filter_map(|event| match event {
-                Event::WriteFailed { write, .. } => Some(*write),
-                _ => None,
-            }));
-            failed.retain(|event| !events.contains(event));
-            events.append(&mut failed);
         }
     }
 
@@ -90,10 +86,8 @@ impl Location {
                 ConflictRule::Fail => None,
             };
             match moved {
-                // One at a time: the next is placed knowing where this one went.
                 Some(to) => {
                     events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict });
-                    return;
                 }
                 None => {
                     let reason = "the slot was taken in the EHR";

@@ -9,6 +9,7 @@ use crate::{
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
     ids::{AppointmentId, WriteId},
     queue::{Write, WriteState},
+    state::Appointment,
     time::{Millis, Timestamp},
 };
 
@@ -104,8 +105,11 @@ impl Location {
         events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
         match write.work {
             Work::CreatePatient(patient) => {
-                // Nothing of this patient can be written without the patient.
-                for (other, later) in self.state.queue.lane(patient).filter(|(other, _)| *other != id) {
+                // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient.
+                let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
+                let waits = |other: &Write| !other.work.appointment().is_some_and(in_ehr);
+                let later = self.state.queue.lane(patient).filter(|(other, later)| *other > id && waits(later));
+                for (other, later) in later {
                     let reason = reason.clone();
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
                     if let Work::CreateAppointment(appointment) = later.work {

@@ -100,3 +100,33 @@ found w0 2 nothing
 + failed w0 create_appointment a1 timed_out *
 + failed w1 reschedule a1 withdrawn *
 + insert_failed a1 timed_out *
+
+story everything of a patient that runs out at once ends once
+settings deadline=2h
+book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
+wake
+pushed w0 1 gate_closed
+at 2026-12-01T10:00
+wake
++ failed w0 create_patient p1 timed_out *
++ failed w1 create_appointment a1 timed_out *
++ insert_failed a1 timed_out *
+expect queue none
+
+story an insert that ran out is not also said to have lost its slot
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+> pull appointments 0 *
+page appointments 0 cursor c1 last -> applied
++ pulled *
++ conflict a1 with a9
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p9
+pushed w0 1 retry "busy"
+at 2026-12-01T10:00
+wake
++ failed w0 create_appointment a1 timed_out *
++ insert_failed a1 timed_out *
+expect conflicts none

@@ -143,3 +143,39 @@ restart
 pushed w1 1 written f2
 + done w1 create_appointment a1
 + insert_done a1 f2
+
+story a patient whose insert is on its way is not created twice
+book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
+wake
+book a2 op1 prov1 11:00 30m patient p1 new -> booked a2
++ booked a2 *
++ queued w2 create_appointment a2 lane p1 *
+pushed w0 1 unknown "reset"
+book a3 op1 prov1 12:00 30m patient p1 new -> booked a3
++ booked a3 *
++ queued w3 create_appointment a3 lane p1 *
+
+story a refused patient leaves alone what the EHR has of it already
+settings concurrency=4
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 10:00 30m -> moved
+wake
+> push w1 1 reschedule a1 *
+book a2 op1 prov1 11:00 30m patient p1 new -> booked a2
++ booked a2 *
++ queued w2 create_patient p1 *
++ queued w3 create_appointment a2 *
+cancel a1 -> cancelled
++ cancelled *
++ queued w4 cancel a1 *
+pushed w1 1 written f1
+wake
+> push w2 1 create_patient p1
+pushed w2 1 rejected "known already"
++ failed w2 create_patient p1 failed *
++ failed w3 create_appointment a2 failed *
++ insert_failed a2 failed *
+wake
+> push w4 1 cancel a1 *
