@@ -146,6 +146,12 @@ impl Queue {
         self.lanes.get(&patient).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
+    /// Appointments whose insert is not done.
+    pub fn inserts(&self) -> impl Iterator<Item = AppointmentId> {
+        let inserts = self.writes.values().filter(|write| matches!(write.work, Work::CreateAppointment(_)));
+        inserts.filter_map(|write| write.work.appointment())
+    }
+
     /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
     pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))

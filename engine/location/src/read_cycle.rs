@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use crate::{
     Location,
     booking::mix,
-    calendar::Holder,
-    command::{Cx, Failure, Outcome, Page, PulledAppointment},
+    command::{Cx, Failure, Outcome, Page, Placement, PulledAppointment},
     decision::{Call, Decision, Reply},
     event::{Event, Work},
     ids::{AppointmentId, OperatoryId, WorkingHourId},
     pull::Resource,
     settings::PullPlan,
-    state::{Appointment, Insert, column},
+    state::{Appointment, Insert},
     time::Timestamp,
     write_back::jittered,
 };
@@ -174,13 +173,19 @@ impl Location {
         self.report_conflicts(record, events);
     }
 
-    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands.
+    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands: in their operatory, or without one where it
+    /// keeps their provider from all of them.
     fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
-        let Some(column) = column(&record.placement) else { return };
-        for entry in self.state.calendar.overlapping(column, record.placement.span) {
-            let Holder::Appointment(ours) = entry.holder else { continue };
-            let pending = self.state.appointments.get(&ours).is_some_and(|a| a.insert == Insert::Pending);
-            if pending && ours != record.id {
+        let theirs = record.placement;
+        let taken = |ours: Placement| {
+            ours.span.overlaps(theirs.span)
+                && match theirs.operatory {
+                    Some(operatory) => ours.operatory == Some(operatory),
+                    None => theirs.provider.is_some() && ours.provider == theirs.provider,
+                }
+        };
+        for ours in self.state.queue.inserts().filter(|ours| *ours != record.id) {
+            if self.state.appointments.get(&ours).is_some_and(|a| !a.cancelling && taken(a.placement)) {
                 events.push(Event::ConflictFound { ours, theirs: record.id });
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     Location,
     booking::mix,
+    calendar::Holder,
     command::{Cx, Placement},
     decision::{Call, Decision, Reply},
     event::{CallKind, Event, InsertFailure, MoveReason, Work},
@@ -80,28 +81,35 @@ impl Location {
     /// Staff took the slot of a booking that is not in the EHR yet: the location's rule says what becomes of it. One whose write is
     /// on its way waits for its answer.
     fn resolve_conflicts(&self, events: &mut Vec<Event>) {
-        for (id, write, pending) in self.resolvable() {
-            let moved = match self.settings.booking.on_conflict {
-                ConflictRule::MoveOperatory => self.other_operatory(id),
-                ConflictRule::Fail => None,
-            };
-            match moved {
-                Some(to) => {
-                    events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict });
-                }
-                None => {
-                    let reason = "the slot was taken in the EHR";
-                    self.failed(write, pending, InsertFailure::Failed, reason, events);
-                }
-            }
+        // One at a time: the next is placed knowing where this one went.
+        let Some((id, write, pending)) = self.resolvable().next() else { return };
+        let moved = match self.settings.booking.on_conflict {
+            ConflictRule::MoveOperatory => self.other_operatory(id),
+            ConflictRule::Fail => None,
+        };
+        match moved {
+            Some(to) => events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict }),
+            None => self.failed(write, pending, InsertFailure::Failed, "the slot was taken in the EHR", events),
         }
     }
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
             let insert = self.state.queue.of(*id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
-            insert.filter(|(_, write)| write.withdrawable()).map(|(write, pending)| (*id, write, pending))
+            let lost = insert.filter(|(_, write)| write.withdrawable() && self.slot_lost(*id));
+            lost.map(|(write, pending)| (*id, write, pending))
         })
+    }
+
+    /// Whether others still stand where this booking does. Staff may have gone again before its insert was decided.
+    fn slot_lost(&self, id: AppointmentId) -> bool {
+        let Some(Placement { operatory, provider: Some(provider), span }) =
+            self.state.appointments.get(&id).map(|a| a.placement)
+        else {
+            return false;
+        };
+        let own = [Holder::Appointment(id), Holder::Vacating(id)];
+        self.state.calendar.busy(operatory, provider, span).any(|entry| !own.contains(&entry.holder))
     }
 
     /// Another operatory in which the same provider is free at the same time.
@@ -111,8 +119,8 @@ impl Location {
         let operatories = self.state.operatories.iter().filter(|(_, active)| **active).map(|(operatory, _)| *operatory);
         operatories.filter(|operatory| Some(*operatory) != place.operatory).find_map(|operatory| {
             let slot = Slot { span: place.span, provider, operatory: Some(operatory) };
-            let wanted =
-                Wanted { slot, appointment_type: appointment.appointment_type, join_blocks: true, own: Vec::new() };
+            let own = vec![Holder::Vacating(id)];
+            let wanted = Wanted { slot, appointment_type: appointment.appointment_type, join_blocks: true, own };
             let fit = fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted);
             (fit == Fit::Free).then_some(Placement { operatory: Some(operatory), ..place })
         })

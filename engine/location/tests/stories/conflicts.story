@@ -129,3 +129,34 @@ page appointments 2 cursor c3 last -> applied
 + page_applied *
 | deleted a9
 expect queue none
+
+story staff that went again before it mattered took nothing
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+page appointments 0 cursor c1 -> applied
++ pulled *
++ conflict a1 with a9
++ page_applied *
++ pulling *
+| a9 op1 prov2 10:15 30m patient p9
+page appointments 1 cursor c2 last -> applied
+| deleted a9
+pushed w0 1 retry "busy"
+after 10s
+wake
+> push w0 2 create_appointment a1 op1 prov1 10:00 30m
+
+story a provider that is blocked in all operatories takes the slot too
+settings pulls=appointments
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op2 prov2 10:00 30m patient p2 -> booked a2
+page appointments 0 cursor c1 last -> applied
++ pulled *
++ conflict a1 with a9
++ page_applied *
+| a9 - prov1 09:00 8h unavailable
+wake
++ failed w0 create_appointment a1 failed "the slot was taken in the EHR"
++ insert_failed a1 failed *
