@@ -39,11 +39,8 @@ impl Location {
         for (id, _) in state.holds.iter().filter(|(_, hold)| hold.until <= now) {
             events.push(Event::HoldEnded { hold: *id });
         }
-        for (write, _) in state.queue.overdue(now) {
-            let not_before = now.plus(self.settings.write.settle);
-            let reason = "no answer before the call's deadline".to_owned();
-            events.push(Event::WriteUnknown { write, not_before, reason });
-            self.path_failed(cx, write, events);
+        for (id, write) in state.queue.overdue(now) {
+            self.unanswered(cx, id, write, events);
         }
         self.time_out(now, events);
         if let Some(call) = state.pulls.calling.filter(|call| call.until <= now) {

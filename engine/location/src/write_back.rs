@@ -17,66 +17,91 @@ impl Location {
     pub(crate) fn pushed(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Written>) -> Decision {
         let Some(write) = self.awaited(id, attempt, CallKind::Push) else { return Decision::nothing() };
         let mut events = Vec::new();
+        self.push_ended(cx, id, write, outcome, &mut events);
+        Decision::of(Reply::Done, events)
+    }
+
+    fn push_ended(&self, cx: Cx, id: WriteId, write: &Write, outcome: &Outcome<Written>, events: &mut Vec<Event>) {
         match outcome {
-            Ok(written) => self.written(id, write, Some(written), &mut events),
+            Ok(written) => self.written(id, write, Some(written), events),
             Err(Failure::Rejected(reason) | Failure::Unsupported(reason)) => {
-                self.path_worked(&mut events);
-                self.failed(id, write, InsertFailure::Failed, reason, &mut events);
+                self.path_worked(events);
+                self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(Failure::RetryLater { reason, after }) => {
                 let wait = self.backoff(cx, id, write).max(after.unwrap_or(0));
-                self.deferred(id, write, cx.now.plus(wait), reason, &mut events);
-                self.path_failed(cx, id, &mut events);
+                self.deferred(id, write, cx.now.plus(wait), reason, events);
+                self.path_failed(cx, id, events);
             }
             Err(Failure::NotReady(reason)) => {
-                self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, &mut events);
+                self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, events);
             }
             Err(Failure::Unknown(reason)) => {
                 let not_before = cx.now.plus(self.settings.write.settle);
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason.clone() });
-                self.path_failed(cx, id, &mut events);
+                self.path_failed(cx, id, events);
             }
             Err(Failure::Unauthorized(reason)) => {
-                self.deferred(id, write, cx.now, reason, &mut events);
-                self.block(cx, Blocked::Unauthorized, &mut events);
+                self.deferred(id, write, cx.now, reason, events);
+                self.block(cx, Blocked::Unauthorized, events);
             }
             Err(Failure::GateClosed) => {
-                self.deferred(id, write, cx.now, "the workstation gate is closed", &mut events);
-                self.block(cx, Blocked::GateClosed, &mut events);
+                self.deferred(id, write, cx.now, "the workstation gate is closed", events);
+                self.block(cx, Blocked::GateClosed, events);
             }
         }
-        Decision::of(Reply::Done, events)
     }
 
     pub(crate) fn found(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Option<Written>>) -> Decision {
         let Some(write) = self.awaited(id, attempt, CallKind::Find) else { return Decision::nothing() };
         let mut events = Vec::new();
+        self.find_ended(cx, id, write, outcome, &mut events);
+        Decision::of(Reply::Done, events)
+    }
+
+    fn find_ended(
+        &self,
+        cx: Cx,
+        id: WriteId,
+        write: &Write,
+        outcome: &Outcome<Option<Written>>,
+        events: &mut Vec<Event>,
+    ) {
         match outcome {
-            Ok(Some(written)) => self.written(id, write, Some(written), &mut events),
+            Ok(Some(written)) => self.written(id, write, Some(written), events),
             Ok(None) => {
-                self.path_worked(&mut events);
+                self.path_worked(events);
                 if write.deadline <= cx.now {
-                    self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut events);
+                    self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
                 } else {
-                    self.deferred(id, write, cx.now, "looked up: not in the EHR", &mut events);
+                    self.deferred(id, write, cx.now, "looked up: not in the EHR", events);
                 }
             }
             Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
                 let reason = "the outcome stayed unknown: the EHR could not be asked";
-                self.failed(id, write, InsertFailure::Failed, reason, &mut events);
+                self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(failure) => {
                 let not_before = cx.now.plus(self.backoff(cx, id, write));
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason_of(failure) });
                 match failure {
-                    Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, &mut events),
-                    Failure::GateClosed => self.block(cx, Blocked::GateClosed, &mut events),
+                    Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, events),
+                    Failure::GateClosed => self.block(cx, Blocked::GateClosed, events),
                     Failure::NotReady(_) => {}
-                    _ => self.path_failed(cx, id, &mut events),
+                    _ => self.path_failed(cx, id, events),
                 }
             }
         }
-        Decision::of(Reply::Done, events)
+    }
+
+    /// A call whose deadline passed, after a crash also one nobody waits for any more: like any other lost answer.
+    pub(crate) fn unanswered(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+        let lost = Failure::Unknown("no answer before the call's deadline".to_owned());
+        match write.state {
+            WriteState::Calling { kind: CallKind::Push, .. } => self.push_ended(cx, id, write, &Err(lost), events),
+            WriteState::Calling { kind: CallKind::Find, .. } => self.find_ended(cx, id, write, &Err(lost), events),
+            WriteState::Waiting { .. } => {}
+        }
     }
 
     /// The write a call's answer is for; none when the answer comes late and the write has moved on.
@@ -199,14 +224,19 @@ impl Location {
         }
     }
 
-    pub(crate) fn path_failed(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
+    fn path_failed(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
         events.push(Event::PathFailed { write });
         if self.state.path.opens(&self.settings.write, write) {
             self.block(cx, Blocked::Breaker, events);
         }
     }
 
+    /// Of calls that fail together the first one blocks: the pause doubles only when a probe fails.
     fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
+        let pausing = self.state.path.blocked.is_some_and(|block| cx.now < block.until);
+        if pausing || events.iter().any(|event| matches!(event, Event::PathBlocked { .. })) {
+            return;
+        }
         let pause = self.state.path.pause(&self.settings.write);
         events.push(Event::PathBlocked { why, until: cx.now.plus(pause) });
     }

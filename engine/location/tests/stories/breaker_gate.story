@@ -147,3 +147,39 @@ wake
 > push w1 1 *
 pushed w1 1 retry "no"
 expect path open
+
+story calls that hit the closed gate together pause once, not twice as long each
+settings concurrency=4
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+book a3 op1 prov1 12:00 30m patient p3 -> booked a3
+wake
+> push w0 1 *
+> push w1 1 *
+> push w2 1 *
+pushed w0 1 gate_closed
++ deferred w0 *
++ blocked gate_closed until 08:00:30
+pushed w1 1 gate_closed
++ deferred w1 *
+pushed w2 1 gate_closed
++ deferred w2 *
+at 2026-12-01T08:00:30
+wake
+> push w0 2 *
+pushed w0 2 gate_closed
++ deferred w0 *
++ blocked gate_closed until 08:01:30
+
+story calls that time out together open the breaker once
+settings concurrency=4 threshold=1
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+wake
+at 2026-12-01T08:00:30
+wake
++ unknown w0 *
++ path_failed w0
++ blocked breaker until 08:01
++ unknown w1 *
++ path_failed w1

@@ -130,3 +130,25 @@ wake
 found w0 2 written f1
 wake
 > push w1 1 create_appointment a1 *
+
+story look-ups that are never answered are given up too, and repeated with growing patience until then
+settings deadline=1h backoff_base=2s
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+after 5s
+wake
+> find w0 2 *
+after 30s
+wake
++ unknown w0 until * "no answer before the call's deadline"
++ path_failed w0
+expect waits w0 1ms 4s
+at 2026-12-01T10:59:59
+wake
+> find w0 3 *
+after 30s
+wake
++ failed w0 create_appointment a1 failed "the outcome stayed unknown: the EHR could not be asked"
++ insert_failed a1 failed *
+expect queue none
