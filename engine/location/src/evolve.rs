@@ -1,11 +1,13 @@
 //! What each event does to the state. Cannot fail and decides nothing: the same events give the same state, always.
 
+use std::collections::BTreeSet;
+
 use crate::{
     command::{Placement, PulledAppointment},
     event::{CallKind, Event, Work},
     ids::{AppointmentId, WriteId},
     path::Path,
-    pull::{Cycle, PullCall},
+    pull::{Cycle, PullCall, Resource},
     queue::{Write, WriteState},
     settings::Quota,
     state::{Appointment, Hold, Insert, Key, State},
@@ -57,7 +59,12 @@ impl State {
             Event::CancelReverted { appointment, reason: _ } => {
                 self.change_appointment(*appointment, |a| a.cancelling = false)
             }
-            Event::CancelConfirmed { appointment } | Event::AppointmentGone { appointment } => {
+            Event::CancelConfirmed { appointment } => {
+                self.remove_appointment(*appointment);
+                self.conflicts.remove(appointment);
+                self.landed(*appointment);
+            }
+            Event::AppointmentGone { appointment } => {
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
             }
@@ -67,6 +74,7 @@ impl State {
                     a.confirmed.get_or_insert(a.placement);
                 });
                 self.conflicts.remove(appointment);
+                self.landed(*appointment);
             }
             Event::InsertFailed { appointment, .. } => {
                 self.remove_appointment(*appointment);
@@ -132,7 +140,8 @@ impl State {
             }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
-                self.pulls.calling = Some(PullCall { resource: *resource, call: *call, until: *until });
+                let landed = BTreeSet::new();
+                self.pulls.calling = Some(PullCall { resource: *resource, call: *call, until: *until, landed });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
             }
@@ -143,7 +152,7 @@ impl State {
                 self.pull_failing(at, reason);
             }
             Event::PageApplied { resource, cursor, last, whole, seen } => {
-                self.pulls.calling = None;
+                let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
                 self.pulls.failures = 0;
                 self.pulls.cursors.insert(*resource, cursor.clone());
                 if *last {
@@ -151,7 +160,8 @@ impl State {
                     self.pulls.accepted.remove(resource);
                     self.pulls.guarded.remove(resource);
                 } else if *whole {
-                    self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied());
+                    let landed = landed.iter().map(|appointment| appointment.0);
+                    self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
                 }
                 if let Some(cycle) = &mut self.pulls.cycle {
                     let (position, pages) =
@@ -240,11 +250,23 @@ impl State {
         }
     }
 
+    /// A write of ours reached the EHR while it was being read. A running pass may have been at that place already, so that the record
+    /// counts as shown.
+    fn landed(&mut self, id: AppointmentId) {
+        if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == Resource::Appointments) {
+            call.landed.insert(id);
+        }
+        if let Some(seen) = self.pulls.seen.get_mut(&Resource::Appointments) {
+            seen.insert(id.0);
+        }
+    }
+
     /// The EHR took a write.
     fn confirmed(&mut self, work: Work, sent: Option<Placement>) {
         let Some(id) = work.appointment() else { return };
         let sent = sent.filter(|_| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)));
         self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
+        self.landed(id);
     }
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {

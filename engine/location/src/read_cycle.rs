@@ -10,7 +10,7 @@ use crate::{
     decision::{Call, Decision, Reply},
     event::{Event, Work},
     ids::{AppointmentId, OperatoryId, WorkingHourId},
-    pull::Resource,
+    pull::{PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
     time::Timestamp,
@@ -25,8 +25,8 @@ impl Location {
     /// When the next page may be asked for, or the next cycle starts.
     pub(crate) fn pull_at(&self) -> Option<Timestamp> {
         let pulls = &self.state.pulls;
-        if pulls.calling.is_some() {
-            return pulls.calling.map(|call| call.until);
+        if let Some(call) = &pulls.calling {
+            return Some(call.until);
         }
         if self.plan().is_empty() {
             return None;
@@ -89,12 +89,12 @@ impl Location {
     }
 
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
-        let awaited =
-            self.state.pulls.calling.is_some_and(|calling| calling.call == call && calling.resource == resource);
-        if !awaited {
+        let pulls = &self.state.pulls;
+        let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
+        let Some(PullCall { landed, .. }) = awaited else {
             return Decision::of(Reply::PageIgnored, Vec::new());
-        }
-        let mut events = Vec::new();
+        };
+        let (mut events, mut calls) = (Vec::new(), Vec::new());
         let page = match outcome {
             Ok(page) => page,
             Err(failure) => {
@@ -106,7 +106,11 @@ impl Location {
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
-        let (deleted, known) = self.deletions(cx.now, resource, page);
+        if page.appointments.iter().any(|record| landed.contains(&record.id) && self.is_news(record)) {
+            self.read_again(cx, resource, &mut events, &mut calls);
+            return Decision { reply: Reply::PageIgnored, events, calls };
+        }
+        let (deleted, known) = self.deletions(cx.now, resource, page, landed);
         if self.guarded(resource, deleted.len() as u64, known) {
             let retry_at = cx.now.plus(self.settings.pull.every);
             let tripped = Event::GuardTripped { resource, deletions: deleted.len() as u64, known, retry_at };
@@ -131,7 +135,6 @@ impl Location {
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
-        let mut calls = Vec::new();
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
         if !last && pages < self.settings.pull.max_pages && self.state.quota.available(self.settings.quota, cx.now) > 0
@@ -139,6 +142,16 @@ impl Location {
             self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
+    }
+
+    /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
+    fn read_again(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+            let cursor = self.state.pulls.cursors.get(&resource).cloned();
+            self.ask_for_page(cx, resource, cursor, events, calls);
+        } else {
+            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", events);
+        }
     }
 
     fn pulled_appointment(&self, record: &PulledAppointment, keep: &mut Vec<AppointmentId>, events: &mut Vec<Event>) {
@@ -159,18 +172,34 @@ impl Location {
             }
             return;
         }
-        let mut writes = self.state.queue.of(record.id);
-        let kept = writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)));
+        let kept = self.changing(record.id);
         if kept {
             keep.push(record.id);
         }
-        let as_confirmed = |ours: &Appointment| ours.confirmed == Some(record.placement);
-        let in_place = |ours: &Appointment| ours.settled() && ours.placement == record.placement;
-        if known.is_some_and(|ours| same(ours, record) && as_confirmed(ours) && (kept || in_place(ours))) {
+        if !self.is_news(record) {
             return;
         }
         events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
         self.report_conflicts(record, events);
+    }
+
+    /// Whether a change of ours to an appointment in the EHR is on its way.
+    fn changing(&self, id: AppointmentId) -> bool {
+        let mut writes = self.state.queue.of(id);
+        writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
+    }
+
+    /// Whether the EHR says of an appointment what we do not know.
+    fn is_news(&self, record: &PulledAppointment) -> bool {
+        let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
+        let in_place = ours.settled() && ours.placement == record.placement;
+        let known = ours.patient == record.patient
+            && ours.appointment_type == record.appointment_type
+            && ours.unavailable == record.unavailable
+            && ours.in_ehr()
+            && ours.confirmed == Some(record.placement)
+            && (in_place || self.changing(record.id));
+        record.cancelled || !known
     }
 
     /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands: in their operatory, or without one where it
@@ -192,7 +221,13 @@ impl Location {
     }
 
     /// Known records this page says are gone, and how many are known.
-    fn deletions(&self, now: Timestamp, resource: Resource, page: &Page) -> (BTreeSet<u64>, u64) {
+    fn deletions(
+        &self,
+        now: Timestamp,
+        resource: Resource,
+        page: &Page,
+        landed: &BTreeSet<AppointmentId>,
+    ) -> (BTreeSet<u64>, u64) {
         let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
         if resource.shared() {
             deleted.extend(&page.absent);
@@ -202,7 +237,8 @@ impl Location {
         let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
         if page.last && page.whole && by_absence {
             let seen = self.state.pulls.seen.get(&resource);
-            let shown = |id: &u64| page.seen.contains(id) || seen.is_some_and(|seen| seen.contains(id));
+            let shown: BTreeSet<u64> = page.seen.iter().copied().chain(landed.iter().map(|id| id.0)).collect();
+            let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
             deleted.extend(known.iter().filter(|id| !shown(id)));
         }
         deleted.retain(|id| known.contains(id));
@@ -249,14 +285,6 @@ impl Location {
             }
         }
     }
-}
-
-/// Whether the EHR's record says what we know already, except of its place.
-fn same(ours: &Appointment, record: &PulledAppointment) -> bool {
-    ours.patient == record.patient
-        && ours.appointment_type == record.appointment_type
-        && ours.unavailable == record.unavailable
-        && ours.in_ehr()
 }
 
 /// The reason, and a wait the EHR asked for.

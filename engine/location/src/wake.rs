@@ -43,7 +43,7 @@ impl Location {
             self.unanswered(cx, id, write, events);
         }
         self.time_out(now, events);
-        if let Some(call) = state.pulls.calling.filter(|call| call.until <= now) {
+        if let Some(call) = state.pulls.calling.as_ref().filter(|call| call.until <= now) {
             self.pull_failed(cx, call.resource, "no answer before the call's deadline", events);
         }
         if self.prune_at() <= now {

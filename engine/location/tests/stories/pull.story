@@ -295,3 +295,105 @@ wake
 + pruned before 2026-12-01T10:30
 expect appointment a1 none
 expect appointment a2 op1 prov1 2026-12-05T10:00 30m pulled
+
+story an insert that lands while a whole pass is read is not taken for deleted
+settings pulls=appointments!
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op2 prov1 10:00 30m patient p2 -> booked a2
+wake
+> push w0 1 *
+> push w1 1 *
+> pull appointments 0 *
+pushed w0 1 written f1
+page appointments 0 cursor c1 whole -> applied
+> pull appointments 1 *
+pushed w1 1 written f2
+page appointments 1 cursor c2 last whole -> applied
++ page_applied *
+wake
+sync
+wake
+page appointments 2 cursor c3 last whole -> applied
++ cancelled a1 by ehr
++ gone a1
++ page_applied *
+| a2 op2 prov1 10:00 30m patient p2
+
+story a page that is older than a move that landed meanwhile is read again
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+page appointments 1 cursor c2 last -> ignored
++ pulling appointments 2 *
+> pull appointments 2 cursor c1
+| a9 op1 prov1 10:00 30m patient p9
+expect appointment a9 op2 prov1 11:00 30m pulled
+page appointments 2 cursor c2 last -> applied
++ page_applied *
+| a9 op2 prov1 11:00 30m patient p9
+
+story a page that is older than a cancellation that landed meanwhile does not bring the appointment back
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+cancel a9 -> cancelled
+sync
+wake
+> push w0 1 cancel a9 *
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+page appointments 1 cursor c2 last -> ignored
+> pull appointments 2 cursor c1
+| a9 op1 prov1 10:00 30m patient p9
+page appointments 2 cursor c2 last -> applied
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p9 cancelled
+
+story what staff change after our write landed is taken over at once
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+wake
+pushed w0 1 written f9
+sync
+wake
+page appointments 1 cursor c2 last -> applied
++ pulled a9 op3 prov1 12:00 30m
++ page_applied *
+| a9 op3 prov1 12:00 30m patient p9
+
+story a page to be read again waits for the quota
+settings pulls=appointments burst=1 per_minute=60
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+cancel a9 -> cancelled
+after 1s
+wake
+> push w0 1 cancel a9 *
+sync
+after 1s
+wake
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+page appointments 1 cursor c2 last -> ignored
++ pull_failed appointments *
+> nothing
+| a9 op1 prov1 10:00 30m patient p9
+after 10s
+wake
+> pull appointments 2 cursor c1
