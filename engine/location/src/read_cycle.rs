@@ -10,7 +10,7 @@ use crate::{
     decision::{Call, Decision, Reply},
     event::{Event, Work},
     ids::{AppointmentId, OperatoryId, WorkingHourId},
-    pull::{PullCall, Resource},
+    pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
     time::Timestamp,
@@ -20,6 +20,10 @@ use crate::{
 impl Location {
     fn plan(&self) -> &[PullPlan] {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
+    }
+
+    fn max_pages(&self) -> u32 {
+        self.settings.pull.max_pages.max(1)
     }
 
     /// When the next page may be asked for, or the next cycle starts.
@@ -33,9 +37,9 @@ impl Location {
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
-        // At the end of a plan no call starts, so no quota is needed.
-        let at_end = pulls.cycle.is_some_and(|cycle| cycle.position as usize >= self.plan().len());
-        Some(if at_end { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+        // At the end of a plan, or of a resource's pages, no call starts, so no quota is needed.
+        let ends = |cycle: Cycle| cycle.position as usize >= self.plan().len() || cycle.pages >= self.max_pages();
+        Some(if pulls.cycle.is_some_and(ends) { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
     }
 
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
@@ -54,16 +58,17 @@ impl Location {
             events.push(Event::CycleFinished { next: cx.now.plus(every) });
             return;
         };
+        if pages >= self.max_pages() {
+            let reason = "more pages than a cycle may have".to_owned();
+            events.push(Event::PullSuspended { resource: plan.resource, reason });
+            return;
+        }
         if *quota == 0 {
             return;
         }
         *quota -= 1;
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
-        }
-        if pages >= self.settings.pull.max_pages {
-            self.pull_failed(cx, plan.resource, "more pages than a cycle may have", events);
-            return;
         }
         let cursor = pulls.cursors.get(&plan.resource).cloned();
         self.ask_for_page(cx, plan.resource, cursor, events, calls);
@@ -111,9 +116,12 @@ impl Location {
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
         let (deleted, known) = self.deletions(cx.now, resource, page, landed);
-        if self.guarded(resource, deleted.len() as u64, known) {
-            let retry_at = cx.now.plus(self.settings.pull.every);
-            let tripped = Event::GuardTripped { resource, deletions: deleted.len() as u64, known, retry_at };
+        // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
+        let counted = !resource.shared() || page.known > 0;
+        let before = self.state.pulls.deleted.get(&resource).copied().filter(|_| counted).unwrap_or_default();
+        let (deletions, known) = (before + deleted.len() as u64, before + known);
+        if !deleted.is_empty() && self.guarded(resource, deletions, known) {
+            let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
         let mut keep = Vec::new();
@@ -137,8 +145,7 @@ impl Location {
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.settings.pull.max_pages && self.state.quota.available(self.settings.quota, cx.now) > 0
-        {
+        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
             self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }

@@ -397,3 +397,28 @@ page appointments 1 cursor c2 last -> ignored
 after 10s
 wake
 > pull appointments 2 cursor c1
+
+story an EHR that never says last does not keep other resources from being read
+settings pulls=patients,appointments max_pages=2
+wake
+page patients 0 cursor c1 -> applied
+page patients 1 cursor c2 -> applied
+> nothing
+wake
++ pull_suspended patients "more pages than a cycle may have"
+wake
+> pull appointments 2 cursor -
+page appointments 2 cursor d1 last -> applied
+wake
++ cycle_finished *
+expect reads failing since 08:00 more pages than a cycle may have
+sync
+wake
+> pull patients 3 cursor c2
+page patients 3 cursor c3 last -> applied
+wake
+> pull appointments 4 cursor d1
+page appointments 4 cursor d2 last -> applied
+wake
++ cycle_finished *
+expect reads fine
