@@ -1,7 +1,7 @@
 //! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
 //! what we still have to write there stays ours until it answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Location,
@@ -125,7 +125,9 @@ impl Location {
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
         let mut keep = Vec::new();
-        for record in &page.appointments {
+        // Of a record that comes twice the later one counts.
+        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
+        for record in latest.values() {
             self.pulled_appointment(record, &mut keep, &mut events);
         }
         for hour in page.hours.iter().filter(|hour| self.state.hours.get(&hour.id) != Some(hour)) {
@@ -136,7 +138,10 @@ impl Location {
                 events.push(Event::OperatoryPulled(*operatory));
             }
         }
-        for id in deleted {
+        let cancelled = |id: &u64| {
+            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
+        };
+        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
             self.deleted(resource, id, &mut events);
         }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
@@ -248,8 +253,15 @@ impl Location {
             let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
             deleted.extend(known.iter().filter(|id| !shown(id)));
         }
-        deleted.retain(|id| known.contains(id));
-        (deleted, known.len() as u64)
+        // What the EHR says is deleted need not be to come: the rest of a block is free again.
+        deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
+        let known = known.union(&deleted).count();
+        (deleted, known as u64)
+    }
+
+    fn holds(&self, resource: Resource, id: u64) -> bool {
+        resource == Resource::Appointments
+            && self.state.appointments.get(&AppointmentId(id)).is_some_and(Appointment::in_ehr)
     }
 
     /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.

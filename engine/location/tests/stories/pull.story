@@ -422,3 +422,41 @@ page appointments 4 cursor d2 last -> applied
 wake
 + cycle_finished *
 expect reads fine
+
+story a block that is deleted while it lasts frees what is left of it
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 08:00 9h unavailable
+at 2026-12-01T12:00
+wake
+sync
+wake
+page appointments 1 cursor c2 last -> applied
++ cancelled a9 by ehr
++ gone a9
++ page_applied *
+| deleted a9
+expect slot op1 prov1 13:00 30m free
+
+story a record that comes twice on a page counts once, the later one
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+page appointments 0 cursor c1 -> applied
++ path_cleared
++ done w0 create_appointment a1
++ insert_done a1 f1
++ pulled a1 op2 prov1 10:00 30m
++ page_applied *
++ pulling *
+| a1 op1 prov1 10:00 30m patient p1
+| a1 op2 prov1 10:00 30m patient p1
+page appointments 1 cursor c2 last -> applied
++ cancelled a1 by ehr
++ gone a1
++ page_applied *
+| a1 op2 prov1 10:00 30m patient p1
+| a1 op2 prov1 10:00 30m patient p1 cancelled
+| deleted a1
