@@ -460,3 +460,12 @@ page appointments 1 cursor c2 last -> applied
 | a1 op2 prov1 10:00 30m patient p1
 | a1 op2 prov1 10:00 30m patient p1 cancelled
 | deleted a1
+
+story a deleted operatory is not booked any more, whatever hours it still has
+settings pulls=operatories!
+wake
+page operatories 0 cursor c1 last whole -> applied
+| operatory op1 active
+| operatory op3 active
+expect slot op2 prov1 10:00 30m closed
+expect slot op3 prov1 10:00 30m free
