@@ -226,6 +226,7 @@ impl State {
                     .appointments
                     .iter()
                     .filter(|(_, a)| a.settled() && a.placement.span.end <= *before)
+                    .filter(|(id, _)| self.queue.of(**id).next().is_none())
                     .map(|(id, _)| *id)
                     .collect();
                 for id in ended {
