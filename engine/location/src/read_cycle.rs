@@ -13,8 +13,8 @@ use crate::{
     pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
-    time::Timestamp,
-    write_back::jittered,
+    time::{Millis, Timestamp},
+    write_back::{asked_for, jittered, reason_of},
 };
 
 impl Location {
@@ -87,9 +87,9 @@ impl Location {
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
-    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, events: &mut Vec<Event>) {
+    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, least: Millis, events: &mut Vec<Event>) {
         let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
-        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011));
+        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011)).max(least);
         events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
     }
 
@@ -103,11 +103,8 @@ impl Location {
         let page = match outcome {
             Ok(page) => page,
             Err(failure) => {
-                let (reason, least) = pull_failure(failure);
-                self.pull_failed(cx, resource, &reason, &mut events);
-                if let (Some(Event::PullFailed { retry_at, .. }), Some(least)) = (events.last_mut(), least) {
-                    *retry_at = (*retry_at).max(cx.now.plus(least));
-                }
+                let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
+                self.pull_failed(cx, resource, &reason_of(failure), asked_for(after), &mut events);
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
@@ -162,7 +159,7 @@ impl Location {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {
-            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", events);
+            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", 0, events);
         }
     }
 
@@ -303,18 +300,5 @@ impl Location {
                 events.push(Event::RecordGone { resource, id });
             }
         }
-    }
-}
-
-/// The reason, and a wait the EHR asked for.
-fn pull_failure(failure: &Failure) -> (String, Option<i64>) {
-    match failure {
-        Failure::RetryLater { reason, after } => (reason.clone(), *after),
-        Failure::Rejected(reason)
-        | Failure::Unknown(reason)
-        | Failure::Unauthorized(reason)
-        | Failure::Unsupported(reason)
-        | Failure::NotReady(reason) => (reason.clone(), None),
-        Failure::GateClosed => ("the workstation gate is closed".to_owned(), None),
     }
 }

@@ -469,3 +469,9 @@ page operatories 0 cursor c1 last whole -> applied
 | operatory op3 active
 expect slot op2 prov1 10:00 30m closed
 expect slot op3 prov1 10:00 30m free
+
+story an EHR that asks for an absurd wait is asked again after a day
+settings pulls=appointments
+wake
+pulled appointments 0 retry "busy" after 9999d -> ignored
++ pull_failed appointments until 2026-12-02T08:00 "busy"
