@@ -27,8 +27,7 @@ impl Location {
     /// 2. A booking not yet in the EHR has exactly one insert in the queue; one that is there has none.
     fn one_insert_per_pending_booking(&self) {
         for (id, appointment) in &self.state.appointments {
-            let inserts =
-                self.state.queue.of(appointment.patient, *id).filter(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == Work::CreateAppointment(*id));
             let expected = usize::from(appointment.insert == Insert::Pending);
             assert_eq!(inserts.count(), expected, "invariant 2: inserts of appointment {id}");
         }
@@ -41,6 +40,10 @@ impl Location {
 
     /// 3. The calendar is exactly what appointments and holds say.
     fn calendar_follows(&self) {
+        for (id, appointment) in &self.state.appointments {
+            let vacating = self.state.vacating(*id, appointment);
+            assert_eq!(appointment.vacating, vacating, "invariant 3: where the EHR may have appointment {id} is taken");
+        }
         assert_eq!(self.state.calendar, self.state.rebuilt_calendar(), "invariant 3: the calendar follows");
         self.state.calendar.check();
     }
@@ -48,8 +51,7 @@ impl Location {
     /// 5. Everything has a limit.
     fn bounded(&self) {
         let (state, settings) = (&self.state, &self.settings);
-        // Cancelling and moving what was accepted is never refused, so each booking may add a change or two.
-        assert!(state.queue.len() <= settings.write.max_queue as usize * 3, "invariant 5: the queue is bounded");
+        assert!(state.queue.len() <= settings.write.max_changes() as usize, "invariant 5: the queue is bounded");
         assert!(state.holds.len() <= settings.booking.max_holds as usize, "invariant 5: holds are bounded");
         let flight = usize::from(settings.write.concurrency.max(1));
         assert!(state.queue.in_flight() <= flight, "invariant 5: writes in flight are bounded");

@@ -40,8 +40,6 @@ pub enum Event {
         appointment: AppointmentId,
         to: Placement,
         why: MoveReason,
-        /// The EHR has, or may have, the old place until it confirms the new one.
-        vacating: bool,
     },
     /// The EHR refused the move: back to where it has the appointment.
     MoveReverted {
@@ -135,6 +133,11 @@ pub enum Event {
         reason: String,
         retry_at: Timestamp,
     },
+    /// A resource had as many pages as one cycle may have: on with the next one, the next cycle goes on here.
+    PullSuspended {
+        resource: Resource,
+        reason: String,
+    },
     PageApplied {
         resource: Resource,
         cursor: String,
@@ -172,7 +175,8 @@ pub enum Event {
         resource: Resource,
         deletions: u64,
         known: u64,
-        retry_at: Timestamp,
+        /// A whole pass begins anew; else the same page is asked again.
+        whole: bool,
     },
     DeletionsAccepted {
         resource: Resource,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::{ids::AppointmentId, time::Timestamp};
 
 /// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub struct Pulls {
     pub next_call: u64,
     pub last_success: Option<Timestamp>,
     pub failing: Option<(Timestamp, String)>,
+    /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
+    pub deleted: BTreeMap<Resource, u64>,
     /// Resources whose deletions the guard stopped.
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
@@ -55,11 +57,22 @@ pub struct Pulls {
 pub struct Cycle {
     pub position: u32,
     pub pages: u32,
+    /// A resource was not pulled to its end.
+    pub incomplete: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+impl Cycle {
+    /// On with the next resource.
+    pub fn next(self, incomplete: bool) -> Cycle {
+        Cycle { position: self.position + 1, pages: 0, incomplete: self.incomplete || incomplete }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullCall {
     pub resource: Resource,
     pub call: u64,
     pub until: Timestamp,
+    /// Appointments a write of ours reached meanwhile: what the page says of them may be older than that.
+    pub landed: BTreeSet<AppointmentId>,
 }

@@ -1,21 +1,20 @@
 //! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
 //! what we still have to write there stays ours until it answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Location,
     booking::mix,
-    calendar::Holder,
-    command::{Cx, Failure, Outcome, Page, PulledAppointment},
+    command::{Cx, Failure, Outcome, Page, Placement, PulledAppointment},
     decision::{Call, Decision, Reply},
     event::{Event, Work},
     ids::{AppointmentId, OperatoryId, WorkingHourId},
-    pull::Resource,
+    pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
-    state::{Appointment, Insert, column},
-    time::Timestamp,
-    write_back::jittered,
+    state::{Appointment, Insert},
+    time::{Millis, Timestamp},
+    write_back::{asked_for, jittered, reason_of},
 };
 
 impl Location {
@@ -23,20 +22,24 @@ impl Location {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
     }
 
+    fn max_pages(&self) -> u32 {
+        self.settings.pull.max_pages.max(1)
+    }
+
     /// When the next page may be asked for, or the next cycle starts.
     pub(crate) fn pull_at(&self) -> Option<Timestamp> {
         let pulls = &self.state.pulls;
-        if pulls.calling.is_some() {
-            return pulls.calling.map(|call| call.until);
+        if let Some(call) = &pulls.calling {
+            return Some(call.until);
         }
         if self.plan().is_empty() {
             return None;
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
-        // At the end of a plan no call starts, so no quota is needed.
-        let at_end = pulls.cycle.is_some_and(|cycle| cycle.position as usize >= self.plan().len());
-        Some(if at_end { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+        // At the end of a plan, or of a resource's pages, no call starts, so no quota is needed.
+        let ends = |cycle: Cycle| cycle.position as usize >= self.plan().len() || cycle.pages >= self.max_pages();
+        Some(if pulls.cycle.is_some_and(ends) { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
     }
 
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
@@ -55,16 +58,17 @@ impl Location {
             events.push(Event::CycleFinished { next: cx.now.plus(every) });
             return;
         };
+        if pages >= self.max_pages() {
+            let reason = "more pages than a cycle may have".to_owned();
+            events.push(Event::PullSuspended { resource: plan.resource, reason });
+            return;
+        }
         if *quota == 0 {
             return;
         }
         *quota -= 1;
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
-        }
-        if pages >= self.settings.pull.max_pages {
-            self.pull_failed(cx, plan.resource, "more pages than a cycle may have", events);
-            return;
         }
         let cursor = pulls.cursors.get(&plan.resource).cloned();
         self.ask_for_page(cx, plan.resource, cursor, events, calls);
@@ -83,38 +87,44 @@ impl Location {
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
-    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, events: &mut Vec<Event>) {
+    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, least: Millis, events: &mut Vec<Event>) {
         let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
-        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011));
+        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011)).max(least);
         events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
     }
 
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
-        let awaited =
-            self.state.pulls.calling.is_some_and(|calling| calling.call == call && calling.resource == resource);
-        if !awaited {
+        let pulls = &self.state.pulls;
+        let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
+        let Some(PullCall { landed, .. }) = awaited else {
             return Decision::of(Reply::PageIgnored, Vec::new());
-        }
-        let mut events = Vec::new();
+        };
+        let (mut events, mut calls) = (Vec::new(), Vec::new());
         let page = match outcome {
             Ok(page) => page,
             Err(failure) => {
-                let (reason, least) = pull_failure(failure);
-                self.pull_failed(cx, resource, &reason, &mut events);
-                if let (Some(Event::PullFailed { retry_at, .. }), Some(least)) = (events.last_mut(), least) {
-                    *retry_at = (*retry_at).max(cx.now.plus(least));
-                }
+                let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
+                self.pull_failed(cx, resource, &reason_of(failure), asked_for(after), &mut events);
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
-        let (deleted, known) = self.deletions(cx.now, resource, page);
-        if self.guarded(resource, deleted.len() as u64, known) {
-            let retry_at = cx.now.plus(self.settings.pull.every);
-            let tripped = Event::GuardTripped { resource, deletions: deleted.len() as u64, known, retry_at };
+        if page.appointments.iter().any(|record| landed.contains(&record.id) && self.is_news(record)) {
+            self.read_again(cx, resource, &mut events, &mut calls);
+            return Decision { reply: Reply::PageIgnored, events, calls };
+        }
+        let (deleted, known) = self.deletions(cx.now, resource, page, landed);
+        // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
+        let counted = !resource.shared() || page.known > 0;
+        let before = self.state.pulls.deleted.get(&resource).copied().filter(|_| counted).unwrap_or_default();
+        let (deletions, known) = (before + deleted.len() as u64, before + known);
+        if !deleted.is_empty() && self.guarded(resource, deletions, known) {
+            let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
         let mut keep = Vec::new();
-        for record in &page.appointments {
+        // Of a record that comes twice the later one counts.
+        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
+        for record in latest.values() {
             self.pulled_appointment(record, &mut keep, &mut events);
         }
         for hour in page.hours.iter().filter(|hour| self.state.hours.get(&hour.id) != Some(hour)) {
@@ -125,32 +135,39 @@ impl Location {
                 events.push(Event::OperatoryPulled(*operatory));
             }
         }
-        for id in deleted {
+        let cancelled = |id: &u64| {
+            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
+        };
+        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
             self.deleted(resource, id, &mut events);
         }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
-        let mut calls = Vec::new();
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.settings.pull.max_pages && self.state.quota.available(self.settings.quota, cx.now) > 0
-        {
+        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
             self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
+    /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
+    fn read_again(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+            let cursor = self.state.pulls.cursors.get(&resource).cloned();
+            self.ask_for_page(cx, resource, cursor, events, calls);
+        } else {
+            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", 0, events);
+        }
+    }
+
     fn pulled_appointment(&self, record: &PulledAppointment, keep: &mut Vec<AppointmentId>, events: &mut Vec<Event>) {
         let known = self.state.appointments.get(&record.id);
-        if let Some(ours) = known.filter(|ours| ours.insert == Insert::Pending) {
+        if known.is_some_and(|ours| ours.insert == Insert::Pending) {
             // A pending insert that turns out to be there: our write was the one that made it.
-            let insert = self
-                .state
-                .queue
-                .of(ours.patient, record.id)
-                .find(|(_, w)| w.work == Work::CreateAppointment(record.id));
+            let insert = self.state.queue.of(record.id).find(|(_, w)| w.work == Work::CreateAppointment(record.id));
             match insert {
                 Some((id, write)) => self.written(id, write, Some(&record.written), events),
                 None => {
@@ -164,35 +181,62 @@ impl Location {
             }
             return;
         }
-        let changing = |ours: &Appointment| {
-            let mut writes = self.state.queue.of(ours.patient, record.id);
-            writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
-        };
-        let kept = known.is_some_and(changing);
+        let kept = self.changing(record.id);
         if kept {
             keep.push(record.id);
         }
-        if known.is_some_and(|ours| same(ours, record) && (!kept || ours.confirmed == Some(record.placement))) {
+        if !self.is_news(record) {
             return;
         }
         events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
         self.report_conflicts(record, events);
     }
 
-    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands.
+    /// Whether a change of ours to an appointment in the EHR is on its way.
+    fn changing(&self, id: AppointmentId) -> bool {
+        let mut writes = self.state.queue.of(id);
+        writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
+    }
+
+    /// Whether the EHR says of an appointment what we do not know.
+    fn is_news(&self, record: &PulledAppointment) -> bool {
+        let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
+        let in_place = ours.settled() && ours.placement == record.placement;
+        let known = ours.patient == record.patient
+            && ours.appointment_type == record.appointment_type
+            && ours.unavailable == record.unavailable
+            && ours.in_ehr()
+            && ours.confirmed == Some(record.placement)
+            && (in_place || self.changing(record.id));
+        record.cancelled || !known
+    }
+
+    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands: in their operatory, or without one where it
+    /// keeps their provider from all of them.
     fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
-        let Some(column) = column(&record.placement) else { return };
-        for entry in self.state.calendar.overlapping(column, record.placement.span) {
-            let Holder::Appointment(ours) = entry.holder else { continue };
-            let pending = self.state.appointments.get(&ours).is_some_and(|a| a.insert == Insert::Pending);
-            if pending && ours != record.id {
+        let theirs = record.placement;
+        let taken = |ours: Placement| {
+            ours.span.overlaps(theirs.span)
+                && match theirs.operatory {
+                    Some(operatory) => ours.operatory == Some(operatory),
+                    None => theirs.provider.is_some() && ours.provider == theirs.provider,
+                }
+        };
+        for ours in self.state.queue.inserts().filter(|ours| *ours != record.id) {
+            if self.state.appointments.get(&ours).is_some_and(|a| !a.cancelling && taken(a.placement)) {
                 events.push(Event::ConflictFound { ours, theirs: record.id });
             }
         }
     }
 
     /// Known records this page says are gone, and how many are known.
-    fn deletions(&self, now: Timestamp, resource: Resource, page: &Page) -> (BTreeSet<u64>, u64) {
+    fn deletions(
+        &self,
+        now: Timestamp,
+        resource: Resource,
+        page: &Page,
+        landed: &BTreeSet<AppointmentId>,
+    ) -> (BTreeSet<u64>, u64) {
         let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
         if resource.shared() {
             deleted.extend(&page.absent);
@@ -202,11 +246,19 @@ impl Location {
         let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
         if page.last && page.whole && by_absence {
             let seen = self.state.pulls.seen.get(&resource);
-            let shown = |id: &u64| page.seen.contains(id) || seen.is_some_and(|seen| seen.contains(id));
+            let shown: BTreeSet<u64> = page.seen.iter().copied().chain(landed.iter().map(|id| id.0)).collect();
+            let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
             deleted.extend(known.iter().filter(|id| !shown(id)));
         }
-        deleted.retain(|id| known.contains(id));
-        (deleted, known.len() as u64)
+        // What the EHR says is deleted need not be to come: the rest of a block is free again.
+        deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
+        let known = known.union(&deleted).count();
+        (deleted, known as u64)
+    }
+
+    fn holds(&self, resource: Resource, id: u64) -> bool {
+        resource == Resource::Appointments
+            && self.state.appointments.get(&AppointmentId(id)).is_some_and(Appointment::in_ehr)
     }
 
     /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.
@@ -248,27 +300,5 @@ impl Location {
                 events.push(Event::RecordGone { resource, id });
             }
         }
-    }
-}
-
-/// Whether the EHR's record says what we know already.
-fn same(ours: &Appointment, record: &PulledAppointment) -> bool {
-    ours.patient == record.patient
-        && ours.appointment_type == record.appointment_type
-        && ours.unavailable == record.unavailable
-        && ours.in_ehr()
-        && (ours.placement == record.placement || ours.confirmed == Some(record.placement))
-}
-
-/// The reason, and a wait the EHR asked for.
-fn pull_failure(failure: &Failure) -> (String, Option<i64>) {
-    match failure {
-        Failure::RetryLater { reason, after } => (reason.clone(), *after),
-        Failure::Rejected(reason)
-        | Failure::Unknown(reason)
-        | Failure::Unauthorized(reason)
-        | Failure::Unsupported(reason)
-        | Failure::NotReady(reason) => (reason.clone(), None),
-        Failure::GateClosed => ("the workstation gate is closed".to_owned(), None),
     }
 }
