@@ -133,7 +133,8 @@ impl Intake<'_, '_, '_> {
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
         let settings = self.shell.settings();
         let look_for_gone = page.last && page.whole && settings.capabilities.pulls.iter().any(by_absence);
-        let many_deleted = self.page.deleted.len() >= settings.pull.guard_at_least as usize;
+        let before = self.shell.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
+        let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
         if resource.shared() && (look_for_gone || many_deleted) {
             self.known(resource, look_for_gone)?;
         }

@@ -194,7 +194,7 @@ impl World {
                 self.die(id, "before a commit");
                 return Heard::Nothing;
             }
-            if !self.calm && self.random.chance(3) {
+            if !self.calm && self.store.health().accepts_writes() && self.random.chance(3) {
                 self.store.fail_next_commit(Fault::LoseAnswer);
             }
             let events = turn.events().to_vec();
