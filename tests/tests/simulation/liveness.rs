@@ -103,7 +103,7 @@ fn every_booking_has_an_end(world: &World) {
             Writeback::Confirmed if kept.cancelled => {
                 assert!(rows.is_empty(), "liveness: booking {id} is cancelled, but the EHR has {rows:?}");
             }
-            Writeback::Confirmed if vanished_in_the_past(world, ehr, booking.location, *id) => {}
+            Writeback::Confirmed if rows.is_empty() && may_have_vanished(world, ehr, &kept) => {}
             Writeback::Confirmed => {
                 assert!(rows.len() == 1, "liveness: booking {id} is confirmed, but the EHR has {rows:?}");
             }
@@ -111,15 +111,9 @@ fn every_booking_has_an_end(world: &World) {
     }
 }
 
-/// Absent from whole passes, which need not show the past: nobody can tell.
-fn vanished_in_the_past(world: &World, ehr: &Ehr, location: LocationId, id: AppointmentId) -> bool {
-    let work = Work::CreateAppointment(id);
-    ehr.of(Resource::Appointments).any(|(_, row)| row.made_for == Some((location, work)) && invisible(world, ehr, row))
-}
-
-fn invisible(world: &World, ehr: &Ehr, row: &Row) -> bool {
-    let past = row.appointment().is_some_and(|appointment| appointment.start <= seconds(world.now));
-    row.deleted && past && ehr.whole.contains(&Resource::Appointments)
+/// Absent from whole passes, which need not show what has begun: nobody can tell that it is gone.
+fn may_have_vanished(world: &World, ehr: &Ehr, kept: &records::Appointment) -> bool {
+    ehr.whole.contains(&Resource::Appointments) && kept.placement.span.start <= world.now
 }
 
 fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointment> {
@@ -140,10 +134,10 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
     };
     let kept: Option<records::Appointment> = document(world, 0, link.id);
     let Some(kept) = kept else { panic!("liveness: appointment {foreign_id} of EHR {source} has no document") };
-    if invisible(world, ehr, row) {
+    let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", link.id);
+    if row.deleted && may_have_vanished(world, ehr, &kept) {
         return;
     }
-    let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", link.id);
     if let Some((_, Work::CreateAppointment(id))) = row.made_for {
         assert_eq!(link.id, id.0, "liveness: {what} is booking {id}");
     }
