@@ -79,7 +79,7 @@ pub fn accept_deletions(world: &mut World) {
 }
 
 pub fn check(world: &World) {
-    invariants::sweep(world);
+    invariants::sweep_all(world);
     every_booking_has_an_end(world);
     for (id, source) in world.integrated() {
         let ehr = world.ehrs.get(&source).expect("a location's source exists");
