@@ -168,6 +168,11 @@ fn link(shell: &Shell, kind: Kind, id: u64, written: &Written, docs: &mut Docs<'
 fn done(shell: &Shell, cx: Cx, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     match work {
         Work::CreatePatient(patient) => {
+            let shown = shell.source().map(|source| docs.link(source, Kind::Patient, &written.foreign_id)).transpose()?;
+            if let Some(twin) = shown.flatten().filter(|link| link.id != u64::from(patient.0)) {
+                // A pull showed the patient before we knew that it is ours.
+                gone(shell, cx, Resource::Patients, twin.id, docs)?;
+            }
             link(shell, Kind::Patient, u64::from(patient.0), written, docs)?;
             docs.change::<records::Patient>(shell.institution.id.0, u64::from(patient.0), |record| {
                 record.foreign_id = Some(written.foreign_id.clone());

@@ -388,7 +388,7 @@ impl World {
     }
 
     fn keep_snapshot(&mut self, id: LocationId) {
-        if self.random.chance(10) {
+        if self.random.chance(20) {
             self.snapshot(id);
         }
     }

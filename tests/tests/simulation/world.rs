@@ -30,7 +30,7 @@ use super::{
 };
 
 /// Happenings between two looks at all there is of one location.
-const SWEEP_EVERY: u64 = 30;
+const SWEEP_EVERY: u64 = 100;
 /// Happenings of one moment: more of them means that time stands still.
 const AT_ONCE: u32 = 3_000;
 /// Plans in the agenda: more means that something piles up.
