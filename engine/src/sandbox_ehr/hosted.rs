@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
-use super::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest};
+use super::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest, records::Resource};
 use crate::{
     adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
     clock,
@@ -63,6 +63,12 @@ impl Hosted {
             *next += reply.changes.len() as u64;
         }
         Ok(reply)
+    }
+
+    /// The EHR's own view of a record, as JSON.
+    pub async fn view(&self, resource: Resource, id: &str) -> Option<String> {
+        let guard = self.ehr.lock().await;
+        guard.0.record(resource, id).and_then(|record| serde_json::to_string(record).ok())
     }
 }
 
