@@ -387,14 +387,14 @@ pub async fn journals_survive_reopening<S: Subject>() {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Commit { expects: Vec<(Key, Expect2)>, writes: Vec<(Key, Option<usize>)> },
+    Commit { expects: Vec<(Key, Wish)>, writes: Vec<(Key, Option<usize>)> },
     Scan { from: Key, to: Key, backward: bool, limit: usize },
     Reopen,
 }
 
 /// A precondition before it is known whether it is to hold.
 #[derive(Clone, Debug)]
-enum Expect2 {
+enum Wish {
     AsIs,
     Absent,
     Present,
@@ -411,10 +411,10 @@ fn some_size() -> impl Strategy<Value = usize> {
 
 fn some_action() -> impl Strategy<Value = Action> {
     let expect = prop_oneof![
-        6 => Just(Expect2::AsIs),
-        1 => Just(Expect2::Absent),
-        1 => Just(Expect2::Present),
-        1 => some_size().prop_map(Expect2::Value),
+        6 => Just(Wish::AsIs),
+        1 => Just(Wish::Absent),
+        1 => Just(Wish::Present),
+        1 => some_size().prop_map(Wish::Value),
     ];
     let commit = (
         prop::collection::vec((some_key(), expect), 0..3),
@@ -432,13 +432,13 @@ fn value_of(size: usize) -> Vec<u8> {
     vec![size as u8; size]
 }
 
-fn resolve(model: &BTreeMap<Key, Vec<u8>>, key: &Key, expect: &Expect2) -> (Expect, bool) {
+fn resolve(model: &BTreeMap<Key, Vec<u8>>, key: &Key, expect: &Wish) -> (Expect, bool) {
     let held = model.get(key);
     match expect {
-        Expect2::AsIs => (held.cloned().map_or(Expect::Absent, Expect::Value), true),
-        Expect2::Absent => (Expect::Absent, held.is_none()),
-        Expect2::Present => (Expect::Present, held.is_some()),
-        Expect2::Value(size) => (Expect::Value(value_of(*size)), held == Some(&value_of(*size))),
+        Wish::AsIs => (held.cloned().map_or(Expect::Absent, Expect::Value), true),
+        Wish::Absent => (Expect::Absent, held.is_none()),
+        Wish::Present => (Expect::Present, held.is_some()),
+        Wish::Value(size) => (Expect::Value(value_of(*size)), held == Some(&value_of(*size))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     fs, io,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -80,13 +80,15 @@ struct Puppet {
     real: RealDisk,
     free: Arc<AtomicU64>,
     broken: Arc<AtomicBool>,
-    gate: Arc<Mutex<()>>,
+    stuck: Arc<AtomicBool>,
     told: Arc<AtomicUsize>,
 }
 
 impl Disk for Puppet {
     fn sync(&self) -> io::Result<()> {
-        drop(self.gate.lock().unwrap());
+        while self.stuck.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if self.broken.load(Ordering::SeqCst) { Err(io::Error::other("EIO")) } else { self.real.sync() }
     }
 
@@ -103,7 +105,7 @@ impl Disk for Puppet {
 struct Strings {
     free: Arc<AtomicU64>,
     broken: Arc<AtomicBool>,
-    gate: Arc<Mutex<()>>,
+    stuck: Arc<AtomicBool>,
     told: Arc<AtomicUsize>,
 }
 
@@ -111,12 +113,12 @@ fn puppet(dir: &Path, floor_bytes: u64, queue: usize) -> (Arc<SledStore>, String
     let strings = Strings {
         free: Arc::new(AtomicU64::new(1_000)),
         broken: Arc::default(),
-        gate: Arc::default(),
+        stuck: Arc::default(),
         told: Arc::default(),
     };
-    let Strings { free, broken, gate, told } = strings.clone();
+    let Strings { free, broken, stuck, told } = strings.clone();
     let config = SledConfig { floor_bytes, queue, ..config(dir) };
-    let store = SledStore::open_on(config, |real| Arc::new(Puppet { real, free, broken, gate, told })).unwrap();
+    let store = SledStore::open_on(config, |real| Arc::new(Puppet { real, free, broken, stuck, told })).unwrap();
     (Arc::new(store), strings)
 }
 
@@ -227,7 +229,7 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy() {
     let dir = tempfile::tempdir().unwrap();
     let (store, strings) = puppet(dir.path(), 0, 3);
     store.commit(put(b"a".to_vec(), vec![1; 9_000])).await.unwrap();
-    let stuck = strings.gate.lock().unwrap();
+    strings.stuck.store(true, Ordering::SeqCst);
     let mut batch = put(b"a".to_vec(), vec![2; 5]);
     batch.put(b"b".to_vec(), vec![2]);
     let first = store.commit(batch);
@@ -247,7 +249,7 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy() {
     let waiting: Vec<_> = (0..3).map(|n| store.commit(put(b"c".to_vec(), vec![n]))).collect();
     let busy = store.commit(put(b"c".to_vec(), vec![9])).await;
     assert!(matches!(busy, Err(CommitError::Store(StoreError::Busy))), "{busy:?}");
-    drop(stuck);
+    strings.stuck.store(false, Ordering::SeqCst);
     first.await.unwrap();
     for commit in waiting {
         commit.await.unwrap();
@@ -396,7 +398,9 @@ async fn a_flipped_bit_never_becomes_data() {
             effects[2] += usize::from(flip(origin.path(), &log, at, bit, false, &model) == Effect::Silent);
         }
         let [none, reported, silent] = effects;
-        eprintln!("{flips} flipped bits in {used} bytes: {reported} reported, {none} without effect; without `verify` {silent} silent");
+        eprintln!(
+            "{flips} flipped bits in {used} bytes: {reported} reported, {none} without effect; without `verify` {silent} silent"
+        );
         assert!(reported > 0);
     }
 }
@@ -406,7 +410,8 @@ async fn a_flipped_bit_never_becomes_data() {
 #[ignore = "a measurement"]
 fn measure_group_commit() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Arc::new(SledStore::open(SledConfig { verify: false, ..config(dir.path()) }).unwrap());
+    let store =
+        Arc::new(SledStore::open(SledConfig { verify: false, cache_bytes: 256 << 20, ..config(dir.path()) }).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let seconds: u64 = std::env::var("STORE_SECONDS").ok().map_or(3, |count| count.parse().unwrap());
     let rounds = [(1u32, 8, 100), (64, 1, 200), (64, 8, 100), (256, 8, 100)];
