@@ -1,1 +1,2 @@
+pub mod adapter_host;
 pub mod ehr;
