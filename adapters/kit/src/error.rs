@@ -1,0 +1,41 @@
+//! What can go wrong with an adapter's crate, its toolchain or its component.
+
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum KitError {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {reason}", path.display())]
+    Manifest { path: PathBuf, reason: String },
+    #[error("{} holds no adapter crate: {reason}", dir.display())]
+    NoCrate { dir: PathBuf, reason: String },
+    #[error("{variable} is `{value}`; it may be `installed`, `rustup` or `debian`")]
+    UnknownToolchain { variable: &'static str, value: String },
+    #[error(
+        "no Rust toolchain here can build wasm32-unknown-unknown ({}). Remedies: `rustup target add wasm32-unknown-unknown`; or on Debian, as root, \
+         `apt-get install rustc-web rust-web-src lld-19`; or build the adapter elsewhere and copy the .wasm file",
+        tried.join("; ")
+    )]
+    NoToolchain { tried: Vec<String> },
+    #[error("`{command}` could not be started: {source}")]
+    Start { command: String, source: std::io::Error },
+    #[error("`{command}` failed ({status}):\n{output}")]
+    Failed { command: String, status: std::process::ExitStatus, output: String },
+    #[error("`{command}` built no wasm library: the crate needs `[lib] crate-type = [\"cdylib\"]`")]
+    NoLibrary { command: String },
+    #[error("{}: not an adapter component: {reason}", path.display())]
+    NotAnAdapter { path: PathBuf, reason: String },
+    #[error("{} exists and is not empty", .0.display())]
+    NotEmpty(PathBuf),
+    #[error("the adapter SDK is not at {}: give its path", .0.display())]
+    NoSdk(PathBuf),
+}
+
+impl KitError {
+    /// Names the file an I/O error is about.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> KitError {
+        let path = path.to_path_buf();
+        move |source| KitError::Io { path, source }
+    }
+}

@@ -1,0 +1,52 @@
+//! Reading and writing files with their name in the error.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::KitError;
+
+pub fn read(path: &Path) -> Result<Vec<u8>, KitError> {
+    fs::read(path).map_err(KitError::at(path))
+}
+
+pub fn read_text(path: &Path) -> Result<String, KitError> {
+    fs::read_to_string(path).map_err(KitError::at(path))
+}
+
+pub fn create_dir(path: &Path) -> Result<(), KitError> {
+    fs::create_dir_all(path).map_err(KitError::at(path))
+}
+
+/// The whole file or none of it: written beside its place, synced, renamed.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
+    let beside = beside(path);
+    let written = fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        // Best effort: the error worth reporting is the first one.
+        let _ = fs::remove_file(&beside);
+    }
+    written.map_err(KitError::at(path))
+}
+
+pub fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// A name of its own for every writer, so that two builds never share a half-written file.
+fn beside(path: &Path) -> PathBuf {
+    static WRITERS: AtomicU32 = AtomicU32::new(0);
+    let writer = WRITERS.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}-{writer}.new", std::process::id()));
+    path.with_file_name(name)
+}

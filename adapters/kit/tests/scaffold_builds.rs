@@ -1,0 +1,85 @@
+//! A new adapter builds as it is, is not built twice, and says plainly what is wrong with it.
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path};
+
+use adapter_kit::{KitError, Progress, build, check, pack, scaffold, sdk_path};
+
+/// The crates the SDK needs are in the workspace's lock file: with it the build asks nothing of the network.
+fn lock_like_the_workspace(dir: &Path) {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    fs::copy(lock, dir.join("Cargo.lock")).unwrap();
+    let updated = std::process::Command::new(env!("CARGO"))
+        .current_dir(dir)
+        .args(["metadata", "-q", "--offline"])
+        .output()
+        .unwrap();
+    assert!(updated.status.success(), "{}", String::from_utf8_lossy(&updated.stderr));
+}
+
+#[test]
+fn a_new_adapter_builds_once_and_again_after_a_change() {
+    let work = tempfile::tempdir().unwrap();
+    let dir = work.path().join("my ehr");
+    // The SDK compiled here stays for the next run; the component does not.
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
+    for left in ["my-ehr.wasm", "my-ehr.stamp"] {
+        let _ = fs::remove_file(out.join(left));
+    }
+    scaffold(&dir, "my-ehr", &sdk_path()).unwrap();
+    assert!(matches!(scaffold(&dir, "my-ehr", &sdk_path()), Err(KitError::NotEmpty(_))));
+    lock_like_the_workspace(&dir);
+
+    let mut lines = Vec::new();
+    let built = build(&dir, &out, &mut |progress| lines.push(progress.to_string())).unwrap();
+    assert!(built.fresh, "{lines:?}");
+    assert_eq!(built.component, out.join("my-ehr.wasm"));
+    let report = check(&built.component).unwrap();
+    assert_eq!(report.contract, "1.0.0");
+    assert_eq!(report.manifest.as_ref(), Some(&built.manifest));
+    assert_eq!((report.bytes, &report.sha256), (built.bytes, &built.sha256));
+    assert!(report.exports.contains(&"practice-sync:ehr/ehr@1.0.0".to_string()), "{report:?}");
+    assert!(report.imports.iter().all(|name| name.starts_with("practice-sync:ehr/")), "no WASI: {report:?}");
+
+    let mut shown = Vec::new();
+    let again = build(&dir, &out, &mut |progress| shown.push(progress.to_string())).unwrap();
+    assert!(!again.fresh && shown.len() == 1, "{shown:?}");
+    assert_eq!(again.sha256, built.sha256);
+
+    let source = dir.join("src/lib.rs");
+    let changed = fs::read_to_string(&source).unwrap().replace("nothing can be written yet", "read only");
+    fs::write(&source, changed).unwrap();
+    let rebuilt = build(&dir, &out, &mut |_| {}).unwrap();
+    assert!(rebuilt.fresh && rebuilt.sha256 != built.sha256);
+
+    fs::write(&source, "fn broken(").unwrap();
+    let mut failed_lines = 0;
+    let failed = build(&dir, &out, &mut |progress| failed_lines += usize::from(matches!(progress, Progress::Line(_))));
+    let Err(KitError::Failed { output, .. }) = failed else { panic!("{failed:?}") };
+    assert!(output.contains("src/lib.rs") && failed_lines > 0, "{output}");
+    assert_eq!(check(&out.join("my-ehr.wasm")).unwrap().sha256, rebuilt.sha256, "a failed build leaves the component");
+}
+
+#[test]
+fn what_cannot_be_built_is_named() {
+    let work = tempfile::tempdir().unwrap();
+    let missing = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
+    assert!(missing.to_string().contains("adapter.toml"), "{missing}");
+    let text = "id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]\nshiny = true\n";
+    fs::write(work.path().join("adapter.toml"), text).unwrap();
+    let unknown = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
+    assert!(unknown.to_string().contains("unknown field `shiny`"), "{unknown}");
+    fs::write(work.path().join("adapter.toml"), text.replace("shiny = true\n", "")).unwrap();
+    let no_crate = build(work.path(), &work.path().join("out"), &mut |_| {}).unwrap_err();
+    assert!(no_crate.to_string().contains("Cargo.toml"), "{no_crate}");
+    assert!(matches!(scaffold(&work.path().join("y"), "Not An Id", &sdk_path()), Err(KitError::Manifest { .. })));
+    assert!(matches!(scaffold(&work.path().join("y"), "y", work.path()), Err(KitError::NoSdk(_))));
+    assert!(
+        pack(
+            b"no component",
+            &adapter_kit::Manifest::parse("id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]")
+                .unwrap()
+        )
+        .is_err()
+    );
+}
