@@ -13,13 +13,15 @@ use serde_json::{Value, json};
 pub const NOW: i64 = 1_796_000_000;
 const BASE: &str = "https://ehr.example/fhir/R4";
 
+/// What others do before a request is looked at. An answer here is the answer.
+type Meanwhile = dyn FnMut(&mut Vec<Value>, &Request) -> Option<Result<Response, Error>>;
+
 #[derive(Default)]
 pub struct Data {
     pub resources: Vec<Value>,
     /// Pages link to the next one, instead of telling a total.
     pub links: bool,
-    /// Called before each request is looked at: what others do meanwhile. An answer here is the answer.
-    pub meanwhile: Option<Box<dyn FnMut(&mut Vec<Value>, &Request) -> Option<Result<Response, Error>>>>,
+    pub meanwhile: Option<Box<Meanwhile>>,
     pub requests: Vec<String>,
     versions: u64,
 }
