@@ -5,8 +5,9 @@ use crate::{
     calendar::Holder,
     command::{Book, Cx, Hold, KeyUse, Placement},
     decision::{Decision, Refusal, Reply},
-    event::{CancelledBy, Event, InsertFailure, KeyPinned, MoveReason, Work},
+    event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
     ids::{AppointmentId, AppointmentTypeId, PatientId},
+    queue::Write,
     slots::{Fit, Slot, Wanted, fits, nearest},
     state::Appointment,
     time::Timestamp,
@@ -66,7 +67,8 @@ impl Location {
             integrated: capabilities.integrated,
         });
         if capabilities.integrated {
-            if book.patient.is_new {
+            let on_its_way = |(_, write): (_, &Write)| write.work == Work::CreatePatient(book.patient.id);
+            if book.patient.is_new && !self.state.queue.lane(book.patient.id).any(on_its_way) {
                 self.queue_write(cx, &mut events, Work::CreatePatient(book.patient.id), book.patient.id, None);
             }
             let start = Some(book.placement.span.start);
@@ -158,14 +160,14 @@ impl Location {
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
         // An insert or reschedule that was not sent yet will carry the new place by itself.
-        let carried = self.state.queue.of(appointment.patient, id).any(|(_, write)| {
+        let carried = self.state.queue.of(id).any(|(_, write)| {
             write.withdrawable() && matches!(write.work, Work::CreateAppointment(_) | Work::Reschedule(_))
         });
         if integrated && !carried && !reschedules {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
         let tell = integrated && !carried;
-        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client, vacating: tell }];
+        let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
         if let Some(patient) = appointment.patient.filter(|_| tell) {
             self.queue_write(cx, &mut events, Work::Reschedule(id), patient, None);
         }
@@ -188,7 +190,10 @@ impl Location {
             events.push(Event::CancelConfirmed { appointment: id });
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
-        if self.withdraw(id, appointment, &mut events) {
+        // What the EHR certainly does not have is taken back.
+        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == Work::CreateAppointment(id));
+        if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
+            self.withdraw(write, id, &mut events);
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
         if !capabilities.cancels {
@@ -198,17 +203,6 @@ impl Location {
             self.queue_write(cx, &mut events, Work::Cancel(id), patient, None);
         }
         Decision::of(Reply::Cancelled { already: false }, events)
-    }
-
-    /// Takes back an insert the EHR certainly does not have. False where it may have it.
-    fn withdraw(&self, id: AppointmentId, appointment: &Appointment, events: &mut Vec<Event>) -> bool {
-        let insert =
-            self.state.queue.of(appointment.patient, id).find(|(_, write)| write.work == Work::CreateAppointment(id));
-        let Some((write, _)) = insert.filter(|(_, write)| write.withdrawable()) else { return false };
-        let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
-        events.push(Event::WriteFailed { write, work: Work::CreateAppointment(id), how, reason: reason.clone() });
-        events.push(Event::InsertFailed { appointment: id, how, reason });
-        true
     }
 
     /// An appointment that can still be changed.
@@ -229,6 +223,9 @@ impl Location {
     ) {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
         let write = self.state.queue.next_id(ahead);
+        // Writes of one appointment stay in one lane, even if the EHR gave it to another patient meanwhile.
+        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
+        let lane = earlier.map_or(lane, |(_, earlier)| earlier.lane);
         // The random part keeps keys apart should a store ever be restored to an older state and count again.
         let key = format!("ps-{}-{}-{:016x}", self.settings.location, write, mix(cx.random, write.0));
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));

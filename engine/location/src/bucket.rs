@@ -17,26 +17,36 @@ pub struct Bucket {
 }
 
 impl Bucket {
+    /// A quota of nothing would park the location for ever: at least one call a minute, one at a time.
+    fn rate(quota: Quota) -> i64 {
+        i64::from(quota.per_minute.max(1))
+    }
+
+    fn most(quota: Quota) -> i64 {
+        i64::from(quota.burst.max(1)) * MINUTE
+    }
+
     fn spent_at(&self, quota: Quota, now: Timestamp) -> i64 {
-        let drained = now.since(self.at).max(0).saturating_mul(i64::from(quota.per_minute));
+        let drained = now.since(self.at).max(0).saturating_mul(Bucket::rate(quota));
         self.spent.saturating_sub(drained).max(0)
     }
 
     /// Whole calls that may start now.
     pub fn available(&self, quota: Quota, now: Timestamp) -> u32 {
-        let free = i64::from(quota.burst) * MINUTE - self.spent_at(quota, now);
+        let free = Bucket::most(quota) - self.spent_at(quota, now);
         u32::try_from((free / MINUTE).max(0)).unwrap_or(u32::MAX)
     }
 
-    /// When the next call may start.
-    pub fn next_at(&self, quota: Quota, now: Timestamp) -> Timestamp {
-        let lacking = self.spent_at(quota, now) + MINUTE - i64::from(quota.burst) * MINUTE;
+    /// When a call that is due at `due` may start. Before `at` nothing drains.
+    pub fn next_at(&self, quota: Quota, due: Timestamp) -> Timestamp {
+        let from = due.max(self.at);
+        let lacking = self.spent_at(quota, from) + MINUTE - Bucket::most(quota);
         if lacking <= 0 {
-            return now;
+            return due;
         }
-        let rate = i64::from(quota.per_minute.max(1));
+        let rate = Bucket::rate(quota);
         let wait: Millis = (lacking + rate - 1) / rate;
-        now.plus(wait)
+        from.plus(wait)
     }
 
     pub fn take(&mut self, quota: Quota, now: Timestamp) {
@@ -64,5 +74,30 @@ mod tests {
         assert_eq!(bucket.available(quota, start.plus(SECOND)), 1);
         assert_eq!(bucket.available(quota, start.plus(3 * SECOND)), 3);
         assert_eq!(bucket.available(quota, start.plus(MINUTE)), 3, "never more than the burst");
+    }
+
+    #[test]
+    fn what_was_due_before_the_last_call_waits_for_the_refill_after_it() {
+        let quota = Quota { per_minute: 60, burst: 1 };
+        let mut bucket = Bucket::default();
+        let start = Timestamp(1_000_000);
+        bucket.take(quota, start);
+        for due in [Timestamp::MIN, Timestamp(0), start] {
+            assert_eq!(bucket.next_at(quota, due), start.plus(SECOND));
+        }
+    }
+
+    #[test]
+    fn when_the_next_call_may_start_one_is_available() {
+        for quota in
+            [Quota { per_minute: 0, burst: 0 }, Quota { per_minute: 7, burst: 0 }, Quota { per_minute: 0, burst: 3 }]
+        {
+            let (mut bucket, mut now) = (Bucket::default(), Timestamp(1_000_000));
+            for _ in 0..5 {
+                now = bucket.next_at(quota, now);
+                assert!(bucket.available(quota, now) > 0, "{quota:?}");
+                bucket.take(quota, now);
+            }
+        }
     }
 }

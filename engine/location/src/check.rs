@@ -27,8 +27,7 @@ impl Location {
     /// 2. A booking not yet in the EHR has exactly one insert in the queue; one that is there has none.
     fn one_insert_per_pending_booking(&self) {
         for (id, appointment) in &self.state.appointments {
-            let inserts =
-                self.state.queue.of(appointment.patient, *id).filter(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == Work::CreateAppointment(*id));
             let expected = usize::from(appointment.insert == Insert::Pending);
             assert_eq!(inserts.count(), expected, "invariant 2: inserts of appointment {id}");
         }
@@ -41,6 +40,10 @@ impl Location {
 
     /// 3. The calendar is exactly what appointments and holds say.
     fn calendar_follows(&self) {
+        for (id, appointment) in &self.state.appointments {
+            let vacating = self.state.vacating(*id, appointment);
+            assert_eq!(appointment.vacating, vacating, "invariant 3: where the EHR may have appointment {id} is taken");
+        }
         assert_eq!(self.state.calendar, self.state.rebuilt_calendar(), "invariant 3: the calendar follows");
         self.state.calendar.check();
     }

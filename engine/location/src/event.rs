@@ -40,8 +40,6 @@ pub enum Event {
         appointment: AppointmentId,
         to: Placement,
         why: MoveReason,
-        /// The EHR has, or may have, the old place until it confirms the new one.
-        vacating: bool,
     },
     /// The EHR refused the move: back to where it has the appointment.
     MoveReverted {

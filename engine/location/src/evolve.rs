@@ -1,11 +1,13 @@
 //! What each event does to the state. Cannot fail and decides nothing: the same events give the same state, always.
 
+use std::collections::BTreeSet;
+
 use crate::{
     command::{Placement, PulledAppointment},
     event::{CallKind, Event, Work},
-    ids::AppointmentId,
+    ids::{AppointmentId, WriteId},
     path::Path,
-    pull::{Cycle, PullCall},
+    pull::{Cycle, PullCall, Resource},
     queue::{Write, WriteState},
     settings::Quota,
     state::{Appointment, Hold, Insert, Key, State},
@@ -44,18 +46,25 @@ impl State {
             Event::KeyExpired { key } => {
                 self.keys.remove(key);
             }
-            Event::Moved { appointment, to, why: _, vacating } => self.moved(*appointment, *to, *vacating),
-            Event::MoveReverted { appointment, to, reason: _ } => self.change_appointment(*appointment, |a| {
-                a.placement = *to;
-                a.confirmed = Some(*to);
-                a.vacating.clear();
-            }),
-            Event::Cancelled { appointment, .. } => self.cancelled(*appointment),
-            Event::CancelReverted { appointment, reason: _ } => self.change_appointment(*appointment, |a| {
-                a.cancelling = false;
-                a.vacating.clear();
-            }),
-            Event::CancelConfirmed { appointment } | Event::AppointmentGone { appointment } => {
+            Event::Moved { appointment, to, why: _ } => {
+                self.insert_in_time_for(*appointment, *to);
+                self.change_appointment(*appointment, |a| a.placement = *to);
+                self.conflicts.remove(appointment);
+            }
+            Event::MoveReverted { appointment, to, reason: _ } => {
+                self.insert_in_time_for(*appointment, *to);
+                self.change_appointment(*appointment, |a| a.placement = *to)
+            }
+            Event::Cancelled { appointment, .. } => self.change_appointment(*appointment, |a| a.cancelling = true),
+            Event::CancelReverted { appointment, reason: _ } => {
+                self.change_appointment(*appointment, |a| a.cancelling = false)
+            }
+            Event::CancelConfirmed { appointment } => {
+                self.remove_appointment(*appointment);
+                self.conflicts.remove(appointment);
+                self.landed(*appointment);
+            }
+            Event::AppointmentGone { appointment } => {
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
             }
@@ -65,6 +74,7 @@ impl State {
                     a.confirmed.get_or_insert(a.placement);
                 });
                 self.conflicts.remove(appointment);
+                self.landed(*appointment);
             }
             Event::InsertFailed { appointment, .. } => {
                 self.remove_appointment(*appointment);
@@ -88,7 +98,7 @@ impl State {
             }
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
-                self.queue.update(*write, |w| {
+                self.change_write(*write, |w| {
                     w.attempts = *attempt;
                     w.state = WriteState::Calling { kind: *kind, until: *until };
                     if *kind == CallKind::Push {
@@ -96,12 +106,12 @@ impl State {
                     }
                 });
             }
-            Event::WriteDeferred { write, not_before, reason } => self.queue.update(*write, |w| {
+            Event::WriteDeferred { write, not_before, reason } => self.change_write(*write, |w| {
                 w.state = WriteState::Waiting { not_before: *not_before };
                 w.unknown = false;
                 w.reason = Some(reason.clone());
             }),
-            Event::WriteUnknown { write, not_before, reason } => self.queue.update(*write, |w| {
+            Event::WriteUnknown { write, not_before, reason } => self.change_write(*write, |w| {
                 w.state = WriteState::Waiting { not_before: *not_before };
                 w.unknown = true;
                 w.reason = Some(reason.clone());
@@ -111,10 +121,15 @@ impl State {
                 self.path.forget(*write);
                 self.confirmed(*work, sent);
             }
-            Event::WriteFailed { write, .. } => {
+            Event::WriteFailed { write, work, .. } => {
                 self.queue.remove(*write);
                 self.path.forget(*write);
+                if let Some(appointment) = work.appointment() {
+                    self.change_appointment(appointment, |_| ());
+                }
             }
+            // A write that ended with its failure is no sign of what becomes of the others.
+            Event::PathFailed { write } if self.queue.get(*write).is_none() => {}
             Event::PathFailed { write } => self.path.failed(*write),
             Event::PathBlocked { why, until } => self.path.block(*why, at, *until),
             Event::PathCleared => self.path.clear(),
@@ -125,7 +140,8 @@ impl State {
             }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
-                self.pulls.calling = Some(PullCall { resource: *resource, call: *call, until: *until });
+                let landed = BTreeSet::new();
+                self.pulls.calling = Some(PullCall { resource: *resource, call: *call, until: *until, landed });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
             }
@@ -136,7 +152,7 @@ impl State {
                 self.pull_failing(at, reason);
             }
             Event::PageApplied { resource, cursor, last, whole, seen } => {
-                self.pulls.calling = None;
+                let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
                 self.pulls.failures = 0;
                 self.pulls.cursors.insert(*resource, cursor.clone());
                 if *last {
@@ -144,7 +160,8 @@ impl State {
                     self.pulls.accepted.remove(resource);
                     self.pulls.guarded.remove(resource);
                 } else if *whole {
-                    self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied());
+                    let landed = landed.iter().map(|appointment| appointment.0);
+                    self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
                 }
                 if let Some(cycle) = &mut self.pulls.cycle {
                     let (position, pages) =
@@ -217,48 +234,39 @@ impl State {
         }
     }
 
-    fn moved(&mut self, id: AppointmentId, to: Placement, vacating: bool) {
-        let lane = self.appointments.get(&id).and_then(|a| a.patient);
-        let unsent: Vec<_> = self
-            .queue
-            .of(lane, id)
-            .filter(|(_, w)| w.withdrawable() && matches!(w.work, Work::CreateAppointment(_)))
-            .map(|(write, _)| write)
-            .collect();
-        for write in unsent {
-            self.queue.update(write, |w| w.deadline = to.span.start);
+    /// Changes a write; where the EHR may have its appointment follows.
+    fn change_write(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
+        self.queue.update(id, change);
+        if let Some(appointment) = self.queue.get(id).and_then(|write| write.work.appointment()) {
+            self.change_appointment(appointment, |_| ());
         }
-        self.change_appointment(id, |a| {
-            if vacating && !a.vacating.contains(&a.placement) {
-                a.vacating.push(a.placement);
-            }
-            a.vacating.retain(|place| *place != to);
-            a.placement = to;
-        });
-        self.conflicts.remove(&id);
     }
 
-    fn cancelled(&mut self, id: AppointmentId) {
-        self.change_appointment(id, |a| {
-            a.cancelling = true;
-            if !a.vacating.contains(&a.placement) {
-                a.vacating.push(a.placement);
-            }
-        });
+    /// An insert that is not done yet has until its appointment starts, wherever that stands now.
+    fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
+        let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, Work::CreateAppointment(_)));
+        for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
+            self.queue.update(write, |w| w.deadline = place.span.start);
+        }
+    }
+
+    /// A write of ours reached the EHR while it was being read. A running pass may have been at that place already, so that the record
+    /// counts as shown.
+    fn landed(&mut self, id: AppointmentId) {
+        if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == Resource::Appointments) {
+            call.landed.insert(id);
+        }
+        if let Some(seen) = self.pulls.seen.get_mut(&Resource::Appointments) {
+            seen.insert(id.0);
+        }
     }
 
     /// The EHR took a write.
     fn confirmed(&mut self, work: Work, sent: Option<Placement>) {
-        let (Some(id), Some(sent)) = (work.appointment(), sent) else { return };
-        if matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)) {
-            self.change_appointment(id, |a| {
-                a.confirmed = Some(sent);
-                a.vacating.retain(|place| a.cancelling || (*place == sent && a.placement != sent));
-                if a.placement != sent && !a.vacating.contains(&sent) {
-                    a.vacating.push(sent);
-                }
-            });
-        }
+        let Some(id) = work.appointment() else { return };
+        let sent = sent.filter(|_| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)));
+        self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
+        self.landed(id);
     }
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
@@ -267,10 +275,6 @@ impl State {
                 a.patient = record.patient;
                 a.appointment_type = record.appointment_type;
                 a.confirmed = Some(record.placement);
-                let present = !a.cancelling && a.placement == record.placement;
-                if !present && !a.vacating.contains(&record.placement) {
-                    a.vacating.push(record.placement);
-                }
             });
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::{ids::AppointmentId, time::Timestamp};
 
 /// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,9 +57,11 @@ pub struct Cycle {
     pub pages: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullCall {
     pub resource: Resource,
     pub call: u64,
     pub until: Timestamp,
+    /// Appointments a write of ours reached meanwhile: what the page says of them may be older than that.
+    pub landed: BTreeSet<AppointmentId>,
 }

@@ -49,6 +49,8 @@ pub struct Queue {
     writes: BTreeMap<WriteId, Write>,
     /// Derived: the order per patient. Only the front of a lane may be called.
     lanes: BTreeMap<PatientId, VecDeque<WriteId>>,
+    /// Derived: the writes of each appointment, in order.
+    appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
     /// Derived: fronts that wait, by the time they may be tried.
     ready: BTreeSet<(Timestamp, WriteId)>,
     /// Derived: all deadlines.
@@ -144,11 +146,15 @@ impl Queue {
         self.lanes.get(&patient).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
-    /// Unfinished writes of one appointment, in order.
-    pub fn of(&self, lane: Option<PatientId>, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
-        lane.into_iter()
-            .flat_map(|patient| self.lane(patient))
-            .filter(move |(_, write)| write.work.appointment() == Some(appointment))
+    /// Appointments whose insert is not done.
+    pub fn inserts(&self) -> impl Iterator<Item = AppointmentId> {
+        let inserts = self.writes.values().filter(|write| matches!(write.work, Work::CreateAppointment(_)));
+        inserts.filter_map(|write| write.work.appointment())
+    }
+
+    /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
+    pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
     pub fn push(&mut self, id: WriteId, write: Write) {
@@ -159,6 +165,9 @@ impl Queue {
     fn insert(&mut self, id: WriteId, write: Write) {
         self.lanes.entry(write.lane).or_default().push_back(id);
         let lane = write.lane;
+        if let Some(appointment) = write.work.appointment() {
+            self.appointments.entry(appointment).or_default().push(id);
+        }
         self.writes.insert(id, write);
         self.index(id);
         debug_assert!(self.lanes[&lane].iter().is_sorted(), "ids rise within a lane");
@@ -176,6 +185,14 @@ impl Queue {
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
         self.unindex(id);
         let write = self.writes.remove(&id)?;
+        if let Some(appointment) = write.work.appointment()
+            && let Some(writes) = self.appointments.get_mut(&appointment)
+        {
+            writes.retain(|other| *other != id);
+            if writes.is_empty() {
+                self.appointments.remove(&appointment);
+            }
+        }
         if let Some(lane) = self.lanes.get_mut(&write.lane) {
             lane.retain(|other| *other != id);
             match lane.front().copied() {

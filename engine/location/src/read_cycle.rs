@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use crate::{
     Location,
     booking::mix,
-    calendar::Holder,
-    command::{Cx, Failure, Outcome, Page, PulledAppointment},
+    command::{Cx, Failure, Outcome, Page, Placement, PulledAppointment},
     decision::{Call, Decision, Reply},
     event::{Event, Work},
     ids::{AppointmentId, OperatoryId, WorkingHourId},
-    pull::Resource,
+    pull::{PullCall, Resource},
     settings::PullPlan,
-    state::{Appointment, Insert, column},
+    state::{Appointment, Insert},
     time::Timestamp,
     write_back::jittered,
 };
@@ -26,8 +25,8 @@ impl Location {
     /// When the next page may be asked for, or the next cycle starts.
     pub(crate) fn pull_at(&self) -> Option<Timestamp> {
         let pulls = &self.state.pulls;
-        if pulls.calling.is_some() {
-            return pulls.calling.map(|call| call.until);
+        if let Some(call) = &pulls.calling {
+            return Some(call.until);
         }
         if self.plan().is_empty() {
             return None;
@@ -90,12 +89,12 @@ impl Location {
     }
 
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
-        let awaited =
-            self.state.pulls.calling.is_some_and(|calling| calling.call == call && calling.resource == resource);
-        if !awaited {
+        let pulls = &self.state.pulls;
+        let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
+        let Some(PullCall { landed, .. }) = awaited else {
             return Decision::of(Reply::PageIgnored, Vec::new());
-        }
-        let mut events = Vec::new();
+        };
+        let (mut events, mut calls) = (Vec::new(), Vec::new());
         let page = match outcome {
             Ok(page) => page,
             Err(failure) => {
@@ -107,7 +106,11 @@ impl Location {
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
-        let (deleted, known) = self.deletions(cx.now, resource, page);
+        if page.appointments.iter().any(|record| landed.contains(&record.id) && self.is_news(record)) {
+            self.read_again(cx, resource, &mut events, &mut calls);
+            return Decision { reply: Reply::PageIgnored, events, calls };
+        }
+        let (deleted, known) = self.deletions(cx.now, resource, page, landed);
         if self.guarded(resource, deleted.len() as u64, known) {
             let retry_at = cx.now.plus(self.settings.pull.every);
             let tripped = Event::GuardTripped { resource, deletions: deleted.len() as u64, known, retry_at };
@@ -132,7 +135,6 @@ impl Location {
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
-        let mut calls = Vec::new();
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
         if !last && pages < self.settings.pull.max_pages && self.state.quota.available(self.settings.quota, cx.now) > 0
@@ -142,15 +144,21 @@ impl Location {
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
+    /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
+    fn read_again(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+            let cursor = self.state.pulls.cursors.get(&resource).cloned();
+            self.ask_for_page(cx, resource, cursor, events, calls);
+        } else {
+            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", events);
+        }
+    }
+
     fn pulled_appointment(&self, record: &PulledAppointment, keep: &mut Vec<AppointmentId>, events: &mut Vec<Event>) {
         let known = self.state.appointments.get(&record.id);
-        if let Some(ours) = known.filter(|ours| ours.insert == Insert::Pending) {
+        if known.is_some_and(|ours| ours.insert == Insert::Pending) {
             // A pending insert that turns out to be there: our write was the one that made it.
-            let insert = self
-                .state
-                .queue
-                .of(ours.patient, record.id)
-                .find(|(_, w)| w.work == Work::CreateAppointment(record.id));
+            let insert = self.state.queue.of(record.id).find(|(_, w)| w.work == Work::CreateAppointment(record.id));
             match insert {
                 Some((id, write)) => self.written(id, write, Some(&record.written), events),
                 None => {
@@ -164,35 +172,62 @@ impl Location {
             }
             return;
         }
-        let changing = |ours: &Appointment| {
-            let mut writes = self.state.queue.of(ours.patient, record.id);
-            writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
-        };
-        let kept = known.is_some_and(changing);
+        let kept = self.changing(record.id);
         if kept {
             keep.push(record.id);
         }
-        if known.is_some_and(|ours| same(ours, record) && (!kept || ours.confirmed == Some(record.placement))) {
+        if !self.is_news(record) {
             return;
         }
         events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
         self.report_conflicts(record, events);
     }
 
-    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands.
+    /// Whether a change of ours to an appointment in the EHR is on its way.
+    fn changing(&self, id: AppointmentId) -> bool {
+        let mut writes = self.state.queue.of(id);
+        writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
+    }
+
+    /// Whether the EHR says of an appointment what we do not know.
+    fn is_news(&self, record: &PulledAppointment) -> bool {
+        let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
+        let in_place = ours.settled() && ours.placement == record.placement;
+        let known = ours.patient == record.patient
+            && ours.appointment_type == record.appointment_type
+            && ours.unavailable == record.unavailable
+            && ours.in_ehr()
+            && ours.confirmed == Some(record.placement)
+            && (in_place || self.changing(record.id));
+        record.cancelled || !known
+    }
+
+    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands: in their operatory, or without one where it
+    /// keeps their provider from all of them.
     fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
-        let Some(column) = column(&record.placement) else { return };
-        for entry in self.state.calendar.overlapping(column, record.placement.span) {
-            let Holder::Appointment(ours) = entry.holder else { continue };
-            let pending = self.state.appointments.get(&ours).is_some_and(|a| a.insert == Insert::Pending);
-            if pending && ours != record.id {
+        let theirs = record.placement;
+        let taken = |ours: Placement| {
+            ours.span.overlaps(theirs.span)
+                && match theirs.operatory {
+                    Some(operatory) => ours.operatory == Some(operatory),
+                    None => theirs.provider.is_some() && ours.provider == theirs.provider,
+                }
+        };
+        for ours in self.state.queue.inserts().filter(|ours| *ours != record.id) {
+            if self.state.appointments.get(&ours).is_some_and(|a| !a.cancelling && taken(a.placement)) {
                 events.push(Event::ConflictFound { ours, theirs: record.id });
             }
         }
     }
 
     /// Known records this page says are gone, and how many are known.
-    fn deletions(&self, now: Timestamp, resource: Resource, page: &Page) -> (BTreeSet<u64>, u64) {
+    fn deletions(
+        &self,
+        now: Timestamp,
+        resource: Resource,
+        page: &Page,
+        landed: &BTreeSet<AppointmentId>,
+    ) -> (BTreeSet<u64>, u64) {
         let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
         if resource.shared() {
             deleted.extend(&page.absent);
@@ -202,7 +237,8 @@ impl Location {
         let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
         if page.last && page.whole && by_absence {
             let seen = self.state.pulls.seen.get(&resource);
-            let shown = |id: &u64| page.seen.contains(id) || seen.is_some_and(|seen| seen.contains(id));
+            let shown: BTreeSet<u64> = page.seen.iter().copied().chain(landed.iter().map(|id| id.0)).collect();
+            let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
             deleted.extend(known.iter().filter(|id| !shown(id)));
         }
         deleted.retain(|id| known.contains(id));
@@ -249,15 +285,6 @@ impl Location {
             }
         }
     }
-}
-
-/// Whether the EHR's record says what we know already.
-fn same(ours: &Appointment, record: &PulledAppointment) -> bool {
-    ours.patient == record.patient
-        && ours.appointment_type == record.appointment_type
-        && ours.unavailable == record.unavailable
-        && ours.in_ehr()
-        && (ours.placement == record.placement || ours.confirmed == Some(record.placement))
 }
 
 /// The reason, and a wait the EHR asked for.

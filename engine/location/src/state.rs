@@ -8,6 +8,7 @@ use crate::{
     bucket::Bucket,
     calendar::{Calendar, Column, Holder},
     command::Placement,
+    event::Work,
     hours::WorkingHour,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
     path::Path,
@@ -49,7 +50,8 @@ pub struct Appointment {
     pub insert: Insert,
     /// Cancelled here, not yet in the EHR: its place stays taken as `vacating`.
     pub cancelling: bool,
-    /// Places the EHR may still have it at while a change is on its way.
+    /// Places besides its own at which the EHR has it, or may have it. Derived: where the EHR last confirmed it, and where a write
+    /// on its way may put it.
     pub vacating: Vec<Placement>,
     /// Where the EHR last confirmed it.
     pub confirmed: Option<Placement>,
@@ -138,12 +140,25 @@ impl State {
         Some(appointment)
     }
 
-    /// Changes an appointment; the calendar follows.
+    /// Changes an appointment, or takes in a change of its writes; the calendar follows.
     pub fn change_appointment(&mut self, id: AppointmentId, change: impl FnOnce(&mut Appointment)) {
         if let Some(mut appointment) = self.remove_appointment(id) {
             change(&mut appointment);
+            appointment.vacating = self.vacating(id, &appointment);
             self.put_appointment(id, appointment);
         }
+    }
+
+    /// The places the EHR may have an appointment at, that are not where it stands here.
+    pub(crate) fn vacating(&self, id: AppointmentId, appointment: &Appointment) -> Vec<Placement> {
+        let moves = |work| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_));
+        let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work) && !write.withdrawable());
+        let mut places: Vec<Placement> = appointment.confirmed.into_iter().collect();
+        places.extend(on_the_way.filter_map(|(_, write)| write.sent));
+        places.retain(|place| appointment.cancelling || *place != appointment.placement);
+        places.sort();
+        places.dedup();
+        places
     }
 
     pub fn put_hold(&mut self, id: u64, hold: Hold) {

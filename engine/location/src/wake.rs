@@ -1,8 +1,11 @@
 //! The one timer: what is due, and when the next thing will be.
 
+use std::collections::BTreeSet;
+
 use crate::{
     Location,
     booking::mix,
+    calendar::Holder,
     command::{Cx, Placement},
     decision::{Call, Decision, Reply},
     event::{CallKind, Event, InsertFailure, MoveReason, Work},
@@ -14,11 +17,13 @@ use crate::{
 };
 
 impl Location {
-    /// Everything due at `now`. What runs out comes first, alone: calls start from the state that leaves.
+    /// Everything due at `now`. What runs out comes first, alone, then what staff took: calls start from the state that leaves.
     pub(crate) fn wake(&self, cx: Cx) -> Decision {
         let mut events = Vec::new();
         self.end_what_ran_out(cx, &mut events);
-        self.resolve_conflicts(&mut events);
+        if events.is_empty() {
+            self.resolve_conflicts(&mut events);
+        }
         if !events.is_empty() {
             return Decision::of(Reply::Done, events);
         }
@@ -34,14 +39,11 @@ impl Location {
         for (id, _) in state.holds.iter().filter(|(_, hold)| hold.until <= now) {
             events.push(Event::HoldEnded { hold: *id });
         }
-        for (write, _) in state.queue.overdue(now) {
-            let not_before = now.plus(self.settings.write.settle);
-            let reason = "no answer before the call's deadline".to_owned();
-            events.push(Event::WriteUnknown { write, not_before, reason });
-            self.path_failed(cx, write, events);
+        for (id, write) in state.queue.overdue(now) {
+            self.unanswered(cx, id, write, events);
         }
         self.time_out(now, events);
-        if let Some(call) = state.pulls.calling.filter(|call| call.until <= now) {
+        if let Some(call) = state.pulls.calling.as_ref().filter(|call| call.until <= now) {
             self.pull_failed(cx, call.resource, "no answer before the call's deadline", events);
         }
         if self.prune_at() <= now {
@@ -52,21 +54,13 @@ impl Location {
         }
     }
 
-    /// Writes whose deadline passed, each once: the failure of a patient's insert takes the patient's later writes along.
+    /// Writes whose deadline passed. The end of one may be that of others: of each patient and appointment the first goes alone.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
-        let mut ended = std::collections::BTreeSet::new();
+        let mut lanes = BTreeSet::new();
         for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
-            if ended.contains(&id) {
-                continue;
+            if lanes.insert(write.lane) {
+                self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
             }
-            let mut failed = Vec::new();
-            self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut failed);
-            ended.extend(failed.iter().filter_map(|event| match event {
-                Event::WriteFailed { write, .. } => Some(*write),
-                _ => None,
-            }));
-            failed.retain(|event| !events.contains(event));
-            events.append(&mut failed);
         }
     }
 
@@ -84,31 +78,35 @@ impl Location {
     /// Staff took the slot of a booking that is not in the EHR yet: the location's rule says what becomes of it. One whose write is
     /// on its way waits for its answer.
     fn resolve_conflicts(&self, events: &mut Vec<Event>) {
-        for (id, write, pending) in self.resolvable() {
-            let moved = match self.settings.booking.on_conflict {
-                ConflictRule::MoveOperatory => self.other_operatory(id),
-                ConflictRule::Fail => None,
-            };
-            match moved {
-                // One at a time: the next is placed knowing where this one went.
-                Some(to) => {
-                    events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict, vacating: false });
-                    return;
-                }
-                None => {
-                    let reason = "the slot was taken in the EHR";
-                    self.failed(write, pending, InsertFailure::Failed, reason, events);
-                }
-            }
+        // One at a time: the next is placed knowing where this one went.
+        let Some((id, write, pending)) = self.resolvable().next() else { return };
+        let moved = match self.settings.booking.on_conflict {
+            ConflictRule::MoveOperatory => self.other_operatory(id),
+            ConflictRule::Fail => None,
+        };
+        match moved {
+            Some(to) => events.push(Event::Moved { appointment: id, to, why: MoveReason::Conflict }),
+            None => self.failed(write, pending, InsertFailure::Failed, "the slot was taken in the EHR", events),
         }
     }
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
-            let lane = self.state.appointments.get(id)?.patient;
-            let insert = self.state.queue.of(lane, *id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
-            insert.filter(|(_, write)| write.withdrawable()).map(|(write, pending)| (*id, write, pending))
+            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let lost = insert.filter(|(_, write)| write.withdrawable() && self.slot_lost(*id));
+            lost.map(|(write, pending)| (*id, write, pending))
         })
+    }
+
+    /// Whether others still stand where this booking does. Staff may have gone again before its insert was decided.
+    fn slot_lost(&self, id: AppointmentId) -> bool {
+        let Some(Placement { operatory, provider: Some(provider), span }) =
+            self.state.appointments.get(&id).map(|a| a.placement)
+        else {
+            return false;
+        };
+        let own = [Holder::Appointment(id), Holder::Vacating(id)];
+        self.state.calendar.busy(operatory, provider, span).any(|entry| !own.contains(&entry.holder))
     }
 
     /// Another operatory in which the same provider is free at the same time.
@@ -118,8 +116,8 @@ impl Location {
         let operatories = self.state.operatories.iter().filter(|(_, active)| **active).map(|(operatory, _)| *operatory);
         operatories.filter(|operatory| Some(*operatory) != place.operatory).find_map(|operatory| {
             let slot = Slot { span: place.span, provider, operatory: Some(operatory) };
-            let wanted =
-                Wanted { slot, appointment_type: appointment.appointment_type, join_blocks: true, own: Vec::new() };
+            let own = vec![Holder::Vacating(id)];
+            let wanted = Wanted { slot, appointment_type: appointment.appointment_type, join_blocks: true, own };
             let fit = fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted);
             (fit == Fit::Free).then_some(Placement { operatory: Some(operatory), ..place })
         })

@@ -4,11 +4,12 @@
 use crate::{
     Location,
     booking::mix,
-    command::{Cx, Failure, Outcome, Written},
+    command::{Cx, Failure, Outcome, Placement, Written},
     decision::{Decision, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
     ids::{AppointmentId, WriteId},
     queue::{Write, WriteState},
+    state::Appointment,
     time::{Millis, Timestamp},
 };
 
@@ -16,66 +17,91 @@ impl Location {
     pub(crate) fn pushed(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Written>) -> Decision {
         let Some(write) = self.awaited(id, attempt, CallKind::Push) else { return Decision::nothing() };
         let mut events = Vec::new();
+        self.push_ended(cx, id, write, outcome, &mut events);
+        Decision::of(Reply::Done, events)
+    }
+
+    fn push_ended(&self, cx: Cx, id: WriteId, write: &Write, outcome: &Outcome<Written>, events: &mut Vec<Event>) {
         match outcome {
-            Ok(written) => self.written(id, write, Some(written), &mut events),
+            Ok(written) => self.written(id, write, Some(written), events),
             Err(Failure::Rejected(reason) | Failure::Unsupported(reason)) => {
-                self.path_worked(&mut events);
-                self.failed(id, write, InsertFailure::Failed, reason, &mut events);
+                self.path_worked(events);
+                self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(Failure::RetryLater { reason, after }) => {
                 let wait = self.backoff(cx, id, write).max(after.unwrap_or(0));
-                self.deferred(id, cx.now.plus(wait), reason, &mut events);
-                self.path_failed(cx, id, &mut events);
+                self.deferred(id, write, cx.now.plus(wait), reason, events);
+                self.path_failed(cx, id, events);
             }
             Err(Failure::NotReady(reason)) => {
-                self.deferred(id, cx.now.plus(self.backoff(cx, id, write)), reason, &mut events);
+                self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, events);
             }
             Err(Failure::Unknown(reason)) => {
                 let not_before = cx.now.plus(self.settings.write.settle);
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason.clone() });
-                self.path_failed(cx, id, &mut events);
+                self.path_failed(cx, id, events);
             }
             Err(Failure::Unauthorized(reason)) => {
-                self.deferred(id, cx.now, reason, &mut events);
-                self.block(cx, Blocked::Unauthorized, &mut events);
+                self.deferred(id, write, cx.now, reason, events);
+                self.block(cx, Blocked::Unauthorized, events);
             }
             Err(Failure::GateClosed) => {
-                self.deferred(id, cx.now, "the workstation gate is closed", &mut events);
-                self.block(cx, Blocked::GateClosed, &mut events);
+                self.deferred(id, write, cx.now, "the workstation gate is closed", events);
+                self.block(cx, Blocked::GateClosed, events);
             }
         }
-        Decision::of(Reply::Done, events)
     }
 
     pub(crate) fn found(&self, cx: Cx, id: WriteId, attempt: u32, outcome: &Outcome<Option<Written>>) -> Decision {
         let Some(write) = self.awaited(id, attempt, CallKind::Find) else { return Decision::nothing() };
         let mut events = Vec::new();
+        self.find_ended(cx, id, write, outcome, &mut events);
+        Decision::of(Reply::Done, events)
+    }
+
+    fn find_ended(
+        &self,
+        cx: Cx,
+        id: WriteId,
+        write: &Write,
+        outcome: &Outcome<Option<Written>>,
+        events: &mut Vec<Event>,
+    ) {
         match outcome {
-            Ok(Some(written)) => self.written(id, write, Some(written), &mut events),
+            Ok(Some(written)) => self.written(id, write, Some(written), events),
             Ok(None) => {
-                self.path_worked(&mut events);
+                self.path_worked(events);
                 if write.deadline <= cx.now {
-                    self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", &mut events);
+                    self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
                 } else {
-                    self.deferred(id, cx.now, "looked up: not in the EHR", &mut events);
+                    self.deferred(id, write, cx.now, "looked up: not in the EHR", events);
                 }
             }
             Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
                 let reason = "the outcome stayed unknown: the EHR could not be asked";
-                self.failed(id, write, InsertFailure::Failed, reason, &mut events);
+                self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(failure) => {
                 let not_before = cx.now.plus(self.backoff(cx, id, write));
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason_of(failure) });
                 match failure {
-                    Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, &mut events),
-                    Failure::GateClosed => self.block(cx, Blocked::GateClosed, &mut events),
+                    Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, events),
+                    Failure::GateClosed => self.block(cx, Blocked::GateClosed, events),
                     Failure::NotReady(_) => {}
-                    _ => self.path_failed(cx, id, &mut events),
+                    _ => self.path_failed(cx, id, events),
                 }
             }
         }
-        Decision::of(Reply::Done, events)
+    }
+
+    /// A call whose deadline passed, after a crash also one nobody waits for any more: like any other lost answer.
+    pub(crate) fn unanswered(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+        let lost = Failure::Unknown("no answer before the call's deadline".to_owned());
+        match write.state {
+            WriteState::Calling { kind: CallKind::Push, .. } => self.push_ended(cx, id, write, &Err(lost), events),
+            WriteState::Calling { kind: CallKind::Find, .. } => self.find_ended(cx, id, write, &Err(lost), events),
+            WriteState::Waiting { .. } => {}
+        }
     }
 
     /// The write a call's answer is for; none when the answer comes late and the write has moved on.
@@ -104,8 +130,11 @@ impl Location {
         events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
         match write.work {
             Work::CreatePatient(patient) => {
-                // Nothing of this patient can be written without the patient.
-                for (other, later) in self.state.queue.lane(patient).filter(|(other, _)| *other != id) {
+                // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient.
+                let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
+                let waits = |other: &Write| !other.work.appointment().is_some_and(in_ehr);
+                let later = self.state.queue.lane(patient).filter(|(other, later)| *other > id && waits(later));
+                for (other, later) in later {
                     let reason = reason.clone();
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
                     if let Work::CreateAppointment(appointment) = later.work {
@@ -114,43 +143,62 @@ impl Location {
                 }
             }
             Work::CreateAppointment(appointment) => {
-                self.drop_writes(appointment, write, id, events);
+                self.drop_writes(appointment, id, events);
                 events.push(Event::InsertFailed { appointment, how, reason });
             }
             Work::Reschedule(appointment) => {
-                let later =
-                    self.later(appointment, write, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
-                let place = self.state.appointments.get(&appointment).and_then(|a| a.confirmed);
-                if let (false, Some(to)) = (later, place) {
+                let later = self.later(appointment, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
+                if let (false, Some(to)) = (later, self.place_in_ehr(appointment)) {
                     events.push(Event::MoveReverted { appointment, to, reason });
                 }
             }
-            Work::Cancel(appointment) => events.push(Event::CancelReverted { appointment, reason }),
+            Work::Cancel(appointment) => {
+                events.push(Event::CancelReverted { appointment, reason: reason.clone() });
+                let ours = self.state.appointments.get(&appointment).map(|a| a.placement);
+                let staff_moved = self.place_in_ehr(appointment).filter(|place| Some(*place) != ours);
+                if let (Some(to), true) = (staff_moved, self.later(appointment, id).next().is_none()) {
+                    events.push(Event::MoveReverted { appointment, to, reason });
+                }
+            }
         }
     }
 
+    /// Where the EHR has an appointment, or will have it when the insert on its way arrives. None while it certainly has not.
+    fn place_in_ehr(&self, id: AppointmentId) -> Option<Placement> {
+        let confirmed = self.state.appointments.get(&id).and_then(|a| a.confirmed);
+        let inserts = self.state.queue.of(id).filter(|(_, write)| matches!(write.work, Work::CreateAppointment(_)));
+        confirmed.or_else(|| inserts.filter(|(_, write)| !write.withdrawable()).find_map(|(_, write)| write.sent))
+    }
+
+    /// Takes back the insert of a cancelled booking that the EHR certainly does not have, and what was to follow it.
+    pub(crate) fn withdraw(&self, insert: WriteId, appointment: AppointmentId, events: &mut Vec<Event>) {
+        let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
+        events.push(Event::WriteFailed {
+            write: insert,
+            work: Work::CreateAppointment(appointment),
+            how,
+            reason: reason.clone(),
+        });
+        self.drop_writes(appointment, insert, events);
+        events.push(Event::InsertFailed { appointment, how, reason });
+    }
+
     /// Later writes of an appointment that will never be in the EHR, or is gone from it.
-    fn drop_writes(&self, appointment: AppointmentId, of: &Write, except: WriteId, events: &mut Vec<Event>) {
-        for (write, later) in self.later(appointment, of, except) {
+    fn drop_writes(&self, appointment: AppointmentId, except: WriteId, events: &mut Vec<Event>) {
+        for (write, later) in self.later(appointment, except) {
             let (how, reason) = (InsertFailure::Withdrawn, "its appointment is not in the EHR".to_owned());
             events.push(Event::WriteFailed { write, work: later.work, how, reason });
         }
     }
 
-    fn later<'a>(
-        &'a self,
-        appointment: AppointmentId,
-        of: &Write,
-        except: WriteId,
-    ) -> impl Iterator<Item = (WriteId, &'a Write)> {
-        self.state.queue.of(Some(of.lane), appointment).filter(move |(other, _)| *other != except)
+    fn later(&self, appointment: AppointmentId, except: WriteId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
     }
 
     /// The EHR removed or cancelled an appointment: what we still wanted of it is void.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
-        let lane = self.state.appointments.get(&appointment).and_then(|a| a.patient);
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();
-        for (write, pending) in self.state.queue.of(lane, appointment).filter(|(write, _)| !done.contains(write)) {
+        for (write, pending) in self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write)) {
             let (how, reason) = (InsertFailure::Withdrawn, "cancelled in the EHR".to_owned());
             events.push(Event::WriteFailed { write, work: pending.work, how, reason });
         }
@@ -158,8 +206,16 @@ impl Location {
         events.push(Event::AppointmentGone { appointment });
     }
 
-    fn deferred(&self, write: WriteId, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
-        events.push(Event::WriteDeferred { write, not_before, reason: reason.to_owned() });
+    /// Certainly not written: once more, unless the booking was cancelled meanwhile.
+    fn deferred(&self, id: WriteId, write: &Write, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
+        match write.work {
+            Work::CreateAppointment(appointment)
+                if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
+            {
+                self.withdraw(id, appointment, events);
+            }
+            _ => events.push(Event::WriteDeferred { write: id, not_before, reason: reason.to_owned() }),
+        }
     }
 
     fn path_worked(&self, events: &mut Vec<Event>) {
@@ -168,14 +224,19 @@ impl Location {
         }
     }
 
-    pub(crate) fn path_failed(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
+    fn path_failed(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
         events.push(Event::PathFailed { write });
         if self.state.path.opens(&self.settings.write, write) {
             self.block(cx, Blocked::Breaker, events);
         }
     }
 
+    /// Of calls that fail together the first one blocks: the pause doubles only when a probe fails.
     fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
+        let pausing = self.state.path.blocked.is_some_and(|block| cx.now < block.until);
+        if pausing || events.iter().any(|event| matches!(event, Event::PathBlocked { .. })) {
+            return;
+        }
         let pause = self.state.path.pause(&self.settings.write);
         events.push(Event::PathBlocked { why, until: cx.now.plus(pause) });
     }

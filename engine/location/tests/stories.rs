@@ -1,0 +1,30 @@
+//! The rules of a location as stories: scripts in `stories/`, one file per theme, run by the interpreter in `story/`.
+#![allow(clippy::unwrap_used)]
+
+mod story;
+
+macro_rules! stories {
+    ($($theme:ident),* $(,)?) => {$(
+        #[test]
+        fn $theme() {
+            story::run(concat!(stringify!($theme), ".story"));
+        }
+    )*};
+}
+
+stories!(
+    booking,
+    keys,
+    holds,
+    moves,
+    cancels,
+    write_back,
+    unknown_outcome,
+    breaker_gate,
+    quota,
+    deadlines,
+    pull,
+    conflicts,
+    deletion_guard,
+    precedence,
+);

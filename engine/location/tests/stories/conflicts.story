@@ -1,0 +1,162 @@
+# Staff take a slot in the EHR before our insert got there.
+
+story the booking fails with that reason where the rule says so
+settings pulls=appointments
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+page appointments 0 cursor c1 last -> applied
++ pulled a9 *
++ conflict a1 with a9
++ page_applied *
+| a9 op1 prov2 10:15 30m patient p9
+expect wake due
+wake
++ failed w0 create_appointment a1 failed "the slot was taken in the EHR"
++ insert_failed a1 failed "the slot was taken in the EHR"
+> nothing
+expect conflicts none
+
+story or it moves to another operatory of the same provider at the same time
+settings pulls=appointments on_conflict=move
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov2 10:15 30m patient p9
+| a8 op2 prov2 10:00 30m patient p8
+wake
++ moved a1 to op3 prov1 10:00 30m conflict
+wake
+> push w0 1 create_appointment a1 op3 prov1 10:00 30m
+
+story and fails where there is none
+settings pulls=appointments on_conflict=move
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov2 10:15 30m patient p9
+| a8 op2 prov2 10:00 30m patient p8
+| a7 op3 prov2 10:00 30m patient p7
+wake
++ failed w0 create_appointment a1 failed *
++ insert_failed a1 failed *
+
+story two bookings that lose their slots do not move into the same one
+settings pulls=appointments on_conflict=move
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op2 prov1 10:00 30m patient p2 -> booked a2
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov2 10:00 30m patient p9
+| a8 op2 prov2 10:00 30m patient p8
+wake
++ moved a1 to op3 prov1 10:00 30m conflict
+wake
++ failed w1 create_appointment a2 failed *
++ insert_failed a2 failed *
+
+story an insert on its way is waited for: the EHR may have taken both
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+page appointments 0 cursor c1 last -> applied
++ pulled *
++ conflict a1 with a9
++ page_applied *
+| a9 op1 prov2 10:15 30m patient p9
+wake
++ cycle_finished *
+pushed w0 1 written f1
+expect conflicts none
+expect appointment a1 op1 prov1 10:00 30m done
+
+story an insert on its way that was not written loses to staff
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov2 10:15 30m patient p9
+pushed w0 1 retry "busy"
+wake
++ failed w0 create_appointment a1 failed "the slot was taken in the EHR"
++ insert_failed *
+
+story a move by the client resolves the conflict
+settings pulls=appointments
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov2 10:15 30m patient p9
+move a1 op1 prov1 12:00 30m -> moved
+expect conflicts none
+
+story next door is no conflict
+settings pulls=appointments
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+page appointments 0 cursor c1 last -> applied
++ pulled *
++ pulled *
++ page_applied *
+| a9 op1 prov2 10:30 30m patient p9
+| a8 op2 prov1 10:00 30m patient p8
+
+story an appointment that staff give to another patient keeps its writes, in order
+settings pulls=appointments concurrency=4
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 *
+page appointments 1 cursor c2 last -> applied keep a9
+| a9 op1 prov1 10:00 30m patient p8
+wake
+cancel a9 -> cancelled
++ cancelled a9 by client
++ queued w1 cancel a9 lane p9 *
+wake
+> nothing
+sync
+wake
+page appointments 2 cursor c3 last -> applied
++ failed w0 reschedule a9 withdrawn *
++ failed w1 cancel a9 withdrawn *
++ cancelled a9 by ehr
++ gone a9
++ page_applied *
+| deleted a9
+expect queue none
+
+story staff that went again before it mattered took nothing
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+page appointments 0 cursor c1 -> applied
++ pulled *
++ conflict a1 with a9
++ page_applied *
++ pulling *
+| a9 op1 prov2 10:15 30m patient p9
+page appointments 1 cursor c2 last -> applied
+| deleted a9
+pushed w0 1 retry "busy"
+after 10s
+wake
+> push w0 2 create_appointment a1 op1 prov1 10:00 30m
+
+story a provider that is blocked in all operatories takes the slot too
+settings pulls=appointments
+wake
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op2 prov2 10:00 30m patient p2 -> booked a2
+page appointments 0 cursor c1 last -> applied
++ pulled *
++ conflict a1 with a9
++ page_applied *
+| a9 - prov1 09:00 8h unavailable
+wake
++ failed w0 create_appointment a1 failed "the slot was taken in the EHR"
++ insert_failed a1 failed *

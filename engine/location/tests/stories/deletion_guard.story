@@ -1,0 +1,86 @@
+# A pull that would delete most of a resource is a fault until an operator says otherwise.
+
+story few deletions, or a small share, are nothing unusual
+settings pulls=patients! guard_at_least=20
+wake
+page patients 0 cursor c1 last whole known 25 -> applied
+| absent 1..19
+wake
+sync
+wake
+page patients 1 cursor c2 last whole known 100 -> applied
+| absent 1..30
+
+story many and most stop the pull with an alarm, and nothing of the page is applied
+settings pulls=appointments! guard_at_least=2
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> ignored
++ guard_tripped appointments 2 of 3
+| a3 op1 prov1 12:00 30m patient p3
+| a4 op1 prov1 15:00 30m patient p3
+expect slot op1 prov1 10:00 30m busy
+expect slot op1 prov1 15:00 30m free
+expect reads failing since 08:00 stopped: the EHR shows 2 of 3 records deleted
+
+story the pass begins anew, and an EHR that shows its records again ends the alarm
+settings pulls=appointments! guard_at_least=2
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+wake
+sync
+wake
+page appointments 1 cursor c2 whole -> applied
+page appointments 2 cursor c3 last whole -> ignored
+wake
+at 2026-12-01T08:15
+wake
+> pull appointments 3 cursor -
+page appointments 3 cursor c4 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+wake
++ cycle_finished *
+expect reads fine
+
+story an operator accepts the deletions, once
+settings pulls=appointments! guard_at_least=2
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> ignored
+wake
+accept appointments -> done
++ deletions_accepted appointments
+wake
+page appointments 2 cursor c2 last whole -> applied
++ cancelled a1 by ehr
++ gone a1
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+wake
+sync
+wake
+page appointments 3 cursor c3 last whole -> applied
+| a5 op1 prov1 10:00 30m patient p1
+| a6 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 4 cursor c4 last whole -> ignored
++ guard_tripped appointments 2 of 2

@@ -1,0 +1,48 @@
+# Which refusal comes first when several apply: the key's, the offer's, the slot's, the patient's, the EHR's, the queue's.
+
+story a key comes before everything
+book a1 op1 prov1 10:00 30m patient p1 key k1 data x -> booked a1
+settings map_by_operatory no_new_patients no_creates max_queue=1
+book a2 - prov1 10:00 30m patient p2 new missing gender expires 08:00 key k1 data y -> refused idempotency_conflict
+book a2 - prov1 10:00 30m patient p2 new missing gender expires 08:00 key k1 data x -> booked a1 replay
+book a2 - prov1 10:00 30m patient p2 new missing gender expires 08:00 key k2 data x claimed l2 -> refused idempotency_conflict
+
+story then the offer, the slot, the patient, the EHR and the queue
+settings map_by_operatory no_new_patients no_creates max_queue=0
+book a1 - prov1 20:00 30m patient p2 new missing gender expires 08:00 -> refused slot_expired
+book a1 - prov1 20:00 30m patient p2 new missing gender -> refused operatory_required
+book a1 op1 prov1 20:00 30m patient p2 new missing gender -> refused slot_taken *
+book a1 op1 prov1 10:00 30m patient p2 new missing gender -> refused new_patient_not_supported
+book a1 op1 prov1 10:00 30m patient p2 -> refused not_supported_by_ehr
+
+story missing fields come before what the EHR cannot do, that before a full queue
+settings no_creates max_queue=0
+book a1 op1 prov1 10:00 30m patient p2 new missing gender -> refused patient_fields_required gender
+book a1 op1 prov1 10:00 30m patient p2 new -> refused not_supported_by_ehr
+
+story a full queue comes last
+settings max_queue=0
+book a1 op1 prov1 10:00 30m patient p2 -> refused queue_full 0
+
+story outside hours comes before a type, a type before a busy slot
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 17:45 30m patient p2 -> refused slot_taken outside_hours *
+book a2 op1 prov1 10:00 30m patient p2 -> refused slot_taken busy(a1) *
+
+story of a hold: the offer, the slot, the limit
+settings max_holds=0
+hold h1 op1 prov1 19:00 30m expires 08:00 -> refused slot_expired
+hold h1 op1 prov1 19:00 30m -> refused slot_taken *
+hold h1 op1 prov1 10:00 30m -> refused too_many_holds 0
+
+story of a move: the appointment, the time, the slot, the EHR
+settings no_reschedules
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a7 op1 prov1 07:00 30m -> refused appointment_not_found
+move a1 op1 prov1 07:00 30m -> refused slot_expired
+move a1 op1 prov1 19:00 30m -> refused slot_taken outside_hours *
+move a1 op1 prov1 11:00 30m -> refused not_supported_by_ehr
+at 2026-12-01T10:00
+move a1 op1 prov1 11:00 30m -> refused appointment_not_open

@@ -1,0 +1,399 @@
+# The read cycle: resource after resource, page after page, each applied once.
+
+story a cycle pulls each resource to its last page and ends
+settings pulls=patients,appointments
+wake
++ cycle_started
++ pulling patients 0 until 08:01
+> pull patients 0 cursor -
+page patients 0 cursor c1 -> applied
++ page_applied patients cursor c1
++ pulling patients 1 *
+> pull patients 1 cursor c1
+page patients 1 cursor c2 last -> applied
++ page_applied patients cursor c2 last
+> nothing
+wake
+> pull appointments 2 cursor -
+page appointments 2 cursor d1 last -> applied
++ pulled a9 op1 prov1 10:00 30m
++ page_applied appointments cursor d1 last
+| a9 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 10:00 30m busy
+wake
++ cycle_finished next 08:1*
+expect reads fine
+expect wake 08:1*
+at 2026-12-01T08:11
+wake
+> pull patients 3 cursor c2
+page patients 3 cursor c3 last -> applied
+wake
+> pull appointments 4 cursor d1
+
+story a page is applied once: late, repeated and foreign answers are ignored
+settings pulls=appointments
+wake
+page appointments 7 cursor c9 last -> ignored
++ nothing
+page patients 0 cursor c9 last -> ignored
++ nothing
+page appointments 0 cursor c1 -> applied
+page appointments 0 cursor c1 -> ignored
++ nothing
+expect cursor appointments c1
+
+story after its deadline a page comes too late, and the same cursor is asked again
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+> pull appointments 1 cursor c1
+after 1m
+wake
++ pull_failed appointments until * "no answer before the call's deadline"
+page appointments 1 cursor c2 last -> ignored
++ nothing
+expect reads failing since 08:01 no answer*
+after 10s
+wake
+> pull appointments 2 cursor c1
+page appointments 2 cursor c2 last -> applied
+wake
++ cycle_finished *
+expect reads fine
+
+story a failed pull is repeated from the same cursor, with the wait the EHR names
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+pulled appointments 1 retry "busy" after 2m -> ignored
++ pull_failed appointments until 08:02 "busy"
+expect wake 08:02
+at 2026-12-01T08:02
+wake
+> pull appointments 2 cursor c1
+
+story every kind of failure of a pull is repeated later
+settings pulls=appointments
+wake
+pulled appointments 0 gate_closed -> ignored
++ pull_failed appointments until 08:00:* "the workstation gate is closed"
+after 10s
+wake
+pulled appointments 1 unauthorized "expired" -> ignored
++ pull_failed appointments * "expired"
+after 20s
+wake
+pulled appointments 2 rejected "what?" -> ignored
++ pull_failed appointments * "what?"
+
+story a sync request starts a cycle now
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+wake
++ cycle_finished *
+after 1s
+wake
+> nothing
+sync -> done
+wake
+> pull appointments 1 cursor c1
+
+story an insert whose answer was lost turns up in a page
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+> pull appointments 0 *
+pushed w0 1 unknown "reset"
+page appointments 0 cursor c1 last -> applied
++ path_cleared
++ done w0 create_appointment a1
++ insert_done a1 f77
++ pulled a1 op1 prov1 10:00 30m
++ page_applied *
+| a1 op1 prov1 10:00 30m patient p1 foreign f77
+expect queue none
+expect appointment a1 op1 prov1 10:00 30m done
+
+story the EHR wins over what it confirmed
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+page appointments 0 cursor c0 last -> applied
+wake
+sync
+wake
+page appointments 1 cursor c1 last -> applied
+| a1 op2 prov2 15:00 30m patient p1
+expect appointment a1 op2 prov2 15:00 30m done
+expect slot op1 prov1 10:00 30m free
+
+story a change of ours on its way stays ours, and the EHR's place stays taken
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+page appointments 0 cursor c0 last -> applied
+wake
++ cycle_finished *
+sync
+move a1 op2 prov1 11:00 30m -> moved
+wake
+> push w1 1 reschedule a1 op2 prov1 11:00 30m
+> pull appointments 1 *
+page appointments 1 cursor c1 last -> applied keep a1
++ pulled a1 op3 prov1 12:00 30m keep
++ page_applied *
+| a1 op3 prov1 12:00 30m patient p1
+expect appointment a1 op2 prov1 11:00 30m done vacating op3 prov1 12:00 30m
+pushed w1 1 rejected "no"
++ failed w1 *
++ move_reverted a1 to op3 prov1 12:00 30m "no"
+
+story a record that says nothing new leaves no trace
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+| a9 op1 prov1 10:00 30m patient p1
+page appointments 1 cursor c2 last -> applied
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p1
+
+story cancelled in the EHR frees the slot and drops what we still wanted of it
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 *
+page appointments 1 cursor c2 last -> applied
++ failed w0 reschedule a9 withdrawn "cancelled in the EHR"
++ cancelled a9 by ehr
++ gone a9
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p9 cancelled
+expect queue none
+expect slot op1 prov1 10:00 30m free
+expect slot op2 prov1 11:00 30m free
+pushed w0 1 written f9
++ nothing
+
+story a cancelled record that nobody knows is nothing new
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p9 cancelled
+
+story deletions by tombstone
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+| a8 op1 prov1 10:00 30m patient p8
+| a9 op1 prov1 11:00 30m patient p9
+page appointments 1 cursor c2 last -> applied
++ cancelled a9 by ehr
++ gone a9
++ page_applied *
+| deleted a9 a77
+expect slot op1 prov1 11:00 30m free
+expect slot op1 prov1 10:00 30m busy
+
+story deletions by absence: what a whole pass did not show, over all its pages
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+wake
+sync
+wake
+page appointments 1 cursor c2 whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+page appointments 2 cursor c3 last whole -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| a3 op1 prov1 12:00 30m patient p3
+
+story absence counts only where the adapter says so, on a whole pass, for what is still to come and is in the EHR
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 16:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last whole -> applied
++ page_applied *
+settings pulls=appointments!
+wake
+sync
+wake
+page appointments 2 cursor c3 last -> applied
++ page_applied *
+wake
+book a3 op1 prov1 17:00 30m patient p3 -> booked a3
+at 2026-12-01T10:00
+sync
+wake
+> push w0 1 *
+> pull appointments 3 *
+page appointments 3 cursor c4 last whole -> applied
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+expect appointment a1 op1 prov1 10:00 30m pulled
+
+story operatories and hours come and go
+settings pulls=operatories!,hours!
+wake
+page operatories 0 cursor c1 last whole -> applied
++ operatory op4 active
++ operatory_gone op2
++ record_gone operatories 2
++ operatory_gone op3
++ record_gone operatories 3
++ page_applied *
+| operatory op1 active
+| operatory op4 active
+wake
+page hours 1 cursor d1 last whole -> applied
+| hour 41 op4 prov1
+| hour 11 op1 prov1
+expect slot op4 prov1 10:00 30m free
+expect slot op1 prov1 10:00 30m free
+expect slot op1 prov2 10:00 30m closed
+
+story records of a shared resource: the shell says what is absent
+settings pulls=patients!
+wake
+page patients 0 cursor c1 last whole known 50 -> applied
++ record_gone patients 7
++ page_applied *
+| seen 1..6
+| absent 7
+
+story the past leaves memory
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 2026-12-05T10:00 30m patient p2
+wake
+at 2026-12-02T10:30
+wake
++ pruned before 2026-12-01T10:30
+expect appointment a1 none
+expect appointment a2 op1 prov1 2026-12-05T10:00 30m pulled
+
+story an insert that lands while a whole pass is read is not taken for deleted
+settings pulls=appointments!
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op2 prov1 10:00 30m patient p2 -> booked a2
+wake
+> push w0 1 *
+> push w1 1 *
+> pull appointments 0 *
+pushed w0 1 written f1
+page appointments 0 cursor c1 whole -> applied
+> pull appointments 1 *
+pushed w1 1 written f2
+page appointments 1 cursor c2 last whole -> applied
++ page_applied *
+wake
+sync
+wake
+page appointments 2 cursor c3 last whole -> applied
++ cancelled a1 by ehr
++ gone a1
++ page_applied *
+| a2 op2 prov1 10:00 30m patient p2
+
+story a page that is older than a move that landed meanwhile is read again
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+page appointments 1 cursor c2 last -> ignored
++ pulling appointments 2 *
+> pull appointments 2 cursor c1
+| a9 op1 prov1 10:00 30m patient p9
+expect appointment a9 op2 prov1 11:00 30m pulled
+page appointments 2 cursor c2 last -> applied
++ page_applied *
+| a9 op2 prov1 11:00 30m patient p9
+
+story a page that is older than a cancellation that landed meanwhile does not bring the appointment back
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+cancel a9 -> cancelled
+sync
+wake
+> push w0 1 cancel a9 *
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+page appointments 1 cursor c2 last -> ignored
+> pull appointments 2 cursor c1
+| a9 op1 prov1 10:00 30m patient p9
+page appointments 2 cursor c2 last -> applied
++ page_applied *
+| a9 op1 prov1 10:00 30m patient p9 cancelled
+
+story what staff change after our write landed is taken over at once
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+wake
+pushed w0 1 written f9
+sync
+wake
+page appointments 1 cursor c2 last -> applied
++ pulled a9 op3 prov1 12:00 30m
++ page_applied *
+| a9 op3 prov1 12:00 30m patient p9
+
+story a page to be read again waits for the quota
+settings pulls=appointments burst=1 per_minute=60
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+cancel a9 -> cancelled
+after 1s
+wake
+> push w0 1 cancel a9 *
+sync
+after 1s
+wake
+> pull appointments 1 cursor c1
+pushed w0 1 written f9
+page appointments 1 cursor c2 last -> ignored
++ pull_failed appointments *
+> nothing
+| a9 op1 prov1 10:00 30m patient p9
+after 10s
+wake
+> pull appointments 2 cursor c1

@@ -1,0 +1,67 @@
+# Calls in flight and calls per minute.
+
+story no more calls in flight than allowed
+settings concurrency=2
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+book a3 op1 prov1 12:00 30m patient p3 -> booked a3
+wake
+> push w0 1 *
+> push w1 1 *
+expect wake 08:00:30
+pushed w1 1 written f2
+wake
+> push w2 1 *
+
+story a used up quota waits for its refill
+settings concurrency=9 burst=2 per_minute=60
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+book a3 op1 prov1 12:00 30m patient p3 -> booked a3
+wake
+> push w0 1 *
+> push w1 1 *
+pushed w0 1 written f1
+pushed w1 1 written f2
+wake
+> nothing
+expect wake 08:00:01
+after 1s
+wake
+> push w2 1 *
+
+story reads and writes share the quota
+settings burst=1 per_minute=60 pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+pushed w0 1 written f1
+expect wake 08:00:01
+after 1s
+wake
+> pull appointments 0 cursor -
+
+story a cycle whose quota is used up waits for the refill, not in a busy loop
+settings burst=2 per_minute=60 pulls=appointments
+wake
+page appointments 0 cursor c1 -> applied
+> pull appointments 1 cursor c1
+page appointments 1 cursor c2 -> applied
+> nothing
+expect wake 08:00:01
+wake
++ nothing
+after 1s
+wake
+> pull appointments 2 cursor c2
+
+story a quota of nothing still lets single calls through
+settings burst=0 per_minute=0 pulls=appointments
+wake
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 -> applied
+> nothing
+expect wake 08:01
+at 2026-12-01T08:01
+wake
+> pull appointments 1 cursor c1

@@ -1,0 +1,154 @@
+# It may have been written: look first, then send again.
+
+story an unknown outcome is looked up before anything is sent
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "connection reset"
++ unknown w0 until 08:00:05 "connection reset"
++ path_failed w0
+expect wake 08:00:05
+at 2026-12-01T08:00:05
+wake
++ calling w0 find 2 until *
+> find w0 2 create_appointment a1 op1 prov1 10:00 30m
+found w0 2 written f1
++ path_cleared
++ done w0 create_appointment a1
++ insert_done a1 f1
+
+story not found: sent again
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "connection reset"
+after 5s
+wake
+> find w0 2 *
+found w0 2 nothing
++ path_cleared
++ deferred w0 until 08:00:05 "looked up: not in the EHR"
+wake
+> push w0 3 *
+pushed w0 3 written f1
++ done *
++ insert_done *
+
+story no answer before the call's deadline is unknown too
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+at 2026-12-01T08:00:30
+expect wake due
+wake
++ unknown w0 until * "no answer before the call's deadline"
++ path_failed w0
+> nothing
+pushed w0 1 written f1
++ nothing
+after 5s
+wake
+> find w0 2 *
+
+story a process that died during a call comes back to the same rule
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+restart
+at 2026-12-01T09:00
+wake
++ unknown w0 *
++ path_failed w0
+after 5s
+wake
+> find w0 2 *
+
+story a look-up that fails is repeated, never turned into a push
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+after 5s
+wake
+> find w0 2 *
+found w0 2 retry "busy"
++ unknown w0 until * "busy"
++ path_failed w0
+after 15m
+wake
+> find w0 3 *
+found w0 3 rejected "what?"
++ unknown w0 until * "what?"
++ path_failed w0
+after 15m
+wake
+> find w0 4 *
+
+story past its start an unknown insert is still looked up: it may be there
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+at 2026-12-01T09:59:50
+wake
+pushed w0 1 unknown "reset"
+at 2026-12-01T10:00
+wake
+> find w0 2 *
+found w0 2 written f1
++ path_cleared
++ done w0 *
++ insert_done a1 f1
+
+story past its start an insert that was not found times out
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+at 2026-12-01T09:59:50
+wake
+pushed w0 1 unknown "reset"
+at 2026-12-01T10:00
+wake
+> find w0 2 *
+found w0 2 nothing
++ path_cleared
++ failed w0 create_appointment a1 timed_out *
++ insert_failed a1 timed_out *
+
+story an EHR that never answers whether it has it: given up long after the deadline
+settings deadline=1h
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+at 2026-12-01T10:59:59
+wake
+> find w0 2 *
+at 2026-12-01T11:00
+found w0 2 retry "busy"
++ failed w0 create_appointment a1 failed "the outcome stayed unknown: the EHR could not be asked"
++ insert_failed a1 failed *
+
+story what waits behind an unknown write of the same patient keeps waiting
+book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
+wake
+pushed w0 1 unknown "reset"
+wake
+> nothing
+after 5s
+wake
+> find w0 2 create_patient p1
+found w0 2 written f1
+wake
+> push w1 1 create_appointment a1 *
+
+story look-ups that are never answered are given up too, and repeated with growing patience until then
+settings deadline=1h backoff_base=2s
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+after 5s
+wake
+> find w0 2 *
+after 30s
+wake
++ unknown w0 until * "no answer before the call's deadline"
++ path_failed w0
+expect waits w0 1ms 4s
+at 2026-12-01T10:59:59
+wake
+> find w0 3 *
+after 30s
+wake
++ failed w0 create_appointment a1 failed "the outcome stayed unknown: the EHR could not be asked"
++ insert_failed a1 failed *
+expect queue none

@@ -1,0 +1,301 @@
+//! The interpreter of the story scripts. Each line is a command with the reply it must get, or an expectation; after each
+//! command the invariants are checked, and a second location that knows only the journal must be in the same state.
+//!
+//! Lines below a command that begin with `+` are all its events in order, those with `>` all its calls; `*` in what is expected
+//! stands for anything. Lines with `|` are the records of a page. The README of the format is the stories themselves.
+
+mod text;
+mod world;
+
+use std::path::Path;
+
+use location::{
+    command::{
+        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Written,
+    },
+    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+};
+
+use text::{id, length, like, optional, place, resource, time};
+use world::{World, hour};
+
+/// One line of a script, in words; quotes keep several words together.
+struct Line {
+    number: usize,
+    text: String,
+    words: Vec<String>,
+}
+
+/// Runs all stories of a file and reports each that fails.
+pub fn run(file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories").join(file);
+    let script = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let lines: Vec<Line> = script.lines().enumerate().filter_map(|(index, text)| read(index + 1, text)).collect();
+    let (mut told, mut failures) = (0, Vec::new());
+    for story in lines.split(|line| line.words[0] == "story").skip(1) {
+        told += 1;
+        if let Err(failure) = tell(story) {
+            failures.push(format!("tests/stories/{file}:{failure}"));
+        }
+    }
+    assert!(told > 0, "{file} tells no story");
+    assert!(failures.is_empty(), "{} of {told} stories fail\n{}", failures.len(), failures.join("\n"));
+}
+
+fn read(number: usize, text: &str) -> Option<Line> {
+    let text = text.trim();
+    if text.is_empty() || text.starts_with('#') {
+        return None;
+    }
+    let mut words: Vec<String> = Vec::new();
+    for (index, part) in text.split('"').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    Some(Line { number, text: text.to_owned(), words })
+}
+
+fn tell(story: &[Line]) -> Result<(), String> {
+    let mut world = World::new();
+    let mut rest = story;
+    while let Some((line, after)) = rest.split_first() {
+        let details = after.iter().take_while(|line| line.text.starts_with(['+', '>', '|'])).count();
+        let (details, after) = after.split_at(details);
+        rest = after;
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(&mut world, line, details)));
+        outcome.map_err(|panic| panicked(line, &*panic))??;
+    }
+    world.same_after_replay().map_err(|difference| format!("{}: {difference}", story.last().unwrap().number))
+}
+
+fn panicked(line: &Line, panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+    format!("{}: `{}` panics: {}", line.number, line.text, said.unwrap_or_default())
+}
+
+fn step(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> {
+    let at = |message: String| format!("{}: `{}`: {message}", line.number, line.text);
+    let words = &line.words[..];
+    match words[0].as_str() {
+        "at" => world.set_time(time(world.now, &words[1]).map_err(at)?),
+        "after" => world.set_time(world.now.plus(length(&words[1]).map_err(at)?)),
+        "random" => world.random = words[1].parse().map_err(|_| at("no number".into()))?,
+        "settings" => words[1..].iter().try_for_each(|word| world.set(word)).map_err(at)?,
+        "expect" => world.expect(&words[1..]).map_err(at)?,
+        "restart" => world.restart(),
+        _ => return command(world, line, details),
+    }
+    Ok(())
+}
+
+/// Does what the line says and compares reply, events and calls.
+fn command(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> {
+    let at = |message: String| format!("{}: `{}`: {message}", line.number, line.text);
+    let arrow = line.words.iter().position(|word| word == "->").unwrap_or(line.words.len());
+    let records: Vec<&Line> = details.iter().filter(|line| line.text.starts_with('|')).collect();
+    let command = parse(world, &line.words[..arrow], &records).map_err(at)?;
+    let (now, decision) = (world.now, world.run(&command));
+    let reply = text::reply(now, &decision.reply);
+    if arrow < line.words.len() {
+        let expected = line.text.split_once("-> ").map_or("", |(_, expected)| expected);
+        if !like(expected, &reply) {
+            return Err(at(format!("\n  expected  {expected}\n  got       {reply}")));
+        }
+    } else if reply.starts_with("refused") {
+        return Err(at(format!("got {reply}")));
+    }
+    let events = decision.events.iter().map(|event| text::event(now, event)).collect();
+    compare(line, details, '+', "events", events)?;
+    let calls = decision.calls.iter().map(|call| text::call(now, call)).collect();
+    compare(line, details, '>', "calls", calls)
+}
+
+fn compare(line: &Line, details: &[Line], mark: char, what: &str, got: Vec<String>) -> Result<(), String> {
+    let expected: Vec<(usize, &str)> =
+        details.iter().filter_map(|line| line.text.strip_prefix(mark).map(|text| (line.number, text.trim()))).collect();
+    if expected.is_empty() {
+        return Ok(());
+    }
+    let wanted: Vec<_> = expected.iter().filter(|(_, text)| *text != "nothing").collect();
+    let differs = wanted.iter().zip(&got).find(|((_, pattern), text)| !like(pattern, text));
+    if differs.is_none() && wanted.len() == got.len() {
+        return Ok(());
+    }
+    let number = differs.map_or(expected[0].0, |((number, _), _)| *number);
+    let list = |lines: Vec<&str>| lines.iter().map(|line| format!("\n    {mark} {line}")).collect::<String>();
+    let (wanted, got) = (wanted.iter().map(|(_, text)| *text).collect(), got.iter().map(String::as_str).collect());
+    Err(format!("{number}: {what} of `{}`\n  expected{}\n  got{}", line.text, list(wanted), list(got)))
+}
+
+fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, String> {
+    let now = world.now;
+    let word = |index: usize| words.get(index).map(String::as_str).ok_or(format!("word {index} is missing"));
+    let places = |from: usize| words.get(from..from + 4).ok_or("a place is missing".to_owned());
+    let mut options = Options { words: words.to_vec() };
+    Ok(match word(0)? {
+        "book" => {
+            let key = options.value("key");
+            let data = options.value("data");
+            let claimed = options.value("claimed").map(|word| id("l", &word)).transpose()?;
+            let patient = options.value("patient").ok_or("whose?")?;
+            Command::Book(Book {
+                appointment: AppointmentId(id("a", word(1)?)?),
+                placement: place(now, places(2)?)?,
+                appointment_type: options.value("type").map(|word| id("t", &word)).transpose()?.map(AppointmentTypeId),
+                expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
+                hold: options.value("hold").map_or(Ok(0), |word| id("h", &word))?,
+                join_blocks: true,
+                key: key.map(|key| KeyUse {
+                    key,
+                    fingerprint: data.unwrap_or_default(),
+                    claimed_by: claimed.map(LocationId),
+                }),
+                patient: BookPatient {
+                    id: PatientId(id("p", &patient)?),
+                    is_new: options.flag("new"),
+                    missing_fields: options
+                        .value("missing")
+                        .map_or(Vec::new(), |list| list.split(',').map(str::to_owned).collect()),
+                },
+            })
+        }
+        "hold" => Command::Hold(Hold {
+            hold: id("h", word(1)?)?,
+            placement: place(now, places(2)?)?,
+            appointment_type: None,
+            expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
+            join_blocks: true,
+        }),
+        "release" => Command::Release { hold: id("h", word(1)?)? },
+        "move" => Command::Move {
+            appointment: AppointmentId(id("a", word(1)?)?),
+            to: place(now, places(2)?)?,
+            join_blocks: true,
+        },
+        "cancel" => Command::Cancel { appointment: AppointmentId(id("a", word(1)?)?), reason: words.get(2).cloned() },
+        "wake" => Command::Wake,
+        "sync" => Command::SyncNow,
+        "accept" => Command::AcceptDeletions { resource: resource(word(1)?)? },
+        "pushed" => Command::Pushed {
+            write: WriteId(id("w", word(1)?)?),
+            attempt: word(2)?.parse().map_err(|_| "which attempt?")?,
+            outcome: outcome(&words[3..])?
+                .and_then(|written| written.ok_or(Failure::Rejected("a push cannot find nothing".into()))),
+        },
+        "found" => Command::Found {
+            write: WriteId(id("w", word(1)?)?),
+            attempt: word(2)?.parse().map_err(|_| "which attempt?")?,
+            outcome: outcome(&words[3..])?,
+        },
+        "page" => Command::Pulled {
+            resource: resource(word(1)?)?,
+            call: word(2)?.parse().map_err(|_| "which call?")?,
+            outcome: Ok(page(world, options, records)?),
+        },
+        "pulled" => Command::Pulled {
+            resource: resource(word(1)?)?,
+            call: word(2)?.parse().map_err(|_| "which call?")?,
+            outcome: Err(outcome(&words[3..])?.err().ok_or("a page is written `page`")?),
+        },
+        other => return Err(format!("`{other}` is no command")),
+    })
+}
+
+/// Words of a line that may stand anywhere.
+struct Options {
+    words: Vec<String>,
+}
+
+impl Options {
+    fn flag(&self, name: &str) -> bool {
+        self.words.iter().any(|word| word == name)
+    }
+
+    fn value(&mut self, name: &str) -> Option<String> {
+        let index = self.words.iter().position(|word| word == name)?;
+        self.words.get(index + 1).cloned()
+    }
+}
+
+/// `written f1`, `nothing`, or how it failed.
+fn outcome(words: &[String]) -> Result<Outcome<Option<Written>>, String> {
+    let reason = words.get(1).cloned().unwrap_or_default();
+    Ok(match words.first().map(String::as_str).ok_or("with what outcome?")? {
+        "written" => Ok(Some(Written { foreign_id: reason, version: None })),
+        "nothing" => Ok(None),
+        "rejected" => Err(Failure::Rejected(reason)),
+        "retry" => {
+            let after = words.get(3).map(|word| length(word)).transpose()?;
+            Err(Failure::RetryLater { reason, after })
+        }
+        "unknown" => Err(Failure::Unknown(reason)),
+        "unauthorized" => Err(Failure::Unauthorized(reason)),
+        "unsupported" => Err(Failure::Unsupported(reason)),
+        "gate_closed" => Err(Failure::GateClosed),
+        "not_ready" => Err(Failure::NotReady(reason)),
+        other => return Err(format!("`{other}` is no outcome")),
+    })
+}
+
+fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, String> {
+    let mut page = Page {
+        cursor: options.value("cursor").unwrap_or_default(),
+        last: options.flag("last"),
+        whole: options.flag("whole"),
+        known: options.value("known").map_or(Ok(0), |word| word.parse().map_err(|_| "how many are known?"))?,
+        ..Page::default()
+    };
+    for line in records {
+        let words = &line.words[1..];
+        let word = |index: usize| words.get(index).map(String::as_str).ok_or(format!("`{}` is too short", line.text));
+        match word(0)? {
+            "seen" => page.seen.extend(numbers(&words[1..])?),
+            "deleted" => page.deleted.extend(numbers(&words[1..])?),
+            "absent" => page.absent.extend(numbers(&words[1..])?),
+            "operatory" => {
+                let id = OperatoryId(id("op", word(1)?)?);
+                page.seen.push(id.0);
+                page.operatories.push(PulledOperatory { id, active: word(2)? == "active" });
+            }
+            "hour" => {
+                let (id, operatory) = (WorkingHourId(id("", word(1)?)?), OperatoryId(id("op", word(2)?)?));
+                page.seen.push(id.0.into());
+                page.hours.push(hour(id.0, operatory.0, text::id("prov", word(3)?)?));
+            }
+            _ => {
+                let mut options = Options { words: words.to_vec() };
+                let id = AppointmentId(id("a", word(0)?)?);
+                page.seen.push(id.0);
+                let patient = options.value("patient").map_or(Ok(None), |word| optional("p", &word))?;
+                let foreign_id = options.value("foreign").unwrap_or(format!("f{id}"));
+                page.appointments.push(PulledAppointment {
+                    id,
+                    patient: patient.map(PatientId),
+                    appointment_type: None,
+                    placement: place(world.now, words.get(1..5).ok_or("a place is missing")?)?,
+                    unavailable: options.flag("unavailable"),
+                    cancelled: options.flag("cancelled"),
+                    written: Written { foreign_id, version: None },
+                });
+            }
+        }
+    }
+    Ok(page)
+}
+
+/// `1`, `a1` or `1..20`, each end included.
+fn numbers(words: &[String]) -> Result<Vec<u64>, String> {
+    let mut numbers = Vec::new();
+    for word in words {
+        let bare = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is no number"));
+        match bare.split_once("..") {
+            Some((first, last)) => numbers.extend(number(first)?..=number(last)?),
+            None => numbers.push(number(bare)?),
+        }
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,280 @@
+//! One location, the journal it leaves, and what can be expected of it.
+
+use std::sync::Arc;
+
+use location::{
+    Location,
+    command::{Command, Cx, PulledOperatory},
+    decision::Decision,
+    event::Event,
+    hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
+    ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
+    queue::WriteState,
+    settings::{Capabilities, ConflictRule, PullPlan, Settings},
+    slots::{Fit, Slot, Wanted, fits},
+    state::{Insert, State},
+    time::Timestamp,
+    zone::Zone,
+};
+
+use super::text::{id, length, place, resource, show_blocked, show_kind, show_place, show_time, time};
+
+pub struct World {
+    pub now: Timestamp,
+    pub random: u64,
+    location: Location,
+    /// Everything that happened, as it would be stored.
+    journal: Vec<(Timestamp, String)>,
+    /// Where the journal begins.
+    snapshot: String,
+}
+
+pub fn hour(id: u32, operatory: u64, provider: u32) -> WorkingHour {
+    WorkingHour {
+        id: WorkingHourId(id),
+        provider: ProviderId(provider),
+        operatory: Some(OperatoryId(operatory)),
+        begin: 8 * 60,
+        end: 18 * 60,
+        recurrence: Recurrence::Weekly(Weekday::ALL.to_vec()),
+        kind: HourKind::WorkingHour,
+        source: HourSource::Synced,
+        appointment_types: Vec::new(),
+        active: true,
+    }
+}
+
+impl World {
+    /// A practice with operatories 1 to 3, in each of which providers 1 and 2 work from 8 to 18, and an EHR that can do everything.
+    /// Nothing is pulled unless a story says so.
+    pub fn new() -> World {
+        let mut settings = Settings::new(LocationId(1), Zone::utc());
+        settings.capabilities = Capabilities {
+            integrated: true,
+            new_patients: true,
+            creates_appointments: true,
+            reschedules: true,
+            cancels: true,
+            pulls: Vec::new(),
+        };
+        let mut state = State::default();
+        let mut happened = |event: Event| state.evolve(Timestamp::default(), &event, settings.quota);
+        for operatory in 1..=3 {
+            happened(Event::OperatoryPulled(PulledOperatory { id: OperatoryId(operatory), active: true }));
+            for provider in 1..=2 {
+                happened(Event::HourPulled(hour(operatory as u32 * 10 + provider, operatory, provider)));
+            }
+        }
+        let snapshot = serde_json::to_string(&state).unwrap();
+        let now = time(Timestamp::default(), "2026-12-01T08:00").unwrap();
+        World { now, random: 1, location: Location::load(Arc::new(settings), state), journal: Vec::new(), snapshot }
+    }
+
+    pub fn set_time(&mut self, now: Timestamp) {
+        assert!(self.now <= now, "time goes on");
+        self.now = now;
+        self.location.check(now);
+    }
+
+    pub fn run(&mut self, command: &Command) -> Decision {
+        let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        for event in &decision.events {
+            self.location.evolve(self.now, event);
+            self.journal.push((self.now, serde_json::to_string(event).unwrap()));
+        }
+        self.location.check(self.now);
+        decision
+    }
+
+    /// The journal alone leads to the same state.
+    pub fn same_after_replay(&self) -> Result<(), String> {
+        let replayed = self.replayed();
+        if replayed.state == self.location.state {
+            return Ok(());
+        }
+        Err(format!("the replayed state differs\n  {:?}\n  {:?}", replayed.state, self.location.state))
+    }
+
+    fn replayed(&self) -> Location {
+        let state = serde_json::from_str(&self.snapshot).unwrap();
+        let mut replayed = Location::load(self.location.settings.clone(), state);
+        for (at, event) in &self.journal {
+            replayed.evolve(*at, &serde_json::from_str(event).unwrap());
+        }
+        replayed
+    }
+
+    /// Goes on from a snapshot of the journal's state.
+    pub fn restart(&mut self) {
+        let replayed = self.replayed();
+        self.snapshot = serde_json::to_string(&replayed.state).unwrap();
+        self.journal.clear();
+        let state = serde_json::from_str(&self.snapshot).unwrap();
+        self.location = Location::load(self.location.settings.clone(), state);
+        self.location.check(self.now);
+    }
+
+    pub fn set(&mut self, word: &str) -> Result<(), String> {
+        let settings = Arc::make_mut(&mut self.location.settings);
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let number = || value.parse::<u32>().map_err(|_| format!("`{value}` is no number"));
+        let (write, pull, booking) = (&mut settings.write, &mut settings.pull, &mut settings.booking);
+        let small = || value.parse::<u8>().map_err(|_| format!("`{value}` is no small number"));
+        let can = &mut settings.capabilities;
+        match name {
+            "unintegrated" => *can = Capabilities::default(),
+            "no_new_patients" => can.new_patients = false,
+            "no_creates" => can.creates_appointments = false,
+            "no_reschedules" => can.reschedules = false,
+            "no_cancels" => can.cancels = false,
+            "map_by_operatory" => settings.map_by_operatory = true,
+            // `pulls=patients,appointments!`: the mark says that absence means deleted.
+            "pulls" => {
+                can.pulls = value
+                    .split(',')
+                    .map(|word| {
+                        let (name, absence) = word.strip_suffix('!').map_or((word, false), |name| (name, true));
+                        Ok(PullPlan { resource: resource(name)?, deletions_by_absence: absence })
+                    })
+                    .collect::<Result<_, String>>()?;
+            }
+            "hold" => booking.hold = length(value)?,
+            "max_holds" => booking.max_holds = number()?,
+            "key_lifetime" => booking.key_lifetime = length(value)?,
+            "alternatives" => booking.alternatives = small()?,
+            "on_conflict" => {
+                booking.on_conflict = if value == "move" { ConflictRule::MoveOperatory } else { ConflictRule::Fail }
+            }
+            "concurrency" => write.concurrency = small()?,
+            "threshold" => write.breaker_threshold = small()?,
+            "max_queue" => write.max_queue = number()?,
+            "deadline" => write.deadline = length(value)?,
+            "backoff_base" => write.backoff_base = length(value)?,
+            "backoff_cap" => write.backoff_cap = length(value)?,
+            "max_pages" => pull.max_pages = number()?,
+            "guard_at_least" => pull.guard_at_least = number()?,
+            "per_minute" => settings.quota.per_minute = number()?,
+            "burst" => settings.quota.burst = number()?,
+            other => return Err(format!("`{other}` is no setting")),
+        }
+        Ok(())
+    }
+
+    pub fn expect(&self, words: &[String]) -> Result<(), String> {
+        let got = self.got(&words[0], words.get(1).map_or("", String::as_str), words)?;
+        let expected = words[got.asked..].join(" ");
+        if super::text::like(&expected, &got.answer) {
+            return Ok(());
+        }
+        Err(format!("\n  expected  {expected}\n  got       {}", got.answer))
+    }
+
+    /// What is so of the thing the words name.
+    fn got(&self, what: &str, which: &str, words: &[String]) -> Result<Got, String> {
+        let (state, now) = (&self.location.state, self.now);
+        let at = |t: Timestamp| show_time(now, t);
+        Ok(match what {
+            // `due`, a time, or `never`.
+            "wake" => Got::of(
+                1,
+                match self.location.wake_at() {
+                    None => "never".into(),
+                    Some(due) if due <= now => "due".into(),
+                    Some(due) => at(due),
+                },
+            ),
+            "queue" => Got::of(1, list(state.queue.iter().map(|(id, _)| format!("w{id}")))),
+            "conflicts" => Got::of(1, list(state.conflicts.iter().map(|id| format!("a{id}")))),
+            "holds" => Got::of(1, list(state.holds.keys().map(|id| format!("h{id}")))),
+            "keys" => Got::of(1, list(state.keys.keys().cloned())),
+            "path" => Got::of(
+                1,
+                state
+                    .path
+                    .blocked
+                    .map_or("open".into(), |block| format!("{} until {}", show_blocked(block.why), at(block.until))),
+            ),
+            "reads" => {
+                let failing = state.pulls.failing.as_ref();
+                Got::of(
+                    1,
+                    failing.map_or("fine".into(), |(since, reason)| format!("failing since {} {reason}", at(*since))),
+                )
+            }
+            "cursor" => Got::of(2, state.pulls.cursors.get(&resource(which)?).cloned().unwrap_or("none".into())),
+            "write" => Got::of(2, self.write(WriteId(id("w", which)?))),
+            // How long a write still waits lies within two lengths.
+            "waits" => {
+                let write = state.queue.get(WriteId(id("w", which)?)).ok_or("no such write")?;
+                let WriteState::Waiting { not_before } = write.state else { return Err("it does not wait".into()) };
+                let (least, most) = (length(&words[2])?, length(&words[3])?);
+                let within = (least..=most).contains(&not_before.since(now));
+                let answer = if within { words[2..].join(" ") } else { format!("{} ms", not_before.since(now)) };
+                Got::of(2, answer)
+            }
+            "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
+            // Whether a booking would fit.
+            "slot" => {
+                let place = place(now, &words[1..5])?;
+                let slot =
+                    Slot { span: place.span, provider: place.provider.ok_or("whose?")?, operatory: place.operatory };
+                let wanted = Wanted { slot, appointment_type: None, join_blocks: true, own: Vec::new() };
+                let fit = fits(self.location.hours(), &state.calendar, &self.location.settings.zone, &wanted);
+                Got::of(
+                    5,
+                    match fit {
+                        Fit::Free => "free".into(),
+                        Fit::Busy(_) => "busy".into(),
+                        Fit::OutsideHours | Fit::TypeNotAccepted => "closed".into(),
+                    },
+                )
+            }
+            "same_after_replay" => Got::of(1, self.same_after_replay().map(|()| String::new())?),
+            other => return Err(format!("nothing is known of `{other}`")),
+        })
+    }
+
+    fn write(&self, id: WriteId) -> String {
+        let Some(write) = self.location.state.queue.get(id) else { return "none".into() };
+        let unknown = if write.unknown { " unknown" } else { "" };
+        let deadline = show_time(self.now, write.deadline);
+        match write.state {
+            WriteState::Waiting { not_before } => {
+                format!("waiting{unknown} until {} deadline {deadline}", show_time(self.now, not_before))
+            }
+            WriteState::Calling { kind, .. } => {
+                format!("calling {} {} deadline {deadline}", show_kind(kind), write.attempts)
+            }
+        }
+    }
+
+    fn appointment(&self, id: AppointmentId) -> String {
+        let Some(known) = self.location.state.appointments.get(&id) else { return "none".into() };
+        let insert = match known.insert {
+            Insert::Pulled => "pulled",
+            Insert::Pending => "pending",
+            Insert::Done => "done",
+        };
+        let cancelling = if known.cancelling { " cancelling" } else { "" };
+        let vacating: String =
+            known.vacating.iter().map(|place| format!(" vacating {}", show_place(self.now, place))).collect();
+        format!("{} {insert}{cancelling}{vacating}", show_place(self.now, &known.placement))
+    }
+}
+
+struct Got {
+    /// How many words say what is asked; the rest is the expected answer.
+    asked: usize,
+    answer: String,
+}
+
+impl Got {
+    fn of(asked: usize, answer: String) -> Got {
+        Got { asked, answer }
+    }
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<_> = items.collect();
+    if items.is_empty() { "none".into() } else { items.join(" ") }
+}
