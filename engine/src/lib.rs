@@ -11,6 +11,7 @@ pub mod metrics;
 mod reads;
 pub mod records;
 pub mod sandbox_ehr;
+pub mod sandbox_host;
 pub mod secrets;
 mod settings;
 pub mod setup;

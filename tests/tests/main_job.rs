@@ -8,7 +8,8 @@ use engine::{
     adapter_host::Transport,
     engine::{BookRequest, Engine, Offer, Parts, PatientDetails, Refused},
     records::Writeback,
-    sandbox_ehr::{hosted::Hosted, records::Resource},
+    sandbox_ehr::records::Resource,
+    sandbox_host::Hosted,
     store::{SledConfig, SledStore, Store, StoreKey},
 };
 use location::{
@@ -147,7 +148,7 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
     assert!(engine.cancel(location, AppointmentId(id), None).await.unwrap());
     until("the cancellation in the EHR", async || {
         let view = ehr.view(Resource::Appointments, &foreign_id).await?;
-        view.contains("\"cancelled\":true").then_some(())
+        view.contains("\"status\":\"cancelled\"").then_some(())
     })
     .await;
     engine.stop().await;

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
-use super::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest, records::Resource};
 use crate::{
     adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
     clock,
+    sandbox_ehr::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest, records::Resource},
     store::{Batch, CommitError, Direction, Store, StoreError, keys},
 };
 
