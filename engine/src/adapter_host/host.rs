@@ -126,8 +126,14 @@ pub(super) struct GuestThreads(Option<Runtime>);
 
 impl GuestThreads {
     fn start(threads: usize) -> Result<GuestThreads, HostError> {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(threads.max(1)).thread_name("adapter").enable_all().build();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("adapter")
+            // Timers and new calls are looked at whenever a guest pauses, also when every thread has a spinning guest.
+            .event_interval(1)
+            .global_queue_interval(1)
+            .enable_all()
+            .build();
         Ok(GuestThreads(Some(runtime.map_err(HostError::Threads)?)))
     }
 
