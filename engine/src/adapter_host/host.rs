@@ -28,6 +28,7 @@ use super::{
         TABLES_PER_COMPONENT,
     },
     manifest::Manifest,
+    trial,
 };
 
 /// Loads adapters. Cheap to clone.
@@ -58,12 +59,16 @@ impl Host {
         Ok(Host(Arc::new(Shared { engine, linker, cache, threads, places })))
     }
 
-    /// Reads, checks, compiles (or finds compiled) and links a component, off the caller's thread.
+    /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread.
     pub async fn load(&self, path: &Path) -> Result<Arc<Adapter>, LoadFailed> {
         let failed = |reason| LoadFailed { path: path.to_path_buf(), reason };
         let (host, file) = (self.clone(), path.to_path_buf());
         let loading = self.0.threads.spawn_blocking(move || host.load_now(&file));
-        loading.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)
+        let adapter = loading.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)?;
+        let tried = adapter.clone();
+        let trial = self.0.threads.spawn(async move { trial::run(&tried).await });
+        trial.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)?;
+        Ok(adapter)
     }
 
     fn load_now(&self, path: &PathBuf) -> Result<Arc<Adapter>, LoadError> {

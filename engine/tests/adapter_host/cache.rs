@@ -65,11 +65,17 @@ async fn the_cache_forgets_the_oldest() {
     assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache(), "the new one stays");
 }
 
-async fn refused(bytes: &[u8]) -> LoadError {
+#[track_caller]
+fn refused(bytes: &[u8]) -> impl Future<Output = LoadError> {
+    let caller = std::panic::Location::caller();
+    refused_at(bytes.to_vec(), caller.line())
+}
+
+async fn refused_at(bytes: Vec<u8>, line: u32) -> LoadError {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.wasm");
     fs::write(&file, bytes).unwrap();
-    let Err(failed) = crate::support::host().load(&file).await else { panic!("it was loaded") };
+    let Err(failed) = crate::support::host().load(&file).await else { panic!("loaded, line {line}") };
     assert!(failed.to_string().contains("x.wasm"), "{failed}");
     failed.reason
 }
@@ -106,6 +112,10 @@ async fn what_is_no_adapter_for_this_engine_is_said_plainly() {
         refused(&renamed("practice-sync:manifest", "practice-sync:manifesX")).await,
         LoadError::NoManifest
     ));
+    let cramped = "id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]\nmemory_mib = 1\n";
+    let cramped = adapter_kit::pack(&good, &adapter_kit::Manifest::parse(cramped).unwrap()).unwrap();
+    let start = refused(&cramped).await;
+    assert!(matches!(&start, LoadError::Start(why) if why.contains("memory")), "{start}");
     let Err(missing) = crate::support::host().load(Path::new("/nowhere/x.wasm")).await else { panic!("it was loaded") };
     assert!(matches!(missing.reason, LoadError::Io(_)), "{missing}");
 }

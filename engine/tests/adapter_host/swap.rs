@@ -20,7 +20,7 @@ async fn next_version() -> Arc<Adapter> {
 #[tokio::test]
 async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
     let registry = Registry::new();
-    let old = adapter().await;
+    let (old, next) = (adapter().await, next_version().await);
     assert!(registry.swap("ehr", old.clone()).is_none());
     let good = registry.connect("ehr", connection(&[], &TestEhr::ok())).unwrap().unwrap();
     let ehr = TestEhr::new(Does::Hangs);
@@ -32,7 +32,7 @@ async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let held = Arc::strong_count(&old);
-    let before = registry.swap("ehr", next_version().await).unwrap();
+    let before = registry.swap("ehr", next).unwrap();
     assert!(Arc::ptr_eq(&before, &old));
     assert_eq!(registry.get("ehr").unwrap().manifest().version, "2.0.0");
     assert_eq!(
