@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Read,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -71,7 +71,7 @@ impl Host {
         Ok(adapter)
     }
 
-    fn load_now(&self, path: &PathBuf) -> Result<Arc<Adapter>, LoadError> {
+    fn load_now(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
         let bytes = read_bounded(path)?;
         let manifest = Manifest::of_component(&bytes)?;
         let shared = &self.0;

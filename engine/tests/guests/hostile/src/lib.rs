@@ -185,6 +185,7 @@ fn allocate() -> ! {
     }
 }
 
+#[allow(unconditional_recursion, reason = "that is the point")]
 fn recurse(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
     recurse(depth + 1) + frame[0]
