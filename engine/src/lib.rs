@@ -1,2 +1,27 @@
+//! Location actors, store, adapter host and webhooks. `engine` is what the API layer sees of it.
+
+pub mod actor;
+pub mod adapter_host;
+pub mod clock;
+mod connections;
+mod directory;
 pub mod ehr;
+pub mod engine;
+pub mod metrics;
+pub mod open;
+mod reads;
+pub mod records;
 pub mod sandbox_ehr;
+pub mod sandbox_host;
+pub mod secrets;
+mod settings;
+pub mod setup;
+pub mod store;
+mod sync_state;
+pub mod webhooks;
+mod zones;
+
+pub use crate::engine::{
+    BookRequest, Booked, Engine, EngineError, FreeSlots, Offer, PatientDetails, Refused, Stretch, SyncState,
+};
+pub use crate::open::{Opened, open};

@@ -205,7 +205,12 @@ pub enum Writeback {
 }
 
 pub fn full_name(first: &str, middle: Option<&str>, last: &str) -> String {
-    [Some(first), middle, Some(last)].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    [Some(first), middle, Some(last)]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A finished write to the EHR; unfinished ones live in their location's machine.

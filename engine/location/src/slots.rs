@@ -69,7 +69,8 @@ impl SlotQuery {
         checks.into_iter().filter(|(_, fine)| !fine).map(|(field, _)| field).collect()
     }
 
-    fn asks_for(&self, hour: &WorkingHour) -> bool {
+    /// Whether the query concerns these hours at all.
+    pub fn asks_for(&self, hour: &WorkingHour) -> bool {
         let operatory_asked_for = |operatory| self.operatories.contains(operatory);
         hour.active
             && self.source.is_none_or(|source| hour.source == source)

@@ -177,8 +177,7 @@ impl Shell {
         for id in self.matches(&key, docs)? {
             let Some(patient) = docs.get::<records::Patient>(self.institution.id.0, u64::from(id))? else { continue };
             let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
-            let same_phone =
-                phone.is_some() && phones.into_iter().flatten().any(|known| phone_digits(known) == phone);
+            let same_phone = phone.is_some() && phones.into_iter().flatten().any(|known| phone_digits(known) == phone);
             let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
             if same_phone || same_email {
                 return Ok(Some(patient));

@@ -138,13 +138,19 @@ impl<'a> Docs<'a> {
     }
 
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), TurnError> {
-        let value = serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
+        let value =
+            serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
         self.put_raw(keys::record(T::KIND as u8, document.scope(), document.id()), value);
         Ok(())
     }
 
     /// Reads, changes and writes a document. One that does not exist stays so.
-    pub fn change<T: Document>(&mut self, scope: u32, id: u64, change: impl FnOnce(&mut T)) -> Result<Option<T>, TurnError> {
+    pub fn change<T: Document>(
+        &mut self,
+        scope: u32,
+        id: u64,
+        change: impl FnOnce(&mut T),
+    ) -> Result<Option<T>, TurnError> {
         let Some(mut document) = self.get::<T>(scope, id)? else { return Ok(None) };
         change(&mut document);
         self.put(&document)?;

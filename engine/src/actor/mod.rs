@@ -58,13 +58,24 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum Ask {
-    Do { request: Request, begun: Arc<AtomicBool>, reply: Reply<Answer> },
-    FreeSlots { query: Box<SlotQuery>, reply: Reply<FreeSlots> },
-    SyncState { reply: Reply<SyncState> },
+    Do {
+        request: Request,
+        begun: Arc<AtomicBool>,
+        reply: Reply<Answer>,
+    },
+    FreeSlots {
+        query: Box<SlotQuery>,
+        reply: Reply<FreeSlots>,
+    },
+    SyncState {
+        reply: Reply<SyncState>,
+    },
     /// It is due, or was in memory when the process ended: be in memory.
     Attend,
     /// The process ends: leave memory in order.
-    Leave { done: oneshot::Sender<()> },
+    Leave {
+        done: oneshot::Sender<()>,
+    },
 }
 
 /// What an actor tells itself.
@@ -102,25 +113,35 @@ impl LocationActor {
 
     fn load(&mut self) {
         let started = Instant::now();
+        self.unload();
         match Shell::load(self.env.clone(), self.id) {
             Ok(shell) => {
                 let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
+                self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
                 self.shell = Some(shell);
             }
             Err(error @ (LoadError::Journal(_) | LoadError::Record { .. })) => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
-                self.shell = None;
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
-                self.shell = None;
             }
+        }
+    }
+
+    fn unload(&mut self) {
+        if let Some(shell) = self.shell.take() {
+            self.metrics.writes_queued.subtract(shell.machine.state.queue.len() as u64);
         }
     }
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
     fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+        if self.shell.is_none() {
+            // It could not be loaded before, or not after a failed commit: perhaps it can now.
+            self.load();
+        }
         let prepared = match &self.shell {
             Some(shell) => shell.prepare(clock::cx(), &request),
             None => return Box::pin(async { Err(EngineError::Damaged) }.into_actor(self)),
@@ -156,10 +177,9 @@ impl LocationActor {
         tries: u32,
     ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
-        let step = committed.into_actor(self).then(move |result, act, ctx| {
-            let refuse = |error, act: &mut Self| -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
-                Box::pin(async { Err(error) }.into_actor(act))
-            };
+        type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
+        let step = committed.into_actor(self).then(move |result, act, ctx| -> Step {
+            let refuse = |error, act: &mut Self| -> Step { Box::pin(async { Err(error) }.into_actor(act)) };
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
@@ -190,7 +210,10 @@ impl LocationActor {
 
     fn finish(&mut self, turn: Turn, ctx: &mut Context<Self>) -> Answer {
         let Some(shell) = &mut self.shell else { return Answer::default() };
+        let queued = shell.machine.state.queue.len() as u64;
         let (answer, calls) = shell.finish(turn);
+        self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
+        self.metrics.writes_queued.subtract(queued);
         for call in calls {
             self.call(call, ctx);
         }
@@ -202,12 +225,13 @@ impl LocationActor {
         let Some(Ok(batch)) = self.shell.as_ref().map(Shell::snapshot) else {
             return Box::pin(async {}.into_actor(self));
         };
-        let taken = self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
-            (Ok(()), Some(shell)) => shell.snapshot_taken(),
-            // Later then: the journal is complete without it.
-            (Err(error), _) => tracing::warn!(location = %act.id, %error, "no snapshot this time"),
-            _ => {}
-        });
+        let taken =
+            self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
+                (Ok(()), Some(shell)) => shell.snapshot_taken(),
+                // Later then: the journal is complete without it.
+                (Err(error), _) => tracing::warn!(location = %act.id, %error, "no snapshot this time"),
+                _ => {}
+            });
         Box::pin(taken)
     }
 
@@ -303,7 +327,11 @@ impl LocationActor {
         }));
     }
 
-    fn described(&mut self, described: Result<Description, String>, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
+    fn described(
+        &mut self,
+        described: Result<Description, String>,
+        ctx: &mut Context<Self>,
+    ) -> LocalBoxActorFuture<Self, ()> {
         let description = match described {
             Ok(description) => description,
             Err(error) => {
@@ -371,7 +399,7 @@ impl LocationActor {
             return Box::pin(async {}.into_actor(self));
         }
         Box::pin(self.leave().map(|(), act, ctx| {
-            act.shell = None;
+            act.unload();
             ctx.stop();
         }))
     }
@@ -419,8 +447,8 @@ impl Handler<Ask> for LocationActor {
             }
             Ask::Attend => Box::pin(async {}.into_actor(self)),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
-                act.shell = None;
-                drop(done.send(()));
+                act.unload();
+                let _ = done.send(());
                 ctx.stop();
             })),
         })

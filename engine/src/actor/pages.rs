@@ -54,8 +54,14 @@ impl Shell {
         let outcome = match outcome {
             Err(failure) => Err(failure.clone()),
             Ok(page) => {
-                let mut intake =
-                    Intake { shell: self, source, cx, docs: &mut *docs, page: Page::default(), appointments: Vec::new() };
+                let mut intake = Intake {
+                    shell: self,
+                    source,
+                    cx,
+                    docs: &mut *docs,
+                    page: Page::default(),
+                    appointments: Vec::new(),
+                };
                 match intake.take(resource, page)? {
                     Ok(()) => {
                         appointments = intake.appointments;
@@ -88,7 +94,8 @@ impl Shell {
     fn written_by(&self, key: &str, docs: &mut Docs<'_>) -> Result<Option<AppointmentId>, TurnError> {
         let mut parts = key.strip_prefix("ps-").unwrap_or_default().split('-');
         let (location, write) = (parts.next(), parts.next());
-        let (Some(Ok(location)), Some(Ok(write))) = (location.map(str::parse::<u32>), write.map(str::parse::<u64>)) else {
+        let (Some(Ok(location)), Some(Ok(write))) = (location.map(str::parse::<u32>), write.map(str::parse::<u64>))
+        else {
             return Ok(None);
         };
         if location != self.setup.id.0 {
@@ -170,7 +177,13 @@ impl Intake<'_, '_, '_> {
     }
 
     /// The record's id, and whether the EHR says anything new of it.
-    fn seen(&mut self, kind: Kind, sequence: Sequence, foreign_id: &str, said: &impl serde::Serialize) -> Result<(u64, bool), TurnError> {
+    fn seen(
+        &mut self,
+        kind: Kind,
+        sequence: Sequence,
+        foreign_id: &str,
+        said: &impl serde::Serialize,
+    ) -> Result<(u64, bool), TurnError> {
         let link = self.docs.id_of(self.source, kind, sequence, foreign_id)?;
         self.page.seen.push(link.id);
         let digest = digest(said)?;
@@ -186,12 +199,22 @@ impl Intake<'_, '_, '_> {
         foreign_id.map(|id| self.docs.id_of(self.source, kind, sequence, id).map(|link| link.id)).transpose()
     }
 
-    fn refer32(&mut self, kind: Kind, sequence: Sequence, foreign_id: Option<&String>) -> Result<Option<u32>, TurnError> {
+    fn refer32(
+        &mut self,
+        kind: Kind,
+        sequence: Sequence,
+        foreign_id: Option<&String>,
+    ) -> Result<Option<u32>, TurnError> {
         self.refer(kind, sequence, foreign_id)?.map(narrow).transpose()
     }
 
     /// Writes a document unless it says nothing new: then not even its times change.
-    fn put<T: Document + PartialEq>(&mut self, before: Option<T>, mut fresh: T, stamp: impl Fn(&mut T, Option<&T>, Timestamp)) -> Result<(), TurnError> {
+    fn put<T: Document + PartialEq>(
+        &mut self,
+        before: Option<T>,
+        mut fresh: T,
+        stamp: impl Fn(&mut T, Option<&T>, Timestamp),
+    ) -> Result<(), TurnError> {
         let unchanged = before.as_ref().is_some_and(|before| {
             stamp(&mut fresh, Some(before), Timestamp::MIN);
             fresh == *before
@@ -229,7 +252,13 @@ impl Intake<'_, '_, '_> {
         };
         let before = self.docs.get(institution_id, id)?;
         self.put(before, fresh, |fresh, before, now| {
-            stamp(before.map(|b| (b.created_at, b.updated_at, b.last_sync_time)), now, &mut fresh.created_at, &mut fresh.updated_at, Some(&mut fresh.last_sync_time));
+            stamp(
+                before.map(|b| (b.created_at, b.updated_at, b.last_sync_time)),
+                now,
+                &mut fresh.created_at,
+                &mut fresh.updated_at,
+                Some(&mut fresh.last_sync_time),
+            );
         })
     }
 
@@ -256,7 +285,13 @@ impl Intake<'_, '_, '_> {
         };
         let before = self.docs.get(location_id, id)?;
         self.put(before, fresh, |fresh, before, now| {
-            stamp(before.map(|b| (b.created_at, b.updated_at, b.last_sync_time)), now, &mut fresh.created_at, &mut fresh.updated_at, Some(&mut fresh.last_sync_time));
+            stamp(
+                before.map(|b| (b.created_at, b.updated_at, b.last_sync_time)),
+                now,
+                &mut fresh.created_at,
+                &mut fresh.updated_at,
+                Some(&mut fresh.last_sync_time),
+            );
         })
     }
 
@@ -287,7 +322,13 @@ impl Intake<'_, '_, '_> {
         };
         let before = self.docs.get(institution_id, id)?;
         self.put(before, fresh, |fresh, before, now| {
-            stamp(before.map(|b| (b.created_at, b.updated_at, None)), now, &mut fresh.created_at, &mut fresh.updated_at, None);
+            stamp(
+                before.map(|b| (b.created_at, b.updated_at, None)),
+                now,
+                &mut fresh.created_at,
+                &mut fresh.updated_at,
+                None,
+            );
         })
     }
 
@@ -345,7 +386,13 @@ impl Intake<'_, '_, '_> {
         };
         self.shell.index_patient(before.as_ref(), &fresh, self.docs)?;
         self.put(before, fresh, |fresh, before, now| {
-            stamp(before.map(|b| (b.created_at, b.updated_at, b.last_sync_time)), now, &mut fresh.created_at, &mut fresh.updated_at, Some(&mut fresh.last_sync_time));
+            stamp(
+                before.map(|b| (b.created_at, b.updated_at, b.last_sync_time)),
+                now,
+                &mut fresh.created_at,
+                &mut fresh.updated_at,
+                Some(&mut fresh.last_sync_time),
+            );
         })
     }
 
@@ -371,8 +418,8 @@ impl Intake<'_, '_, '_> {
             appointment_types: appointment_type_ids.iter().map(|id| AppointmentTypeId(*id)).collect(),
             active: said.active,
         };
-        if let Err(problem) = hour.validate() {
-            return Ok(Err(problem.to_string()));
+        if let Err(problems) = hour.validate() {
+            return Ok(Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
         }
         self.page.hours.push(hour);
         if !news {
@@ -398,7 +445,13 @@ impl Intake<'_, '_, '_> {
         };
         let before = self.docs.get(location_id, u64::from(id))?;
         self.put(before, fresh, |fresh, before, now| {
-            stamp(before.map(|b| (b.created_at, b.updated_at, None)), now, &mut fresh.created_at, &mut fresh.updated_at, None);
+            stamp(
+                before.map(|b| (b.created_at, b.updated_at, None)),
+                now,
+                &mut fresh.created_at,
+                &mut fresh.updated_at,
+                None,
+            );
         })?;
         Ok(Ok(()))
     }

@@ -11,7 +11,11 @@ use crate::{ehr, engine::BookRequest, records};
 pub enum Request {
     Book(Box<BookRequest>),
     /// A pull call came back, in the EHR's words.
-    Page { resource: Resource, call: u64, outcome: Outcome<Box<ehr::Page>> },
+    Page {
+        resource: Resource,
+        call: u64,
+        outcome: Outcome<Box<ehr::Page>>,
+    },
     Command(Command),
 }
 

@@ -90,6 +90,8 @@ pub struct Shell {
     since_snapshot: u64,
     /// It stands in the store as being in memory, so that a restart wakes it.
     marked: bool,
+    /// The wake time it left memory with last.
+    asleep: Option<i64>,
 }
 
 /// A decision ready to be committed.
@@ -121,6 +123,8 @@ impl Shell {
         let description = env.store.get(&description_key(location))?;
         let description = description.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(damaged)?;
         let marked = env.store.get(&keys::active(location.0))?.is_some();
+        let asleep = env.store.get(&keys::asleep(location.0))?.and_then(|bytes| bytes.try_into().ok());
+        let asleep = asleep.map(i64::from_be_bytes);
 
         let loaded = journal::load(&*env.store, location.0)?;
         let settings = Arc::new(settings::of(&env.setup, &setup, description.as_ref()));
@@ -136,7 +140,17 @@ impl Shell {
             }
         }
         let since_snapshot = loaded.tail.len() as u64;
-        Ok(Shell { env, setup, institution, machine, description, next_seq: loaded.next_seq, since_snapshot, marked })
+        Ok(Shell {
+            env,
+            setup,
+            institution,
+            machine,
+            description,
+            next_seq: loaded.next_seq,
+            since_snapshot,
+            marked,
+            asleep,
+        })
     }
 
     pub fn settings(&self) -> &Settings {
@@ -186,6 +200,7 @@ impl Shell {
             self.next_seq += 1;
             self.since_snapshot += 1;
             self.marked = true;
+            self.asleep = None;
         }
         self.env.outbox.committed(turn.enqueued);
         (turn.answer, turn.calls)
@@ -226,10 +241,15 @@ impl Shell {
         self.since_snapshot = 0;
     }
 
-    /// A location in memory stands in the store as such, in its first commit; when it leaves, its next wake time takes that place.
+    /// A location in memory stands in the store as such, from its first commit; when it leaves, its next wake time takes that place. So
+    /// a start finds both without looking at every location, and a busy location does not write its wake time with each commit.
     fn mark(&self, batch: &mut Batch) {
+        let id = self.setup.id.0;
         if !self.marked {
-            batch.put(keys::active(self.setup.id.0), Vec::new());
+            batch.put(keys::active(id), Vec::new());
+        }
+        if let Some(at) = self.asleep {
+            batch.delete(keys::wake(at, id)).delete(keys::asleep(id));
         }
     }
 
@@ -240,8 +260,14 @@ impl Shell {
         if self.marked {
             batch.delete(keys::active(id));
         }
-        if let Some(at) = self.machine.wake_at() {
-            batch.put(keys::wake(at.0, id), Vec::new());
+        let wake = self.machine.wake_at().map(|at| at.0);
+        if wake != self.asleep {
+            if let Some(old) = self.asleep {
+                batch.delete(keys::wake(old, id)).delete(keys::asleep(id));
+            }
+            if let Some(at) = wake {
+                batch.put(keys::wake(at, id), Vec::new()).put(keys::asleep(id), at.to_be_bytes().to_vec());
+            }
         }
         Ok(batch)
     }

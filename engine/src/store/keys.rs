@@ -27,14 +27,26 @@ spaces! {
     Snapshot = 0x11 "snapshot",
     /// due time, location -> nothing
     Wake = 0x20 "wake",
+    /// location -> nothing, while it is in memory
+    Active = 0x21 "active",
+    /// location -> the wake time it left with
+    Asleep = 0x22 "asleep",
     /// name -> the last id that was leased
     Counter = 0x30 "counter",
+    /// name -> a secret the engine made
+    Secret = 0x31 "secret",
     /// kind, scope, id -> a document
     Record = 0x40 "record",
     /// scope, kind, foreign id -> our id
     Link = 0x41 "link",
     /// institution, hash of a booking key -> who pinned it
     Claim = 0x42 "claim",
+    /// institution, data source, digest of date of birth and last name -> patient ids
+    PatientMatch = 0x43 "patient match",
+    /// location, start time, appointment -> nothing
+    AppointmentTime = 0x44 "appointment time",
+    /// data source, number -> a change of the simulated EHR
+    SandboxChange = 0x48 "sandbox change",
     /// institution, id -> a webhook endpoint
     Endpoint = 0x50 "webhook endpoint",
     /// endpoint, id -> a subscription of it
@@ -77,7 +89,7 @@ pub fn snapshot(location: u32) -> Key {
 }
 
 pub fn parse_snapshot(key: &[u8]) -> Option<u32> {
-    Parts::parse(Space::Snapshot, key, |parts| Some(parts.u32()?))
+    Parts::parse(Space::Snapshot, key, |parts| parts.u32())
 }
 
 pub fn wake(due: i64, location: u32) -> Key {
@@ -86,6 +98,46 @@ pub fn wake(due: i64, location: u32) -> Key {
 
 pub fn parse_wake(key: &[u8]) -> Option<(i64, u32)> {
     Parts::parse(Space::Wake, key, |parts| Some((parts.i64()?, parts.u32()?)))
+}
+
+pub fn active(location: u32) -> Key {
+    Build::new(Space::Active).u32(location).key()
+}
+
+pub fn parse_active(key: &[u8]) -> Option<u32> {
+    Parts::parse(Space::Active, key, Parts::u32)
+}
+
+pub fn asleep(location: u32) -> Key {
+    Build::new(Space::Asleep).u32(location).key()
+}
+
+pub fn parse_asleep(key: &[u8]) -> Option<u32> {
+    Parts::parse(Space::Asleep, key, Parts::u32)
+}
+
+pub fn secret(name: &str) -> Key {
+    Build::new(Space::Secret).bytes(name.as_bytes())
+}
+
+pub fn patient_match(institution: u32, source: u32, digest: &[u8; 32]) -> Key {
+    Build::new(Space::PatientMatch).u32(institution).u32(source).bytes(digest)
+}
+
+pub fn appointment_time(location: u32, start: i64, appointment: u64) -> Key {
+    Build::new(Space::AppointmentTime).u32(location).i64(start).u64(appointment).key()
+}
+
+pub fn parse_appointment_time(key: &[u8]) -> Option<(u32, i64, u64)> {
+    Parts::parse(Space::AppointmentTime, key, |parts| Some((parts.u32()?, parts.i64()?, parts.u64()?)))
+}
+
+pub fn sandbox_change(source: u32, number: u64) -> Key {
+    Build::new(Space::SandboxChange).u32(source).u64(number).key()
+}
+
+pub fn sandbox_changes(source: u32) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::SandboxChange).u32(source).key())
 }
 
 pub fn counter(name: &str) -> Key {
@@ -160,7 +212,7 @@ pub fn event(id: u64) -> Key {
 }
 
 pub fn parse_event(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::Event, key, |parts| Some(parts.u64()?))
+    Parts::parse(Space::Event, key, |parts| parts.u64())
 }
 
 pub fn delivery(id: u64) -> Key {
@@ -168,7 +220,7 @@ pub fn delivery(id: u64) -> Key {
 }
 
 pub fn parse_delivery(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::Delivery, key, |parts| Some(parts.u64()?))
+    Parts::parse(Space::Delivery, key, |parts| parts.u64())
 }
 
 pub fn delivery_due(at: i64, delivery: u64) -> Key {
@@ -303,6 +355,12 @@ mod tests {
             (Space::Journal, journal(1, 2)),
             (Space::Snapshot, snapshot(1)),
             (Space::Wake, wake(-5, 1)),
+            (Space::Active, active(1)),
+            (Space::Asleep, asleep(1)),
+            (Space::Secret, secret("seed")),
+            (Space::PatientMatch, patient_match(1, 2, &[7; 32])),
+            (Space::AppointmentTime, appointment_time(1, -2, 3)),
+            (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::Counter, counter("patient")),
             (Space::Record, record(1, 2, 3)),
             (Space::Link, link(1, 2, b"EHR-7")),

@@ -13,6 +13,7 @@ mod lanes;
 pub mod limits;
 pub mod model;
 pub mod outbox;
+pub mod payload;
 pub mod registry;
 pub mod schedule;
 pub mod sign;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::{
-    catalogue::EventName,
+    catalogue::{Event, EventName},
     delivery::{Delivery, State},
     model::EndpointId,
     subscriptions::Subscriptions,
@@ -50,6 +50,11 @@ pub struct Outbox {
 impl Outbox {
     pub fn new(subscriptions: Arc<Subscriptions>, doorbell: Arc<Doorbell>) -> Outbox {
         Outbox { subscriptions, doorbell }
+    }
+
+    /// Whether anybody would be told.
+    pub fn wants(&self, institution: InstitutionId, event: Event) -> bool {
+        !self.subscriptions.subscribed(institution, event).is_empty()
     }
 
     /// Adds a delivery for every active subscription to the event. Reads no disk. `new_id` makes random ids.

@@ -1,10 +1,12 @@
 //! What messages say: the appointment object of specification 2.12.
 
 use location::{
+    ids::{OperatoryId, ProviderId},
     time::{SECOND, Timestamp},
     zone::Zone,
 };
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::{
     actor::{docs::Docs, turn::TurnError},
@@ -41,63 +43,114 @@ impl Names {
     }
 }
 
+/// Every field of specification 2.12, in its order. `()` is a field nothing fills: null.
+#[derive(Serialize)]
+struct AppointmentObject<'a> {
+    id: u64,
+    patient_id: Option<u32>,
+    provider_id: Option<ProviderId>,
+    appointment_type_id: Option<u32>,
+    institution_id: u32,
+    location_id: u32,
+    operatory_id: Option<OperatoryId>,
+    created_by_user_id: (),
+    insurance_plan_id: (),
+    insurance_carrier_id: (),
+    start_time: String,
+    end_time: String,
+    created_at: String,
+    updated_at: String,
+    checkin_at: Option<String>,
+    patient_confirmed_at: Option<String>,
+    cancelled_at: Option<String>,
+    confirmed_at: Option<String>,
+    checked_out_at: Option<String>,
+    last_sync_time: Option<String>,
+    created_at_with_tz: String,
+    start_time_with_tz: String,
+    end_time_with_tz: String,
+    timezone: &'a str,
+    timezone_offset: String,
+    confirmed: bool,
+    patient_missed: bool,
+    unavailable: bool,
+    cancelled: bool,
+    patient_confirmed: bool,
+    is_guardian: (),
+    is_new_clients_patient: (),
+    sooner_if_possible: (),
+    checked_out: bool,
+    is_past: bool,
+    is_past_patient: (),
+    note: Option<&'a str>,
+    patient_name: Option<&'a str>,
+    provider_name: Option<&'a str>,
+    operatory_name: Option<&'a str>,
+    status: &'static str,
+    referrer: (),
+    insurance_description: (),
+    insurance_choice_type: (),
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'static str,
+}
+
 /// `{"appointment": {...}}`, every field of specification 2.12 present.
 pub fn appointment(appointment: &Appointment, names: &Names, zone: &Zone, now: Timestamp) -> Map<String, Value> {
     let span = appointment.placement.span;
     let offset = offset(zone, span.start);
-    let body = json!({
-        "id": appointment.id,
-        "patient_id": appointment.patient_id,
-        "provider_id": appointment.placement.provider,
-        "appointment_type_id": appointment.appointment_type_id,
-        "institution_id": appointment.institution_id,
-        "location_id": appointment.location_id,
-        "operatory_id": appointment.placement.operatory,
-        "created_by_user_id": null,
-        "insurance_plan_id": null,
-        "insurance_carrier_id": null,
-        "start_time": utc(span.start),
-        "end_time": utc(span.end),
-        "created_at": utc(appointment.created_at),
-        "updated_at": utc(appointment.updated_at),
-        "checkin_at": appointment.checkin_at.map(utc),
-        "patient_confirmed_at": appointment.patient_confirmed_at.map(utc),
-        "cancelled_at": appointment.cancelled_at.map(utc),
-        "confirmed_at": appointment.confirmed_at.map(utc),
-        "checked_out_at": appointment.checked_out_at.map(utc),
-        "last_sync_time": appointment.last_sync_time.map(utc),
-        "created_at_with_tz": local(zone, appointment.created_at),
-        "start_time_with_tz": local(zone, span.start),
-        "end_time_with_tz": local(zone, span.end),
-        "timezone": zone.name,
-        "timezone_offset": offset,
-        "confirmed": appointment.confirmed,
-        "patient_missed": appointment.patient_missed,
-        "unavailable": appointment.unavailable,
-        "cancelled": appointment.cancelled,
-        "patient_confirmed": appointment.patient_confirmed,
-        "is_guardian": null,
-        "is_new_clients_patient": null,
-        "sooner_if_possible": null,
-        "checked_out": appointment.checked_out_at.is_some(),
-        "is_past": span.end <= now,
-        "is_past_patient": null,
-        "note": appointment.note,
-        "patient_name": names.patient,
-        "provider_name": names.provider,
-        "operatory_name": names.operatory,
-        "status": status(appointment),
-        "referrer": null,
-        "insurance_description": null,
-        "insurance_choice_type": null,
-        "foreign_id": appointment.foreign_id,
-        "foreign_id_type": if appointment.foreign_id.is_some() { "ehr" } else { "nex" },
-    });
+    let body = AppointmentObject {
+        id: appointment.id,
+        patient_id: appointment.patient_id,
+        provider_id: appointment.placement.provider,
+        appointment_type_id: appointment.appointment_type_id,
+        institution_id: appointment.institution_id,
+        location_id: appointment.location_id,
+        operatory_id: appointment.placement.operatory,
+        created_by_user_id: (),
+        insurance_plan_id: (),
+        insurance_carrier_id: (),
+        start_time: utc(span.start),
+        end_time: utc(span.end),
+        created_at: utc(appointment.created_at),
+        updated_at: utc(appointment.updated_at),
+        checkin_at: appointment.checkin_at.map(utc),
+        patient_confirmed_at: appointment.patient_confirmed_at.map(utc),
+        cancelled_at: appointment.cancelled_at.map(utc),
+        confirmed_at: appointment.confirmed_at.map(utc),
+        checked_out_at: appointment.checked_out_at.map(utc),
+        last_sync_time: appointment.last_sync_time.map(utc),
+        created_at_with_tz: local(zone, appointment.created_at),
+        start_time_with_tz: local(zone, span.start),
+        end_time_with_tz: local(zone, span.end),
+        timezone: zone.name(),
+        timezone_offset: offset,
+        confirmed: appointment.confirmed,
+        patient_missed: appointment.patient_missed,
+        unavailable: appointment.unavailable,
+        cancelled: appointment.cancelled,
+        patient_confirmed: appointment.patient_confirmed,
+        is_guardian: (),
+        is_new_clients_patient: (),
+        sooner_if_possible: (),
+        checked_out: appointment.checked_out_at.is_some(),
+        is_past: span.end <= now,
+        is_past_patient: (),
+        note: appointment.note.as_deref(),
+        patient_name: names.patient.as_deref(),
+        provider_name: names.provider.as_deref(),
+        operatory_name: names.operatory.as_deref(),
+        status: status(appointment),
+        referrer: (),
+        insurance_description: (),
+        insurance_choice_type: (),
+        foreign_id: appointment.foreign_id.as_deref(),
+        foreign_id_type: if appointment.foreign_id.is_some() { "ehr" } else { "nex" },
+    };
     let mut data = Map::new();
     if let Some(reason) = appointment.booking.as_ref().and_then(|booking| booking.failure_reason.as_ref()) {
-        data.insert("failure_reason".to_owned(), json!(reason));
+        data.insert("failure_reason".to_owned(), Value::from(reason.as_str()));
     }
-    data.insert("appointment".to_owned(), body);
+    data.insert("appointment".to_owned(), serde_json::to_value(body).expect("an object of plain fields makes JSON"));
     data
 }
 
@@ -135,5 +188,6 @@ fn offset(zone: &Zone, at: Timestamp) -> String {
 }
 
 fn text(seconds: i64) -> String {
-    chrono::DateTime::from_timestamp(seconds, 0).map_or_else(String::new, |time| time.format("%Y-%m-%dT%H:%M:%S").to_string())
+    chrono::DateTime::from_timestamp(seconds, 0)
+        .map_or_else(String::new, |time| time.format("%Y-%m-%dT%H:%M:%S").to_string())
 }

@@ -1,0 +1,261 @@
+//! One location's EHR behind an adapter. Each call gets a fresh instance on the host's own threads, within its memory, its time and
+//! its number of requests; however it ends, it ends as an answer or a fault.
+
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+
+use chrono_tz::Tz;
+use tokio::time::{Instant, timeout_at};
+use wasmtime::Store;
+
+use super::{
+    AddressError, Secret,
+    adapter::{Adapter, Slot},
+    bindings::{self, exports::practice_sync::ehr::ehr as wit},
+    convert,
+    imports::{CallState, Trace, system_clock},
+    limits::{GuestLimits, REASON_BYTES},
+    log_line::{LineBudget, plain},
+    outbound::Address,
+    transport::Transport,
+};
+use crate::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
+
+/// Seconds since 1970.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// What connects a location to its EHR.
+pub struct Connection {
+    /// Names the location in the log.
+    pub location: String,
+    /// The location's own identifier in the EHR.
+    pub foreign_id: String,
+    pub base_url: String,
+    /// Sent with every request, unseen by the guest: the credentials.
+    pub headers: Vec<(String, Secret)>,
+    /// Prefixes of the paths it may request; those of the adapter's manifest apply as well.
+    pub allowed_paths: Vec<String>,
+    pub settings: BTreeMap<String, Secret>,
+    pub zone: Tz,
+    pub limits: GuestLimits,
+    pub transport: Arc<dyn Transport>,
+    pub clock: Clock,
+}
+
+impl Connection {
+    /// With no credentials, every path, no settings, the default limits and the system's clock.
+    pub fn new(
+        location: &str,
+        foreign_id: &str,
+        base_url: &str,
+        zone: Tz,
+        transport: Arc<dyn Transport>,
+    ) -> Connection {
+        Connection {
+            location: location.to_string(),
+            foreign_id: foreign_id.to_string(),
+            base_url: base_url.to_string(),
+            headers: Vec::new(),
+            allowed_paths: vec!["/".to_string()],
+            settings: BTreeMap::new(),
+            zone,
+            limits: GuestLimits::default(),
+            transport,
+            clock: Arc::new(system_clock),
+        }
+    }
+}
+
+/// What the calls of a connection share.
+pub struct Link {
+    pub location: String,
+    pub address: Address,
+    pub settings: BTreeMap<String, Secret>,
+    pub zone: Tz,
+    pub transport: Arc<dyn Transport>,
+    pub clock: Clock,
+    pub lines: LineBudget,
+}
+
+pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
+    let mut settings = connection.settings;
+    settings.insert("location".into(), Secret::new(connection.foreign_id));
+    settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
+    let link = Link {
+        location: connection.location,
+        address: Address::new(&connection.base_url, connection.headers, connection.allowed_paths)?,
+        settings,
+        zone: connection.zone,
+        transport: connection.transport,
+        clock: connection.clock,
+        lines: LineBudget::new(std::time::Instant::now()),
+    };
+    Ok(Arc::new(Connected { slot, link: Arc::new(link), limits: connection.limits }))
+}
+
+struct Connected {
+    slot: Arc<Slot>,
+    link: Arc<Link>,
+    limits: GuestLimits,
+}
+
+/// A fresh instance, to be used for one call.
+struct Instance {
+    store: Store<CallState>,
+    guest: bindings::Adapter,
+}
+
+/// How a call ended that the guest did not answer.
+#[derive(Debug)]
+enum Lost {
+    /// The deadline passed.
+    OutOfTime(Duration),
+    /// The guest trapped: it panicked, took too much memory, overflowed its stack.
+    Trap(String),
+    /// The host's own fault.
+    Host(String),
+}
+
+impl Lost {
+    fn reason(self) -> String {
+        match self {
+            Lost::OutOfTime(limit) => format!("the adapter did not answer within {} ms", limit.as_millis()),
+            Lost::Trap(trap) => plain(&format!("the adapter failed: {trap}"), REASON_BYTES),
+            Lost::Host(reason) => plain(&format!("the adapter host failed: {reason}"), REASON_BYTES),
+        }
+    }
+}
+
+impl Connected {
+    /// Runs `work` on a fresh instance. The caller's own thread only waits. A caller that gives up does not end the call: its
+    /// deadline does.
+    async fn call<T, Work>(
+        &self,
+        name: &'static str,
+        deadline: Duration,
+        trace: &Arc<Trace>,
+        work: impl FnOnce(Instance) -> Work + Send + 'static,
+    ) -> Result<Result<T, wit::Fault>, Lost>
+    where
+        T: Send + 'static,
+        Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
+    {
+        let adapter = self.slot.current();
+        let limits = adapter.manifest.narrow(&self.limits);
+        let allowed = deadline.min(limits.call);
+        let ends = Instant::now() + allowed;
+        let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone());
+        let running = adapter.clone();
+        let ended = adapter.host.threads.spawn(async move {
+            let run = async {
+                let _place = running.host.places.acquire().await.map_err(|e| Lost::Host(e.to_string()))?;
+                let instance = instantiate(&running, state).await.map_err(trapped)?;
+                work(instance).await.map_err(trapped)
+            };
+            timeout_at(ends, run).await.unwrap_or(Err(Lost::OutOfTime(allowed)))
+        });
+        let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
+        if let Err(lost) = &ended {
+            let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
+            tracing::warn!(adapter, location, call = name, sent = trace.sent(), ?lost, "call lost");
+        }
+        ended
+    }
+
+    /// A call that changes nothing: however it is lost, it can be made again.
+    async fn read<T, U, Work>(
+        &self,
+        name: &'static str,
+        deadline: Duration,
+        work: impl FnOnce(Instance) -> Work + Send + 'static,
+        accept: impl FnOnce(T) -> Result<U, String>,
+    ) -> Result<U, Fault>
+    where
+        T: Send + 'static,
+        Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
+    {
+        let retry = |reason| Fault::RetryLater { reason, after: None };
+        let answer = self.call(name, deadline, &Arc::default(), work).await.map_err(|lost| retry(lost.reason()))?;
+        accept(answer.map_err(convert::fault)?).map_err(|rule| retry(broken_contract(&rule)))
+    }
+
+    /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
+    async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
+        let trace = Arc::new(Trace::default());
+        let lost =
+            |reason| if trace.sent() { Fault::Unknown(reason) } else { Fault::RetryLater { reason, after: None } };
+        let write = convert::write(write);
+        let work = |mut instance: Instance| async move {
+            instance.guest.practice_sync_ehr_ehr().call_push(&mut instance.store, &write_key, &write).await
+        };
+        let answer = self.call("push", deadline, &trace, work).await.map_err(|ended| lost(ended.reason()))?;
+        convert::receipt(answer.map_err(convert::fault)?)
+            // The guest says it is written, whatever it sent.
+            .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
+    }
+}
+
+impl Ehr for Connected {
+    fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
+        let work = |mut instance: Instance| async move {
+            instance.guest.practice_sync_ehr_ehr().call_describe(&mut instance.store).await
+        };
+        let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
+        Box::pin(async move {
+            let mut description = self.read("describe", deadline, work, accept).await?;
+            let asked = self.slot.current().manifest.requests_per_minute;
+            description.requests_per_minute = [description.requests_per_minute, asked].into_iter().flatten().min();
+            Ok(description)
+        })
+    }
+
+    fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32, deadline: Duration) -> EhrFuture<'_, Page> {
+        let given = cursor.clone();
+        let work = move |mut instance: Instance| async move {
+            let ehr = instance.guest.practice_sync_ehr_ehr();
+            ehr.call_pull(&mut instance.store, convert::resource(resource), cursor.as_deref(), limit).await
+        };
+        let accept = move |page| convert::page(page, resource, given.as_deref(), limit);
+        Box::pin(self.read("pull", deadline, work, accept))
+    }
+
+    fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt> {
+        Box::pin(self.push(write_key, write, deadline))
+    }
+
+    fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        let write = convert::write(write);
+        let work = move |mut instance: Instance| async move {
+            instance.guest.practice_sync_ehr_ehr().call_find(&mut instance.store, &write_key, &write).await
+        };
+        let accept = |found: Option<wit::Receipt>| {
+            found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
+        };
+        Box::pin(self.read("find", deadline, work, accept))
+    }
+}
+
+async fn instantiate(adapter: &Adapter, state: CallState) -> wasmtime::Result<Instance> {
+    let mut store = open_store(adapter, state);
+    let guest = adapter.pre.instantiate_async(&mut store).await?;
+    Ok(Instance { store, guest })
+}
+
+/// A store with all its limits set.
+pub fn open_store(adapter: &Adapter, state: CallState) -> Store<CallState> {
+    let copy_limit = state.copy_limit();
+    let mut store = Store::new(&adapter.host.engine, state);
+    store.limiter(|state| &mut state.store_limits);
+    store.set_hostcall_fuel(copy_limit);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_async_yield_and_update(1);
+    store
+}
+
+/// The innermost cause; around it wasmtime puts a backtrace of numbers.
+fn trapped(error: wasmtime::Error) -> Lost {
+    Lost::Trap(error.root_cause().to_string())
+}
+
+fn broken_contract(rule: &str) -> String {
+    format!("the adapter broke the contract: {rule}")
+}

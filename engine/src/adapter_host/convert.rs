@@ -1,0 +1,460 @@
+//! Between the contract's types and the engine's, in both directions; what comes from a guest is checked on the way.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use location::hours::{HourKind, RecurrenceUnit, Weekday};
+
+use super::{
+    bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
+    check::{self, Broken, Checked, require},
+    limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, REASON_BYTES},
+    log_line::plain,
+};
+use crate::ehr::{
+    Description, EhrAddress, EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
+    EhrRecurrence, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+};
+
+pub fn resource(resource: Resource) -> wit::Resource {
+    match resource {
+        Resource::Patients => wit::Resource::Patients,
+        Resource::Providers => wit::Resource::Providers,
+        Resource::Operatories => wit::Resource::Operatories,
+        Resource::AppointmentTypes => wit::Resource::AppointmentTypes,
+        Resource::WorkingHours => wit::Resource::WorkingHours,
+        Resource::Appointments => wit::Resource::Appointments,
+    }
+}
+
+/// None for what this engine does not pull yet.
+fn known_resource(resource: wit::Resource) -> Option<Resource> {
+    match resource {
+        wit::Resource::Patients => Some(Resource::Patients),
+        wit::Resource::Providers => Some(Resource::Providers),
+        wit::Resource::Operatories => Some(Resource::Operatories),
+        wit::Resource::AppointmentTypes => Some(Resource::AppointmentTypes),
+        wit::Resource::WorkingHours => Some(Resource::WorkingHours),
+        wit::Resource::Appointments => Some(Resource::Appointments),
+        _ => None,
+    }
+}
+
+/// Reasons are cut: they end up in the store and in messages.
+pub fn fault(fault: wit::Fault) -> Fault {
+    let short = |reason: String| plain(&reason, REASON_BYTES);
+    match fault {
+        wit::Fault::Rejected(reason) => Fault::Rejected(short(reason)),
+        wit::Fault::RetryLater((reason, after)) => {
+            Fault::RetryLater { reason: short(reason), after: after.map(|seconds| Duration::from_secs(seconds.into())) }
+        }
+        wit::Fault::Unknown(reason) => Fault::Unknown(short(reason)),
+        wit::Fault::Unauthorized(reason) => Fault::Unauthorized(short(reason)),
+        wit::Fault::Unsupported(reason) => Fault::Unsupported(short(reason)),
+        wit::Fault::GateClosed => Fault::GateClosed,
+    }
+}
+
+/// What this engine does not pull yet is left out; an adapter may be ahead of it.
+pub fn description(from: wit::Description) -> Checked<Description> {
+    require(!from.name.is_empty(), "name", "must not be empty")?;
+    require(matches!(from.hosting.as_str(), "cloud" | "onprem"), "hosting", "must be cloud or onprem")?;
+    require(from.pulls.len() <= DESCRIBED, "pulls", "must have at most 200 entries")?;
+    require(from.writes.len() <= DESCRIBED, "writes", "must have at most 200 entries")?;
+    require(
+        from.required_patient_fields.len() <= DESCRIBED,
+        "required_patient_fields",
+        "must have at most 200 entries",
+    )?;
+    require(from.max_lengths.len() <= DESCRIBED, "max_lengths", "must have at most 200 entries")?;
+    require(from.requests_per_minute != Some(0), "requests_per_minute", "must be at least 1")?;
+    let pulls: Vec<PullAbility> = from.pulls.into_iter().filter_map(pull_ability).collect();
+    let distinct: BTreeSet<Resource> = pulls.iter().map(|ability| ability.resource).collect();
+    require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
+    let length = |(field, characters)| Ok((check::text("max_lengths", field)?, characters));
+    Ok(Description {
+        name: check::text("name", from.name)?,
+        version: check::text("version", from.version)?,
+        hosting: from.hosting,
+        pulls,
+        writes: from.writes.into_iter().map(|kind| write_kind(kind).to_string()).collect(),
+        required_patient_fields: from
+            .required_patient_fields
+            .into_iter()
+            .map(|field| check::text("required_patient_fields", field))
+            .collect::<Checked<_>>()?,
+        max_lengths: from.max_lengths.into_iter().map(length).collect::<Checked<_>>()?,
+        new_patients: from.new_patients,
+        operatories: from.operatories,
+        requests_per_minute: from.requests_per_minute,
+        gated: from.gated,
+    })
+}
+
+fn pull_ability(from: wit::PullAbility) -> Option<PullAbility> {
+    let deletions_by_absence = matches!(from.deletions, wit::Deletions::ByAbsence);
+    Some(PullAbility { resource: known_resource(from.resource)?, delta: from.delta, deletions_by_absence })
+}
+
+/// The name the contract gives it.
+fn write_kind(kind: wit::WriteKind) -> &'static str {
+    match kind {
+        wit::WriteKind::CreatePatient => "create-patient",
+        wit::WriteKind::UpdatePatient => "update-patient",
+        wit::WriteKind::CreateAppointment => "create-appointment",
+        wit::WriteKind::RescheduleAppointment => "reschedule-appointment",
+        wit::WriteKind::ConfirmAppointment => "confirm-appointment",
+        wit::WriteKind::CheckInAppointment => "check-in-appointment",
+        wit::WriteKind::CancelAppointment => "cancel-appointment",
+        wit::WriteKind::CreateWorkingHour => "create-working-hour",
+        wit::WriteKind::UpdateWorkingHour => "update-working-hour",
+        wit::WriteKind::DeleteWorkingHour => "delete-working-hour",
+        wit::WriteKind::CreateInsurancePlan => "create-insurance-plan",
+        wit::WriteKind::CreateCoverage => "create-coverage",
+        wit::WriteKind::DeleteCoverage => "delete-coverage",
+        wit::WriteKind::SavePatientHistoryItem => "save-patient-history-item",
+        wit::WriteKind::CreatePatientAlert => "create-patient-alert",
+        wit::WriteKind::DisablePatientAlert => "disable-patient-alert",
+        wit::WriteKind::CreateCommunicationLog => "create-communication-log",
+        wit::WriteKind::CreateFormResponse => "create-form-response",
+        wit::WriteKind::CreatePayment => "create-payment",
+        wit::WriteKind::CreateAdjustment => "create-adjustment",
+        wit::WriteKind::NoteAppointment => "note-appointment",
+    }
+}
+
+/// A page that was asked for with this resource, cursor and limit; or the rule it breaks.
+pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, String> {
+    let whole_page = |holds: bool, rule: &str| if holds { Ok(()) } else { Err(rule.to_string()) };
+    whole_page(from.records.len() <= limit as usize, "the page holds more records than were asked for")?;
+    whole_page(from.deleted.len() <= DELETED_IDS, "field deleted: must have at most 10000 entries")?;
+    whole_page(from.cursor.len() <= CURSOR_BYTES, "field cursor: must have at most 4096 bytes")?;
+    let moves = from.last || cursor != Some(from.cursor.as_str());
+    whole_page(moves, "field cursor: must move on a page that is not the last")?;
+    let mut records = Vec::with_capacity(from.records.len());
+    for (index, wit_record) in from.records.into_iter().enumerate() {
+        let kind = kind(&wit_record);
+        let converted = record(wit_record)
+            .ok_or_else(|| format!("record {index}: {kind} records are not supported yet by this engine"))?;
+        let converted = converted.map_err(|broken| format!("record {index} ({kind}), {broken}"))?;
+        whole_page(
+            resource_of(&converted) == asked,
+            &format!("record {index} is of kind {kind}, but {asked:?} were asked for"),
+        )?;
+        records.push(converted);
+    }
+    let deleted = from.deleted.into_iter().enumerate();
+    let deleted = deleted
+        .map(|(index, id)| check::id("deleted", id).map_err(|broken| format!("deletion {index}, {broken}")))
+        .collect::<Result<_, _>>()?;
+    Ok(Page { records, deleted, cursor: from.cursor, last: from.last, whole: from.whole, estimate: from.estimate })
+}
+
+pub fn receipt(from: wit::Receipt) -> Checked<Receipt> {
+    Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_text("version", from.version)? })
+}
+
+fn resource_of(record: &EhrRecord) -> Resource {
+    match record {
+        EhrRecord::Patient(_) => Resource::Patients,
+        EhrRecord::Provider(_) => Resource::Providers,
+        EhrRecord::Operatory(_) => Resource::Operatories,
+        EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
+        EhrRecord::WorkingHour(_) => Resource::WorkingHours,
+        EhrRecord::Appointment(_) => Resource::Appointments,
+    }
+}
+
+/// None for a kind this engine does not take yet.
+fn record(from: wit::Record) -> Option<Checked<EhrRecord>> {
+    Some(match from {
+        wit::Record::Patient(from) => patient(from).map(EhrRecord::Patient),
+        wit::Record::Provider(from) => provider(from).map(EhrRecord::Provider),
+        wit::Record::Operatory(from) => operatory(from).map(EhrRecord::Operatory),
+        wit::Record::AppointmentType(from) => appointment_type(from).map(EhrRecord::AppointmentType),
+        wit::Record::WorkingHour(from) => working_hour(from).map(EhrRecord::WorkingHour),
+        wit::Record::Appointment(from) => appointment(from).map(EhrRecord::Appointment),
+        _ => return None,
+    })
+}
+
+fn kind(record: &wit::Record) -> &'static str {
+    match record {
+        wit::Record::Patient(_) => "patient",
+        wit::Record::Provider(_) => "provider",
+        wit::Record::Operatory(_) => "operatory",
+        wit::Record::AppointmentType(_) => "appointment-type",
+        wit::Record::AppointmentDescriptor(_) => "appointment-descriptor",
+        wit::Record::WorkingHour(_) => "working-hour",
+        wit::Record::Appointment(_) => "appointment",
+        wit::Record::InsurancePlan(_) => "insurance-plan",
+        wit::Record::Coverage(_) => "coverage",
+        wit::Record::HistoryItem(_) => "history-item",
+        wit::Record::PatientHistoryItem(_) => "patient-history-item",
+        wit::Record::PatientAlert(_) => "patient-alert",
+        wit::Record::CommunicationLog(_) => "communication-log",
+        wit::Record::Conversation(_) => "conversation",
+        wit::Record::FormSchema(_) => "form-schema",
+        wit::Record::FormResponse(_) => "form-response",
+        wit::Record::ProcedureCode(_) => "procedure-code",
+        wit::Record::ProcedureCodeCategory(_) => "procedure-code-category",
+        wit::Record::Procedure(_) => "procedure",
+        wit::Record::TreatmentPlan(_) => "treatment-plan",
+        wit::Record::ClinicalNote(_) => "clinical-note",
+        wit::Record::RecallType(_) => "recall-type",
+        wit::Record::PatientRecall(_) => "patient-recall",
+        wit::Record::Document(_) => "document",
+        wit::Record::DocumentType(_) => "document-type",
+        wit::Record::FeeSchedule(_) => "fee-schedule",
+        wit::Record::Fee(_) => "fee",
+        wit::Record::PaymentType(_) => "payment-type",
+        wit::Record::AdjustmentType(_) => "adjustment-type",
+        wit::Record::Charge(_) => "charge",
+        wit::Record::Payment(_) => "payment",
+        wit::Record::Adjustment(_) => "adjustment",
+        wit::Record::Claim(_) => "claim",
+        wit::Record::PaymentPlan(_) => "payment-plan",
+        wit::Record::GuarantorBalance(_) => "guarantor-balance",
+        wit::Record::InsuranceBalance(_) => "insurance-balance",
+    }
+}
+
+fn patient(from: types::Patient) -> Checked<EhrPatient> {
+    let gender = from.gender.as_deref();
+    require(
+        gender.is_none_or(|g| matches!(g, "Male" | "Female" | "Other")),
+        "gender",
+        "must be Male, Female or Other",
+    )?;
+    Ok(EhrPatient {
+        id: check::id("id", from.id)?,
+        first_name: check::text("first_name", from.first_name)?,
+        middle_name: check::optional_text("middle_name", from.middle_name)?,
+        last_name: check::text("last_name", from.last_name)?,
+        date_of_birth: check::optional_date("date_of_birth", from.date_of_birth)?,
+        gender: from.gender,
+        email: check::optional_text("email", from.email)?,
+        cell_phone: check::optional_text("cell_phone", from.cell_phone)?,
+        home_phone: check::optional_text("home_phone", from.home_phone)?,
+        work_phone: check::optional_text("work_phone", from.work_phone)?,
+        work_phone_extension: check::optional_text("work_phone_extension", from.work_phone_extension)?,
+        primary_phone: check::optional_text("primary_phone", from.primary_phone)?,
+        address: from.address.map(address).transpose()?,
+        guarantor: check::optional_id("guarantor", from.guarantor)?,
+        provider: check::optional_id("provider", from.provider)?,
+        billing_type: check::optional_text("billing_type", from.billing_type)?,
+        chart_id: check::optional_text("chart_id", from.chart_id)?,
+        preferred_language: check::optional_text("preferred_language", from.preferred_language)?,
+        premedication: check::optional_long_text("premedication", from.premedication)?,
+        inactive: from.inactive,
+        new_patient: from.new_patient,
+        non_patient: from.non_patient,
+        unsubscribed_sms: from.unsubscribed_sms,
+        unsubscribed_email: from.unsubscribed_email,
+        extra: check::extra(from.extra)?,
+    })
+}
+
+fn address(from: types::Address) -> Checked<EhrAddress> {
+    Ok(EhrAddress {
+        line1: check::optional_text("address.line1", from.line1)?,
+        line2: check::optional_text("address.line2", from.line2)?,
+        city: check::optional_text("address.city", from.city)?,
+        region: check::optional_text("address.region", from.region)?,
+        postal_code: check::optional_text("address.postal_code", from.postal_code)?,
+        country: check::optional_text("address.country", from.country)?,
+    })
+}
+
+fn provider(from: types::Provider) -> Checked<EhrProvider> {
+    Ok(EhrProvider {
+        id: check::id("id", from.id)?,
+        first_name: check::text("first_name", from.first_name)?,
+        middle_name: check::optional_text("middle_name", from.middle_name)?,
+        last_name: check::text("last_name", from.last_name)?,
+        display_name: check::optional_text("display_name", from.display_name)?,
+        email: check::optional_text("email", from.email)?,
+        npi: check::optional_text("npi", from.npi)?,
+        tin: check::optional_text("tin", from.tin)?,
+        state_license: check::optional_text("state_license", from.state_license)?,
+        specialty_code: check::optional_text("specialty_code", from.specialty_code)?,
+        inactive: from.inactive,
+        extra: check::extra(from.extra)?,
+    })
+}
+
+fn operatory(from: types::Operatory) -> Checked<EhrOperatory> {
+    Ok(EhrOperatory {
+        id: check::id("id", from.id)?,
+        name: check::text("name", from.name)?,
+        display_name: check::optional_text("display_name", from.display_name)?,
+        active: from.active,
+        bookable_online: from.bookable_online,
+        appointment_types: check::ids("appointment_types", from.appointment_types)?,
+        extra: check::extra(from.extra)?,
+    })
+}
+
+fn appointment_type(from: types::AppointmentType) -> Checked<EhrAppointmentType> {
+    require((1..=1440).contains(&from.minutes), "minutes", "must be 1 to 1440")?;
+    Ok(EhrAppointmentType {
+        id: check::id("id", from.id)?,
+        name: check::text("name", from.name)?,
+        minutes: from.minutes,
+        bookable_online: from.bookable_online,
+        extra: check::extra(from.extra)?,
+    })
+}
+
+fn working_hour(from: types::WorkingHour) -> Checked<EhrWorkingHour> {
+    let ways = [!from.days.is_empty(), from.specific_date.is_some(), from.recurrence.is_some()];
+    let exactly_one = ways.into_iter().filter(|way| *way).count() == 1;
+    require(exactly_one, "days", "exactly one of days, specific_date and recurrence must be given")?;
+    let days: Vec<Weekday> = from.days.into_iter().map(weekday).collect();
+    require(days.iter().collect::<BTreeSet<_>>().len() == days.len(), "days", "must name each day once")?;
+    Ok(EhrWorkingHour {
+        id: check::id("id", from.id)?,
+        provider: check::id("provider", from.provider)?,
+        operatory: check::optional_id("operatory", from.operatory)?,
+        begin_time: check::time_of_day("begin_time", from.begin_time, false)?,
+        end_time: check::time_of_day("end_time", from.end_time, true)?,
+        days,
+        specific_date: check::optional_date("specific_date", from.specific_date)?,
+        recurrence: from.recurrence.map(recurrence).transpose()?,
+        kind: match from.kind {
+            types::HourKind::WorkingHour => HourKind::WorkingHour,
+            types::HourKind::SchedulableBlock => HourKind::SchedulableBlock,
+        },
+        appointment_types: check::ids("appointment_types", from.appointment_types)?,
+        label: check::optional_text("label", from.label)?,
+        active: from.active,
+        extra: check::extra(from.extra)?,
+    })
+}
+
+fn recurrence(from: types::Recurrence) -> Checked<EhrRecurrence> {
+    require((1..=1000).contains(&from.number), "recurrence.number", "must be 1 to 1000")?;
+    let unit = match from.unit {
+        types::RecurrenceUnit::Day => RecurrenceUnit::Day,
+        types::RecurrenceUnit::Week => RecurrenceUnit::Week,
+        types::RecurrenceUnit::Month => RecurrenceUnit::Month,
+    };
+    Ok(EhrRecurrence { number: from.number, unit, reference: check::date("recurrence.reference", from.reference)? })
+}
+
+fn weekday(from: types::Weekday) -> Weekday {
+    match from {
+        types::Weekday::Monday => Weekday::Monday,
+        types::Weekday::Tuesday => Weekday::Tuesday,
+        types::Weekday::Wednesday => Weekday::Wednesday,
+        types::Weekday::Thursday => Weekday::Thursday,
+        types::Weekday::Friday => Weekday::Friday,
+        types::Weekday::Saturday => Weekday::Saturday,
+        types::Weekday::Sunday => Weekday::Sunday,
+    }
+}
+
+fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
+    let (start, end) = (check::instant("start", from.start)?, check::instant("end", from.end)?);
+    require(start < end, "end", "must lie after start")?;
+    Ok(EhrAppointment {
+        id: check::id("id", from.id)?,
+        patient: check::optional_id("patient", from.patient)?,
+        provider: check::optional_id("provider", from.provider)?,
+        operatory: check::optional_id("operatory", from.operatory)?,
+        appointment_type: check::optional_id("appointment_type", from.appointment_type)?,
+        start,
+        end,
+        note: check::optional_long_text("note", from.note)?,
+        unavailable: from.unavailable,
+        cancelled: from.cancelled,
+        confirmed: from.confirmed,
+        patient_confirmed: from.patient_confirmed,
+        patient_missed: from.patient_missed,
+        checkin_at: check::optional_instant("checkin_at", from.checkin_at)?,
+        checked_out_at: check::optional_instant("checked_out_at", from.checked_out_at)?,
+        write_key: check::optional_text("write_key", from.write_key)?,
+        version: check::optional_text("version", from.version)?,
+        extra: check::extra(from.extra)?,
+    })
+}
+
+pub fn write(write: Write) -> wit::Write {
+    let change = |appointment, reason| wit::AppointmentChange { appointment: to_appointment(appointment), reason };
+    match write {
+        Write::CreatePatient(patient) => wit::Write::CreatePatient(to_patient(patient)),
+        Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
+        Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
+        Write::CancelAppointment(appointment, reason) => wit::Write::CancelAppointment(change(appointment, reason)),
+    }
+}
+
+fn to_patient(from: EhrPatient) -> types::Patient {
+    types::Patient {
+        id: from.id,
+        first_name: from.first_name,
+        middle_name: from.middle_name,
+        last_name: from.last_name,
+        date_of_birth: from.date_of_birth,
+        gender: from.gender,
+        email: from.email,
+        cell_phone: from.cell_phone,
+        home_phone: from.home_phone,
+        work_phone: from.work_phone,
+        work_phone_extension: from.work_phone_extension,
+        primary_phone: from.primary_phone,
+        address: from.address.map(to_address),
+        // Not one of the engine's fields yet.
+        ssn: None,
+        guarantor: from.guarantor,
+        provider: from.provider,
+        billing_type: from.billing_type,
+        chart_id: from.chart_id,
+        preferred_language: from.preferred_language,
+        premedication: from.premedication,
+        inactive: from.inactive,
+        new_patient: from.new_patient,
+        non_patient: from.non_patient,
+        unsubscribed_sms: from.unsubscribed_sms,
+        unsubscribed_email: from.unsubscribed_email,
+        extra: from.extra,
+    }
+}
+
+fn to_address(from: EhrAddress) -> types::Address {
+    types::Address {
+        line1: from.line1,
+        line2: from.line2,
+        city: from.city,
+        region: from.region,
+        postal_code: from.postal_code,
+        country: from.country,
+    }
+}
+
+fn to_appointment(from: EhrAppointment) -> types::Appointment {
+    types::Appointment {
+        id: from.id,
+        patient: from.patient,
+        provider: from.provider,
+        operatory: from.operatory,
+        appointment_type: from.appointment_type,
+        start: from.start,
+        end: from.end,
+        note: from.note,
+        unavailable: from.unavailable,
+        cancelled: from.cancelled,
+        confirmed: from.confirmed,
+        patient_confirmed: from.patient_confirmed,
+        patient_missed: from.patient_missed,
+        checkin_at: from.checkin_at,
+        checked_out_at: from.checked_out_at,
+        write_key: from.write_key,
+        version: from.version,
+        extra: from.extra,
+    }
+}
+
+/// A rule broken in an answer that is one thing.
+pub fn broken(what: &str, broken: Broken) -> String {
+    format!("{what}, {broken}")
+}

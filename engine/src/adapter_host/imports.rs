@@ -1,0 +1,171 @@
+//! What a guest can reach: the contract's imports, for one call of one connection.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::time::Instant;
+use wasmtime::{StoreLimits, StoreLimitsBuilder};
+
+use super::{
+    adapter::Adapter,
+    bindings::practice_sync::ehr::{
+        clock, config, gate,
+        http::{self, Error, Request, Response},
+        log::{self, Level},
+        types,
+    },
+    clock as zones,
+    connection::Link,
+    limits::{CORE_INSTANCES_PER_COMPONENT, GuestLimits, MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT},
+    log_line::line,
+    transport::TransportError,
+};
+
+/// What the engine still knows when a call ends without an answer.
+#[derive(Default)]
+pub struct Trace {
+    sent: AtomicBool,
+}
+
+impl Trace {
+    /// True when the EHR may have seen a request of this call.
+    pub fn sent(&self) -> bool {
+        self.sent.load(Ordering::SeqCst)
+    }
+}
+
+/// The data of one call's store.
+pub struct CallState {
+    link: Arc<Link>,
+    adapter: Arc<Adapter>,
+    limits: GuestLimits,
+    pub store_limits: StoreLimits,
+    deadline: Instant,
+    requests: u32,
+    trace: Arc<Trace>,
+}
+
+impl CallState {
+    pub fn new(
+        link: Arc<Link>,
+        adapter: Arc<Adapter>,
+        limits: GuestLimits,
+        deadline: Instant,
+        trace: Arc<Trace>,
+    ) -> CallState {
+        let store_limits = StoreLimitsBuilder::new()
+            .memory_size(limits.memory)
+            .memories(MEMORIES_PER_COMPONENT as usize)
+            .instances(CORE_INSTANCES_PER_COMPONENT as usize)
+            .tables(TABLES_PER_COMPONENT as usize)
+            .table_elements(TABLE_ELEMENTS)
+            // The trap says how much was asked for; a failed `memory.grow` would only be an abort inside the guest.
+            .trap_on_grow_failure(true)
+            .build();
+        CallState { link, adapter, limits, store_limits, deadline, requests: 0, trace }
+    }
+
+    /// Bytes the host copies out of the guest at once. Lists that point many times at the same memory stop here.
+    pub fn copy_limit(&self) -> usize {
+        self.limits.memory
+    }
+}
+
+impl http::Host for CallState {
+    async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, Error>> {
+        self.requests += 1;
+        if self.requests > self.limits.requests {
+            return Ok(Err(Error::Refused(format!("more than {} requests in one call", self.limits.requests))));
+        }
+        let request = match self.link.address.request(request, &self.adapter.manifest().paths, &self.limits) {
+            Ok(request) => request,
+            Err(rule) => return Ok(Err(Error::Refused(rule))),
+        };
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Err(Error::NotSent("the call's time is up".into())));
+        }
+        let (sent_before, max_body) = (self.trace.sent(), request.max_response_body);
+        // Before, not after: the call may end while this waits.
+        self.trace.sent.store(true, Ordering::SeqCst);
+        let ended = self.link.transport.send(request, left).await;
+        if matches!(ended, Err(TransportError::NotSent(_))) {
+            self.trace.sent.store(sent_before, Ordering::SeqCst);
+        }
+        Ok(match ended {
+            Ok(answer) if answer.body.len() > max_body => {
+                Err(Error::NoAnswer(format!("its body is longer than {max_body} bytes")))
+            }
+            Ok(answer) => {
+                let headers =
+                    answer.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+                Ok(Response { status: answer.status, headers, body: answer.body })
+            }
+            Err(TransportError::NotSent(why)) => Err(Error::NotSent(line(&why))),
+            Err(TransportError::NoAnswer(why)) => Err(Error::NoAnswer(line(&why))),
+        })
+    }
+}
+
+/// No workstation can connect yet, so none is connected.
+impl gate::Host for CallState {
+    fn current(&mut self) -> wasmtime::Result<gate::State> {
+        Ok(gate::State::Closed)
+    }
+
+    async fn send(&mut self, _: Request) -> wasmtime::Result<Result<Response, Error>> {
+        Ok(Err(Error::NotSent("no workstation is connected".into())))
+    }
+}
+
+impl log::Host for CallState {
+    fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        let (adapter, location) = (self.adapter.manifest().id.as_str(), self.link.location.as_str());
+        let Some(suppressed) = self.link.lines.take(std::time::Instant::now()) else { return Ok(()) };
+        if suppressed > 0 {
+            tracing::warn!(adapter, location, suppressed, "lines of the adapter were suppressed");
+        }
+        let message = line(&message);
+        match level {
+            Level::Debug => tracing::debug!(adapter, location, "{message}"),
+            Level::Info => tracing::info!(adapter, location, "{message}"),
+            Level::Warn => tracing::warn!(adapter, location, "{message}"),
+            Level::Error => tracing::error!(adapter, location, "{message}"),
+        }
+        Ok(())
+    }
+}
+
+impl clock::Host for CallState {
+    fn now(&mut self) -> wasmtime::Result<i64> {
+        Ok((self.link.clock)())
+    }
+
+    fn to_instant(&mut self, local: String) -> wasmtime::Result<Vec<i64>> {
+        Ok(zones::to_instant(self.link.zone, &local))
+    }
+
+    fn to_local(&mut self, at: i64) -> wasmtime::Result<clock::Local> {
+        zones::to_local(self.link.zone, at)
+            .ok_or_else(|| wasmtime::Error::msg("to-local: the instant lies outside the years 1 to 9999"))
+    }
+}
+
+impl config::Host for CallState {
+    fn get(&mut self, name: String) -> wasmtime::Result<Option<String>> {
+        Ok(self.link.settings.get(&name).map(|value| value.expose().to_string()))
+    }
+}
+
+impl types::Host for CallState {}
+
+/// Seconds since 1970 by the system's clock.
+pub fn system_clock() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,93 @@
+//! A limit on everything a guest can take, keep busy or hand over.
+
+use std::time::Duration;
+
+pub const KIB: usize = 1024;
+pub const MIB: usize = 1024 * KIB;
+
+/// What one call of one connection may take. The adapter's manifest narrows it further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestLimits {
+    /// Bytes of guest memory.
+    pub memory: usize,
+    /// Wall clock of a call, waiting for the EHR included.
+    pub call: Duration,
+    /// HTTP requests in a call.
+    pub requests: u32,
+    /// Bytes of a request's body.
+    pub request_body: usize,
+    /// Bytes of an answer's body: what is longer is cut off and counts as no answer.
+    pub response_body: usize,
+}
+
+impl Default for GuestLimits {
+    fn default() -> GuestLimits {
+        GuestLimits {
+            memory: 64 * MIB,
+            call: Duration::from_secs(30),
+            requests: 50,
+            request_body: 8 * MIB,
+            response_body: 8 * MIB,
+        }
+    }
+}
+
+/// What all guests of the process share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostLimits {
+    /// Calls running at once; the next ones wait within their deadline.
+    pub calls: u32,
+    /// Threads that run guests.
+    pub threads: usize,
+    /// Most memory any connection may grant a guest.
+    pub memory: usize,
+}
+
+impl Default for HostLimits {
+    fn default() -> HostLimits {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        HostLimits { calls: 128, threads: cores.min(8), memory: 1024 * MIB }
+    }
+}
+
+/// How often a running guest lets others run, and is looked at.
+pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+/// Time to reach the EHR's host.
+pub const CONNECT: Duration = Duration::from_secs(10);
+
+/// A component file. The largest interpreter measured made 18 MiB.
+pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;
+/// Compiled components kept on disk.
+pub const CACHED_COMPONENTS: usize = 64;
+/// Core instances, tables and memories of one component: a JavaScript guest takes 12 instances, a Rust guest one.
+pub const CORE_INSTANCES_PER_COMPONENT: u32 = 40;
+pub const TABLES_PER_COMPONENT: u32 = 20;
+pub const MEMORIES_PER_COMPONENT: u32 = 4;
+pub const TABLE_ELEMENTS: usize = 100_000;
+
+/// Of a request: what comes from the guest, before the credentials are added.
+pub const PATH_BYTES: usize = 8 * KIB;
+pub const REQUEST_HEADERS: usize = 64;
+pub const HEADER_NAME_BYTES: usize = 100;
+pub const HEADER_VALUE_BYTES: usize = 8 * KIB;
+/// Of an answer.
+pub const RESPONSE_HEADERS: usize = 200;
+
+/// A line in the log, and lines of one connection: at once, and each second after that.
+pub const LOG_LINE_BYTES: usize = 2_000;
+pub const LOG_LINES_AT_ONCE: f64 = 200.0;
+pub const LOG_LINES_PER_SECOND: f64 = 20.0;
+
+/// Of what a guest returns.
+pub const ID_BYTES: usize = 200;
+pub const CURSOR_BYTES: usize = 4 * KIB;
+pub const SHORT_TEXT_BYTES: usize = 500;
+pub const LONG_TEXT_BYTES: usize = 64 * KIB;
+pub const EXTRA_PAIRS: usize = 64;
+pub const EXTRA_NAME_BYTES: usize = 200;
+pub const EXTRA_VALUE_BYTES: usize = 4 * KIB;
+pub const REFERENCES: usize = 1_000;
+pub const DELETED_IDS: usize = 10_000;
+pub const DESCRIBED: usize = 200;
+/// A fault's reason; longer ones are cut.
+pub const REASON_BYTES: usize = 500;

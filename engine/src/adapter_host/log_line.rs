@@ -1,0 +1,79 @@
+//! Guests' log lines: cut, kept on one line, and not more than the operator can read.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use super::limits::{LOG_LINE_BYTES, LOG_LINES_AT_ONCE, LOG_LINES_PER_SECOND};
+
+/// Lines a connection may write now.
+pub struct LineBudget(Mutex<Bucket>);
+
+struct Bucket {
+    lines: f64,
+    filled: Instant,
+    suppressed: u64,
+}
+
+impl LineBudget {
+    pub fn new(now: Instant) -> LineBudget {
+        LineBudget(Mutex::new(Bucket { lines: LOG_LINES_AT_ONCE, filled: now, suppressed: 0 }))
+    }
+
+    /// None: this line is suppressed. Some: it may be written, after saying how many were suppressed before it.
+    pub fn take(&self, now: Instant) -> Option<u64> {
+        let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * LOG_LINES_PER_SECOND;
+        bucket.lines = (bucket.lines + gained).min(LOG_LINES_AT_ONCE);
+        bucket.filled = now;
+        if bucket.lines < 1.0 {
+            bucket.suppressed += 1;
+            return None;
+        }
+        bucket.lines -= 1.0;
+        Some(std::mem::take(&mut bucket.suppressed))
+    }
+}
+
+/// A guest's text, at most `bytes` long, without characters that would start a line or steer a terminal.
+pub fn plain(text: &str, bytes: usize) -> String {
+    let cut = &text[..text.floor_char_boundary(bytes)];
+    let mut plain: String = cut.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if cut.len() < text.len() {
+        plain.push_str(" ...");
+    }
+    plain
+}
+
+/// A line for the log.
+pub fn line(text: &str) -> String {
+    plain(text, LOG_LINE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_between_characters_and_stay_one_line() {
+        assert_eq!(plain("a\nb\u{1b}[31m", 100), "a b [31m");
+        assert_eq!(plain("aüb", 2), "a ...");
+        assert_eq!(line(&"x".repeat(3_000)).len(), LOG_LINE_BYTES + 4);
+    }
+
+    #[test]
+    fn a_flood_is_suppressed_and_counted() {
+        let start = Instant::now();
+        let budget = LineBudget::new(start);
+        let written = (0..1_000).filter(|_| budget.take(start).is_some()).count();
+        assert_eq!(written, LOG_LINES_AT_ONCE as usize);
+        let later = start + Duration::from_secs(1);
+        assert_eq!(budget.take(later), Some(800));
+        assert_eq!(budget.take(later), Some(0));
+    }
+}

@@ -1,0 +1,37 @@
+//! Adapters: the sandbox in which EHR-specific code runs, and the only room that knows wasmtime.
+//!
+//! [`Host`] loads a component file into an [`Adapter`]; [`Registry`] names adapters and swaps versions under running connections;
+//! a [`Connection`] makes of an adapter one location's [`Ehr`](crate::ehr::Ehr).
+//!
+//! What holds whatever a guest does: a call ends by its deadline; it ends as an answer that keeps the contract's rules or as a
+//! fault; a write that the EHR may have seen is never reported as not written; memory, requests, log lines and what is copied out
+//! of the sandbox are bounded; no request leaves the location's base URL, and the credentials never enter the sandbox.
+
+mod adapter;
+mod bindings;
+mod cache;
+mod check;
+mod clock;
+mod connection;
+mod convert;
+mod error;
+mod host;
+mod imports;
+mod limits;
+mod log_line;
+mod manifest;
+mod outbound;
+mod secret;
+mod transport;
+mod trial;
+
+pub use adapter::{Adapter, Registry};
+pub use connection::{Clock, Connection};
+pub use error::{HostError, LoadError, LoadFailed};
+pub use host::Host;
+pub use limits::{GuestLimits, HostLimits};
+pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
+pub use outbound::AddressError;
+pub use reqwest::Url;
+pub use secret::Secret;
+pub use transport::{HttpRequest, HttpResponse, HttpTransport, Transport, TransportError, TransportFuture};

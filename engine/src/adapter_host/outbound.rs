@@ -1,0 +1,286 @@
+//! The wall around a guest's requests: what it may ask for, where it ends up, and that the credentials stay outside the sandbox.
+
+use reqwest::Url;
+
+use super::{
+    Secret,
+    bindings::practice_sync::ehr::http::Request,
+    limits::{self, GuestLimits},
+    transport::HttpRequest,
+};
+
+/// Headers that belong to the connection or to the engine, not to a guest.
+const DENIED_HEADERS: [&str; 12] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "proxy-authorization",
+    "proxy-connection",
+    "http2-settings",
+];
+
+/// Why a location's address cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    #[error("the base URL is not an address: {0}")]
+    BaseUrl(String),
+    #[error("the base URL must begin with http:// or https:// and hold no user name, query or fragment")]
+    BaseUrlForm,
+    #[error("the allowed path {0:?} must begin with `/`")]
+    AllowedPath(String),
+    #[error("the header {0:?} has a name or value that HTTP does not allow")]
+    Header(String),
+}
+
+/// Where a location's EHR is, and what may be asked of it.
+pub struct Address {
+    base: Url,
+    /// Names in lower case.
+    credentials: Vec<(String, Secret)>,
+    allowed_paths: Vec<String>,
+}
+
+impl Address {
+    pub fn new(
+        base: &str,
+        headers: Vec<(String, Secret)>,
+        allowed_paths: Vec<String>,
+    ) -> Result<Address, AddressError> {
+        let base = Url::parse(base).map_err(|e| AddressError::BaseUrl(e.to_string()))?;
+        let plain = base.username().is_empty()
+            && base.password().is_none()
+            && base.query().is_none()
+            && base.fragment().is_none();
+        if !plain || !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+            return Err(AddressError::BaseUrlForm);
+        }
+        if let Some(path) = allowed_paths.iter().find(|path| !path.starts_with('/')) {
+            return Err(AddressError::AllowedPath(path.clone()));
+        }
+        let mut credentials = Vec::new();
+        for (name, value) in headers {
+            if !is_header_name(&name) || !is_header_value(value.expose()) {
+                return Err(AddressError::Header(name));
+            }
+            credentials.push((name.to_ascii_lowercase(), value));
+        }
+        Ok(Address { base, credentials, allowed_paths })
+    }
+
+    /// The request as it leaves, or the rule it breaks. `asked_paths` are the adapter's own prefixes.
+    pub fn request(&self, asked: Request, asked_paths: &[String], limits: &GuestLimits) -> Result<HttpRequest, String> {
+        let method = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+            .into_iter()
+            .find(|known| *known == asked.method)
+            .ok_or("its method is not GET, POST, PUT, PATCH or DELETE")?;
+        let url = self.join(&asked.path)?;
+        let path = asked.path.split('?').next().unwrap_or_default();
+        if !is_under(path, &self.allowed_paths) || !is_under(path, asked_paths) {
+            return Err("its path is outside what the location allows this adapter".into());
+        }
+        if asked.body.as_ref().is_some_and(|body| body.len() > limits.request_body) {
+            return Err(format!("its body is longer than {} bytes", limits.request_body));
+        }
+        let headers = self.headers(asked.headers)?;
+        let max_response_body = limits.response_body;
+        Ok(HttpRequest { method: method.to_string(), url, headers, body: asked.body, max_response_body })
+    }
+
+    fn join(&self, path: &str) -> Result<Url, String> {
+        let (before_query, _) = path.split_once('?').unwrap_or((path, ""));
+        // Characters that clients and servers read differently, or that end a line, are never let through unencoded.
+        let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#".contains(&byte));
+        if path.len() > limits::PATH_BYTES || !plain {
+            return Err("its path is too long or holds characters that must be percent-encoded".into());
+        }
+        if !path.starts_with('/') || before_query.contains("//") || climbs(before_query) {
+            return Err("its path must begin with one `/` and hold neither `//` nor `.` or `..` segments".into());
+        }
+        let base_path = self.base.path().trim_end_matches('/');
+        let joined = Url::parse(&format!("{}{base_path}{path}", self.base.origin().ascii_serialization()))
+            .map_err(|_| "its path does not make an address")?;
+        // What was just built, read back: still the same host, still below the base.
+        if joined.origin() != self.base.origin() || !joined.path().starts_with(&format!("{base_path}/")) {
+            return Err("its path leaves the location's base URL".into());
+        }
+        Ok(joined)
+    }
+
+    fn headers(&self, asked: Vec<(String, String)>) -> Result<Vec<(String, String)>, String> {
+        if asked.len() > limits::REQUEST_HEADERS {
+            return Err(format!("it has more than {} headers", limits::REQUEST_HEADERS));
+        }
+        let mut headers = Vec::with_capacity(asked.len() + self.credentials.len());
+        for (name, value) in asked {
+            let lower = name.to_ascii_lowercase();
+            if !is_header_name(&name) || !is_header_value(&value) {
+                return Err("a header's name or value is too long or holds characters that HTTP does not allow".into());
+            }
+            if DENIED_HEADERS.contains(&lower.as_str()) {
+                return Err(format!("the header {lower} is the engine's"));
+            }
+            if self.credentials.iter().any(|(held, _)| *held == lower) {
+                return Err(format!("the header {lower} is set by the location's configuration"));
+            }
+            headers.push((lower, value));
+        }
+        headers.extend(self.credentials.iter().map(|(name, value)| (name.clone(), value.expose().to_string())));
+        Ok(headers)
+    }
+}
+
+/// True when some prefix covers the path up to a segment's end.
+fn is_under(path: &str, prefixes: &[String]) -> bool {
+    prefixes.iter().any(|prefix| {
+        path.strip_prefix(prefix.as_str())
+            .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
+    })
+}
+
+/// True when a segment is `.` or `..` for a server that decodes before it splits.
+fn climbs(path: &str) -> bool {
+    let decoded = percent_decode(path);
+    decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| matches!(segment, b"." | b".."))
+}
+
+fn percent_decode(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let pair = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
+        match pair.and_then(|pair| hex::decode(pair).ok()) {
+            Some(byte) => {
+                decoded.extend(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+fn is_header_name(name: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    (1..=limits::HEADER_NAME_BYTES).contains(&name.len()) && name.bytes().all(token)
+}
+
+fn is_header_value(value: &str) -> bool {
+    value.len() <= limits::HEADER_VALUE_BYTES
+        && value.bytes().all(|byte| (b' '..=b'~').contains(&byte) || byte == b'\t')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn address(base: &str) -> Address {
+        let credentials = vec![("Authorization".to_string(), Secret::new("Bearer s3cret"))];
+        Address::new(base, credentials, vec!["/fhir/R4".into(), "/files/".into()]).unwrap()
+    }
+
+    fn asked(path: &str) -> Request {
+        Request { method: "GET".into(), path: path.into(), headers: vec![], body: None }
+    }
+
+    fn sent(base: &str, request: Request) -> Result<HttpRequest, String> {
+        address(base).request(request, &["/".to_string()], &GuestLimits::default())
+    }
+
+    #[test]
+    fn a_path_is_joined_below_the_base() {
+        for (base, path, expected) in [
+            (
+                "https://ehr.example",
+                "/fhir/R4/Patient?a=http://x//y",
+                "https://ehr.example/fhir/R4/Patient?a=http://x//y",
+            ),
+            ("https://ehr.example:8443/tenant/7/", "/fhir/R4", "https://ehr.example:8443/tenant/7/fhir/R4"),
+            ("http://10.0.0.4/t", "/files/a%2Fb", "http://10.0.0.4/t/files/a%2Fb"),
+        ] {
+            let request = sent(base, asked(path)).unwrap();
+            assert_eq!(request.url.as_str(), expected);
+            assert_eq!(request.headers, [("authorization".to_string(), "Bearer s3cret".to_string())]);
+        }
+    }
+
+    #[test]
+    fn no_path_escapes_the_base_or_the_allow_list() {
+        for path in [
+            "",
+            "fhir/R4",
+            "//evil.example/fhir/R4",
+            "/fhir/R4//x",
+            "https://evil.example/",
+            "/fhir/R4/../admin",
+            "/fhir/R4/./x",
+            "/fhir/R4/%2e%2E/admin",
+            "/fhir/R4/%2e./admin",
+            "/files/..%2f..%2fadmin",
+            "/files/..%5cadmin",
+            "/files/..\\admin",
+            "/files/\\evil",
+            "/files/a b",
+            "/files/a\r\nHost: evil",
+            "/files/ü",
+            "/files/a#b",
+            "/@evil.example/",
+            "/admin",
+            "/fhir/R4evil",
+            "/filesystem",
+            "?x=1",
+            "/",
+        ] {
+            assert!(sent("https://ehr.example/base", asked(path)).is_err(), "{path:?} was let through");
+        }
+        assert!(sent("https://ehr.example", asked(&format!("/files/{}", "x".repeat(limits::PATH_BYTES)))).is_err());
+        let narrowed =
+            address("https://e.example").request(asked("/files/a"), &["/fhir".to_string()], &GuestLimits::default());
+        assert!(narrowed.unwrap_err().contains("outside"));
+    }
+
+    #[test]
+    fn methods_headers_and_bodies_are_bounded() {
+        let with =
+            |name: &str, value: &str| Request { headers: vec![(name.into(), value.into())], ..asked("/files/a") };
+        let denied = |request: Request| sent("https://ehr.example", request).unwrap_err();
+        assert!(denied(Request { method: "CONNECT".into(), ..asked("/files/a") }).contains("method"));
+        assert!(denied(Request { method: "get".into(), ..asked("/files/a") }).contains("method"));
+        assert!(denied(with("Host", "evil")).contains("engine's"));
+        assert!(denied(with("Transfer-Encoding", "chunked")).contains("engine's"));
+        assert!(denied(with("AUTHORIZATION", "Bearer mine")).contains("configuration"));
+        assert!(denied(with("x-a", "1\r\nx-b: 2")).contains("header"));
+        assert!(denied(with("x a", "1")).contains("header"));
+        assert!(denied(with("x-a", &"v".repeat(limits::HEADER_VALUE_BYTES + 1))).contains("header"));
+        assert!(denied(Request { headers: vec![("a".into(), "b".into()); 65], ..asked("/files/a") }).contains("64"));
+        let body = Some(vec![0; GuestLimits::default().request_body + 1]);
+        assert!(denied(Request { body, ..asked("/files/a") }).contains("body"));
+        assert_eq!(sent("https://ehr.example", with("X-Trace", "1")).unwrap().headers[0].0, "x-trace");
+    }
+
+    #[test]
+    fn a_bad_address_is_named() {
+        let refused = |base: &str| Address::new(base, vec![], vec!["/".into()]).err().unwrap();
+        assert!(matches!(refused("ehr"), AddressError::BaseUrl(_)));
+        for base in
+            ["ftp://e.example", "https://u:p@e.example", "https://e.example/?a", "https://e.example/#a", "data:x"]
+        {
+            assert_eq!(refused(base), AddressError::BaseUrlForm, "{base}");
+        }
+        let allowed = Address::new("https://e.example", vec![], vec!["fhir".into()]).err();
+        assert_eq!(allowed, Some(AddressError::AllowedPath("fhir".into())));
+        let header = Address::new("https://e.example", vec![("a b".into(), Secret::new("x"))], vec![]).err();
+        assert_eq!(header, Some(AddressError::Header("a b".into())));
+    }
+}

@@ -1,0 +1,106 @@
+//! Connects locations to their EHRs as the operator set it up: adapter, address, credentials, limits.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use location::ids::LocationId;
+
+use crate::{
+    adapter_host::{AddressError, Connection, GuestLimits, HttpTransport, Registry, Secret, Transport},
+    ehr::Ehr,
+    setup::{DataSource, LocationSetup, Setup},
+};
+
+/// Base URL of a data source that lives in this process.
+pub const IN_PROCESS: &str = "sandbox:";
+/// What an in-process EHR is addressed by: the adapter host knows only HTTP addresses.
+const IN_PROCESS_URL: &str = "http://sandbox.invalid";
+
+/// Where adapters come from and how they reach EHRs that live in this process.
+pub struct Connections {
+    setup: Arc<Setup>,
+    adapters: Registry,
+    network: Arc<HttpTransport>,
+    in_process: BTreeMap<u32, Arc<dyn Transport>>,
+    /// Simulations and benchmarks bring their own EHR.
+    own: HashMap<LocationId, Arc<dyn Ehr>>,
+    made: Mutex<HashMap<LocationId, Arc<dyn Ehr>>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("location {location}: no adapter called {adapter} is loaded")]
+    NoAdapter { location: LocationId, adapter: String },
+    #[error("location {location}: data source {id} is not configured")]
+    NoSource { location: LocationId, id: u32 },
+    #[error("location {location}: data source {id} lives in this process, but nothing there serves it")]
+    NotServed { location: LocationId, id: u32 },
+    #[error("location {location}: {source}")]
+    Address { location: LocationId, source: AddressError },
+}
+
+impl Connections {
+    pub fn new(
+        setup: Arc<Setup>,
+        adapters: Registry,
+        network: Arc<HttpTransport>,
+        in_process: BTreeMap<u32, Arc<dyn Transport>>,
+        own: HashMap<LocationId, Arc<dyn Ehr>>,
+    ) -> Connections {
+        Connections { setup, adapters, network, in_process, own, made: Mutex::default() }
+    }
+
+    pub fn adapters(&self) -> &Registry {
+        &self.adapters
+    }
+
+    /// The location's EHR, made on first use; none where the location has none.
+    pub fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
+        if let Some(own) = self.own.get(&location.id) {
+            return Ok(Some(own.clone()));
+        }
+        let Some(source) = location.source else { return Ok(None) };
+        if let Some(made) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&location.id) {
+            return Ok(Some(made.clone()));
+        }
+        let source =
+            self.setup.sources.get(&source).ok_or(ConnectError::NoSource { location: location.id, id: source })?;
+        let ehr = self.connect(location, source)?;
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(location.id, ehr.clone());
+        Ok(Some(ehr))
+    }
+
+    fn connect(&self, location: &LocationSetup, source: &DataSource) -> Result<Arc<dyn Ehr>, ConnectError> {
+        let id = location.id;
+        let (transport, base_url): (Arc<dyn Transport>, &str) = if source.base_url == IN_PROCESS {
+            let served = self.in_process.get(&source.id);
+            (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?.clone(), IN_PROCESS_URL)
+        } else {
+            (self.network.clone(), &source.base_url)
+        };
+        let name = id.to_string();
+        let foreign_id = location.foreign_id.as_deref().unwrap_or_default();
+        let mut connection = Connection::new(&name, foreign_id, base_url, location.zone, transport);
+        connection.headers =
+            source.headers.iter().map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
+        if !source.allowed_paths.is_empty() {
+            connection.allowed_paths.clone_from(&source.allowed_paths);
+        }
+        let settings = location.adapter_config.iter();
+        connection.settings = settings.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
+        let longest = location.write.call_deadline.max(location.pull.call_deadline);
+        connection.limits = GuestLimits {
+            memory: source.guest_memory_mib as usize * 1_024 * 1_024,
+            call: Duration::from_millis(longest.unsigned_abs()),
+            requests: source.guest_requests_per_call,
+            ..GuestLimits::default()
+        };
+        let connected = self.adapters.connect(&source.adapter, connection);
+        connected
+            .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?
+            .map_err(|source| ConnectError::Address { location: id, source })
+    }
+}

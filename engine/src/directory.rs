@@ -1,0 +1,224 @@
+//! Which locations are in memory: brings them in on first use or when due, and anew after a panic.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
+use location::ids::LocationId;
+use tokio::sync::oneshot;
+
+use crate::{
+    actor::{
+        Ask, LocationActor, Reply,
+        request::{Answer, Request},
+        turn::Env,
+    },
+    clock,
+    connections::Connections,
+    engine::EngineError,
+    metrics::Metrics,
+    store::{Direction, StoreError, due, keys, keys::Space},
+};
+
+/// How often the due index is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Locations woken per look: many due at once come in over several looks instead of all together.
+const WAKE_AT_ONCE: usize = 64;
+/// Keys of the index read at once.
+const PAGE: usize = 10_000;
+/// What callers are told when a mailbox is full.
+const RETRY_AFTER_SECONDS: u32 = 1;
+/// Times a request that was not begun is offered to a location that had to be brought in again.
+const OFFERS: u32 = 3;
+
+pub struct Directory {
+    env: Arc<Env>,
+    connections: Arc<Connections>,
+    metrics: Arc<Metrics>,
+    arbiters: Mutex<Vec<Arbiter>>,
+    next_arbiter: AtomicUsize,
+    locations: Mutex<HashMap<LocationId, Addr<LocationActor>>>,
+    stopping: AtomicBool,
+}
+
+impl Directory {
+    pub fn new(env: Arc<Env>, connections: Arc<Connections>, metrics: Arc<Metrics>) -> Arc<Directory> {
+        let threads = env.setup.engine.actor_threads.max(1);
+        Arc::new(Directory {
+            env,
+            connections,
+            metrics,
+            arbiters: Mutex::new((0..threads).map(|_| Arbiter::new()).collect()),
+            next_arbiter: AtomicUsize::new(0),
+            locations: Mutex::default(),
+            stopping: AtomicBool::new(false),
+        })
+    }
+
+    /// The location's actor, started when it is not in memory or died.
+    fn actor(&self, id: LocationId) -> Result<Addr<LocationActor>, EngineError> {
+        let mut locations = self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
+            return Ok(address.clone());
+        }
+        let setup = self.env.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
+        let ehr = self.connections.of(setup).map_err(|error| {
+            tracing::error!(%error, "the location cannot be connected to its EHR");
+            EngineError::Internal
+        })?;
+        let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
+        let rules = &self.env.setup.engine;
+        let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
+        let actor = LocationActor::new(id, self.env.clone(), ehr, self.metrics.clone(), idle);
+        let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
+            ctx.set_mailbox_capacity(mailbox);
+            actor
+        });
+        locations.insert(id, address.clone());
+        Ok(address)
+    }
+
+    /// A thread for one more actor, in turn; none when the engine has stopped.
+    fn arbiter(&self) -> Option<ArbiterHandle> {
+        let arbiters = self.arbiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.next_arbiter.fetch_add(1, Ordering::Relaxed);
+        arbiters.get(turn % arbiters.len().max(1)).map(Arbiter::handle)
+    }
+
+    /// Offers a message; a full mailbox is an answer too.
+    fn offer(&self, id: LocationId, ask: Ask) -> Result<(), EngineError>
+    where
+        actix::Context<LocationActor>: ToEnvelope<LocationActor, Ask>,
+    {
+        match self.actor(id)?.try_send(ask) {
+            Ok(()) => Ok(()),
+            Err(SendError::Full(_)) => {
+                self.metrics.refused_busy.add(1);
+                Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
+            }
+            // It left memory just now: the dropped reply tells the caller to ask again.
+            Err(SendError::Closed(_)) => Ok(()),
+        }
+    }
+
+    /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
+    /// and did not answer failed, and its outcome is what the store says.
+    pub async fn request(&self, id: LocationId, make: impl Fn() -> Request) -> Result<Answer, EngineError> {
+        for _ in 0..OFFERS {
+            if self.stopping.load(Ordering::SeqCst) {
+                return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });
+            }
+            let (reply, answer) = oneshot::channel();
+            let begun = Arc::new(AtomicBool::new(false));
+            self.offer(id, Ask::Do { request: make(), begun: begun.clone(), reply })?;
+            match answer.await {
+                Ok(answer) => return answer,
+                Err(_) if begun.load(Ordering::SeqCst) => return Err(EngineError::Internal),
+                Err(_) => {}
+            }
+        }
+        Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })
+    }
+
+    /// Asks a location for something it reads from memory.
+    pub async fn ask<T>(&self, id: LocationId, make: impl Fn(Reply<T>) -> Ask) -> Result<T, EngineError> {
+        for _ in 0..OFFERS {
+            let (reply, answer) = oneshot::channel();
+            self.offer(id, make(reply))?;
+            if let Ok(answer) = answer.await {
+                return answer;
+            }
+        }
+        Err(EngineError::Internal)
+    }
+
+    /// Wakes what was in memory when the process ended, and locations with an EHR that were never started.
+    pub fn resume(&self) -> Result<(), StoreError> {
+        let mut known = BTreeSet::new();
+        for (space, parse) in
+            [(Space::Active, keys::parse_active as fn(&[u8]) -> Option<u32>), (Space::Asleep, keys::parse_asleep)]
+        {
+            let mut range = space.range();
+            loop {
+                let page = self.env.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+                let more = page.len() == PAGE;
+                if let Some(last) = page.last() {
+                    range = range.after(last);
+                }
+                for id in page.iter().filter_map(|key| parse(key)) {
+                    known.insert(id);
+                    if space == Space::Active {
+                        self.attend(LocationId(id));
+                    }
+                }
+                if !more {
+                    break;
+                }
+            }
+        }
+        let fresh = self.env.setup.locations.values().filter(|location| location.source.is_some());
+        for location in fresh.filter(|location| !known.contains(&location.id.0)) {
+            self.attend(location.id);
+        }
+        Ok(())
+    }
+
+    fn attend(&self, id: LocationId) {
+        // A location that was taken out of the configuration stays asleep.
+        if self.env.setup.locations.contains_key(&id)
+            && let Err(error) = self.offer(id, Ask::Attend)
+        {
+            tracing::warn!(location = %id, %error, "a due location could not be woken; it will be tried again");
+        }
+    }
+
+    /// Brings in what is due, until the directory stops.
+    pub async fn watch(self: Arc<Self>) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            match due::due(&*self.env.store, clock::now().0, WAKE_AT_ONCE) {
+                Ok(due) => due.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
+                Err(error) => tracing::error!(%error, "the due index could not be read"),
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Lets every location leave memory in order.
+    pub async fn stop(&self, grace: Duration) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let locations: Vec<_> =
+            self.locations.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, address)| address).collect();
+        let mut leaving = Vec::new();
+        for address in locations {
+            let (done, left) = oneshot::channel();
+            // `send` waits for a place in the mailbox: what callers asked before is done before.
+            leaving.push(async move {
+                if address.send(Ask::Leave { done }).await.is_ok() {
+                    drop(left.await);
+                }
+            });
+        }
+        let all = async {
+            for one in leaving {
+                one.await;
+            }
+        };
+        if tokio::time::timeout(grace, all).await.is_err() {
+            tracing::warn!("some locations did not leave in time; they are woken at the next start");
+        }
+        let arbiters = std::mem::take(&mut *self.arbiters.lock().unwrap_or_else(PoisonError::into_inner));
+        let joined = tokio::task::spawn_blocking(|| {
+            for arbiter in arbiters {
+                arbiter.stop();
+                drop(arbiter.join());
+            }
+        });
+        drop(joined.await);
+    }
+}

@@ -1,0 +1,378 @@
+//! The engine as the API layer sees it: one method per thing a handler may ask. All rules live behind it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use location::{
+    command::{Command, Hold, Placement},
+    decision::{Refusal, Reply},
+    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
+    pull::Resource,
+    slots::{Slot, SlotQuery},
+    time::{Span, Timestamp},
+    zone::{Date, Zone},
+};
+use tokio::task::JoinHandle;
+
+use crate::{
+    actor::{
+        Ask,
+        pool::Pool,
+        request::{Answer, Request},
+        turn::Env,
+    },
+    adapter_host::{HttpTransport, Registry as Adapters, Transport},
+    clock,
+    connections::Connections,
+    directory::Directory,
+    ehr::Ehr,
+    metrics::{Metrics, Numbers},
+    records,
+    secrets::Secrets,
+    setup::{LocationStatus, Setup},
+    store::{CommitError, Store, StoreError, counters::Ids},
+    webhooks::{
+        attempt::Sender,
+        dispatcher::Dispatcher,
+        egress::{Egress, Reach, SetupError},
+        outbox::{Doorbell, Outbox},
+        registry::{LoadError as WebhookLoadError, Registry as Webhooks},
+    },
+    zones,
+};
+
+/// How long locations may take to leave memory, and deliveries to end, when the engine stops.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why the engine could not answer; what the rules refuse is a `Refusal` instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    #[error("no such location")]
+    UnknownLocation,
+    #[error("the location has too much to do")]
+    Busy { retry_after: u32 },
+    #[error("the store takes no writes at present")]
+    StoreFull,
+    #[error("the location's records are damaged; an operator has to restore them")]
+    Damaged,
+    #[error("the request met a fault inside the engine")]
+    Internal,
+}
+
+/// A refusal by rule, or a failure of the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refused {
+    Rule(Refusal),
+    Engine(EngineError),
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Refused {
+        Refused::Engine(error)
+    }
+}
+
+/// A slot that may be booked, as sealed into a slot token. The HTTP layer seals and unseals; the engine decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub institution: InstitutionId,
+    pub location: LocationId,
+    pub provider: ProviderId,
+    pub operatory: Option<OperatoryId>,
+    pub span: Span,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub expires: Timestamp,
+    /// Offered under a version that joins synced hours with schedulable blocks.
+    pub join_blocks: bool,
+    /// Identifies the token: what a hold on it is known by.
+    pub hold: u64,
+}
+
+impl Offer {
+    fn placement(&self) -> Placement {
+        Placement { operatory: self.operatory, provider: Some(self.provider), span: self.span }
+    }
+}
+
+/// A booking from a slot token (specification 4.8).
+#[derive(Clone)]
+pub struct BookRequest {
+    pub offer: Offer,
+    pub idempotency_key: String,
+    pub patient: PatientDetails,
+    pub note: Option<String>,
+    /// Name of the API key, for the record.
+    pub created_by: String,
+}
+
+#[derive(Clone, Default, serde::Serialize)]
+pub struct PatientDetails {
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    pub date_of_birth: Option<Date>,
+    pub phone_number: Option<String>,
+    pub email: Option<String>,
+    pub gender: Option<String>,
+    pub address: Option<records::PatientAddress>,
+}
+
+pub struct Booked {
+    pub appointment: records::Appointment,
+    pub replay: bool,
+}
+
+/// Free slots of a location with what is needed to show them.
+pub struct FreeSlots {
+    pub slots: Vec<Slot>,
+    /// First later date with a slot, within the horizon; looked for only when there are no slots.
+    pub next_available_date: Option<Date>,
+    /// False: no active working hours match at all.
+    pub any_hours: bool,
+}
+
+/// How reading and writing stand.
+#[derive(Clone, Debug)]
+pub struct SyncState {
+    pub read_ok: bool,
+    pub read_at: Timestamp,
+    pub read_reason: Option<String>,
+    pub write_ok: bool,
+    pub write_at: Timestamp,
+    pub write_reason: Option<String>,
+    pub last_sync: Option<Timestamp>,
+    pub queued: u64,
+    pub oldest_queued: Option<Timestamp>,
+    pub ehr_name: Option<String>,
+    pub ehr_hosting: Option<String>,
+}
+
+/// A stretch of a list: records after (or before) an id, in rising id order.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    pub after: Option<u64>,
+    pub before: Option<u64>,
+    pub limit: usize,
+}
+
+/// What an engine is started from besides its setup.
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    /// Loaded adapters by the names the setup gives them.
+    pub adapters: Adapters,
+    /// EHRs that live in this process, by data source.
+    pub in_process: BTreeMap<u32, Arc<dyn Transport>>,
+    /// EHRs that need no adapter, by location: for simulations and benchmarks.
+    pub own: HashMap<LocationId, Arc<dyn Ehr>>,
+}
+
+impl Parts {
+    pub fn new(store: Arc<dyn Store>) -> Parts {
+        Parts { store, adapters: Adapters::new(), in_process: BTreeMap::new(), own: HashMap::new() }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    #[error(transparent)]
+    Webhooks(#[from] WebhookLoadError),
+    #[error(transparent)]
+    Egress(#[from] SetupError),
+    #[error("no HTTP client for EHRs: {0}")]
+    Http(String),
+}
+
+pub struct Engine {
+    env: Arc<Env>,
+    directory: Arc<Directory>,
+    connections: Arc<Connections>,
+    webhooks: Arc<Webhooks>,
+    metrics: Arc<Metrics>,
+    dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
+    watch: JoinHandle<()>,
+}
+
+impl Engine {
+    /// Starts serving. Must be called within an actix system.
+    pub async fn start(setup: Setup, parts: Parts) -> Result<Engine, StartError> {
+        let (setup, store) = (Arc::new(setup), parts.store);
+        let ids = Arc::new(Ids::new(store.clone()));
+        let secrets = Secrets::load(&store).await?;
+        let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
+        let egress = Arc::new(Egress::new(reach)?);
+        let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone())?;
+        let doorbell = Arc::new(Doorbell::default());
+        let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
+        let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
+        let connections =
+            Arc::new(Connections::new(setup.clone(), parts.adapters, network, parts.in_process, parts.own));
+        let env = Arc::new(Env { setup, store: store.clone(), ids, pool: Pool::default(), outbox, secrets });
+        let metrics = Arc::new(Metrics::default());
+        let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
+        directory.resume()?;
+        let watch = tokio::spawn(directory.clone().watch());
+        let sender =
+            Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
+        let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
+        Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch })
+    }
+
+    /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
+    pub async fn stop(&self) {
+        self.watch.abort();
+        self.directory.stop(GRACE).await;
+        if let Some(dispatcher) = self.dispatcher.lock().await.take() {
+            dispatcher.stop(GRACE).await;
+        }
+    }
+
+    pub(crate) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    pub fn setup(&self) -> &Setup {
+        &self.env.setup
+    }
+
+    pub fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
+    pub fn zone(&self, location: LocationId) -> Option<Arc<Zone>> {
+        self.env.setup.locations.get(&location).map(|location| zones::zone(location.zone))
+    }
+
+    /// A key of the engine's own for a purpose, such as sealing slot tokens. The same after a restart.
+    pub fn secret(&self, purpose: &str) -> [u8; 32] {
+        self.env.secrets.derive(purpose)
+    }
+
+    /// Ready for traffic; `Err` names what is not.
+    pub fn ready(&self) -> Result<(), String> {
+        let health = self.env.store.health();
+        if !health.accepts_writes() {
+            return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
+        }
+        let loaded = self.connections.adapters().names();
+        let used = self.env.setup.locations.values().filter(|location| location.status == LocationStatus::Active);
+        let sources: std::collections::BTreeSet<u32> = used.filter_map(|location| location.source).collect();
+        for source in sources.into_iter().filter_map(|id| self.env.setup.sources.get(&id)) {
+            if !source.adapter.is_empty() && !loaded.contains(&source.adapter) {
+                return Err(format!("the adapter {} is not loaded", source.adapter));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn metrics(&self) -> Numbers {
+        self.metrics.numbers(self.env.store.health().free.unwrap_or(0))
+    }
+
+    pub fn webhooks(&self) -> &Arc<Webhooks> {
+        &self.webhooks
+    }
+
+    pub fn adapters(&self) -> &Adapters {
+        self.connections.adapters()
+    }
+
+    pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {
+        let query = Box::new(query);
+        self.directory.ask(location, |reply| Ask::FreeSlots { query: query.clone(), reply }).await
+    }
+
+    pub async fn hold(&self, offer: Offer) -> Result<Timestamp, Refused> {
+        let hold = Hold {
+            hold: offer.hold,
+            placement: offer.placement(),
+            appointment_type: offer.appointment_type,
+            expires: offer.expires,
+            join_blocks: offer.join_blocks,
+        };
+        match self.command(offer.location, Command::Hold(hold)).await?.reply {
+            Reply::Held { until } => Ok(until),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    pub async fn release(&self, offer: Offer) -> Result<(), Refused> {
+        self.command(offer.location, Command::Release { hold: offer.hold }).await.map(drop)
+    }
+
+    pub async fn book(&self, request: BookRequest) -> Result<Booked, Refused> {
+        let location = request.offer.location;
+        let request = Box::new(request);
+        let answer = self.directory.request(location, || Request::Book(request.clone())).await?;
+        match (answer.reply, answer.appointment) {
+            (Reply::Booked { replay, .. }, Some(appointment)) => Ok(Booked { appointment, replay }),
+            (other, _) => Err(unexpected(other)),
+        }
+    }
+
+    /// True when it was cancelled before.
+    pub async fn cancel(
+        &self,
+        location: LocationId,
+        appointment: AppointmentId,
+        reason: Option<String>,
+    ) -> Result<bool, Refused> {
+        match self.command(location, Command::Cancel { appointment, reason }).await?.reply {
+            Reply::Cancelled { already } => Ok(already),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Moves an appointment to another time, operatory or provider of its location.
+    pub async fn reschedule(
+        &self,
+        location: LocationId,
+        appointment: AppointmentId,
+        to: Placement,
+        join_blocks: bool,
+    ) -> Result<(), Refused> {
+        match self.command(location, Command::Move { appointment, to, join_blocks }).await?.reply {
+            Reply::Moved => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
+        self.directory.ask(location, |reply| Ask::SyncState { reply }).await
+    }
+
+    /// Starts a read cycle and tries waiting writes at once.
+    pub async fn sync_now(&self, location: LocationId) -> Result<(), Refused> {
+        self.command(location, Command::SyncNow).await.map(drop)
+    }
+
+    /// An operator accepts the deletions the guard stopped.
+    pub async fn accept_deletions(&self, location: LocationId, resource: Resource) -> Result<(), Refused> {
+        self.command(location, Command::AcceptDeletions { resource }).await.map(drop)
+    }
+
+    async fn command(&self, location: LocationId, command: Command) -> Result<Answer, Refused> {
+        let answer = self.directory.request(location, || Request::Command(command.clone())).await?;
+        match answer.reply {
+            Reply::Refused(refusal) => Err(Refused::Rule(refusal)),
+            _ => Ok(answer),
+        }
+    }
+}
+
+/// A refusal, or a reply that does not belong to what was asked.
+fn unexpected(reply: Reply) -> Refused {
+    match reply {
+        Reply::Refused(refusal) => Refused::Rule(refusal),
+        other => {
+            tracing::error!(?other, "a location answered something else than it was asked");
+            Refused::Engine(EngineError::Internal)
+        }
+    }
+}

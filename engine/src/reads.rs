@@ -1,0 +1,139 @@
+//! Reads straight from the store: no actor is asked, so they see what is durable and never wait for a location.
+
+use std::collections::BTreeSet;
+
+use location::{
+    ids::{AppointmentId, InstitutionId, LocationId},
+    time::{Span, Timestamp},
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    actor::docs::{Document, Kind},
+    engine::{Engine, EngineError, Stretch},
+    records,
+    store::{Direction, KeyRange, StoreError, keys},
+};
+
+/// Working hours read to find who works at a location.
+const HOURS_AT_MOST: usize = 10_000;
+
+impl Engine {
+    pub fn booking(&self, booking_ref: &str) -> Result<Option<records::Appointment>, EngineError> {
+        match self.env().secrets.booking_of(booking_ref) {
+            Some(id) => self.appointment(AppointmentId(id)),
+            None => Ok(None),
+        }
+    }
+
+    pub fn appointment(&self, id: AppointmentId) -> Result<Option<records::Appointment>, EngineError> {
+        self.document(0, id.0)
+    }
+
+    /// Appointments of a location that start in `range`, in order of start and id, after a position.
+    pub fn appointments(
+        &self,
+        location: LocationId,
+        range: Span,
+        after: Option<(Timestamp, u64)>,
+        backwards: bool,
+        limit: usize,
+    ) -> Result<Vec<records::Appointment>, EngineError> {
+        let key = |at: Timestamp, id| keys::appointment_time(location.0, at.0, id);
+        let mut keys_in = KeyRange::new(key(range.start, 0), key(range.end, 0));
+        if let Some((at, id)) = after {
+            match backwards {
+                true => keys_in.end = keys_in.end.min(key(at, id)),
+                false => keys_in = keys_in.clone().after(&keys_in.start.clone().max(key(at, id))),
+            }
+        }
+        let direction = if backwards { Direction::Backward } else { Direction::Forward };
+        let found = self.env().store.scan_keys(keys_in, direction, limit).map_err(failed)?;
+        let mut appointments = Vec::with_capacity(found.len());
+        for key in found {
+            let Some((_, _, id)) = keys::parse_appointment_time(&key) else { continue };
+            appointments.extend(self.appointment(AppointmentId(id))?);
+        }
+        Ok(appointments)
+    }
+
+    pub fn patient(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Patient>, EngineError> {
+        self.document(institution.0, u64::from(id))
+    }
+
+    pub fn provider(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Provider>, EngineError> {
+        self.document(institution.0, u64::from(id))
+    }
+
+    pub fn providers(&self, institution: InstitutionId, part: Stretch) -> Result<Vec<records::Provider>, EngineError> {
+        self.list(institution.0, part)
+    }
+
+    pub fn operatory(&self, location: LocationId, id: u64) -> Result<Option<records::Operatory>, EngineError> {
+        self.document(location.0, id)
+    }
+
+    pub fn operatories(&self, location: LocationId, part: Stretch) -> Result<Vec<records::Operatory>, EngineError> {
+        self.list(location.0, part)
+    }
+
+    pub fn appointment_type(
+        &self,
+        institution: InstitutionId,
+        id: u32,
+    ) -> Result<Option<records::AppointmentType>, EngineError> {
+        self.document(institution.0, u64::from(id))
+    }
+
+    /// At most `limits::APPOINTMENT_TYPES`; practices have some dozens.
+    pub fn appointment_types(&self, institution: InstitutionId) -> Result<Vec<records::AppointmentType>, EngineError> {
+        self.list(institution.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
+    }
+
+    /// Providers with working hours at a location.
+    pub fn providers_at(&self, location: LocationId) -> Result<Vec<u32>, EngineError> {
+        let all = Stretch { after: None, before: None, limit: HOURS_AT_MOST };
+        let hours: Vec<records::WorkingHour> = self.list(location.0, all)?;
+        let active = hours.iter().filter(|hour| hour.active).map(|hour| hour.provider_id);
+        Ok(active.collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
+        let value = self.env().store.get(&keys::record(T::KIND as u8, scope, id)).map_err(failed)?;
+        value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
+    }
+
+    fn list<T: Document>(&self, scope: u32, part: Stretch) -> Result<Vec<T>, EngineError> {
+        let kind = T::KIND as u8;
+        let mut range = keys::records(kind, scope);
+        if let Some(after) = part.after {
+            range = range.after(&keys::record(kind, scope, after));
+        }
+        if let Some(before) = part.before {
+            range.end = keys::record(kind, scope, before);
+        }
+        // Looking back from a position shows the nearest records, still in rising order.
+        let direction = if part.before.is_some() { Direction::Backward } else { Direction::Forward };
+        let found = self.env().store.scan(range, direction, part.limit).map_err(failed)?;
+        let mut records = found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect::<Result<Vec<T>, _>>()?;
+        if part.before.is_some() {
+            records.reverse();
+        }
+        Ok(records)
+    }
+}
+
+fn parsed<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, EngineError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        tracing::error!(?kind, line = error.line(), column = error.column(), "a record in the store cannot be read");
+        EngineError::Damaged
+    })
+}
+
+pub fn failed(error: StoreError) -> EngineError {
+    tracing::error!(%error, "the store could not be read");
+    match error {
+        StoreError::Damaged { .. } => EngineError::Damaged,
+        _ => EngineError::Internal,
+    }
+}

@@ -1,0 +1,58 @@
+//! How reading and writing stand at a location, in the words of `sync_status`.
+
+use location::{
+    event::Blocked,
+    time::{HOUR, Millis, Timestamp},
+};
+
+use crate::{actor::turn::Shell, engine::SyncState};
+
+/// Reading counts as down when so many cycles went by without one that succeeded.
+const MISSED_CYCLES: i64 = 3;
+/// Writing counts as down when a write has waited this long.
+const WAITING: Millis = HOUR;
+
+impl SyncState {
+    pub fn of(shell: &Shell, now: Timestamp) -> SyncState {
+        let (state, settings) = (&shell.machine.state, shell.settings());
+        let (pulls, queue) = (&state.pulls, &state.queue);
+        let integrated = settings.capabilities.integrated;
+        let late = pulls.last_success.is_some_and(|at| now.since(at) > MISSED_CYCLES * settings.pull.every);
+        let never = integrated && pulls.last_success.is_none();
+        let read_reason = match (&pulls.failing, late, never) {
+            _ if !integrated => None,
+            (Some((_, reason)), _, _) => Some(reason.clone()),
+            (None, true, _) => Some("no read cycle succeeded lately".to_owned()),
+            (None, _, true) => Some("the first read cycle is not complete".to_owned()),
+            _ => None,
+        };
+        let oldest = queue.oldest();
+        let blocked = state.path.blocked.map(|block| (block.since, why(block.why).to_owned()));
+        let stuck = oldest
+            .filter(|at| now.since(*at) > WAITING)
+            .map(|at| (at.plus(WAITING), "a write has been waiting for more than an hour".to_owned()));
+        let write = blocked.or(stuck);
+        let read_at = pulls.failing.as_ref().map(|(since, _)| *since).or(pulls.last_success);
+        SyncState {
+            read_ok: read_reason.is_none(),
+            read_at: read_at.unwrap_or(now),
+            read_reason,
+            write_ok: write.is_none(),
+            write_at: write.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
+            write_reason: write.map(|(_, reason)| reason),
+            last_sync: pulls.last_success,
+            queued: queue.len() as u64,
+            oldest_queued: oldest,
+            ehr_name: shell.description.as_ref().map(|description| description.name.clone()),
+            ehr_hosting: shell.description.as_ref().map(|description| description.hosting.clone()),
+        }
+    }
+}
+
+fn why(blocked: Blocked) -> &'static str {
+    match blocked {
+        Blocked::Breaker => "the EHR failed several writes in a row; trying again with growing pauses",
+        Blocked::GateClosed => "no staff workstation is connected",
+        Blocked::Unauthorized => "the EHR does not accept the credentials",
+    }
+}
