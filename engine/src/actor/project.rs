@@ -120,6 +120,7 @@ pub fn event(
         | Event::OperatoryGone { .. }
         | Event::ConflictFound { .. }
         | Event::GuardTripped { .. }
+        | Event::PullSuspended { .. }
         | Event::DeletionsAccepted { .. }
         | Event::CycleFinished { .. }
         | Event::SyncRequested
