@@ -8,9 +8,11 @@ mod directory;
 pub mod ehr;
 pub mod engine;
 pub mod metrics;
+pub mod open;
 mod reads;
 pub mod records;
 pub mod sandbox_ehr;
+pub mod sandbox_host;
 pub mod secrets;
 mod settings;
 pub mod setup;
@@ -18,3 +20,8 @@ pub mod store;
 mod sync_state;
 pub mod webhooks;
 mod zones;
+
+pub use crate::engine::{
+    BookRequest, Booked, Engine, EngineError, FreeSlots, Offer, PatientDetails, Refused, Stretch, SyncState,
+};
+pub use crate::open::{Opened, open};

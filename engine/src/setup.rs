@@ -113,8 +113,12 @@ pub struct EngineRules {
     pub actor_threads: usize,
     /// Webhooks may go to loopback over plain http: development only.
     pub webhook_development: bool,
-    /// Webhook deliveries in flight at one time.
-    pub webhook_concurrency: usize,
+    /// Commits are refused while less than this is free on the store's disk.
+    pub store_floor_bytes: u64,
+    /// What the store keeps of its pages in memory.
+    pub store_cache_bytes: u64,
+    /// Read through every record at the start and compare with what was written.
+    pub store_verify: bool,
 }
 
 impl Default for EngineRules {
@@ -126,7 +130,9 @@ impl Default for EngineRules {
             idle_seconds: 300,
             actor_threads: 2,
             webhook_development: false,
-            webhook_concurrency: 64,
+            store_floor_bytes: 512 << 20,
+            store_cache_bytes: 256 << 20,
+            store_verify: true,
         }
     }
 }

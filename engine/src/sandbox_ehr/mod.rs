@@ -3,7 +3,6 @@
 
 pub mod behaviours;
 pub mod control;
-pub mod hosted;
 pub mod profile;
 pub mod records;
 pub mod wire;

@@ -14,15 +14,15 @@ use tokio::sync::oneshot;
 
 use super::{
     Batch, CommitError, Expect, Key, StoreError,
-    directory::Tide,
     disk::{Disk, Floor},
     envelope::{Sealed, fingerprint, further_pieces, piece_key},
-    sled_store::{Shared, TIDE_KEY, TideRecord, guarded},
+    sled_store::{Shared, guarded},
+    tide::{TIDE_KEY, TideMark, TideRecord},
 };
 
-/// A group is small enough that nobody waits long for the others in it, and that sled never reuses the room of a record whose successor
-/// is not synced yet. A single batch may be larger.
-const GROUP_BYTES: usize = 4 << 20;
+/// A group is small enough that nobody waits long for the others in it, and that sled hardly fills a segment between two syncs: it
+/// reuses the room of replaced records without knowing whether their successors are synced. A single batch may be larger.
+const GROUP_BYTES: usize = 256 << 10;
 const GROUP_BATCHES: usize = 1_024;
 
 pub(super) type Outcome = Result<(), CommitError>;
@@ -150,7 +150,7 @@ pub(super) struct Committer {
     pub queue: Arc<Queue>,
     pub floor: Arc<Floor>,
     pub disk: Arc<dyn Disk>,
-    pub tide: Tide,
+    pub tide: TideMark,
     pub last: TideRecord,
 }
 

@@ -1,9 +1,8 @@
-//! The directory around sled's files: one process at a time, no left-over half snapshots, durable names, and a tide mark that shows
-//! whether commits once reported as durable have gone missing.
+//! The directory around sled's files: one process at a time, no left-over half snapshots, durable names.
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, ErrorKind, Read, Seek, Write},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -76,40 +75,4 @@ pub(super) fn sync_parent(path: &Path) -> Result<(), StoreError> {
 
 fn sync_directory(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(StoreError::io(format!("syncing {}", path.display())))
-}
-
-/// The number of the last commit group known to be durable, written after each sync without a sync of its own. After a crash it may be
-/// too low, never too high; a store that ends below it has lost commits.
-pub(super) struct Tide {
-    file: File,
-}
-
-impl Tide {
-    pub fn open(dir: &Path) -> io::Result<(Self, u64)> {
-        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(dir.join("tide"))?;
-        let mut mark = [0; 16];
-        let group = match file.read_exact(&mut mark) {
-            Ok(()) => parse_mark(mark),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
-            Err(error) => return Err(error),
-        };
-        if group.is_none() && file.metadata()?.len() > 0 {
-            tracing::error!(dir = %dir.display(), "the tide mark is damaged: lost commits cannot be seen at this start");
-        }
-        Ok((Self { file }, group.unwrap_or(0)))
-    }
-
-    pub fn mark(&mut self, group: u64) -> io::Result<()> {
-        let mut mark = [0; 16];
-        mark[..8].copy_from_slice(&group.to_be_bytes());
-        mark[8..].copy_from_slice(&(!group).to_be_bytes());
-        self.file.rewind()?;
-        self.file.write_all(&mark)
-    }
-}
-
-fn parse_mark(mark: [u8; 16]) -> Option<u64> {
-    let mark = u128::from_be_bytes(mark);
-    let (group, check) = ((mark >> 64) as u64, mark as u64);
-    (group == !check).then_some(group)
 }

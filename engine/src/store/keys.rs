@@ -89,7 +89,7 @@ pub fn snapshot(location: u32) -> Key {
 }
 
 pub fn parse_snapshot(key: &[u8]) -> Option<u32> {
-    Parts::parse(Space::Snapshot, key, |parts| Some(parts.u32()?))
+    Parts::parse(Space::Snapshot, key, |parts| parts.u32())
 }
 
 pub fn wake(due: i64, location: u32) -> Key {
@@ -212,7 +212,7 @@ pub fn event(id: u64) -> Key {
 }
 
 pub fn parse_event(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::Event, key, |parts| Some(parts.u64()?))
+    Parts::parse(Space::Event, key, |parts| parts.u64())
 }
 
 pub fn delivery(id: u64) -> Key {
@@ -220,7 +220,7 @@ pub fn delivery(id: u64) -> Key {
 }
 
 pub fn parse_delivery(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::Delivery, key, |parts| Some(parts.u64()?))
+    Parts::parse(Space::Delivery, key, |parts| parts.u64())
 }
 
 pub fn delivery_due(at: i64, delivery: u64) -> Key {

@@ -11,6 +11,7 @@ pub mod journal;
 pub mod keys;
 pub mod memory;
 pub mod sled_store;
+mod tide;
 
 #[cfg(test)]
 mod conformance;

@@ -265,3 +265,18 @@ async fn certificates_are_verified() {
     let egress = Egress::with_resolver(Reach::PublicAndLoopback, ScriptedResolver::new(&[&["127.0.0.1"]])).unwrap();
     assert_eq!(send(&egress, &format!("https://localhost:{}/hook", address.port())).await, Err(Fault::Tls));
 }
+
+/// A client without the other walls: only the peer check is left.
+#[tokio::test]
+async fn an_answer_from_a_refused_address_is_not_believed() {
+    let address = untrusted_tls_server();
+    let resolver =
+        WalledResolver { reach: Reach::PublicAndLoopback, resolver: ScriptedResolver::new(&[&["127.0.0.1"]]) };
+    let client =
+        Client::builder().no_proxy().tls_danger_accept_invalid_certs(true).dns_resolver(resolver).build().unwrap();
+    let url = format!("https://hooks.example.com:{}/hook", address.port());
+    let believing = Egress { client: client.clone(), reach: Reach::PublicAndLoopback };
+    assert_eq!(send(&believing, &url).await, Ok(200));
+    let walled = Egress { client, reach: Reach::Public };
+    assert_eq!(send(&walled, &url).await, Err(Fault::RefusedAddress));
+}

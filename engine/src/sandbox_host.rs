@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
-use super::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest};
 use crate::{
     adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
     clock,
+    sandbox_ehr::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest, records::Resource},
     store::{Batch, CommitError, Direction, Store, StoreError, keys},
 };
 
@@ -63,6 +63,12 @@ impl Hosted {
             *next += reply.changes.len() as u64;
         }
         Ok(reply)
+    }
+
+    /// The EHR's own view of a record, as JSON.
+    pub async fn view(&self, resource: Resource, id: &str) -> Option<String> {
+        let guard = self.ehr.lock().await;
+        guard.0.record(resource, id).and_then(|record| serde_json::to_string(record).ok())
     }
 }
 

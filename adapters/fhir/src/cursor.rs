@@ -1,0 +1,112 @@
+//! Where a pull goes on, within a pass and between passes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::paging::At;
+
+/// Clocks differ and transactions take time: a delta reaches back this many seconds before the pass before it began.
+const OVERLAP: i64 = 300;
+
+/// The state of a pull, as JSON the engine's cursor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// This pass shows what changed since, by the EHR's clock; none: everything.
+    pub since: Option<i64>,
+    /// When this pass began, by the EHR's clock; none: it is about to.
+    pub started: Option<i64>,
+    /// When the last whole pass began, by ours.
+    pub whole_at: i64,
+    /// Nothing can have been missed so far.
+    pub steady: bool,
+    pub at: At,
+    /// Working hours of the current schedule that were shown already.
+    #[serde(default)]
+    pub shown: usize,
+}
+
+impl Cursor {
+    /// A whole pass, now.
+    fn whole(now: i64) -> Cursor {
+        Cursor { since: None, started: None, whole_at: now, steady: true, at: At::Start, shown: 0 }
+    }
+
+    /// None for text that is no cursor. A pass is whole where there is no cursor, where deltas are not possible, and once every
+    /// `whole_minutes`.
+    pub fn parse(text: Option<&str>, now: i64, delta: bool, whole_minutes: i64) -> Option<Cursor> {
+        let Some(text) = text else { return Some(Cursor::whole(now)) };
+        let cursor: Cursor = serde_json::from_str(text).ok()?;
+        let begins = cursor.started.is_none();
+        let due = !delta || cursor.since.is_none() || now >= cursor.whole_at + whole_minutes * 60;
+        Some(if begins && due { Cursor::whole(now) } else { cursor })
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.since.is_none()
+    }
+
+    /// After a page of this pass, by the EHR's clock `now` when it was the first one.
+    pub fn after(self, next: Option<At>, steady: bool, now: i64) -> Cursor {
+        let started = self.started.unwrap_or(now);
+        let steady = self.steady && steady;
+        match next {
+            Some(at) => Cursor { started: Some(started), steady, at, shown: 0, ..self },
+            // An unsteady pass is done again: the next one starts where this one did.
+            None => {
+                let since = if steady { Some(started - OVERLAP) } else { self.since };
+                Cursor { since, started: None, steady: true, at: At::Start, shown: 0, whole_at: self.whole_at }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const NOW: i64 = 1_000_000;
+
+    fn parse(cursor: &Cursor, now: i64, delta: bool) -> Cursor {
+        Cursor::parse(Some(&cursor.to_string()), now, delta, 60).unwrap()
+    }
+
+    #[test]
+    fn a_whole_pass_is_followed_by_deltas_that_overlap() {
+        let first = Cursor::parse(None, NOW, true, 60).unwrap();
+        let middle = first.after(Some(At::Link("/p".into())), true, NOW + 5);
+        assert!(middle.is_whole() && parse(&middle, NOW + 9, true) == middle);
+        let done = middle.after(None, true, NOW + 60);
+        // The first page's time counts: what changed while the pass ran is shown again.
+        assert_eq!((done.since, done.started), (Some(NOW + 5 - OVERLAP), None));
+        assert_eq!(parse(&done, NOW + 3_599, true), done);
+        assert!(parse(&done, NOW + 3_600, true).is_whole());
+        assert!(parse(&done, NOW + 1, false).is_whole());
+    }
+
+    #[test]
+    fn a_delta_in_progress_does_not_turn_whole() {
+        let cursor = Cursor { since: Some(5), started: Some(NOW), whole_at: 0, steady: true, at: At::Start, shown: 0 };
+        assert_eq!(parse(&cursor, NOW, true), cursor);
+    }
+
+    #[test]
+    fn an_unsteady_pass_is_done_again() {
+        let whole = Cursor::parse(None, NOW, true, 60).unwrap().after(Some(At::Link("/p".into())), false, NOW);
+        assert!(parse(&whole.after(None, true, NOW), NOW, true).is_whole());
+        let delta = Cursor { since: Some(7), started: Some(NOW), whole_at: NOW, steady: true, at: At::Start, shown: 0 };
+        assert_eq!(delta.after(None, false, NOW).since, Some(7));
+    }
+
+    #[test]
+    fn other_text_is_no_cursor() {
+        for bad in ["", "{}", "delta:5", "null", "[1]"] {
+            assert_eq!(Cursor::parse(Some(bad), NOW, true, 60), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! R4 resources as the contract's records.
+
+use adapter_sdk::{Record, records};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    responses::{
+        Address, Appointment, ContactPoint, HealthcareService, HumanName, Identifier, Location, Patient, Practitioner,
+    },
+    settings::{self, Settings},
+    time::{instant_of, is_date},
+};
+
+/// System of the US provider number.
+const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
+
+/// A resource read into the parts we use. `Err` says what is wrong without quoting it.
+pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, String> {
+    serde_json::from_value(resource).map_err(|e| format!("{:?} error", e.classify()))
+}
+
+pub fn patient(resource: Value, _: &Settings) -> Result<Record, String> {
+    let p: Patient = read(resource)?;
+    let name = main_name(&p.name);
+    let (first_name, middle_name, last_name) = name_parts(name);
+    let telecom = |system: &str, usage: &[&str]| value_of(&p.telecom, system, usage);
+    let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
+    let home_phone = telecom("phone", &["home"]);
+    let work_phone = telecom("phone", &["work"]);
+    let any_phone = telecom("phone", &[]);
+    let primary = any_phone.filter(|_| cell_phone.is_none() && home_phone.is_none() && work_phone.is_none());
+    let language = p.communication.iter().find(|c| c.preferred).or(p.communication.first());
+    Ok(Record::Patient(records::Patient {
+        id: p.id,
+        first_name,
+        middle_name,
+        last_name,
+        date_of_birth: p.birth_date.filter(|date| is_date(date)),
+        gender: p.gender.and_then(|g| gender(&g)),
+        email: telecom("email", &[]),
+        cell_phone,
+        home_phone,
+        work_phone,
+        primary_phone: primary,
+        address: main_address(&p.address).map(address),
+        provider: p.general_practitioner.iter().find_map(|r| r.id_of("Practitioner")),
+        chart_id: p.identifier.iter().find(|i| has_code(i, "MR")).and_then(|i| i.value.clone()),
+        // `fr-CA` is French.
+        preferred_language: language
+            .and_then(|c| c.language.coding.first()?.code.clone())
+            .and_then(|code| code.split('-').next().map(str::to_lowercase)),
+        inactive: p.active == Some(false) || p.deceased_boolean == Some(true) || p.deceased_date_time.is_some(),
+        ..records::Patient::default()
+    }))
+}
+
+pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, String> {
+    let p: Practitioner = read(resource)?;
+    let name = main_name(&p.name);
+    let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
+    let (first_name, middle_name, last_name) = name_parts(name);
+    Ok(Record::Provider(records::Provider {
+        id: p.id,
+        first_name,
+        middle_name,
+        last_name,
+        display_name,
+        email: value_of(&p.telecom, "email", &[]),
+        npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
+        inactive: p.active == Some(false),
+        ..records::Provider::default()
+    }))
+}
+
+pub fn operatory(resource: Value, _: &Settings) -> Result<Record, String> {
+    let l: Location = read(resource)?;
+    Ok(Record::Operatory(records::Operatory {
+        name: l.name.unwrap_or_else(|| l.id.clone()),
+        id: l.id,
+        display_name: l.description,
+        active: l.status.as_deref().is_none_or(|status| status == "active"),
+        bookable_online: true,
+        ..records::Operatory::default()
+    }))
+}
+
+pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, String> {
+    let s: HealthcareService = read(resource)?;
+    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone());
+    Ok(Record::AppointmentType(records::AppointmentType {
+        name: s.name.unwrap_or_else(|| s.id.clone()),
+        id: code.unwrap_or(s.id),
+        minutes: settings.default_minutes,
+        bookable_online: s.active != Some(false),
+        ..records::AppointmentType::default()
+    }))
+}
+
+pub fn configured_type(kind: &settings::AppointmentType) -> Record {
+    Record::AppointmentType(records::AppointmentType {
+        id: kind.id.clone(),
+        name: kind.name.clone(),
+        minutes: kind.minutes,
+        bookable_online: kind.bookable_online,
+        ..records::AppointmentType::default()
+    })
+}
+
+pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, String> {
+    let a: Appointment = read(resource)?;
+    let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
+    let end = a.end.as_deref().and_then(instant_of).or_else(|| Some(start + a.minutes_duration? * 60));
+    let end = end.filter(|end| *end > start).ok_or("it has no end after its start")?;
+    let status = a.status.as_str();
+    let patient = a.actor("Patient");
+    let accepted = a.participant.iter().any(|p| p.actor.id_of("Patient").is_some() && p.status == "accepted");
+    let codes = std::iter::once(&a.appointment_type).chain(&a.service_type);
+    let code = codes.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
+    Ok(Record::Appointment(records::Appointment {
+        unavailable: patient.is_none(),
+        patient,
+        provider: a.actor("Practitioner"),
+        operatory: a.actor("Location"),
+        appointment_type: code.into_iter().find(|code| known_type(settings, code)),
+        start,
+        end,
+        note: a.comment.clone().or(a.description.clone()),
+        cancelled: a.is_off(),
+        confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
+        patient_confirmed: accepted,
+        patient_missed: status == "noshow",
+        write_key: write_key(&a.identifier, settings),
+        version: a.meta.version_id.clone(),
+        extra: vec![("status".into(), a.status.clone())],
+        id: a.id,
+        ..records::Appointment::default()
+    }))
+}
+
+/// With types configured, only those: others mean something else to the server.
+pub fn known_type(settings: &Settings, code: &str) -> bool {
+    settings.types.is_empty() || settings.types.iter().any(|kind| kind.id == code)
+}
+
+/// The key of the write that created it; keys of updates are `secondary`.
+fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<String> {
+    let ours = |i: &&Identifier| i.system.as_deref() == Some(&settings.key_system);
+    let created = |i: &&Identifier| i.usage.as_deref() != Some("secondary");
+    identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
+}
+
+fn gender(code: &str) -> Option<String> {
+    match code {
+        "male" => Some("Male".into()),
+        "female" => Some("Female".into()),
+        "other" => Some("Other".into()),
+        _ => None,
+    }
+}
+
+/// The name somebody goes by officially; never an old one where there is another.
+fn main_name(names: &[HumanName]) -> Option<&HumanName> {
+    let rank = |name: &&HumanName| match name.usage.as_deref() {
+        Some("official") => 0,
+        Some("usual") => 1,
+        None => 2,
+        Some("nickname" | "anonymous" | "temp") => 3,
+        Some(_) => 4,
+    };
+    names.iter().min_by_key(rank)
+}
+
+/// First, middle and last name. A name that is only a text is split before its last word.
+fn name_parts(name: Option<&HumanName>) -> (String, Option<String>, String) {
+    let Some(name) = name else { return Default::default() };
+    let middle = name.given.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(" "));
+    if let Some(family) = &name.family {
+        return (name.given.first().cloned().unwrap_or_default(), middle, family.clone());
+    }
+    let text = name.text.clone().unwrap_or_else(|| name.given.join(" "));
+    match text.trim().rsplit_once(char::is_whitespace) {
+        Some((first, last)) => (first.trim().to_owned(), None, last.to_owned()),
+        None => (String::new(), None, text.trim().to_owned()),
+    }
+}
+
+fn written_out(name: &HumanName) -> Option<String> {
+    let parts = name.prefix.iter().chain(&name.given).chain(&name.family).chain(&name.suffix);
+    let parts: Vec<&str> = parts.map(String::as_str).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// The first value of a system, of one of the uses; without uses: of any use but an old one.
+fn value_of(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<String> {
+    let fits = |p: &&ContactPoint| {
+        let of = p.usage.as_deref();
+        p.system.as_deref() == Some(system)
+            && if usage.is_empty() { of != Some("old") } else { of.is_some_and(|u| usage.contains(&u)) }
+    };
+    points.iter().filter(fits).find_map(|p| p.value.clone())
+}
+
+fn main_address(addresses: &[Address]) -> Option<&Address> {
+    let current = |a: &&Address| a.usage.as_deref() != Some("old");
+    addresses.iter().find(|a| a.usage.as_deref() == Some("home")).or(addresses.iter().find(current))
+}
+
+fn address(a: &Address) -> records::Address {
+    let second = a.line.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(", "));
+    records::Address {
+        line1: a.line.first().cloned(),
+        line2: second,
+        city: a.city.clone(),
+        region: a.state.clone(),
+        postal_code: a.postal_code.clone(),
+        country: a.country.clone().filter(|c| c.len() == 2),
+    }
+}
+
+fn has_code(identifier: &Identifier, code: &str) -> bool {
+    identifier.kind.coding.iter().any(|c| c.code.as_deref() == Some(code))
+}

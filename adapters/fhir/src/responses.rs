@@ -1,0 +1,247 @@
+//! The parts of R4 resources this adapter reads. Whatever else a resource has is left alone: updates change the JSON as it was read.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Bundle {
+    pub total: Option<u64>,
+    #[serde(default)]
+    pub link: Vec<Link>,
+    #[serde(default)]
+    pub entry: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Link {
+    pub relation: String,
+    pub url: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Entry {
+    pub resource: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct OperationOutcome {
+    #[serde(default)]
+    pub issue: Vec<Issue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Issue {
+    pub code: String,
+    pub details: CodeableConcept,
+    pub diagnostics: Option<String>,
+    pub expression: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CodeableConcept {
+    pub coding: Vec<Coding>,
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Coding {
+    pub system: Option<String>,
+    pub code: Option<String>,
+    pub display: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Reference {
+    pub reference: Option<String>,
+}
+
+impl Reference {
+    /// The id, where it refers to a resource of this type: `Patient/5`, `https://host/fhir/Patient/5/_history/2`.
+    pub fn id_of(&self, resource_type: &str) -> Option<String> {
+        let text = self.reference.as_deref()?.split("/_history/").next()?;
+        let (before, id) = text.rsplit_once('/')?;
+        let typed = before == resource_type || before.ends_with(&format!("/{resource_type}"));
+        (typed && !id.is_empty()).then(|| id.to_owned())
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Meta {
+    pub version_id: Option<String>,
+    pub last_updated: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Identifier {
+    #[serde(rename = "use")]
+    pub usage: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: CodeableConcept,
+    pub system: Option<String>,
+    pub value: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct HumanName {
+    #[serde(rename = "use")]
+    pub usage: Option<String>,
+    pub text: Option<String>,
+    pub family: Option<String>,
+    pub given: Vec<String>,
+    pub prefix: Vec<String>,
+    pub suffix: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ContactPoint {
+    pub system: Option<String>,
+    #[serde(rename = "use")]
+    pub usage: Option<String>,
+    pub value: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Address {
+    #[serde(rename = "use")]
+    pub usage: Option<String>,
+    pub line: Vec<String>,
+    pub city: Option<String>,
+    pub state: Option<String>,
+    pub postal_code: Option<String>,
+    pub country: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Communication {
+    pub language: CodeableConcept,
+    pub preferred: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Patient {
+    pub id: String,
+    pub active: Option<bool>,
+    #[serde(default)]
+    pub name: Vec<HumanName>,
+    #[serde(default)]
+    pub telecom: Vec<ContactPoint>,
+    pub gender: Option<String>,
+    pub birth_date: Option<String>,
+    #[serde(default)]
+    pub address: Vec<Address>,
+    #[serde(default)]
+    pub identifier: Vec<Identifier>,
+    #[serde(default)]
+    pub communication: Vec<Communication>,
+    #[serde(default)]
+    pub general_practitioner: Vec<Reference>,
+    pub deceased_boolean: Option<bool>,
+    pub deceased_date_time: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Practitioner {
+    pub id: String,
+    pub active: Option<bool>,
+    #[serde(default)]
+    pub name: Vec<HumanName>,
+    #[serde(default)]
+    pub telecom: Vec<ContactPoint>,
+    #[serde(default)]
+    pub identifier: Vec<Identifier>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Location {
+    pub id: String,
+    pub name: Option<String>,
+    pub status: Option<String>,
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct HealthcareService {
+    pub id: String,
+    pub active: Option<bool>,
+    pub name: Option<String>,
+    #[serde(default, rename = "type")]
+    pub kind: Vec<CodeableConcept>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Schedule {
+    pub id: String,
+    pub active: Option<bool>,
+    #[serde(default)]
+    pub actor: Vec<Reference>,
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Slot {
+    pub id: String,
+    pub status: String,
+    pub start: String,
+    pub end: String,
+    #[serde(default)]
+    pub identifier: Vec<Identifier>,
+    #[serde(default)]
+    pub service_type: Vec<CodeableConcept>,
+    #[serde(default)]
+    pub appointment_type: CodeableConcept,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Appointment {
+    pub id: String,
+    #[serde(default)]
+    pub meta: Meta,
+    pub status: String,
+    pub start: Option<String>,
+    pub end: Option<String>,
+    pub minutes_duration: Option<i64>,
+    pub comment: Option<String>,
+    pub description: Option<String>,
+    #[serde(default)]
+    pub identifier: Vec<Identifier>,
+    #[serde(default)]
+    pub appointment_type: CodeableConcept,
+    #[serde(default)]
+    pub service_type: Vec<CodeableConcept>,
+    #[serde(default)]
+    pub slot: Vec<Reference>,
+    #[serde(default)]
+    pub participant: Vec<Participant>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Participant {
+    pub actor: Reference,
+    pub status: String,
+}
+
+impl Appointment {
+    /// The first participant of a type.
+    pub fn actor(&self, resource_type: &str) -> Option<String> {
+        self.participant.iter().find_map(|p| p.actor.id_of(resource_type))
+    }
+
+    /// Cancelled, or never meant.
+    pub fn is_off(&self) -> bool {
+        matches!(self.status.as_str(), "cancelled" | "entered-in-error")
+    }
+}

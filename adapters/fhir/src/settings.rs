@@ -1,0 +1,86 @@
+//! What the operator can set for this adapter.
+
+use adapter_sdk::{Fault, config};
+use serde::Deserialize;
+
+pub struct Settings {
+    /// The Location of the practice; its rooms are the Locations that are part of it. None: every Location is a room.
+    pub site: Option<String>,
+    /// System of the identifiers that hold write keys.
+    pub key_system: String,
+    /// The FHIR base URL as the server writes it in links, where it cannot be told from them.
+    pub base_url: Option<String>,
+    /// Sort order of searches, for servers without stable order of their own.
+    pub sort: Option<String>,
+    /// Whether the server keeps Schedules and Slots.
+    pub slots: bool,
+    /// Days ahead whose slots become working hours.
+    pub slot_days: i64,
+    /// Minutes after which a pass shows everything again, so that deletions come to light.
+    pub whole_minutes: i64,
+    pub types: Vec<AppointmentType>,
+    /// Length of an appointment type that the server names without a length.
+    pub default_minutes: u32,
+}
+
+/// An appointment type of the setting `appointment_types`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AppointmentType {
+    /// The code written into `Appointment.appointmentType`.
+    pub id: String,
+    /// Its code system.
+    pub system: Option<String>,
+    pub name: String,
+    pub minutes: u32,
+    #[serde(default = "yes")]
+    pub bookable_online: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Settings {
+    pub fn read() -> Result<Settings, Fault> {
+        let site = match config::get("operatories").as_deref() {
+            None | Some("parts") => Some(config::require("location")?),
+            Some("all") => None,
+            Some(_) => return Err(wrong("operatories", "`parts` or `all`")),
+        };
+        let slots = match config::get("slots").as_deref() {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(_) => return Err(wrong("slots", "`on` or `off`")),
+        };
+        let types = config::get("appointment_types").map_or(Ok(Vec::new()), |json| {
+            serde_json::from_str(&json).map_err(|e| wrong("appointment_types", &format!("a JSON list of types: {e}")))
+        })?;
+        Ok(Settings {
+            site,
+            key_system: config::get("write_key_system").unwrap_or_else(|| "urn:practice-sync:write-key".into()),
+            base_url: config::get("base_url").map(|url| url.trim_end_matches('/').to_owned()),
+            sort: config::get("sort"),
+            slots,
+            slot_days: number("slot_days", 60, 1..=400)?,
+            whole_minutes: number("whole_pass_minutes", 360, 1..=100_000)?,
+            types,
+            default_minutes: u32::try_from(number("default_minutes", 30, 1..=1_440)?).unwrap_or(30),
+        })
+    }
+
+    /// `<system>|<write key>`, for a search by identifier.
+    pub fn token(&self, write_key: &str) -> String {
+        format!("{}|{write_key}", self.key_system)
+    }
+}
+
+fn number(name: &str, absent: i64, range: std::ops::RangeInclusive<i64>) -> Result<i64, Fault> {
+    let Some(text) = config::get(name) else { return Ok(absent) };
+    let number = text.parse().ok().filter(|n| range.contains(n));
+    number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", range.start(), range.end())))
+}
+
+fn wrong(name: &str, expected: &str) -> Fault {
+    Fault::unsupported(format!("the setting `{name}` must be {expected}"))
+}

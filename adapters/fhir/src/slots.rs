@@ -1,0 +1,135 @@
+//! Slots of a schedule while an appointment comes, moves and goes. Appointments are the truth; slots are kept in step with them, and
+//! what is not free is respected. A claim carries the write key: tried again, it is known as ours.
+
+use adapter_sdk::{Fault, debug, records::Appointment, warn};
+use serde_json::Value;
+
+use crate::{
+    map, requests,
+    responses::{Schedule, Slot},
+    server::{self, Updated},
+    settings::Settings,
+    time::instant_of,
+};
+
+/// Takes the free slots that cover the appointment exactly, and names them; none where the server has no such slots. `held` are
+/// those the appointment has already.
+pub fn claim(settings: &Settings, key: &str, a: &Appointment, held: &[String]) -> Result<Vec<String>, Fault> {
+    let schedules = schedules(settings, a)?;
+    if schedules.is_empty() {
+        return Ok(Vec::new());
+    }
+    let near = server::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
+    let overlapping: Vec<(Slot, Value)> = near.into_iter().filter_map(|slot| overlapping(slot, a)).collect();
+    let ours = |slot: &Slot| held.contains(&slot.id) || slot.identifier.iter().any(|i| is_key(settings, i, key));
+    let taken = |slot: &Slot| slot.status.starts_with("busy") && !ours(slot);
+    if overlapping.iter().any(|(slot, _)| taken(slot)) {
+        return Err(Fault::rejected("the slot is not free in the EHR"));
+    }
+    let Some(cover) = exact_cover(overlapping, a) else {
+        debug!("no slots of the schedule cover the appointment exactly");
+        return Ok(Vec::new());
+    };
+    let mut claimed: Vec<String> = Vec::new();
+    for (slot, resource) in cover {
+        if slot.status == "free" {
+            match server::update(&requests::claimed(settings, key, &resource)) {
+                Ok(Updated::Written(_)) => (),
+                Ok(Updated::Stale) => {
+                    release(settings, claimed.iter().filter(|id| !held.contains(id)))?;
+                    return Err(Fault::rejected("the slot was taken in the EHR meanwhile"));
+                }
+                // Slots that cannot be written are none of our business.
+                Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+                    warn!("a slot cannot be marked busy: {reason}");
+                    return Ok(claimed);
+                }
+                Err(fault) => return Err(nothing_written(fault)),
+            }
+        }
+        claimed.push(slot.id);
+    }
+    Ok(claimed)
+}
+
+/// Frees slots. What somebody else has changed meanwhile is left as it is.
+pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<(), Fault> {
+    for id in slots {
+        let Some(slot) = server::read("Slot", id)?.filter(|slot| slot["status"] == "busy") else { continue };
+        match server::update(&requests::released(settings, &slot)) {
+            Ok(Updated::Written(_)) => (),
+            Ok(Updated::Stale) => debug!("slot {id} was changed by somebody else and is not freed"),
+            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => warn!("slot {id} cannot be freed: {reason}"),
+            Err(fault) => return Err(nothing_written(fault)),
+        }
+    }
+    Ok(())
+}
+
+/// The appointment itself has not been touched yet: all of this can be done again.
+fn nothing_written(fault: Fault) -> Fault {
+    match fault {
+        Fault::Unknown(why) => Fault::retry_later(why, None),
+        other => other,
+    }
+}
+
+/// The schedules of the practitioner in the room.
+fn schedules(settings: &Settings, a: &Appointment) -> Result<Vec<String>, Fault> {
+    let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
+    let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
+    let all = server::all(settings, "Schedule", &search)?;
+    let in_room = |schedule: &Schedule| {
+        a.operatory.is_none() || schedule.actor.iter().any(|actor| actor.id_of("Location") == a.operatory)
+    };
+    let read = all.into_iter().filter_map(|schedule| map::read::<Schedule>(schedule).ok());
+    Ok(read.filter(|s| s.active != Some(false) && in_room(s)).map(|s| s.id).collect())
+}
+
+fn overlapping(resource: Value, a: &Appointment) -> Option<(Slot, Value)> {
+    let slot: Slot = map::read(resource.clone()).ok()?;
+    let (start, end) = (instant_of(&slot.start)?, instant_of(&slot.end)?);
+    (start < a.end && a.start < end).then_some((slot, resource))
+}
+
+fn is_key(settings: &Settings, identifier: &crate::responses::Identifier, key: &str) -> bool {
+    identifier.system.as_deref() == Some(&settings.key_system) && identifier.value.as_deref() == Some(key)
+}
+
+/// The slots in their order, when each begins where the one before ends, from the start of the appointment to its end.
+fn exact_cover(mut slots: Vec<(Slot, Value)>, a: &Appointment) -> Option<Vec<(Slot, Value)>> {
+    slots.retain(|(slot, _)| matches!(slot.status.as_str(), "free" | "busy"));
+    slots.sort_by_key(|(slot, _)| instant_of(&slot.start));
+    let mut at = a.start;
+    for (slot, _) in &slots {
+        if instant_of(&slot.start)? != at {
+            return None;
+        }
+        at = instant_of(&slot.end)?;
+    }
+    (at == a.end).then_some(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn slots_cover_an_appointment_exactly_or_not_at_all() {
+        let slot = |minutes: (i64, i64)| {
+            let at = |m: i64| crate::time::instant_text(m * 60);
+            let resource = json!({"id": "s", "status": "free", "start": at(minutes.0), "end": at(minutes.1)});
+            (map::read::<Slot>(resource.clone()).expect("a slot"), resource)
+        };
+        let a = Appointment { start: 0, end: 3_600, ..Appointment::default() };
+        let covers = |slots: &[(i64, i64)]| exact_cover(slots.iter().copied().map(slot).collect(), &a).is_some();
+        assert!(covers(&[(0, 60)]) && covers(&[(30, 60), (0, 30)]));
+        for other in
+            [&[(0, 30)][..], &[(0, 30), (40, 60)], &[(0, 90)], &[(-30, 30), (30, 60)], &[(0, 60), (30, 60)], &[]]
+        {
+            assert!(!covers(other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The bundled adapters as components, built by the kit when their sources changed.
+
+use std::path::{Path, PathBuf};
+
+use engine::adapter_host::{Host, HostLimits, Registry};
+
+/// The root of the checkout.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout").to_path_buf()
+}
+
+/// The component of an adapter in `adapters/`.
+pub fn component(name: &str) -> PathBuf {
+    let dir = root().join("adapters").join(name);
+    let out = root().join("target").join("adapters");
+    let built = adapter_kit::build(&dir, &out, &mut |_| ());
+    built.unwrap_or_else(|error| panic!("the adapter {name} could not be built: {error}")).component
+}
+
+/// A registry with these adapters loaded.
+pub async fn load(names: &[&str]) -> Registry {
+    let cache = root().join("target").join("adapters").join("compiled");
+    let host = Host::new(HostLimits::default(), &cache).expect("the adapter host starts");
+    let registry = Registry::new();
+    for name in names {
+        let adapter = host.load(&component(name)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        registry.swap(name, adapter);
+    }
+    registry
+}

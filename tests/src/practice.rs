@@ -1,0 +1,95 @@
+//! A practice to test with: the demo's institution, two locations in two zones on one simulated EHR.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use engine::{
+    clock,
+    sandbox_ehr::{OffsetFrom, Profile},
+    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+};
+use location::{
+    ids::{InstitutionId, LocationId},
+    settings::{BookingRules, PullRules, Quota, WriteRules},
+    time::DAY,
+};
+
+pub const INSTITUTION: InstitutionId = InstitutionId(1);
+pub const MAIN_STREET: LocationId = LocationId(101);
+pub const LAKESIDE: LocationId = LocationId(102);
+pub const SOURCE: u32 = 11;
+
+/// Today, in days since 1970.
+pub fn today() -> i32 {
+    i32::try_from(clock::now().0.div_euclid(DAY)).expect("the present is near")
+}
+
+/// The simulated EHR's practice; winter offsets of New York and Chicago are near enough for its working hours.
+pub fn profile(seed: u64) -> Profile {
+    let offset = |seconds| vec![OffsetFrom { from: 0, seconds }];
+    Profile::demo(seed, today(), offset(-5 * 3_600), offset(-6 * 3_600))
+}
+
+pub fn setup(base_url: &str) -> Setup {
+    let mut setup = Setup::default();
+    setup.institutions.insert(INSTITUTION, Arc::new(institution(INSTITUTION, "demo-dental")));
+    let main_street = location(MAIN_STREET, "main-street", chrono_tz::America::New_York, false);
+    let lakeside = location(LAKESIDE, "lakeside", chrono_tz::America::Chicago, true);
+    setup.locations.insert(MAIN_STREET, Arc::new(main_street));
+    setup.locations.insert(LAKESIDE, Arc::new(lakeside));
+    setup.sources.insert(SOURCE, Arc::new(source(SOURCE, INSTITUTION, "sandbox", base_url)));
+    setup.engine = EngineRules { webhook_development: true, ..EngineRules::default() };
+    setup
+}
+
+pub fn institution(id: InstitutionId, subdomain: &str) -> Institution {
+    Institution {
+        id,
+        subdomain: subdomain.to_owned(),
+        name: "Demo Dental".to_owned(),
+        phone_number: None,
+        country_code: "US".to_owned(),
+        environment: Environment::Sandbox,
+    }
+}
+
+pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str) -> DataSource {
+    DataSource {
+        id,
+        institution,
+        name: "Sandbox EHR".to_owned(),
+        adapter: adapter.to_owned(),
+        base_url: base_url.to_owned(),
+        headers: Vec::new(),
+        allowed_paths: Vec::new(),
+        guest_memory_mib: 64,
+        guest_requests_per_call: 20,
+    }
+}
+
+pub fn location(id: LocationId, key: &str, zone: chrono_tz::Tz, map_by_operatory: bool) -> LocationSetup {
+    LocationSetup {
+        id,
+        institution: INSTITUTION,
+        name: key.to_owned(),
+        street_address: Some("1 Main Street".to_owned()),
+        street_address_2: None,
+        city: Some("Springfield".to_owned()),
+        state: Some("NY".to_owned()),
+        zip_code: Some("10001".to_owned()),
+        country_code: Some("US".to_owned()),
+        phone_number: None,
+        email: None,
+        latitude: None,
+        longitude: None,
+        zone,
+        map_by_operatory,
+        status: LocationStatus::Active,
+        source: Some(SOURCE),
+        foreign_id: Some(key.to_owned()),
+        booking: BookingRules::default(),
+        write: WriteRules::default(),
+        pull: PullRules::default(),
+        quota: Quota { per_minute: 60_000, burst: 1_000 },
+        adapter_config: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,157 @@
+//! The main job without HTTP: a first pull, a booking through the location's actor and the sandbox adapter, the EHR's own view of
+//! it, and the same after a restart.
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+
+use engine::{
+    adapter_host::Transport,
+    engine::{BookRequest, Engine, Offer, Parts, PatientDetails, Refused},
+    records::Writeback,
+    sandbox_ehr::records::Resource,
+    sandbox_host::Hosted,
+    store::{SledConfig, SledStore, Store, StoreKey},
+};
+use location::{
+    decision::Refusal,
+    ids::{AppointmentId, LocationId},
+    slots::{Slot, SlotQuery},
+    time::{DAY, MINUTE, Timestamp},
+    zone::Date,
+};
+use tests::{adapters, practice};
+
+async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
+    let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
+    config.floor_bytes = 0;
+    // The engine before may still be letting go of its last calls.
+    let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let ehr = Hosted::open(store.clone(), practice::SOURCE, practice::profile(1)).unwrap();
+    let mut parts = Parts::new(store);
+    parts.adapters = adapters::load(&["sandbox"]).await;
+    parts.in_process = BTreeMap::from([(practice::SOURCE, ehr.clone() as Arc<dyn Transport>)]);
+    (Engine::start(practice::setup("sandbox:"), parts).await.unwrap(), ehr)
+}
+
+async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..600 {
+        if let Some(found) = check().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{what} did not happen within 30 s");
+}
+
+fn query(engine: &Engine, length: i64) -> SlotQuery {
+    let today = Date(i32::try_from(engine.now().0.div_euclid(DAY)).unwrap());
+    SlotQuery {
+        from: today.add_days(1),
+        days: 7,
+        length,
+        interval: None,
+        appointment_type: None,
+        providers: Vec::new(),
+        operatories: Vec::new(),
+        source: None,
+        join_blocks: true,
+        overlapping_operatory_slots: false,
+        appointments_per_timeslot: 1,
+        not_before: engine.now(),
+        limit: 50,
+    }
+}
+
+fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> BookRequest {
+    BookRequest {
+        offer: Offer {
+            institution: practice::INSTITUTION,
+            location,
+            provider: slot.provider,
+            operatory: slot.operatory,
+            span: slot.span,
+            appointment_type: None,
+            expires,
+            join_blocks: true,
+            hold: 99,
+        },
+        idempotency_key: key.to_owned(),
+        patient: PatientDetails {
+            first_name: "Zoë".to_owned(),
+            last_name: "Ångström".to_owned(),
+            date_of_birth: Date::from_ymd(1990, 2, 28),
+            phone_number: Some("555-010-7788".to_owned()),
+            email: Some("zoe@example.org".to_owned()),
+            ..PatientDetails::default()
+        },
+        note: Some("first visit".to_owned()),
+        created_by: "test".to_owned(),
+    }
+}
+
+#[actix::test]
+async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, ehr) = start(dir.path()).await;
+    until("the first pull of both locations", async || {
+        for location in [practice::MAIN_STREET, practice::LAKESIDE] {
+            engine.sync_state(location).await.unwrap().last_sync?;
+        }
+        Some(())
+    })
+    .await;
+
+    let location = practice::LAKESIDE;
+    let free = engine.free_slots(location, query(&engine, 30 * MINUTE)).await.unwrap();
+    let slot = free.slots[0];
+    let request = booking(location, slot, "key-1", engine.now().plus(10 * MINUTE));
+    let booked = engine.book(request.clone()).await.map_err(|_| "refused").unwrap();
+    assert!(!booked.replay);
+    let id = booked.appointment.id;
+    let booking = booked.appointment.booking.as_ref().unwrap().clone();
+    assert_eq!(booking.writeback, Writeback::Pending);
+
+    let again = engine.book(request.clone()).await.map_err(|_| "refused").unwrap();
+    assert!(again.replay);
+    assert_eq!(again.appointment.id, id);
+    let other = BookRequest { note: None, ..request.clone() };
+    assert_eq!(engine.book(other).await.err(), Some(Refused::Rule(Refusal::IdempotencyConflict)));
+    let elsewhere =
+        BookRequest { offer: Offer { location: practice::MAIN_STREET, ..request.offer.clone() }, ..request.clone() };
+    assert_eq!(engine.book(elsewhere).await.err(), Some(Refused::Rule(Refusal::IdempotencyConflict)));
+    let taken = BookRequest { idempotency_key: "key-2".to_owned(), ..request.clone() };
+    let Some(Refused::Rule(Refusal::SlotTaken { alternatives, .. })) = engine.book(taken).await.err() else {
+        panic!("the slot is taken");
+    };
+    assert_eq!(alternatives.len(), 5);
+
+    let written = until("the write-back", async || {
+        let record = engine.appointment(AppointmentId(id)).unwrap().unwrap();
+        (record.booking.as_ref().unwrap().writeback == Writeback::Confirmed).then_some(record)
+    })
+    .await;
+    let foreign_id = written.foreign_id.unwrap();
+    let view = ehr.view(Resource::Appointments, &foreign_id).await.expect("the EHR has the appointment");
+    assert!(view.contains("first visit"), "{view}");
+    let patient = engine.patient(practice::INSTITUTION, written.patient_id.unwrap()).unwrap().unwrap();
+    assert!(patient.foreign_id.is_some(), "the patient was written first");
+
+    engine.stop().await;
+    drop((engine, ehr));
+    let (engine, ehr) = start(dir.path()).await;
+    let replay = engine.book(request).await.map_err(|_| "refused").unwrap();
+    assert!(replay.replay);
+    assert_eq!(replay.appointment.id, id);
+    assert_eq!(engine.booking(&booking.booking_ref).unwrap().unwrap().id, id);
+    assert!(ehr.view(Resource::Appointments, &foreign_id).await.is_some());
+
+    assert!(!engine.cancel(location, AppointmentId(id), Some("test".to_owned())).await.unwrap());
+    assert!(engine.cancel(location, AppointmentId(id), None).await.unwrap());
+    until("the cancellation in the EHR", async || {
+        let view = ehr.view(Resource::Appointments, &foreign_id).await?;
+        view.contains("\"status\":\"cancelled\"").then_some(())
+    })
+    .await;
+    engine.stop().await;
+}
