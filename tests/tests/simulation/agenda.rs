@@ -21,6 +21,8 @@ pub enum Happening {
     Ask(Asked),
     /// Somebody at the practice works in the EHR.
     Staff { source: u32 },
+    /// Somebody there sees an appointment that just came.
+    Notice { source: u32, id: String },
     /// An EHR becomes reachable or not.
     Weather { source: u32 },
     /// A crash, a full disk, a location leaving memory.
@@ -94,6 +96,7 @@ impl Agenda {
             Happening::Client
             | Happening::Ask(_)
             | Happening::Staff { .. }
+            | Happening::Notice { .. }
             | Happening::Weather { .. }
             | Happening::Operator
             | Happening::Trouble => false,

@@ -140,6 +140,11 @@ impl World {
             }
             Happening::Ask(asked) => self.asked(asked),
             Happening::Staff { source } => self.staff(source),
+            Happening::Notice { source, id } => {
+                let now = self.now;
+                let line = self.ehrs.get_mut(&source).and_then(|ehr| ehr.staff_notice(&id, now, &mut self.random));
+                self.say(|| format!("staff of {source} {}", line.unwrap_or_else(|| "shrugs".to_owned())));
+            }
             Happening::Weather { source } => self.weather(source),
             Happening::Trouble => self.trouble(),
             Happening::Operator => self.operator(),
