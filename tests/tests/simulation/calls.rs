@@ -101,7 +101,7 @@ impl World {
 
     /// Somebody may at once change what we wrote.
     fn staff_may_notice(&mut self, source: u32, id: &str) {
-        if !self.calm && self.random.chance(60) {
+        if !self.calm && self.random.chance(150) {
             let at = self.now.plus(self.random.between(1..=MINUTE));
             self.agenda.plan(at, Happening::Notice { source, id: id.to_owned() });
         }

@@ -173,7 +173,7 @@ impl World {
         let location = ehr.appointment(id).and_then(|row| row.location);
         self.say(|| format!("staff of {source} {line}"));
         // What they did is often pulled before we know that the write they saw was done.
-        if let Some(location) = location.filter(|_| self.random.chance(500)) {
+        if let Some(location) = location.filter(|_| self.random.chance(700)) {
             self.synchronise(location);
         }
     }
