@@ -57,9 +57,11 @@ pub enum Command {
         call: u64,
         outcome: Outcome<Page>,
     },
-    /// What was pulled as an appointment of its own turned out to be what a write of ours made.
+    /// What was pulled as an appointment of its own turned out to be what a write of ours made: `record` says of ours what the EHR said
+    /// of it.
     Superseded {
-        appointment: AppointmentId,
+        twin: AppointmentId,
+        record: PulledAppointment,
     },
     /// The time `wake_at` named has come.
     Wake,

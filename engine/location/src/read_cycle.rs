@@ -171,6 +171,16 @@ impl Location {
         }
     }
 
+    /// The EHR showed an insert of ours before it answered it, without our key: what was made of that is one appointment too many.
+    pub(crate) fn superseded(&self, cx: Cx, twin: AppointmentId, record: &PulledAppointment) -> Decision {
+        let mut events = Vec::new();
+        if self.holds(Resource::Appointments, twin.0) {
+            self.gone(twin, &mut events);
+        }
+        self.pulled_appointment(cx, record, &mut Vec::new(), &mut events);
+        Decision::of(Reply::Done, events)
+    }
+
     /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
     /// answer is there; a few tries wait for it.
     fn may_show_an_insert(&self, page: &Page) -> bool {

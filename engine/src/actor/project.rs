@@ -34,6 +34,7 @@ pub fn event(
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(shell, cx, *appointment, *to, docs)?;
         }
+        Event::AppointmentPulled { record, keep: false } => place(shell, cx, record.id, record.placement, docs)?,
         Event::Cancelled { appointment, reason, .. } => {
             change(cx, *appointment, docs, |record| {
                 record.cancelled = true;
@@ -150,7 +151,8 @@ fn change(
 }
 
 fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    let Some(before) = docs.get::<Appointment>(0, id.0)? else { return Ok(()) };
+    let before = docs.get::<Appointment>(0, id.0)?.filter(|before| before.placement != to);
+    let Some(before) = before else { return Ok(()) };
     docs.index_start(shell.setup.id.0, id.0, Some(before.placement.span.start), to.span.start);
     change(cx, id, docs, |record| record.placement = to)?;
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use location::{
     Location,
-    command::{Command, Cx},
+    command::{Command, Cx, PulledAppointment},
     decision::{Call, Decision, Reply},
     event::Event,
     ids::{AppointmentId, LocationId},
@@ -192,10 +192,24 @@ impl Shell {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
-            let shown = docs.link(source, Kind::Appointment, &written.foreign_id)?;
-            if let Some(twin) = shown.filter(|link| link.id != appointment.0) {
-                let command = Command::Superseded { appointment: AppointmentId(twin.id) };
-                events.extend(self.machine.decide(cx, &command).events);
+            let (id, written) = (*appointment, written.clone());
+            let shown = docs.link(source, Kind::Appointment, &written.foreign_id)?.filter(|link| link.id != id.0);
+            let twin = shown.map(|link| docs.get::<records::Appointment>(0, link.id)).transpose()?.flatten();
+            if let Some(twin) = twin {
+                let mut after = self.machine.clone();
+                events.iter().for_each(|event| after.evolve(cx.now, event));
+                let ours = after.state.appointments.get(&id);
+                let record = PulledAppointment {
+                    id,
+                    patient: ours.and_then(|ours| ours.patient),
+                    appointment_type: ours.and_then(|ours| ours.appointment_type),
+                    placement: twin.placement,
+                    unavailable: twin.unavailable,
+                    cancelled: twin.cancelled,
+                    written,
+                };
+                let command = Command::Superseded { twin: AppointmentId(twin.id), record };
+                events.extend(after.decide(cx, &command).events);
             }
         }
         Ok(())
