@@ -50,19 +50,28 @@ pub struct Clinic {
     pub engine: Engine,
     /// The first of the days the practice has slots on: tomorrow.
     pub first_day: Date,
+    setup: Setup,
     dir: TempDir,
 }
 
 impl Clinic {
     /// A practice the engine has read once. None: the test is to be left out.
     pub async fn open() -> Option<Clinic> {
+        Clinic::open_with(|_| ()).await
+    }
+
+    /// The same with other settings.
+    pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Clinic> {
         let server = FhirServer::start(TOKEN).await?;
         let first_day = tomorrow();
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         let door = Door::to(server.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
-        let engine = start(dir.path(), setup(&server, &door, &seeded)).await;
-        let clinic = Clinic { server, door, seeded, engine, first_day, dir };
+        let mut place = place(&seeded);
+        change(&mut place);
+        let setup = setup(&server, &door, place);
+        let engine = start(dir.path(), setup.clone()).await;
+        let clinic = Clinic { server, door, seeded, engine, first_day, setup, dir };
         let pulled = async || clinic.engine.sync_state(LOCATION).await.ok()?.last_sync;
         until("the first pull", pulled).await;
         Some(clinic)
@@ -70,11 +79,11 @@ impl Clinic {
 
     /// Stops the engine and starts another one on its store.
     pub async fn restart(self) -> Clinic {
-        let Clinic { server, door, seeded, engine, first_day, dir } = self;
-        engine.stop().await;
+        self.engine.stop().await;
+        let Clinic { engine, setup, dir, .. } = self;
         drop(engine);
-        let engine = start(dir.path(), setup(&server, &door, &seeded)).await;
-        Clinic { server, door, seeded, engine, first_day, dir }
+        let engine = start(dir.path(), setup.clone()).await;
+        Clinic { engine, setup, dir, ..self }
     }
 
     /// Reads the EHR now, to the end.
@@ -271,7 +280,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     Engine::start(setup, parts).await.expect("the engine starts")
 }
 
-fn setup(server: &FhirServer, door: &Door, seeded: &Seeded) -> Setup {
+fn setup(server: &FhirServer, door: &Door, place: LocationSetup) -> Setup {
     let mut setup = Setup::default();
     setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, "harbour-dental")));
     let base_url = format!("http://{}{}", door.address(), server.base_path());
@@ -281,7 +290,12 @@ fn setup(server: &FhirServer, door: &Door, seeded: &Seeded) -> Setup {
         ..practice::source(SOURCE, INSTITUTION, "fhir", &base_url)
     };
     setup.sources.insert(SOURCE, Arc::new(source));
-    let place = LocationSetup {
+    setup.locations.insert(LOCATION, Arc::new(place));
+    setup
+}
+
+fn place(seeded: &Seeded) -> LocationSetup {
+    LocationSetup {
         foreign_id: Some(seeded.site.clone()),
         write: WriteRules {
             call_deadline: 4 * SECOND,
@@ -296,7 +310,5 @@ fn setup(server: &FhirServer, door: &Door, seeded: &Seeded) -> Setup {
         pull: PullRules { every: HOUR, retry_base: 100, retry_cap: 400, ..PullRules::default() },
         adapter_config: BTreeMap::from([("appointment_types".to_owned(), TYPES.to_owned())]),
         ..practice::location(LOCATION, "harbour", ZONE, true)
-    };
-    setup.locations.insert(LOCATION, Arc::new(place));
-    setup
+    }
 }
