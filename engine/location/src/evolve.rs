@@ -65,6 +65,7 @@ impl State {
                 self.landed(*appointment);
             }
             Event::AppointmentGone { appointment } => {
+                *self.pulls.deleted.entry(Resource::Appointments).or_default() += 1;
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
             }
@@ -92,6 +93,7 @@ impl State {
                     state: WriteState::Waiting { not_before: at },
                     unknown: false,
                     sent: None,
+                    overtaken: false,
                     reason: None,
                 };
                 self.queue.push(*write, queued);
@@ -103,6 +105,7 @@ impl State {
                     w.state = WriteState::Calling { kind: *kind, until: *until };
                     if *kind == CallKind::Push {
                         w.sent = *sent;
+                        w.overtaken = false;
                     }
                 });
             }
@@ -135,7 +138,7 @@ impl State {
             Event::PathCleared => self.path.clear(),
 
             Event::CycleStarted => {
-                self.pulls.cycle = Some(Cycle { position: 0, pages: 0 });
+                self.pulls.cycle = Some(Cycle { position: 0, pages: 0, incomplete: false });
                 self.pulls.retry_at = None;
             }
             Event::PullStarted { resource, call, until } => {
@@ -159,15 +162,18 @@ impl State {
                     self.pulls.seen.remove(resource);
                     self.pulls.accepted.remove(resource);
                     self.pulls.guarded.remove(resource);
+                    self.pulls.deleted.remove(resource);
                 } else if *whole {
                     let landed = landed.iter().map(|appointment| appointment.0);
                     self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
                 }
                 if let Some(cycle) = &mut self.pulls.cycle {
-                    let (position, pages) =
-                        if *last { (cycle.position + 1, 0) } else { (cycle.position, cycle.pages + 1) };
-                    *cycle = Cycle { position, pages };
+                    *cycle = if *last { cycle.next(false) } else { Cycle { pages: cycle.pages + 1, ..*cycle } };
                 }
+            }
+            Event::PullSuspended { resource: _, reason } => {
+                self.pulls.cycle = self.pulls.cycle.map(|cycle| cycle.next(true));
+                self.pull_failing(at, reason);
             }
             Event::AppointmentPulled { record, keep } => self.pulled(record, *keep),
             Event::HourPulled(hour) => {
@@ -182,17 +188,18 @@ impl State {
             Event::OperatoryGone { operatory } => {
                 self.operatories.remove(operatory);
             }
-            Event::RecordGone { .. } => {}
+            Event::RecordGone { resource, id: _ } => *self.pulls.deleted.entry(*resource).or_default() += 1,
             Event::ConflictFound { ours, .. } => {
                 self.conflicts.insert(*ours);
             }
-            Event::GuardTripped { resource, deletions, known, retry_at } => {
+            Event::GuardTripped { resource, deletions, known, whole } => {
                 self.pulls.calling = None;
-                self.pulls.cycle = None;
-                self.pulls.next_cycle = *retry_at;
+                self.pulls.cycle = self.pulls.cycle.map(|cycle| cycle.next(true));
                 self.pulls.guarded.insert(*resource);
                 self.pulls.seen.remove(resource);
-                self.pulls.cursors.remove(resource);
+                if *whole {
+                    self.pulls.cursors.remove(resource);
+                }
                 self.pull_failing(at, &format!("stopped: the EHR shows {deletions} of {known} records deleted"));
             }
             Event::DeletionsAccepted { resource } => {
@@ -200,10 +207,10 @@ impl State {
                 self.pulls.next_cycle = at;
             }
             Event::CycleFinished { next } => {
-                self.pulls.cycle = None;
+                let incomplete = self.pulls.cycle.take().is_some_and(|cycle| cycle.incomplete);
                 self.pulls.next_cycle = *next;
-                self.pulls.last_success = Some(at);
-                if self.pulls.guarded.is_empty() {
+                if !incomplete {
+                    self.pulls.last_success = Some(at);
                     self.pulls.failing = None;
                 }
             }
@@ -221,6 +228,7 @@ impl State {
                     .appointments
                     .iter()
                     .filter(|(_, a)| a.settled() && a.placement.span.end <= *before)
+                    .filter(|(id, _)| self.queue.of(**id).next().is_none())
                     .map(|(id, _)| *id)
                     .collect();
                 for id in ended {
@@ -271,6 +279,7 @@ impl State {
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
         if keep {
+            self.overtaken(record);
             self.change_appointment(record.id, |a| {
                 a.patient = record.patient;
                 a.appointment_type = record.appointment_type;
@@ -293,6 +302,16 @@ impl State {
             confirmed: Some(record.placement),
         };
         self.put_appointment(record.id, appointment);
+    }
+
+    /// The EHR has an appointment neither where it confirmed it nor where a move of ours on its way puts it.
+    fn overtaken(&mut self, record: &PulledAppointment) {
+        let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
+        let sent = self.queue.of(record.id).find(|(_, w)| matches!(w.work, Work::Reschedule(_)) && !w.withdrawable());
+        let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent)) else { return };
+        if ![confirmed, sent].contains(&Some(record.placement)) {
+            self.queue.update(write, |w| w.overtaken = true);
+        }
     }
 
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {
