@@ -1,1 +1,27 @@
+//! The HTTP API and what starts it. `routes` is the table of contents; `resources` holds one file per resource; the rest is what
+//! they share. No rule about bookings lives here: handlers convert, ask the engine, and convert back.
 
+pub mod app;
+pub mod body;
+pub mod bounds;
+pub mod cli;
+pub mod config;
+pub mod cursor;
+pub mod demo;
+pub mod directory;
+pub mod envelope;
+pub mod errors;
+pub mod guard;
+pub mod keys;
+pub mod limits;
+pub mod pages;
+pub mod query;
+pub mod resources;
+pub mod routes;
+pub mod scope;
+pub mod secret;
+pub mod server;
+pub mod slot_token;
+pub mod token;
+pub mod versions;
+pub mod wire;

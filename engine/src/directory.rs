@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Addr, Arbiter, dev::ToEnvelope, prelude::SendError};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
 use location::ids::LocationId;
 use tokio::sync::oneshot;
 
@@ -41,7 +41,7 @@ pub struct Directory {
     env: Arc<Env>,
     connections: Arc<Connections>,
     metrics: Arc<Metrics>,
-    arbiters: Vec<Arbiter>,
+    arbiters: Mutex<Vec<Arbiter>>,
     next_arbiter: AtomicUsize,
     locations: Mutex<HashMap<LocationId, Addr<LocationActor>>>,
     stopping: AtomicBool,
@@ -54,7 +54,7 @@ impl Directory {
             env,
             connections,
             metrics,
-            arbiters: (0..threads).map(|_| Arbiter::new()).collect(),
+            arbiters: Mutex::new((0..threads).map(|_| Arbiter::new()).collect()),
             next_arbiter: AtomicUsize::new(0),
             locations: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -72,8 +72,7 @@ impl Directory {
             tracing::error!(%error, "the location cannot be connected to its EHR");
             EngineError::Internal
         })?;
-        let turn = self.next_arbiter.fetch_add(1, Ordering::Relaxed);
-        let arbiter = self.arbiters[turn % self.arbiters.len()].handle();
+        let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
         let rules = &self.env.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
         let actor = LocationActor::new(id, self.env.clone(), ehr, self.metrics.clone(), idle);
@@ -83,6 +82,13 @@ impl Directory {
         });
         locations.insert(id, address.clone());
         Ok(address)
+    }
+
+    /// A thread for one more actor, in turn; none when the engine has stopped.
+    fn arbiter(&self) -> Option<ArbiterHandle> {
+        let arbiters = self.arbiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.next_arbiter.fetch_add(1, Ordering::Relaxed);
+        arbiters.get(turn % arbiters.len().max(1)).map(Arbiter::handle)
     }
 
     /// Offers a message; a full mailbox is an answer too.
@@ -206,8 +212,13 @@ impl Directory {
         if tokio::time::timeout(grace, all).await.is_err() {
             tracing::warn!("some locations did not leave in time; they are woken at the next start");
         }
-        for arbiter in &self.arbiters {
-            arbiter.stop();
-        }
+        let arbiters = std::mem::take(&mut *self.arbiters.lock().unwrap_or_else(PoisonError::into_inner));
+        let joined = tokio::task::spawn_blocking(|| {
+            for arbiter in arbiters {
+                arbiter.stop();
+                drop(arbiter.join());
+            }
+        });
+        drop(joined.await);
     }
 }

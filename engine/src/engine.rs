@@ -29,11 +29,11 @@ use crate::{
     connections::Connections,
     directory::Directory,
     ehr::Ehr,
-    metrics::Metrics,
+    metrics::{Metrics, Numbers},
     records,
     secrets::Secrets,
     setup::{LocationStatus, Setup},
-    store::{CommitError, Health, Store, StoreError, counters::Ids},
+    store::{CommitError, Store, StoreError, counters::Ids},
     webhooks::{
         attempt::Sender,
         dispatcher::Dispatcher,
@@ -218,7 +218,13 @@ impl Engine {
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
         let watch = tokio::spawn(directory.clone().watch());
-        let sender = Sender { store, registry: webhooks.clone(), egress, clock: Arc::new(clock::now) };
+        let sender = Sender {
+            store,
+            registry: webhooks.clone(),
+            egress,
+            metrics: metrics.clone(),
+            clock: Arc::new(clock::now),
+        };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
         Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch })
     }
@@ -270,12 +276,8 @@ impl Engine {
         Ok(())
     }
 
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    pub fn store_health(&self) -> Health {
-        self.env.store.health()
+    pub fn metrics(&self) -> Numbers {
+        self.metrics.numbers(self.env.store.health().free.unwrap_or(0))
     }
 
     pub fn webhooks(&self) -> &Arc<Webhooks> {

@@ -19,6 +19,7 @@ impl Counter {
     }
 }
 
+/// What the engine counts while it runs.
 #[derive(Debug, Default)]
 pub struct Metrics {
     pub locations_active: Counter,
@@ -27,4 +28,40 @@ pub struct Metrics {
     pub refused_busy: Counter,
     pub adapter_calls: Counter,
     pub adapter_faults: Counter,
+    /// Unfinished writes of the locations in memory.
+    pub writes_queued: Counter,
+    pub webhooks_delivered: Counter,
+    pub webhooks_failed: Counter,
+}
+
+/// The counts at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers {
+    pub locations_active: u64,
+    pub commits: u64,
+    pub commands: u64,
+    pub refused_busy: u64,
+    pub adapter_calls: u64,
+    pub adapter_faults: u64,
+    pub writes_queued: u64,
+    pub webhooks_delivered: u64,
+    pub webhooks_failed: u64,
+    pub store_free_bytes: u64,
+}
+
+impl Metrics {
+    pub fn numbers(&self, store_free_bytes: u64) -> Numbers {
+        Numbers {
+            locations_active: self.locations_active.get(),
+            commits: self.commits.get(),
+            commands: self.commands.get(),
+            refused_busy: self.refused_busy.get(),
+            adapter_calls: self.adapter_calls.get(),
+            adapter_faults: self.adapter_faults.get(),
+            writes_queued: self.writes_queued.get(),
+            webhooks_delivered: self.webhooks_delivered.get(),
+            webhooks_failed: self.webhooks_failed.get(),
+            store_free_bytes,
+        }
+    }
 }

@@ -24,7 +24,9 @@ use tests::{adapters, practice};
 async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
-    let store: Arc<dyn Store> = Arc::new(SledStore::open(config).unwrap());
+    // The engine before may still be letting go of its last calls.
+    let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
+    let store: Arc<dyn Store> = Arc::new(store);
     let ehr = Hosted::open(store.clone(), practice::SOURCE, practice::profile(1)).unwrap();
     let mut parts = Parts::new(store);
     parts.adapters = adapters::load(&["sandbox"]).await;

@@ -113,25 +113,35 @@ impl LocationActor {
 
     fn load(&mut self) {
         let started = Instant::now();
+        self.unload();
         match Shell::load(self.env.clone(), self.id) {
             Ok(shell) => {
                 let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
+                self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
                 self.shell = Some(shell);
             }
             Err(error @ (LoadError::Journal(_) | LoadError::Record { .. })) => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
-                self.shell = None;
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
-                self.shell = None;
             }
+        }
+    }
+
+    fn unload(&mut self) {
+        if let Some(shell) = self.shell.take() {
+            self.metrics.writes_queued.subtract(shell.machine.state.queue.len() as u64);
         }
     }
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
     fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+        if self.shell.is_none() {
+            // It could not be loaded before, or not after a failed commit: perhaps it can now.
+            self.load();
+        }
         let prepared = match &self.shell {
             Some(shell) => shell.prepare(clock::cx(), &request),
             None => return Box::pin(async { Err(EngineError::Damaged) }.into_actor(self)),
@@ -200,7 +210,10 @@ impl LocationActor {
 
     fn finish(&mut self, turn: Turn, ctx: &mut Context<Self>) -> Answer {
         let Some(shell) = &mut self.shell else { return Answer::default() };
+        let queued = shell.machine.state.queue.len() as u64;
         let (answer, calls) = shell.finish(turn);
+        self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
+        self.metrics.writes_queued.subtract(queued);
         for call in calls {
             self.call(call, ctx);
         }
@@ -386,7 +399,7 @@ impl LocationActor {
             return Box::pin(async {}.into_actor(self));
         }
         Box::pin(self.leave().map(|(), act, ctx| {
-            act.shell = None;
+            act.unload();
             ctx.stop();
         }))
     }
@@ -434,7 +447,7 @@ impl Handler<Ask> for LocationActor {
             }
             Ask::Attend => Box::pin(async {}.into_actor(self)),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
-                act.shell = None;
+                act.unload();
                 let _ = done.send(());
                 ctx.stop();
             })),

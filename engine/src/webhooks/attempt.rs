@@ -13,7 +13,10 @@ use super::{
     registry::Registry,
     sign,
 };
-use crate::store::{Batch, CommitError, Store, StoreError};
+use crate::{
+    metrics::Metrics,
+    store::{Batch, CommitError, Store, StoreError},
+};
 
 /// The time of day. Read in one place of the engine; tests set their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -24,6 +27,7 @@ pub struct Sender {
     pub store: Arc<dyn Store>,
     pub registry: Arc<Registry>,
     pub egress: Arc<Egress>,
+    pub metrics: Arc<Metrics>,
     pub clock: Clock,
 }
 
@@ -56,6 +60,8 @@ impl Sender {
             Some(endpoint) => {
                 let outcome = self.send(&endpoint, &before, attempted).await;
                 after.record(attempted, outcome);
+                let counted = if outcome.is_ok() { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
+                counted.add(1);
                 Some(outcome.is_ok())
             }
             None => {

@@ -61,7 +61,13 @@ impl World {
         let now = self.clock.clone();
         let clock: Clock = Arc::new(move || now.now());
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let sender = Sender { store: self.store.clone(), registry: self.registry.clone(), egress, clock };
+        let sender = Sender {
+            store: self.store.clone(),
+            registry: self.registry.clone(),
+            egress,
+            metrics: Arc::default(),
+            clock,
+        };
         self.dispatcher = Some(Dispatcher::start(sender, self.doorbell.clone()));
         self
     }

@@ -1,0 +1,81 @@
+//! What every request may use.
+
+use std::sync::{
+    Arc, RwLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+use engine::Engine;
+
+use crate::{
+    config::HttpRules,
+    cursor::Cursors,
+    directory::Directory,
+    keys::{ApiKey, Keys},
+    limits::Limits,
+    secret::Secret,
+    slot_token::SlotTokens,
+    token::Tokens,
+};
+
+pub struct Api {
+    pub engine: Arc<Engine>,
+    pub directory: Directory,
+    pub tokens: Tokens,
+    pub cursors: Cursors,
+    pub slot_tokens: SlotTokens,
+    pub limits: Limits,
+    pub rules: HttpRules,
+    pub answered: Answered,
+    keys: RwLock<Arc<Keys>>,
+}
+
+impl Api {
+    pub fn new(engine: Arc<Engine>, keys: Vec<ApiKey>, secret: &Secret, rules: HttpRules) -> Api {
+        Api {
+            directory: Directory::new(engine.setup()),
+            tokens: Tokens::new(secret),
+            cursors: Cursors::new(secret),
+            slot_tokens: SlotTokens::new(secret),
+            limits: Limits::new(&rules.rates),
+            answered: Answered::default(),
+            keys: RwLock::new(Arc::new(Keys::new(keys))),
+            engine,
+            rules,
+        }
+    }
+
+    pub fn keys(&self) -> Arc<Keys> {
+        self.keys.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Takes effect on the next call, also for tokens already handed out.
+    pub fn replace_keys(&self, keys: Vec<ApiKey>) {
+        *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(Keys::new(keys));
+    }
+}
+
+/// Answers by class of status, for /metrics.
+#[derive(Default)]
+pub struct Answered {
+    classes: [AtomicU64; 5],
+    microseconds: AtomicU64,
+}
+
+impl Answered {
+    pub fn count(&self, status: u16, microseconds: u64) {
+        let class = usize::from(status / 100).clamp(1, 5) - 1;
+        self.classes[class].fetch_add(1, Ordering::Relaxed);
+        self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
+    }
+
+    /// `("2xx", count)` and so on.
+    pub fn by_class(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+        names.into_iter().zip(self.classes.iter().map(|count| count.load(Ordering::Relaxed)))
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.microseconds.load(Ordering::Relaxed) as f64 / 1e6
+    }
+}

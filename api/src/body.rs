@@ -1,0 +1,276 @@
+//! JSON bodies: read under limits, then field by field by path. Unknown fields are ignored; wrong ones are named with their path.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use actix_web::{
+    body::{BodyStream, to_bytes_limited},
+    dev::Payload,
+    http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap},
+};
+use serde_json::Value;
+
+use crate::{
+    bounds::{MAX_DEPTH, MAX_VALUES},
+    errors::ApiError,
+    query::{Parsed, outside},
+};
+
+/// How much of a body is read, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyRules {
+    pub max_bytes: usize,
+    pub timeout: Duration,
+}
+
+/// The body, or null when there is none.
+pub async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(ApiError::MediaType("Content-Encoding is not supported; send the body as it is.".into()));
+    }
+    let too_large = || ApiError::TooLarge { limit: rules.max_bytes };
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > rules.max_bytes as u64) {
+        return Err(too_large());
+    }
+    let collecting = to_bytes_limited(BodyStream::new(payload), rules.max_bytes);
+    let collected = tokio::time::timeout(rules.timeout, collecting).await.map_err(|_| ApiError::Timeout)?;
+    let complete = collected.map_err(|_| too_large())?;
+    let bytes = complete.map_err(|_| ApiError::bad("The body ended before it was complete."))?;
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    if !is_json(headers) {
+        return Err(ApiError::MediaType("The body must be JSON, sent with Content-Type: application/json.".into()));
+    }
+    parse(&bytes)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+    if let Some(offset) = too_deep(bytes) {
+        return Err(ApiError::too_deep(offset));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let offset = offset(bytes, error.line(), error.column());
+        ApiError::bad(format!("The body is not valid JSON at byte {offset}: {}.", reason(&error)))
+    })
+}
+
+/// Where the nesting passes the limit. Told apart from brackets inside strings; whether it is JSON at all is not judged here.
+fn too_deep(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (offset, byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Some(offset);
+        }
+    }
+    None
+}
+
+fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
+    let before: usize =
+        bytes.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + column).min(bytes.len())
+}
+
+/// The message without serde's own position.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// A body read field by field. Paths are written with dots: `patient.first_name`.
+#[derive(Debug, Default)]
+pub struct Fields {
+    body: Value,
+    problems: Vec<String>,
+}
+
+impl Fields {
+    pub fn new(body: Value) -> Fields {
+        let problems = match body {
+            Value::Null | Value::Object(_) => Vec::new(),
+            _ => vec!["The body must be a JSON object.".to_owned()],
+        };
+        Fields { body, problems }
+    }
+
+    /// None when it is missing or null, or wrong, which is then among the problems.
+    pub fn optional<T>(&mut self, path: &str, kind: impl Fn(&Value) -> Parsed<T>) -> Option<T> {
+        let value = self.at(path)?;
+        kind(value).map_err(|problem| self.problems.push(format!("{path} {problem}."))).ok()
+    }
+
+    /// None is always among the problems.
+    pub fn required<T>(&mut self, path: &str, kind: impl Fn(&Value) -> Parsed<T>) -> Option<T> {
+        if self.at(path).is_none() {
+            self.problems.push(format!("{path} is missing."));
+            return None;
+        }
+        self.optional(path, kind)
+    }
+
+    /// Each element is named when it is wrong: `provider_ids[3]`.
+    pub fn list<T>(&mut self, path: &str, kind: impl Fn(&Value) -> Parsed<T>) -> Vec<T> {
+        let Some(elements) = self.optional(path, |value| value.as_array().cloned().ok_or("must be an array".into()))
+        else {
+            return Vec::new();
+        };
+        if elements.len() > MAX_VALUES {
+            self.problems.push(format!("{path} holds more than {MAX_VALUES} values."));
+            return Vec::new();
+        }
+        let mut values = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            match kind(element) {
+                Ok(value) => values.push(value),
+                Err(problem) => self.problems.push(format!("{path}[{index}] {problem}.")),
+            }
+        }
+        values
+    }
+
+    pub fn problem(&mut self, problem: impl Into<String>) {
+        self.problems.push(problem.into());
+    }
+
+    pub fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    fn at(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(&self.body, |value, name| value.get(name)).filter(|value| !value.is_null())
+    }
+}
+
+// Kinds.
+
+pub fn object(value: &Value) -> Parsed<()> {
+    if value.is_object() { Ok(()) } else { Err("must be an object".into()) }
+}
+
+/// A string, read further as a query parameter would be. Blank is the same as empty.
+pub fn string<T>(kind: impl Fn(&str) -> Parsed<T>) -> impl Fn(&Value) -> Parsed<T> {
+    move |value| kind(value.as_str().ok_or("must be a string")?.trim())
+}
+
+pub fn filled<T>(kind: impl Fn(&str) -> Parsed<T>) -> impl Fn(&Value) -> Parsed<T> {
+    string(move |text| if text.is_empty() { Err("must not be empty".into()) } else { kind(text) })
+}
+
+pub fn integer(range: RangeInclusive<i64>) -> impl Fn(&Value) -> Parsed<i64> {
+    move |value| match value.as_i64() {
+        Some(number) if range.contains(&number) => Ok(number),
+        Some(_) => Err(outside(&range)),
+        None if value.is_u64() => Err(outside(&range)),
+        None => Err("must be an integer".into()),
+    }
+}
+
+pub fn id(value: &Value) -> Parsed<u32> {
+    integer(crate::bounds::INT32)(value).map(|id| id as u32)
+}
+
+pub fn long_id(value: &Value) -> Parsed<u64> {
+    integer(crate::bounds::INT64)(value).map(|id| id as u64)
+}
+
+pub fn boolean(value: &Value) -> Parsed<bool> {
+    value.as_bool().ok_or("must be true or false".into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::query::{date, text};
+
+    fn problem(bytes: &[u8]) -> String {
+        parse(bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn broken_json_is_answered_with_the_byte() {
+        assert!(problem(b"{\"a\": }").starts_with("The body is not valid JSON at byte 7: expected value"));
+        assert!(problem(b"{\n\"a\": 1,\n}").contains("at byte 11"), "{}", problem(b"{\n\"a\": 1,\n}"));
+        assert!(problem(b"{").contains("at byte 1: EOF"));
+        assert!(problem(b"{\"a\":1} x").contains("trailing"));
+        assert!(problem(b"\"\xff\"").contains("at byte"));
+        assert!(problem(b"{\"a\":1e999}").contains("number out of range"));
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_it_is_parsed() {
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+        assert!(parse(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(
+            problem(&nested(MAX_DEPTH + 1)),
+            format!("The body is nested deeper than 64 levels at byte {MAX_DEPTH}.")
+        );
+        assert!(problem(&vec![b'{'; 1_000_000]).contains("deeper"));
+        let quoted = format!("[\"{}\\\"[\"]", "[".repeat(500));
+        assert!(parse(quoted.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn fields_are_named_with_their_path() {
+        let body = json!({
+            "patient": {"first_name": 7, "date_of_birth": "0000-01-01", "last_name": " Lee "},
+            "provider_ids": [1, "2", -3, 4.0],
+            "days": "7", "limit": 0, "big": u64::MAX, "note": null, "extra": {"ignored": true},
+            "flag": 1, "operatory_ids": 3
+        });
+        let mut fields = Fields::new(body);
+        assert_eq!(fields.required("patient", object), Some(()));
+        assert_eq!(fields.optional("patient.last_name", filled(text(10))), Some("Lee".into()));
+        assert_eq!(fields.optional("note", string(text(10))), None);
+        fields.optional("patient.first_name", string(text(10)));
+        fields.optional("patient.date_of_birth", string(date));
+        assert_eq!(fields.list("provider_ids", id), vec![1]);
+        fields.optional("days", integer(1..=60));
+        fields.optional("limit", integer(1..=100));
+        fields.optional("big", integer(1..=100));
+        fields.optional("flag", boolean);
+        fields.list("operatory_ids", long_id);
+        fields.required("slot_token", string(text(10)));
+        fields.required("patient.first_name.deeper", string(text(10)));
+        let expected = [
+            "patient.first_name must be a string.",
+            "patient.date_of_birth must be a date in the form YYYY-MM-DD.",
+            "provider_ids[1] must be an integer.",
+            "provider_ids[2] must lie between 1 and 2147483647.",
+            "provider_ids[3] must be an integer.",
+            "days must be an integer.",
+            "limit must lie between 1 and 100.",
+            "big must lie between 1 and 100.",
+            "flag must be true or false.",
+            "operatory_ids must be an array.",
+            "slot_token is missing.",
+            "patient.first_name.deeper is missing.",
+        ];
+        assert_eq!(fields.take_problems(), expected);
+    }
+
+    #[test]
+    fn a_body_is_an_object() {
+        for body in [json!([]), json!("x"), json!(1)] {
+            assert_eq!(Fields::new(body).take_problems(), ["The body must be a JSON object."]);
+        }
+        assert!(Fields::new(Value::Null).take_problems().is_empty());
+    }
+}

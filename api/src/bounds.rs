@@ -1,0 +1,54 @@
+//! Every fixed limit of the HTTP edge, with its reason. What an operator may tune is in `config`.
+
+use std::ops::RangeInclusive;
+
+/// Specification 8.
+pub const PER_PAGE_DEFAULT: usize = 5;
+pub const PER_PAGE: RangeInclusive<usize> = 1..=1000;
+/// Pages of v2.2.2 are counted from the start of the list, so deep ones cost.
+pub const PAGE_NUMBER: RangeInclusive<usize> = 1..=100_000;
+/// Records read at a time while a list is filtered.
+pub const READ_AHEAD: usize = 200;
+
+/// Far deeper than any body of the API; a parser's stack must not depend on the client.
+pub const MAX_DEPTH: usize = 64;
+/// Parameters of one query string: a page of ids and room for the rest.
+pub const MAX_PARAMETERS: usize = 1_100;
+/// Values of one array, in a query or a body.
+pub const MAX_VALUES: usize = 1_000;
+/// Unknown names and values repeated in an answer.
+pub const MAX_ECHOED_NAMES: usize = 20;
+pub const MAX_ECHO: usize = 64;
+
+/// Identifiers the API declares int32.
+pub const INT32: RangeInclusive<i64> = 1..=i32::MAX as i64;
+pub const INT64: RangeInclusive<i64> = 1..=i64::MAX;
+/// Of text without a tighter limit of its own.
+pub const MAX_TEXT: usize = 255;
+pub const MAX_NAME: usize = 100;
+pub const MAX_NOTE: usize = 4_000;
+pub const MAX_PHONE: usize = 40;
+/// The longest address mail can be sent to.
+pub const MAX_EMAIL: usize = 254;
+pub const MAX_IDEMPOTENCY_KEY: usize = 255;
+/// Longer than any token made here.
+pub const MAX_TOKEN: usize = 1_024;
+/// Longer addresses break proxies and logs.
+pub const MAX_URL: usize = 2_048;
+pub const MAX_REQUEST_ID: usize = 128;
+
+/// Years the API talks about. Outside of them arithmetic with zones has no meaning.
+pub const YEARS: RangeInclusive<i32> = 1900..=2199;
+/// How far ahead slots are looked for: calendars are not planned further.
+pub const MAX_DAYS_AHEAD: i64 = 730;
+pub const SLOT_DAYS: RangeInclusive<i64> = 1..=366;
+pub const SEARCH_DAYS: RangeInclusive<i64> = 1..=60;
+pub const SEARCH_DAYS_DEFAULT: i64 = 7;
+pub const SEARCH_LIMIT: RangeInclusive<i64> = 1..=100;
+pub const SEARCH_LIMIT_DEFAULT: i64 = 20;
+/// Slots of one location in one answer. A full year of ten operatories has fewer.
+pub const MAX_SLOTS: usize = 100_000;
+/// Of a slot, in minutes.
+pub const SLOT_MINUTES: RangeInclusive<i64> = 1..=1_440;
+/// What an appointment without a type lasts.
+pub const DEFAULT_MINUTES: i64 = 30;

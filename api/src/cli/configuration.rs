@@ -1,0 +1,69 @@
+//! `config check`, `config print-default`, `config new-key`
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::Subcommand;
+
+use super::{fail, say};
+use crate::{
+    config::{self, Config, ConfigError},
+    keys,
+};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Tell everything that is wrong in a file, with its line.
+    Check { file: PathBuf },
+    /// Print a complete file with all defaults and what they mean.
+    PrintDefault,
+    /// Make an API key; it is shown here and never again.
+    NewKey,
+}
+
+pub fn run(command: Command) -> ExitCode {
+    match command {
+        Command::Check { file } => check(&file),
+        Command::PrintDefault => {
+            // A reader that has gone away is not an error.
+            let _ = io::stdout().write_all(config::DEFAULT.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Command::NewKey => new_key(),
+    }
+}
+
+fn check(file: &std::path::Path) -> ExitCode {
+    match Config::load(file) {
+        Ok(config) => {
+            let (institutions, locations) = (config.setup.institutions.len(), config.setup.locations.len());
+            say(format_args!(
+                "{} is right: {institutions} institutions, {locations} locations, {} keys",
+                file.display(),
+                config.keys.len()
+            ));
+            ExitCode::SUCCESS
+        }
+        Err(ConfigError::Wrong { path, problems }) => {
+            for problem in &problems {
+                // There is no one left to tell when stderr is gone.
+                let _ = writeln!(io::stderr(), "{}:{}: {}", path.display(), problem.line, problem.text);
+            }
+            ExitCode::from(2)
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn new_key() -> ExitCode {
+    let key = keys::new_key();
+    say(format_args!(
+        "# The key, shown this once:\n#   {key}\n# Its entry in the configuration:\n[[keys]]\nname = \"\"\nsha256 = \"{}\"\n\
+         environment = \"sandbox\"\ninstitutions = []\ngrants = []\norganisation = \"\"",
+        hex::encode(keys::hash(&key))
+    ));
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,76 @@
+//! The commands of the binary. An error of start is one clear line on stderr and exit code 2.
+
+mod adapter;
+mod configuration;
+mod serve;
+
+use std::{
+    fmt::Display,
+    io::{self, Write},
+    net::SocketAddr,
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::demo;
+
+#[derive(Parser)]
+#[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the API.
+    Serve {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Look at a configuration file, or begin one.
+    #[command(subcommand)]
+    Config(configuration::Command),
+    /// Build, check or begin an adapter.
+    #[command(subcommand)]
+    Adapter(adapter::Command),
+    /// Serve a demo practice and walk one booking through it.
+    Demo(DemoArguments),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct DemoArguments {
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Where the demo keeps its data; started again on it, it continues.
+    #[arg(long, value_name = "DIR", default_value = "demo-data")]
+    pub data: PathBuf,
+    /// Only serve, without the story.
+    #[arg(long)]
+    pub no_walkthrough: bool,
+}
+
+pub fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve { config } => serve::run(&config),
+        Command::Config(command) => configuration::run(command),
+        Command::Adapter(command) => adapter::run(command),
+        Command::Demo(arguments) => demo::run(arguments),
+    }
+}
+
+/// What went wrong before anything was served.
+pub fn fail(problem: impl Display) -> ExitCode {
+    let line = problem.to_string().trim_end().replace('\n', " ");
+    // There is no one left to tell when stderr is gone.
+    let _ = writeln!(io::stderr(), "practice-sync: {line}");
+    ExitCode::from(2)
+}
+
+/// To stdout. A reader that has gone away is not an error.
+pub fn say(text: impl Display) {
+    let _ = writeln!(io::stdout(), "{text}");
+}

@@ -1,0 +1,64 @@
+//! `serve`: configuration, port, engine, server, in this order; and back.
+
+use std::{path::Path, process::ExitCode};
+
+use actix_web::web::Data;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use super::fail;
+use crate::{app::Api, config::Config, secret::Secret, server};
+
+pub fn run(file: &Path) -> ExitCode {
+    let config = match Config::load(file) {
+        Ok(config) => config,
+        Err(error) => return fail(error),
+    };
+    if let Err(problem) = start_log(&config.log) {
+        return fail(problem);
+    }
+    let served = actix_web::rt::System::new().block_on(serve(config, file));
+    served.map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+/// Once per process; `RUST_LOG` wins.
+pub fn start_log(directives: &str) -> Result<(), String> {
+    let filter = EnvFilter::try_from_default_env().or_else(|_| EnvFilter::try_new(directives));
+    let filter = filter.map_err(|error| format!("`log` is not right: {error}"))?;
+    // Already started by whoever embeds us.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    Ok(())
+}
+
+async fn serve(config: Config, file: &Path) -> Result<(), String> {
+    let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
+    let data_dir = &config.data_dir;
+    std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
+    let engine = engine::open(config.setup, data_dir).await.map_err(|error| error.to_string())?.engine;
+    let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
+    let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
+    let api = Data::new(Api::new(engine.clone(), config.keys, &secret, config.http));
+    actix_web::rt::spawn(reload_keys(api.clone(), file.to_path_buf()));
+    let (server, address) = server::start(api, listener).map_err(|error| error.to_string())?;
+    tracing::info!(%address, "serving");
+    let served = server.await.map_err(|error| error.to_string());
+    engine.stop().await;
+    served
+}
+
+/// SIGHUP reads the API keys again, so that one can be revoked without a restart. Everything else waits for the next start.
+async fn reload_keys(api: Data<Api>, file: std::path::PathBuf) {
+    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
+        tracing::warn!("no SIGHUP here: keys change with a restart only");
+        return;
+    };
+    while hangups.recv().await.is_some() {
+        match Config::load(&file) {
+            Ok(config) => {
+                tracing::info!(keys = config.keys.len(), "API keys read again");
+                api.replace_keys(config.keys);
+            }
+            Err(error) => tracing::error!(%error, "the configuration is wrong; API keys stay as they are"),
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The sections of the file and what they become.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use engine::setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{DAY, HOUR, MINUTE, SECOND},
+};
+use toml::de::DeTable;
+
+use super::{
+    Config, HttpRules, Problem,
+    knobs::Knobs,
+    reader::{Placed, Problems, Section},
+};
+use crate::{
+    bounds::INT32,
+    keys::{ApiKey, Grants},
+    query,
+    secret::Secret,
+};
+
+pub fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
+    let problems = Problems::of(text);
+    let (table, broken) = DeTable::parse_recoverable(text);
+    for error in &broken {
+        problems.add(error.span().map_or(0, |span| span.start), error.message().trim());
+    }
+    if !broken.is_empty() {
+        return Err(problems.take());
+    }
+    let config = File { problems: problems.clone(), base, seen: Seen::default(), setup: Setup::default() }
+        .read(&Section::root(table.get_ref(), problems.clone()));
+    let problems = problems.take();
+    match config {
+        Some(config) if problems.is_empty() => Ok(config),
+        _ => Err(problems),
+    }
+}
+
+struct File<'a> {
+    problems: Problems<'a>,
+    base: &'a Path,
+    seen: Seen,
+    setup: Setup,
+}
+
+/// What must be unique in a file.
+#[derive(Default)]
+struct Seen {
+    names: HashMap<&'static str, BTreeSet<String>>,
+}
+
+impl Seen {
+    fn once(&mut self, problems: &Problems<'_>, what: &'static str, name: &Placed<impl ToString>) {
+        let name_text = name.value.to_string();
+        if !self.names.entry(what).or_default().insert(name_text.clone()) {
+            problems.add(name.at, format!("duplicate {what} `{name_text}`"));
+        }
+    }
+}
+
+impl<'a> File<'a> {
+    fn read(mut self, root: &Section<'a, '_>) -> Option<Config> {
+        let data_dir = root.text("data_dir").map_or_else(|| PathBuf::from("data"), |placed| placed.value.into());
+        let log = root.text("log").map_or_else(|| "info".to_owned(), |placed| placed.value);
+        let secret =
+            root.parsed("token_secret", |text| Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into()));
+        let mut http = HttpRules::default();
+        root.table("http").iter().for_each(|s| read_http(s, &mut http));
+        root.table("limits").iter().for_each(|s| read_limits(s, &mut http));
+        self.setup.engine = self.engine(root);
+        let knobs = root.table("defaults").map_or_else(Knobs::default, |s| Knobs::default().with(&s));
+        for section in root.tables("institutions") {
+            self.institution(&section, knobs);
+        }
+        let keys = root.tables("keys").iter().filter_map(|s| self.key(s)).collect();
+        let secret = secret.map(|placed| placed.value);
+        Some(Config { setup: self.setup, http, keys, data_dir: self.base.join(data_dir), secret, log })
+    }
+
+    fn engine(&self, root: &Section<'a, '_>) -> EngineRules {
+        let mut rules = EngineRules::default();
+        if let Some(s) = root.table("engine") {
+            s.knob("mailbox", 1..=100_000, &mut rules.mailbox);
+            let mut idle = rules.idle_seconds as i64 * SECOND;
+            s.duration("idle", SECOND..=DAY, &mut idle);
+            rules.idle_seconds = (idle / SECOND).unsigned_abs();
+            s.knob("actor_threads", 1..=256, &mut rules.actor_threads);
+            let (mut floor, mut cache) = (rules.store_floor_bytes >> 20, rules.store_cache_bytes >> 20);
+            s.knob("store_floor_mib", 0..=1 << 20, &mut floor);
+            s.knob("store_cache_mib", 8..=1 << 20, &mut cache);
+            (rules.store_floor_bytes, rules.store_cache_bytes) = (floor << 20, cache << 20);
+            rules.store_verify = s.boolean("store_verify").unwrap_or(rules.store_verify);
+            rules.webhook_development = s.boolean("webhook_development").unwrap_or(rules.webhook_development);
+            rules.adapter_cache = s.text("adapter_cache").map(|placed| self.base.join(placed.value));
+        }
+        if let Some(s) = root.table("adapters") {
+            for name in s.keys() {
+                let Some(file) = s.text(&name.value) else { continue };
+                let path = self.base.join(&file.value);
+                if !path.is_file() {
+                    self.problems
+                        .add(file.at, format!("adapter `{}`: there is no file {}", name.value, path.display()));
+                }
+                rules.adapters.insert(name.value, path);
+            }
+        }
+        rules
+    }
+
+    fn institution(&mut self, s: &Section<'a, '_>, knobs: Knobs) {
+        let id = s.required("id", s.integer("id", INT32));
+        let subdomain = s.required("subdomain", s.parsed("subdomain", subdomain));
+        let name = s.required("name", s.text("name"));
+        let environment = s.required("environment", s.parsed("environment", environment));
+        let phone_number = s.text("phone_number").map(|placed| placed.value);
+        let country_code = s.parsed("country_code", country).map_or_else(|| "US".to_owned(), |placed| placed.value);
+        id.iter().for_each(|id| self.seen.once(&self.problems, "institution id", id));
+        subdomain.iter().for_each(|name| self.seen.once(&self.problems, "subdomain", name));
+        // Problems of what follows are told even when the institution itself has some.
+        let owner = InstitutionId(id.map_or(0, |id| id.value as u32));
+        let knobs = knobs.with(s);
+        s.tables("sources").iter().for_each(|source| self.source(source, owner));
+        s.tables("locations").iter().for_each(|location| self.location(location, owner, knobs));
+        if let (Some(subdomain), Some(name), Some(environment)) = (subdomain, name, environment) {
+            let institution = Institution {
+                id: owner,
+                subdomain: subdomain.value,
+                name: name.value,
+                phone_number,
+                country_code,
+                environment: environment.value,
+            };
+            self.setup.institutions.insert(owner, Arc::new(institution));
+        }
+    }
+
+    fn source(&mut self, s: &Section<'a, '_>, institution: InstitutionId) {
+        let id = s.required("id", s.integer("id", INT32));
+        let name = s.required("name", s.text("name"));
+        let adapter = s.required("adapter", s.text("adapter"));
+        let base_url = s.required("base_url", s.parsed("base_url", base_url));
+        let headers = s.table("headers").map_or_else(Vec::new, |s| self.headers(&s));
+        let allowed_paths = s.texts("allowed_paths").unwrap_or_default();
+        let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
+        s.knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
+        s.knob("guest_requests_per_call", 1..=100_000, &mut guest_requests_per_call);
+        id.iter().for_each(|id| self.seen.once(&self.problems, "source id", id));
+        if let Some(adapter) =
+            adapter.as_ref().filter(|adapter| !self.setup.engine.adapters.contains_key(&adapter.value))
+        {
+            let known = self.setup.engine.adapters.keys().cloned().collect::<Vec<_>>().join(", ");
+            self.problems.add(adapter.at, format!("no adapter `{}` in [adapters]; known are: {known}", adapter.value));
+        }
+        if let (Some(id), Some(name), Some(adapter), Some(base_url)) = (id, name, adapter, base_url) {
+            let source = DataSource {
+                id: id.value as u32,
+                institution,
+                name: name.value,
+                adapter: adapter.value,
+                base_url: base_url.value,
+                headers,
+                allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
+                guest_memory_mib,
+                guest_requests_per_call,
+            };
+            self.setup.sources.insert(source.id, Arc::new(source));
+        }
+    }
+
+    /// Values are given as they are or, to keep credentials out of the file, as the name of an environment variable.
+    fn headers(&self, s: &Section<'a, '_>) -> Vec<(String, String)> {
+        let header = |name: Placed<String>| {
+            let value = s.parsed(&name.value, |text| match text.strip_prefix("env:") {
+                Some(variable) => std::env::var(variable)
+                    .map_err(|_| format!("names the environment variable {variable}, which is not set")),
+                None => Ok(text.to_owned()),
+            })?;
+            let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
+                && actix_web::http::header::HeaderValue::from_str(&value.value).is_ok();
+            if !valid {
+                self.problems.add(name.at, format!("`{}` is not a valid header", name.value));
+            }
+            Some((name.value, value.value))
+        };
+        s.keys().into_iter().filter_map(header).collect()
+    }
+
+    fn location(&mut self, s: &Section<'a, '_>, institution: InstitutionId, knobs: Knobs) {
+        let id = s.required("id", s.integer("id", INT32));
+        let name = s.required("name", s.text("name"));
+        let zone = s.required("zone", s.parsed("zone", query::zone));
+        let text = |key| s.text(key).map(|placed: Placed<String>| placed.value);
+        let status = s.parsed("status", status).map_or(LocationStatus::Active, |placed| placed.value);
+        let source = s.integer("source", INT32);
+        let knobs = knobs.with(s);
+        let adapter_config = s.table("adapter_config").map_or_else(BTreeMap::new, |s| {
+            s.keys().into_iter().filter_map(|key| Some((key.value.clone(), s.text(&key.value)?.value))).collect()
+        });
+        id.iter().for_each(|id| self.seen.once(&self.problems, "location id", id));
+        let known =
+            |id: i64| self.setup.sources.get(&(id as u32)).is_some_and(|source| source.institution == institution);
+        if let Some(source) = source.filter(|source| !known(source.value)) {
+            self.problems.add(source.at, format!("no source with id {} in this institution", source.value));
+        }
+        let location = LocationSetup {
+            id: LocationId(id.map_or(0, |id| id.value as u32)),
+            institution,
+            name: name.map_or_else(String::new, |name| name.value),
+            street_address: text("street_address"),
+            street_address_2: text("street_address_2"),
+            city: text("city"),
+            state: text("state"),
+            zip_code: text("zip_code"),
+            country_code: s.parsed("country_code", country).map(|placed| placed.value),
+            phone_number: text("phone_number"),
+            email: text("email"),
+            latitude: s.float("latitude", -90.0..=90.0),
+            longitude: s.float("longitude", -180.0..=180.0),
+            zone: zone.map_or(chrono_tz::Tz::UTC, |zone| zone.value),
+            map_by_operatory: s.boolean("map_by_operatory").unwrap_or(false),
+            status,
+            source: source.map(|source| source.value as u32),
+            foreign_id: text("foreign_id"),
+            booking: knobs.booking,
+            write: knobs.write,
+            pull: knobs.pull,
+            quota: knobs.quota,
+            adapter_config,
+        };
+        self.setup.locations.insert(location.id, Arc::new(location));
+    }
+
+    fn key(&mut self, s: &Section<'a, '_>) -> Option<ApiKey> {
+        let name = s.required("name", s.text("name"));
+        let hash = s.required("sha256", s.parsed("sha256", key_hash));
+        let environment = s.required("environment", s.parsed("environment", environment));
+        let institutions = s.required("institutions", s.texts("institutions"));
+        let locations = s.integers("locations", INT32);
+        let grants = s.texts("grants").unwrap_or_default();
+        let organisation = s.text("organisation").map(|placed| placed.value);
+        name.iter().for_each(|name| self.seen.once(&self.problems, "key name", name));
+        let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
+        spelled.iter().for_each(|hash| self.seen.once(&self.problems, "key hash", hash));
+        let grants = self.grants(&grants);
+        let environment = environment?.value;
+        let institutions = self.institutions_of(&institutions?, environment);
+        let locations = locations.map(|ids| self.locations_of(&ids, &institutions));
+        let name = name?.value;
+        let organisation = organisation.unwrap_or_else(|| name.clone());
+        Some(ApiKey { name, hash: hash?.value, environment, institutions, locations, grants, organisation })
+    }
+
+    fn grants(&self, names: &[Placed<String>]) -> Grants {
+        let mut grants = Grants::default();
+        for name in names {
+            match name.value.as_str() {
+                "financial" => grants.financial = true,
+                "beta" => grants.beta = true,
+                other => self.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta")),
+            }
+        }
+        grants
+    }
+
+    fn institutions_of(&self, names: &[Placed<String>], environment: Environment) -> Vec<InstitutionId> {
+        let mut ids = Vec::new();
+        for name in names {
+            match self.setup.institution_by_subdomain(&name.value) {
+                Some(institution) if institution.environment == environment => ids.push(institution.id),
+                Some(_) => {
+                    self.problems.add(name.at, format!("institution `{}` is in the other environment", name.value))
+                }
+                None => self.problems.add(name.at, format!("no institution with subdomain `{}`", name.value)),
+            }
+        }
+        ids
+    }
+
+    fn locations_of(&self, ids: &[Placed<i64>], institutions: &[InstitutionId]) -> Vec<LocationId> {
+        for id in ids {
+            let location = self.setup.locations.get(&LocationId(id.value as u32));
+            if !location.is_some_and(|location| institutions.contains(&location.institution)) {
+                self.problems.add(id.at, format!("no location with id {} in the key's institutions", id.value));
+            }
+        }
+        ids.iter().map(|id| LocationId(id.value as u32)).collect()
+    }
+}
+
+fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
+    if let Some(listen) =
+        s.parsed("listen", |text| text.parse().map_err(|_| "must be an address such as 127.0.0.1:8080".into()))
+    {
+        http.listen = listen.value;
+    }
+    s.knob("workers", 1..=256, &mut http.workers);
+    s.knob("max_connections", 1..=1_000_000, &mut http.max_connections);
+    s.std_duration("keep_alive", 0..=HOUR, &mut http.keep_alive);
+    s.std_duration("header_timeout", 100..=5 * MINUTE, &mut http.header_timeout);
+    s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
+    s.std_duration("shutdown_timeout", 0..=HOUR, &mut http.shutdown_timeout);
+    s.knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
+    s.duration("token_production", MINUTE..=DAY, &mut http.token_production);
+    s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
+    s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
+    if let Some(agents) = s.texts("refused_user_agents") {
+        http.refused_user_agents = Some(agents.into_iter().map(|agent| agent.value).collect());
+    }
+    if s.boolean("user_agent_rule") == Some(false) {
+        http.refused_user_agents = None;
+    }
+}
+
+fn read_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
+    s.knob("per_second", 0..=1_000_000, &mut http.rates.per_second);
+    s.knob("per_minute", 0..=60_000_000, &mut http.rates.per_minute);
+    if let Some(s) = s.table("endpoints") {
+        for endpoint in s.keys() {
+            let known = endpoint.value.split_once(' ').is_some_and(|(method, path)| {
+                ["GET", "POST", "PATCH", "PUT", "DELETE"].contains(&method) && path.starts_with('/')
+            });
+            if !known {
+                s.problems
+                    .add(endpoint.at, format!("`{}` must be written as in \"GET /appointments\"", endpoint.value));
+            }
+            let mut limit = 0;
+            s.knob(&endpoint.value, 0..=1_000_000, &mut limit);
+            http.rates.endpoints.insert(endpoint.value, limit);
+        }
+    }
+}
+
+fn subdomain(text: &str) -> Result<String, String> {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let valid = (1..=63).contains(&text.len()) && text.bytes().all(allowed);
+    if valid { Ok(text.to_owned()) } else { Err("must hold 1 to 63 lower case letters, digits and hyphens".into()) }
+}
+
+fn environment(text: &str) -> Result<Environment, String> {
+    match text {
+        "sandbox" => Ok(Environment::Sandbox),
+        "production" => Ok(Environment::Production),
+        _ => Err("must be \"sandbox\" or \"production\"".into()),
+    }
+}
+
+fn status(text: &str) -> Result<LocationStatus, String> {
+    match text {
+        "active" => Ok(LocationStatus::Active),
+        "pending" => Ok(LocationStatus::Pending),
+        "closed" => Ok(LocationStatus::Closed),
+        _ => Err("must be \"active\", \"pending\" or \"closed\"".into()),
+    }
+}
+
+fn country(text: &str) -> Result<String, String> {
+    let valid = text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase());
+    if valid { Ok(text.to_owned()) } else { Err("must be a country code of two capital letters".into()) }
+}
+
+fn base_url(text: &str) -> Result<String, String> {
+    let web = reqwest::Url::parse(text).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    if web || text == "sandbox:" {
+        Ok(text.to_owned())
+    } else {
+        Err("must be an http or https URL, or \"sandbox:\"".into())
+    }
+}
+
+fn key_hash(text: &str) -> Result<[u8; 32], String> {
+    let mut hash = [0; 32];
+    let read = hex::decode_to_slice(text, &mut hash);
+    read.map(|()| hash)
+        .map_err(|_| "must be the SHA-256 of an API key: 64 hexadecimal digits (see `config new-key`)".into())
+}

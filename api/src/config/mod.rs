@@ -1,0 +1,159 @@
+//! The configuration file: TOML, read with line numbers, unknown keys refused, all problems told at once.
+
+mod file;
+mod knobs;
+mod reader;
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use engine::setup::Setup;
+use location::time::{DAY, HOUR, MINUTE, Millis};
+
+use crate::{keys::ApiKey, secret::Secret};
+
+/// A complete file with every key, its default and its meaning.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+/// What `serve` needs to know.
+#[derive(Clone)]
+pub struct Config {
+    pub setup: Setup,
+    pub http: HttpRules,
+    pub keys: Vec<ApiKey>,
+    pub data_dir: PathBuf,
+    /// None: one is made in the data directory at the first start.
+    pub secret: Option<Secret>,
+    pub log: String,
+}
+
+/// Knobs of the HTTP edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpRules {
+    pub listen: SocketAddr,
+    pub workers: usize,
+    pub max_connections: usize,
+    pub keep_alive: Duration,
+    pub header_timeout: Duration,
+    pub body_timeout: Duration,
+    pub shutdown_timeout: Duration,
+    pub max_body: usize,
+    pub token_production: Millis,
+    pub token_sandbox: Millis,
+    pub slot_token: Millis,
+    /// Prefixes of User-Agents that are refused; empty and missing ones are too. None: the rule is off.
+    pub refused_user_agents: Option<Vec<String>>,
+    pub rates: RateRules,
+}
+
+/// Calls per API key; 0 switches a limit off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateRules {
+    pub per_second: u32,
+    pub per_minute: u32,
+    /// Per second, by endpoint as in `GET /appointments`.
+    pub endpoints: BTreeMap<String, u32>,
+}
+
+impl Default for HttpRules {
+    fn default() -> HttpRules {
+        HttpRules {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            workers: 2,
+            max_connections: 10_000,
+            keep_alive: Duration::from_secs(75),
+            header_timeout: Duration::from_secs(5),
+            body_timeout: Duration::from_secs(10),
+            shutdown_timeout: Duration::from_secs(10),
+            max_body: 1024 * 1024,
+            token_production: HOUR,
+            token_sandbox: DAY,
+            slot_token: 30 * MINUTE,
+            refused_user_agents: Some(DEFAULT_AGENTS.iter().map(|agent| (*agent).to_owned()).collect()),
+            rates: RateRules::default(),
+        }
+    }
+}
+
+impl Default for RateRules {
+    fn default() -> RateRules {
+        let slow =
+            ["GET /appointments", "GET /available_slots", "GET /appointment_slots", "POST /intent/booking/search"];
+        RateRules {
+            per_second: 100,
+            per_minute: 2_000,
+            endpoints: slow.into_iter().map(|endpoint| (endpoint.to_owned(), 10)).collect(),
+        }
+    }
+}
+
+/// What common libraries send when no one names the application.
+const DEFAULT_AGENTS: [&str; 20] = [
+    "curl/",
+    "Wget/",
+    "python-requests/",
+    "python-urllib/",
+    "Python/",
+    "aiohttp/",
+    "python-httpx/",
+    "Go-http-client/",
+    "okhttp/",
+    "axios/",
+    "node-fetch",
+    "undici",
+    "node",
+    "Java/",
+    "Apache-HttpClient/",
+    "Ruby",
+    "Faraday",
+    "reqwest/",
+    "GuzzleHttp/",
+    "libwww-perl/",
+];
+
+/// One thing wrong in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub line: usize,
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{}: {}", path.display(), listed(problems))]
+    Wrong { path: PathBuf, problems: Vec<Problem> },
+}
+
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Config {
+    /// Relative paths in the file count from its folder.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        Config::parse(&text, base).map_err(|problems| ConfigError::Wrong { path: path.to_path_buf(), problems })
+    }
+
+    pub fn parse(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
+        file::read(text, base)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+#![allow(clippy::unwrap_used)]
+use std::collections::BTreeSet;
+
+use engine::setup::{EngineRules, LocationStatus};
+use location::{ids::LocationId, settings::ConflictRule};
+
+use super::{knobs::Knobs, *};
+
+fn parse(text: &str) -> Result<Config, Vec<Problem>> {
+    Config::parse(text, Path::new("/nowhere"))
+}
+
+fn problems(text: &str) -> Vec<String> {
+    parse(text).err().unwrap_or_default().iter().map(Problem::to_string).collect()
+}
+
+const PRACTICE: &str = r#"
+[[institutions]]
+id = 1
+subdomain = "acme"
+name = "Acme"
+environment = "sandbox"
+[[institutions.locations]]
+id = 1
+name = "Main"
+zone = "America/New_York"
+"#;
+
+#[test]
+fn the_printed_file_is_accepted_and_holds_the_defaults() {
+    let printed = parse(DEFAULT).unwrap();
+    let empty = parse("").unwrap();
+    assert_eq!(printed.http, empty.http);
+    assert_eq!(printed.http, HttpRules::default());
+    assert_eq!(format!("{:?}", printed.setup.engine), format!("{:?}", EngineRules::default()));
+    let location = &printed.setup.locations[&LocationId(1)];
+    let knobs = Knobs { booking: location.booking, write: location.write, pull: location.pull, quota: location.quota };
+    assert_eq!(knobs, Knobs::default());
+    assert_eq!((printed.data_dir, printed.log), (empty.data_dir, empty.log));
+}
+
+/// Every example that is commented out is accepted too, so no key in the printed file is a wrong one.
+#[test]
+fn the_printed_examples_are_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("adapters")).unwrap();
+    fs::write(dir.path().join("adapters/sandbox.wasm"), "").unwrap();
+    let key = |line: &str| {
+        line.split_once(" = ")
+            .is_some_and(|(key, _)| key.bytes().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(&b)))
+    };
+    let uncommented = |line: &str| {
+        let example = line.strip_prefix("# ").filter(|rest| key(rest) || rest.starts_with("[["));
+        example.unwrap_or(line).replace("env:EHR_TOKEN", "secret")
+    };
+    let text = DEFAULT.lines().map(uncommented).collect::<Vec<_>>().join("\n");
+    let config = Config::parse(&text, dir.path()).unwrap_or_else(|problems| panic!("{problems:?}"));
+    assert_eq!(config.keys[0].organisation, "my company");
+    assert_eq!(config.setup.sources[&1].headers, [("Authorization".to_owned(), "secret".to_owned())]);
+    assert_eq!(config.setup.locations[&LocationId(1)].adapter_config["clinic"], "7");
+
+    // And every key that is known is printed: an unknown one makes the reader list them.
+    for section in [
+        "",
+        "[http]",
+        "[limits]",
+        "[engine]",
+        "[defaults.booking]",
+        "[defaults.write]",
+        "[defaults.pull]",
+        "[defaults.quota]",
+    ] {
+        let found = problems(&format!("{section}\nno_such_key = 1"));
+        let known = found[0].split("known are: ").nth(1).unwrap();
+        for key in known.split(", ") {
+            let printed = text.lines().any(|line| {
+                line.starts_with(&format!("{key} = "))
+                    || line.contains(&format!("[{key}"))
+                    || line.contains(&format!(".{key}]"))
+            });
+            assert!(printed, "{section} {key} is not printed");
+        }
+    }
+}
+
+#[test]
+fn knobs_are_inherited() {
+    let text = r#"
+[defaults.booking]
+hold = "3m"
+alternatives = 2
+[defaults.write]
+concurrency = 4
+[[institutions]]
+id = 1
+subdomain = "acme"
+name = "Acme"
+environment = "production"
+[institutions.booking]
+alternatives = 3
+on_conflict = "move_operatory"
+[[institutions.locations]]
+id = 1
+name = "One"
+zone = "America/New_York"
+[institutions.locations.booking]
+alternatives = 4
+[[institutions.locations]]
+id = 2
+name = "Two"
+zone = "Europe/Berlin"
+status = "pending"
+[[institutions]]
+id = 2
+subdomain = "other"
+name = "Other"
+environment = "production"
+[[institutions.locations]]
+id = 3
+name = "Three"
+zone = "UTC"
+"#;
+    let config = parse(text).unwrap();
+    let booking = |id| config.setup.locations[&LocationId(id)].booking;
+    assert_eq!([1, 2, 3].map(|id| booking(id).alternatives), [4, 3, 2]);
+    assert_eq!([1, 2, 3].map(|id| booking(id).hold), [3 * MINUTE; 3]);
+    assert_eq!(booking(2).on_conflict, ConflictRule::MoveOperatory);
+    assert_eq!(booking(3).on_conflict, ConflictRule::Fail);
+    assert_eq!(config.setup.locations[&LocationId(3)].write.concurrency, 4);
+    assert_eq!(config.setup.locations[&LocationId(2)].status, LocationStatus::Pending);
+}
+
+#[test]
+fn all_problems_are_told_with_their_lines() {
+    let text = r#"data_dir = 7
+bogus = 1
+[http]
+listen = "nowhere"
+body_timeout = "soon"
+workers = 0
+[adapters]
+gone = "gone.wasm"
+[[institutions]]
+id = 1
+subdomain = "Acme"
+name = "Acme"
+environment = "test"
+[[institutions.locations]]
+id = 1
+name = "Main"
+zone = "Mars/Olympus"
+hold = "5m"
+[[institutions.locations]]
+id = 1
+name = "Twice"
+zone = "UTC"
+source = 9
+[[keys]]
+name = "k"
+sha256 = "abc"
+environment = "sandbox"
+institutions = ["nobody"]
+grants = ["everything"]
+"#;
+    let expected = [
+        "line 1: `data_dir` must be a string",
+        "line 2: unknown key `bogus` in the file; known are: ",
+        "line 4: `listen` must be an address such as 127.0.0.1:8080",
+        "line 5: `body_timeout` must be a length of time",
+        "line 6: `workers` must lie between 1 and 256",
+        "line 8: adapter `gone`: there is no file /nowhere/gone.wasm",
+        "line 11: `subdomain` must hold 1 to 63 lower case letters",
+        "line 13: `environment` must be \"sandbox\" or \"production\"",
+        "line 17: `zone` must be an IANA time zone such as America/New_York, not \"Mars/Olympus\"",
+        "line 18: unknown key `hold` in [[locations]]",
+        "line 20: duplicate location id `1`",
+        "line 23: no source with id 9 in this institution",
+        "line 26: `sha256` must be the SHA-256 of an API key",
+        "line 28: no institution with subdomain `nobody`",
+        "line 29: unknown grant `everything`",
+    ];
+    let found = problems(text);
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}\n{expected}");
+    }
+}
+
+#[test]
+fn what_must_be_unique_is() {
+    let again = |text: &str| problems(&format!("{PRACTICE}{text}")).join("\n");
+    let twin = "[[institutions]]\nid = 1\nsubdomain = \"acme\"\nname = \"B\"\nenvironment = \"sandbox\"\n";
+    assert!(
+        again(twin).contains("line 12: duplicate institution id `1`")
+            && again(twin).contains("line 13: duplicate subdomain `acme`")
+    );
+    let hash = "ab".repeat(32);
+    let key =
+        format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\ninstitutions = [\"acme\"]\n");
+    let found = again(&format!("{key}{key}"));
+    assert!(found.contains("duplicate key name `k`") && found.contains("duplicate key hash"), "{found}");
+}
+
+#[test]
+fn sources_and_keys_refer_to_what_is_there() {
+    let again = |text: &str| problems(&format!("{PRACTICE}{text}")).join("\n");
+    let source = "[[institutions.sources]]\nid = 1\nname = \"s\"\nadapter = \"nope\"\nbase_url = \"ftp://x\"\n";
+    let found = again(source);
+    assert!(found.contains("line 14: no adapter `nope` in [adapters]"), "{found}");
+    assert!(found.contains("`base_url` must be an http or https URL"), "{found}");
+    let hash = "ab".repeat(32);
+    let key = |rest: &str| again(&format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\n{rest}"));
+    assert!(key("environment = \"production\"\ninstitutions = [\"acme\"]").contains("is in the other environment"));
+    assert!(
+        key("environment = \"sandbox\"\ninstitutions = [\"acme\"]\nlocations = [2]").contains("no location with id 2")
+    );
+    assert!(key("environment = \"sandbox\"").contains("`institutions` is missing in [[keys]]"));
+    assert_eq!(key("environment = \"sandbox\"\ninstitutions = [\"acme\"]\nlocations = [1]"), "");
+}
+
+#[test]
+fn broken_toml_is_named_with_its_line() {
+    for (text, line) in [("a = 1\nb = \n", 2), ("[http\n", 1), ("a = 1\na = 2", 2), ("\n\n[x]\ny = \"", 4)] {
+        let found = parse(text).err().unwrap();
+        assert!(found.iter().any(|problem| problem.line == line), "{text:?}: {found:?}");
+    }
+}
+
+#[test]
+fn lengths_of_time() {
+    use super::reader::{parse_duration, show_duration};
+    for (text, length) in [
+        ("500ms", 500),
+        ("30s", 30_000),
+        ("5m", 300_000),
+        ("1h30m", 5_400_000),
+        ("72h", 259_200_000),
+        ("2d", 172_800_000),
+    ] {
+        assert_eq!(parse_duration(text), Some(length), "{text}");
+    }
+    for wrong in ["", " ", "5", "m", "5 minutes", "-5m", "5m-", "99999999999999999999d", "9999999999999d", "1.5h"] {
+        assert_eq!(parse_duration(wrong), None, "{wrong}");
+    }
+    assert_eq!([0, 500, 300_000, 5_400_000].map(show_duration), ["0s", "500ms", "5m", "90m"]);
+}
+
+#[test]
+fn known_user_agents_are_not_repeated() {
+    assert_eq!(DEFAULT_AGENTS.iter().collect::<BTreeSet<_>>().len(), DEFAULT_AGENTS.len());
+}

@@ -1,0 +1,187 @@
+//! Everything that is answered with an error, and the one map from errors to HTTP.
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    http::{StatusCode, header},
+};
+use engine::{EngineError, Refused};
+use location::decision::Refusal;
+
+use crate::{bounds::MAX_DEPTH, envelope::Envelope};
+
+/// Messages are the specification's words where it has some (7.3).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// All problems of a request.
+    #[error("{}", .0.join(" "))]
+    BadRequest(Vec<String>),
+    /// The API key itself was not accepted.
+    #[error("Invalid Credentials")]
+    Credentials,
+    /// The bearer token was not accepted: missing, altered, expired, or its key revoked.
+    #[error("You don't have access to perform this action.")]
+    Token,
+    #[error("You don't have access to perform this action.")]
+    Forbidden,
+    /// A library's default User-Agent (specification 5.8).
+    #[error("1010")]
+    UserAgent,
+    #[error("Resource not found")]
+    NoSuchRoute,
+    #[error("{0} not found")]
+    NotFound(String),
+    #[error("The method is not allowed here; allowed: {allowed}")]
+    Method { allowed: &'static str },
+    #[error("The request was not received in time.")]
+    Timeout,
+    #[error("The body is larger than {limit} bytes.")]
+    TooLarge { limit: usize },
+    #[error("{0}")]
+    MediaType(String),
+    #[error("{0}")]
+    Conflict(String),
+    /// Understood, but refused.
+    #[error("{0}")]
+    Refused(String),
+    #[error("You've exceeded our rate limit. Please wait and retry.")]
+    RateLimit { retry_after: u64 },
+    #[error("{message}")]
+    TooMany { message: String, retry_after: u64 },
+    #[error("Gateway Time-out")]
+    Unavailable { retry_after: u64 },
+    #[error("Something went wrong. Please try again or contact our support team.")]
+    Internal,
+}
+
+/// When a store that is full, or a queue, may take writes again.
+const RETRY_LATER: u64 = 30;
+
+impl ApiError {
+    pub fn bad(problem: impl Into<String>) -> ApiError {
+        ApiError::BadRequest(vec![problem.into()])
+    }
+
+    pub fn location_not_found(id: impl std::fmt::Display) -> ApiError {
+        ApiError::NotFound(format!("Location with id {id}"))
+    }
+
+    pub fn too_deep(offset: usize) -> ApiError {
+        ApiError::bad(format!("The body is nested deeper than {MAX_DEPTH} levels at byte {offset}."))
+    }
+
+    pub fn messages(&self) -> Vec<String> {
+        match self {
+            ApiError::BadRequest(problems) => problems.clone(),
+            other => vec![other.to_string()],
+        }
+    }
+
+    /// What a person reading the answer may want to know besides the message.
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            ApiError::UserAgent => Some("Send a User-Agent header that names the calling application."),
+            _ => None,
+        }
+    }
+
+    fn retry_after(&self) -> Option<u64> {
+        match self {
+            ApiError::RateLimit { retry_after }
+            | ApiError::TooMany { retry_after, .. }
+            | ApiError::Unavailable { retry_after } => Some((*retry_after).max(1)),
+            _ => None,
+        }
+    }
+
+    /// The answer's status, with the headers the status asks for.
+    pub fn start_response(&self) -> actix_web::HttpResponseBuilder {
+        let mut response = HttpResponse::build(self.status_code());
+        if let Some(seconds) = self.retry_after() {
+            response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+        }
+        match self {
+            ApiError::Token => drop(response.insert_header((header::WWW_AUTHENTICATE, "Bearer"))),
+            ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, *allowed))),
+            // What is left of the request is not read, so the connection cannot serve another one.
+            ApiError::TooLarge { .. } | ApiError::Timeout => drop(response.force_close()),
+            _ => {}
+        }
+        response
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            ApiError::BadRequest(_) => StatusCode::BAD_REQUEST,
+            ApiError::Credentials | ApiError::Token => StatusCode::UNAUTHORIZED,
+            ApiError::Forbidden | ApiError::UserAgent => StatusCode::FORBIDDEN,
+            ApiError::NoSuchRoute | ApiError::NotFound(_) => StatusCode::NOT_FOUND,
+            ApiError::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            ApiError::Timeout => StatusCode::REQUEST_TIMEOUT,
+            ApiError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            ApiError::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ApiError::Conflict(_) => StatusCode::CONFLICT,
+            ApiError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            ApiError::RateLimit { .. } | ApiError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.start_response().json(Envelope::failure(&self.messages(), self.hint()))
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> ApiError {
+        match error {
+            // The configuration named the location, so the engine has it.
+            EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
+            EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
+            EngineError::StoreFull | EngineError::Damaged => ApiError::Unavailable { retry_after: RETRY_LATER },
+        }
+    }
+}
+
+/// Refusals as an ordinary endpoint answers them; the booking intent has `reason`s of its own (specification 7.4).
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        let taken = "Unfortunately this time is no longer available, please go back and choose another time.";
+        match refusal {
+            Refusal::SlotExpired | Refusal::SlotTaken { .. } => ApiError::bad(taken),
+            Refusal::IdempotencyConflict => {
+                ApiError::Conflict("The idempotency_key is recorded against different request data.".into())
+            }
+            Refusal::PatientFieldsRequired { missing } => {
+                ApiError::Refused(format!("The practice needs more of the patient: {}", missing.join(", ")))
+            }
+            Refusal::NewPatientNotSupported => {
+                ApiError::Refused("The practice cannot accept brand-new patients through the API.".into())
+            }
+            Refusal::OperatoryRequired => ApiError::bad("operatory_id is missing: this location books by operatory."),
+            Refusal::AppointmentNotFound => ApiError::NotFound("Appointment".into()),
+            Refusal::AppointmentNotOpen => {
+                ApiError::bad("The appointment is in the past, cancelled or failed and cannot be changed any more.")
+            }
+            Refusal::NotSupportedByEhr => {
+                ApiError::Refused("The practice's health record system cannot do this.".into())
+            }
+            Refusal::TooManyHolds { limit } => ApiError::TooMany {
+                message: format!("The location keeps {limit} slots on hold already; book or release some first."),
+                retry_after: RETRY_LATER,
+            },
+            Refusal::QueueFull { .. } => ApiError::Unavailable { retry_after: RETRY_LATER },
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> ApiError {
+        match refused {
+            Refused::Rule(refusal) => refusal.into(),
+            Refused::Engine(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote.
+
+use std::{
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Instant,
+};
+
+use actix_web::{
+    Error, HttpResponse, ResponseError,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    error::InternalError,
+    http::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT},
+    middleware::Next,
+    web::Data,
+};
+
+use crate::{app::Api, bounds::MAX_REQUEST_ID, errors::ApiError, routes::OPERATIONS};
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+pub async fn guard(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let started = Instant::now();
+    let id = request_id(request.headers());
+    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let mut answer = if named(&api, &request) {
+        caught(next.call(request)).await
+    } else {
+        Ok(request.into_response(ApiError::UserAgent.error_response()))
+    };
+    let headers = match &mut answer {
+        Ok(response) => response.headers_mut(),
+        Err(response) => response.headers_mut(),
+    };
+    headers.insert(REQUEST_ID, id.clone());
+    let (status, route) = match &answer {
+        Ok(response) => (response.status(), response.request().match_pattern()),
+        Err(response) => (response.status(), None),
+    };
+    let took = started.elapsed();
+    api.answered.count(status.as_u16(), took.as_micros() as u64);
+    let route = route.as_deref().unwrap_or("-");
+    tracing::debug!(status = status.as_u16(), route, ?took, request = id.to_str().unwrap_or_default(), "answered");
+    // Without its request an answer travels as an error; the client sees the same.
+    answer.map_err(|response| InternalError::from_response("", response).into())
+}
+
+/// The client's own id where it is a sane one, so that support can find the request.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let sane = |b: &u8| b.is_ascii_alphanumeric() || b"-_.:".contains(b);
+    let given =
+        headers.get(REQUEST_ID).filter(|id| (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(sane));
+    let new = || HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("a uuid is a valid header value");
+    given.cloned().unwrap_or_else(new)
+}
+
+/// Whether the calling application names itself (specification 5.8).
+fn named(api: &Api, request: &ServiceRequest) -> bool {
+    let Some(refused) = &api.rules.refused_user_agents else { return true };
+    if OPERATIONS.contains(&request.path()) {
+        return true;
+    }
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().trim();
+    let starts_with =
+        |prefix: &String| agent.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    !agent.is_empty() && !refused.iter().any(starts_with)
+}
+
+/// A panic fails its request and no other.
+async fn caught<B: MessageBody + 'static>(
+    answering: impl Future<Output = Result<ServiceResponse<B>, Error>>,
+) -> Result<ServiceResponse<BoxBody>, HttpResponse> {
+    let mut answering = Box::pin(answering);
+    let poll = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Ok),
+        Err(_) => std::task::Poll::Ready(Err(())),
+    });
+    match poll.await {
+        Ok(Ok(response)) => Ok(response.map_into_boxed_body()),
+        Ok(Err(error)) => Err(error.error_response()),
+        Err(()) => {
+            tracing::error!("a request ended in a panic");
+            Err(ApiError::Internal.error_response())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn answered_id(given: Option<&'static str>) -> String {
+        let mut headers = HeaderMap::new();
+        given.iter().for_each(|id| headers.insert(REQUEST_ID, HeaderValue::from_static(id)).count_and_drop());
+        request_id(&headers).to_str().unwrap().to_owned()
+    }
+
+    trait CountAndDrop {
+        fn count_and_drop(self);
+    }
+
+    impl<I: Iterator> CountAndDrop for I {
+        fn count_and_drop(self) {
+            self.count();
+        }
+    }
+
+    #[test]
+    fn sane_ids_are_echoed_and_others_replaced() {
+        assert_eq!(answered_id(Some("call-7.a_b:c")), "call-7.a_b:c");
+        let long: &'static str = Box::leak("x".repeat(129).into_boxed_str());
+        for given in [None, Some(""), Some("a b"), Some("<script>"), Some(long)] {
+            assert_eq!(answered_id(given).len(), 36, "{given:?}");
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_panic_becomes_an_answer() {
+        let panics = async { panic!("on purpose") };
+        let answer = caught::<BoxBody>(panics).await.unwrap_err();
+        assert_eq!(answer.status(), 500);
+    }
+}

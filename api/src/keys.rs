@@ -1,0 +1,79 @@
+//! API keys: who may call, and what for. Only the hash of a key is known here.
+
+use std::{collections::HashMap, sync::Arc};
+
+use engine::setup::Environment;
+use location::ids::{InstitutionId, LocationId};
+use sha2::{Digest, Sha256};
+
+use crate::secret::random;
+
+pub type KeyHash = [u8; 32];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    pub name: String,
+    pub hash: KeyHash,
+    pub environment: Environment,
+    pub institutions: Vec<InstitutionId>,
+    /// None: every location of the institutions.
+    pub locations: Option<Vec<LocationId>>,
+    pub grants: Grants,
+    /// Who owns the webhook endpoints made with this key.
+    pub organisation: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Charges, claims, payments, fee schedules and insurance plans (specification 5.10).
+    pub financial: bool,
+    /// Version v3.1.0.
+    pub beta: bool,
+}
+
+impl ApiKey {
+    /// Names the key in tokens. A key that was replaced under the same name has another one.
+    pub fn id(&self) -> String {
+        hex::encode(&self.hash[..8])
+    }
+
+    pub fn reaches(&self, location: LocationId) -> bool {
+        self.locations.as_ref().is_none_or(|only| only.contains(&location))
+    }
+}
+
+#[derive(Default)]
+pub struct Keys {
+    by_hash: HashMap<KeyHash, Arc<ApiKey>>,
+    by_id: HashMap<String, Arc<ApiKey>>,
+}
+
+impl Keys {
+    pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Keys {
+        let mut all = Keys::default();
+        for key in keys.into_iter().map(Arc::new) {
+            all.by_hash.insert(key.hash, key.clone());
+            all.by_id.insert(key.id(), key);
+        }
+        all
+    }
+
+    /// The key itself, as a client sends it to POST /authenticates.
+    pub fn presented(&self, key: &str) -> Option<&Arc<ApiKey>> {
+        self.by_hash.get(&hash(key))
+    }
+
+    /// The key a token was made for.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
+        self.by_id.get(id)
+    }
+}
+
+pub fn hash(key: &str) -> KeyHash {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// A new key; nothing but its hash should be kept.
+pub fn new_key() -> String {
+    format!("psk_{}", hex::encode(random::<32>()))
+}

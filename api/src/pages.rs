@@ -1,0 +1,321 @@
+//! Pages of a list: by cursor from v3.0.0 on, by number in v2.2.2. Reading is the same for all: records are fetched next to a
+//! position, filtered, until the page is full.
+
+use engine::{EngineError, Stretch};
+use serde::Serialize;
+
+use crate::{
+    bounds::{PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD},
+    cursor::{Bound, Position},
+    query::{Params, Parsed, integer, text},
+    versions::Version,
+};
+
+pub const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_page", "page"];
+
+/// Which page is asked for.
+#[derive(Clone)]
+pub struct Paging {
+    per_page: usize,
+    from: From,
+    cursors: Bound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    Start,
+    After(Position),
+    Before(Position),
+    /// v2.2.2: so many records are skipped.
+    Skip(usize),
+}
+
+/// Specification 2.1.1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PageInfo {
+    pub has_previous_page: bool,
+    pub has_next_page: bool,
+    pub start_cursor: Option<String>,
+    pub end_cursor: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Page<T> {
+    pub rows: Vec<T>,
+    pub found: Found,
+}
+
+/// What a page says about the list it is part of.
+#[derive(Debug)]
+pub enum Found {
+    Cursors(PageInfo),
+    /// v2.2.2: how many records the list has.
+    Count(usize),
+}
+
+impl Paging {
+    pub fn read(q: &mut Params, version: Version, cursors: Bound) -> Paging {
+        let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
+        let per_page = q.optional("per_page", integer(range)).map_or(PER_PAGE_DEFAULT, |n| n as usize);
+        let from = if version.is_v2() { numbered(q, per_page) } else { between(q, &cursors) };
+        Paging { per_page, from, cursors }
+    }
+
+    /// `fetch(position, backwards, n)` gives up to `n` records on that side of the position, nearest first. `descending` shows the
+    /// list in the opposite of its stored order.
+    pub fn collect<T>(
+        &self,
+        descending: bool,
+        fetch: impl Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
+        keep: impl Fn(&T) -> bool,
+        position: impl Fn(&T) -> Position,
+    ) -> Result<Page<T>, EngineError> {
+        let mut walk = Walk { fetch, keep, position, at: None, backwards: descending };
+        match self.from {
+            From::Start => {
+                let (rows, more) = walk.take(self.per_page)?;
+                Ok(self.page(rows, false, more, &walk.position))
+            }
+            From::After(at) => {
+                walk.at = Some(at);
+                let (rows, more) = walk.take(self.per_page)?;
+                Ok(self.page(rows, true, more, &walk.position))
+            }
+            From::Before(at) => {
+                (walk.at, walk.backwards) = (Some(at), !descending);
+                let (mut rows, more) = walk.take(self.per_page)?;
+                rows.reverse();
+                Ok(self.page(rows, more, true, &walk.position))
+            }
+            From::Skip(skip) => {
+                let (mut rows, mut count) = (Vec::new(), 0);
+                while let Some(row) = walk.next_batch()? {
+                    for row in row {
+                        if (skip..skip + self.per_page).contains(&count) {
+                            rows.push(row);
+                        }
+                        count += 1;
+                    }
+                }
+                Ok(Page { rows, found: Found::Count(count) })
+            }
+        }
+    }
+
+    fn page<T>(&self, rows: Vec<T>, previous: bool, next: bool, position: impl Fn(&T) -> Position) -> Page<T> {
+        let cursor = |row: Option<&T>| row.map(|row| self.cursors.seal(position(row)));
+        let info = PageInfo {
+            has_previous_page: previous,
+            has_next_page: next,
+            start_cursor: cursor(rows.first()),
+            end_cursor: cursor(rows.last()),
+        };
+        Page { rows, found: Found::Cursors(info) }
+    }
+}
+
+fn between(q: &mut Params, cursors: &Bound) -> From {
+    let open = |cursor: &str| -> Parsed<Position> {
+        cursors
+            .open(cursor)
+            .ok_or_else(|| "does not belong to this query; leave it empty to start from the first page".into())
+    };
+    match (q.optional("end_cursor", open), q.optional("start_cursor", open)) {
+        (Some(_), Some(_)) => {
+            q.problem("end_cursor leads to the next page and start_cursor to the previous one: send only one of them.");
+            From::Start
+        }
+        (Some(at), None) => From::After(at),
+        (None, Some(at)) => From::Before(at),
+        (None, None) => From::Start,
+    }
+}
+
+fn numbered(q: &mut Params, per_page: usize) -> From {
+    let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
+    let page = q.optional("page", integer(range)).unwrap_or(1);
+    From::Skip((page as usize - 1) * per_page)
+}
+
+/// `sort=id`, `sort=-id`: the name and whether it is descending.
+pub fn sorted_by(names: &'static [&'static str]) -> impl Fn(&str) -> Parsed<bool> {
+    move |given| {
+        let given = text(crate::bounds::MAX_NAME)(given)?;
+        let (name, descending) = given.strip_prefix('-').map_or((given.as_str(), false), |name| (name, true));
+        if names.contains(&name) { Ok(descending) } else { Err(format!("must be one of {0}, -{0}", names.join(", "))) }
+    }
+}
+
+/// The engine's stretches of lists in id order.
+pub fn stretch(at: Option<Position>, backwards: bool, limit: usize) -> Stretch {
+    let id = at.map(|at| at.id);
+    match backwards {
+        false => Stretch { after: id, before: None, limit },
+        true => Stretch { after: None, before: Some(id.unwrap_or(u64::MAX)), limit },
+    }
+}
+
+/// Reads on from where it stands.
+struct Walk<F, K, P> {
+    fetch: F,
+    keep: K,
+    position: P,
+    at: Option<Position>,
+    backwards: bool,
+}
+
+impl<F, K, P> Walk<F, K, P> {
+    fn take<T>(&mut self, count: usize) -> Result<(Vec<T>, bool), EngineError>
+    where
+        F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
+        K: Fn(&T) -> bool,
+        P: Fn(&T) -> Position,
+    {
+        let mut rows = Vec::new();
+        while rows.len() <= count {
+            let Some(batch) = self.next_batch_of(count + 1 - rows.len())? else { break };
+            rows.extend(batch);
+        }
+        let more = rows.len() > count;
+        rows.truncate(count);
+        Ok((rows, more))
+    }
+
+    fn next_batch<T>(&mut self) -> Result<Option<Vec<T>>, EngineError>
+    where
+        F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
+        K: Fn(&T) -> bool,
+        P: Fn(&T) -> Position,
+    {
+        self.next_batch_of(READ_AHEAD)
+    }
+
+    /// None at the end; an empty batch when all of it was filtered out.
+    fn next_batch_of<T>(&mut self, wanted: usize) -> Result<Option<Vec<T>>, EngineError>
+    where
+        F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
+        K: Fn(&T) -> bool,
+        P: Fn(&T) -> Position,
+    {
+        let mut batch = (self.fetch)(self.at, self.backwards, wanted.max(READ_AHEAD.min(wanted * 4)))?;
+        batch.sort_by_key(|row| (self.position)(row));
+        if self.backwards {
+            batch.reverse();
+        }
+        let Some(last) = batch.last() else { return Ok(None) };
+        self.at = Some((self.position)(last));
+        batch.retain(|row| (self.keep)(row));
+        Ok(Some(batch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{cursor::Cursors, secret::Secret};
+
+    fn bound() -> Bound {
+        Cursors::new(&Secret::from_bytes([1; 32])).bound_to("/x", vec![])
+    }
+
+    fn read(query: &str, version: Version) -> (Paging, Vec<String>) {
+        let mut q = Params::parse(query);
+        let paging = Paging::read(&mut q, version, bound());
+        (paging, q.take_problems())
+    }
+
+    /// The list 1..=`last` without multiples of 3.
+    fn rows(query: &str, last: u64, descending: bool) -> Page<u64> {
+        let (paging, problems) = read(query, Version::V3_0_0);
+        assert!(problems.is_empty(), "{problems:?}");
+        collect(&paging, last, descending)
+    }
+
+    fn collect(paging: &Paging, last: u64, descending: bool) -> Page<u64> {
+        let fetch = |at: Option<Position>, backwards: bool, n: usize| {
+            let at = at.map(|at| at.id);
+            Ok(match backwards {
+                false => (1..=last).filter(|id| at.is_none_or(|at| *id > at)).take(n).collect(),
+                true => (1..=last).rev().filter(|id| at.is_none_or(|at| *id < at)).take(n).collect(),
+            })
+        };
+        paging.collect(descending, fetch, |id| id % 3 != 0, |id| Position::id(*id)).unwrap()
+    }
+
+    fn info(page: &Page<u64>) -> &PageInfo {
+        match &page.found {
+            Found::Cursors(info) => info,
+            Found::Count(_) => panic!("a page by number"),
+        }
+    }
+
+    #[test]
+    fn walking_forwards_and_back_shows_each_record_once() {
+        for descending in [false, true] {
+            for size in [1, 2, 3, 7, 100] {
+                let mut expected: Vec<u64> = (1..=20).filter(|id| id % 3 != 0).collect();
+                if descending {
+                    expected.reverse();
+                }
+                let mut seen = Vec::new();
+                let mut page = rows(&format!("per_page={size}"), 20, descending);
+                assert!(!info(&page).has_previous_page);
+                loop {
+                    seen.extend(&page.rows);
+                    if !info(&page).has_next_page {
+                        break;
+                    }
+                    let cursor = info(&page).end_cursor.clone().unwrap();
+                    page = rows(&format!("per_page={size}&end_cursor={cursor}&start_cursor="), 20, descending);
+                    assert!(info(&page).has_previous_page);
+                }
+                assert_eq!(seen, expected, "by {size}");
+
+                let mut back = page.rows.clone();
+                while info(&page).has_previous_page {
+                    let cursor = info(&page).start_cursor.clone().unwrap();
+                    page = rows(&format!("per_page={size}&start_cursor={cursor}"), 20, descending);
+                    assert!(info(&page).has_next_page);
+                    back.splice(0..0, page.rows.clone());
+                }
+                assert_eq!(back, expected, "back by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_list_has_no_cursors() {
+        let page = rows("", 0, false);
+        assert!(page.rows.is_empty());
+        let none = PageInfo { has_previous_page: false, has_next_page: false, start_cursor: None, end_cursor: None };
+        assert_eq!(info(&page), &none);
+    }
+
+    #[test]
+    fn pages_by_number_count_the_list() {
+        let (paging, problems) = read("page=2&per_page=5", Version::V2_2_2);
+        assert!(problems.is_empty());
+        let page = collect(&paging, 20, false);
+        assert_eq!(page.rows, [8, 10, 11, 13, 14]);
+        assert!(matches!(page.found, Found::Count(14)));
+        let (paging, _) = read("page=99", Version::V2_2_2);
+        assert!(collect(&paging, 20, false).rows.is_empty());
+    }
+
+    #[test]
+    fn wrong_paging_is_named() {
+        let first = |query: &str, version| read(query, version).1.first().cloned().unwrap_or_default();
+        for per_page in ["0", "1001", "-5", "99999999999999999999"] {
+            let problem = first(&format!("per_page={per_page}"), Version::V3_0_0);
+            assert_eq!(problem, "per_page must lie between 1 and 1000.");
+        }
+        assert!(first("end_cursor=abc", Version::V3_0_0).starts_with("end_cursor does not belong to this query"));
+        let cursor = bound().seal(Position::id(1));
+        assert!(
+            first(&format!("end_cursor={cursor}&start_cursor={cursor}"), Version::V3_0_0).contains("only one of them")
+        );
+        assert_eq!(first("page=0", Version::V2_2_2), "page must lie between 1 and 100000.");
+        assert_eq!(read("page=2", Version::V3_0_0).1.len(), 0, "ignored, not wrong");
+    }
+}

@@ -1,0 +1,189 @@
+//! GET /available_slots; in v2.2.2 GET /appointment_slots
+
+use std::collections::BTreeMap;
+
+use engine::{FreeSlots, records::AppointmentType};
+use location::{
+    hours::HourSource,
+    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId},
+    slots::{Slot, SlotQuery},
+    time::MINUTE,
+    zone::Date,
+};
+use serde::Serialize;
+
+use super::{Answer, appointment_types, operatories, providers};
+use crate::{
+    bounds::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_MINUTES},
+    errors::ApiError,
+    query::{self, Params, boolean, date, integer, long_id, one_of},
+    scope::{Call, Place, Tenant},
+    wire,
+};
+
+pub const NONE_FOUND: &str =
+    "Next available slot not found. Please confirm that the provider has active availabilities.";
+
+#[derive(Serialize)]
+struct SlotsView {
+    lid: LocationId,
+    pid: Option<ProviderId>,
+    operatory_id: Option<OperatoryId>,
+    slots: Vec<SlotView>,
+    next_available_date: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SlotView {
+    time: String,
+    end_time: String,
+    operatory_id: Option<OperatoryId>,
+    provider_id: ProviderId,
+    working_hour_label_id: Option<()>,
+}
+
+struct Asked {
+    start_date: Date,
+    days: u16,
+    appointment_type: Option<u32>,
+    source: Option<HourSource>,
+    length: Option<i64>,
+    interval: Option<i64>,
+    overlapping: bool,
+    per_timeslot: u8,
+    locations: Vec<u32>,
+    providers: Vec<u32>,
+    operatories: Vec<u64>,
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    let (tenant, asked) = call.in_tenant(|input| Asked::read(&mut input.query))?;
+    near(asked.start_date, call.api.engine.now())?;
+    let places: Vec<Place> =
+        asked.locations.iter().map(|id| call.place(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
+    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, id)).transpose()?;
+    asked.check_ids(&call, &tenant, &places)?;
+    let (mut rows, mut any) = (Vec::new(), false);
+    for place in &places {
+        let free = call.api.engine.free_slots(place.location.id, asked.query(&call, kind.as_ref())).await?;
+        any |= free.any_hours && (!free.slots.is_empty() || free.next_available_date.is_some());
+        rows.extend(grouped(place, &asked, free));
+    }
+    if !any {
+        call.warn(NONE_FOUND);
+    }
+    Ok(call.list(&rows))
+}
+
+/// Slots are looked for only as far ahead as calendars are planned.
+pub fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
+    let today = now.0.div_euclid(location::time::DAY);
+    let ahead = i64::from(start.0) - today;
+    let problem = || format!("start_date must not lie more than {MAX_DAYS_AHEAD} days ahead.");
+    if ahead > MAX_DAYS_AHEAD { Err(ApiError::bad(problem())) } else { Ok(()) }
+}
+
+/// How long a slot is: as asked, or as its type takes.
+pub fn minutes(asked: Option<i64>, kind: Option<&AppointmentType>) -> i64 {
+    let of_type = kind.map(|kind| i64::from(kind.minutes)).filter(|minutes| SLOT_MINUTES.contains(minutes));
+    asked.or(of_type).unwrap_or(DEFAULT_MINUTES)
+}
+
+impl Asked {
+    fn read(q: &mut Params) -> Option<Asked> {
+        let sources = [("manual", HourSource::Manual), ("synced", HourSource::Synced)];
+        let (start_date, days) = (q.required("start_date", date), q.required("days", integer(SLOT_DAYS)));
+        let appointment_type = q.optional("appointment_type_id", query::id);
+        let source = q.optional("working_hour_source", one_of(&sources));
+        let (length, interval) =
+            (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_MINUTES)));
+        let overlapping = q.optional("overlapping_operatory_slots", boolean).unwrap_or(false);
+        let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
+        let per_timeslot = q.optional("appointments_per_timeslot", integer(1..=most)).unwrap_or(1) as u8;
+        let mut locations = q.required_list("lids", query::id);
+        locations.sort_unstable();
+        locations.dedup();
+        let (providers, operatories) = (q.list("pids", query::id), q.list("operatory_ids", long_id));
+        Some(Asked {
+            start_date: start_date?,
+            days: days? as u16,
+            appointment_type,
+            source,
+            length,
+            interval,
+            overlapping,
+            per_timeslot,
+            locations,
+            providers,
+            operatories,
+        })
+    }
+
+    /// Providers belong to the institution; an operatory to one of the locations asked about.
+    fn check_ids(&self, call: &Call, tenant: &Tenant, places: &[Place]) -> Result<(), ApiError> {
+        for id in &self.providers {
+            providers::find(call, tenant, *id)?;
+        }
+        for id in &self.operatories {
+            let mut found = Err(ApiError::NotFound(format!("Operatory with id {id}")));
+            for place in places {
+                found = found.or_else(|_| operatories::find(call, place.location.id, *id));
+            }
+            found?;
+        }
+        Ok(())
+    }
+
+    fn query(&self, call: &Call, kind: Option<&AppointmentType>) -> SlotQuery {
+        SlotQuery {
+            from: self.start_date,
+            days: self.days,
+            length: minutes(self.length, kind) * MINUTE,
+            interval: self.interval.map(|minutes| minutes * MINUTE),
+            appointment_type: self.appointment_type.map(AppointmentTypeId),
+            providers: self.providers.iter().copied().map(ProviderId).collect(),
+            operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
+            source: self.source,
+            join_blocks: !call.version.is_v2(),
+            overlapping_operatory_slots: self.overlapping,
+            appointments_per_timeslot: self.per_timeslot,
+            not_before: call.api.engine.now(),
+            limit: MAX_SLOTS,
+        }
+    }
+}
+
+/// One entry per provider and operatory that has slots. Where there is none: one per provider asked for, with the next date.
+fn grouped(place: &Place, asked: &Asked, free: FreeSlots) -> Vec<SlotsView> {
+    let lid = place.location.id;
+    if free.slots.is_empty() {
+        let next = free.next_available_date.map(|date| date.to_string());
+        let pids = asked.providers.iter().map(|id| Some(ProviderId(*id)));
+        let pids: Vec<_> = if asked.providers.is_empty() { vec![None] } else { pids.collect() };
+        let empty =
+            |pid| SlotsView { lid, pid, operatory_id: None, slots: Vec::new(), next_available_date: next.clone() };
+        return pids.into_iter().map(empty).collect();
+    }
+    let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
+    for slot in &free.slots {
+        groups.entry((slot.provider, slot.operatory)).or_default().push(view(place, slot));
+    }
+    let entry = |((pid, operatory_id), slots)| SlotsView {
+        lid,
+        pid: Some(pid),
+        operatory_id,
+        slots,
+        next_available_date: None,
+    };
+    groups.into_iter().map(entry).collect()
+}
+
+fn view(place: &Place, slot: &Slot) -> SlotView {
+    SlotView {
+        time: wire::with_zone(slot.span.start, place.location.zone),
+        end_time: wire::with_zone(slot.span.end, place.location.zone),
+        operatory_id: slot.operatory,
+        provider_id: slot.provider,
+        working_hour_label_id: None,
+    }
+}

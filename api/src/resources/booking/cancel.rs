@@ -1,0 +1,19 @@
+//! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
+
+use location::ids::AppointmentId;
+
+use super::{IntentAnswer, booked, booking_ref, failure::Failure, find};
+use crate::{body, bounds::MAX_TEXT, query::text, scope::Call};
+
+pub async fn create(mut call: Call) -> IntentAnswer {
+    let (tenant, (reference, reason)) = call.in_tenant(|input| {
+        let reference = input.body.required("booking_ref", body::filled(booking_ref));
+        let reason = input.body.optional("reason", body::string(text(MAX_TEXT))).filter(|reason| !reason.is_empty());
+        Some((reference?, reason))
+    })?;
+    let (place, appointment, _) = find(&call, &tenant, &reference)?;
+    let cancelled = call.api.engine.cancel(place.location.id, AppointmentId(appointment.id), reason).await;
+    cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
+    let (place, appointment, booking) = find(&call, &tenant, &reference)?;
+    booked(&call, &place, &appointment, &booking, None)
+}

@@ -1,0 +1,59 @@
+//! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
+
+use actix_web::HttpResponse;
+use serde::Serialize;
+
+use super::{
+    IntentAnswer,
+    failure::Failure,
+    offers::{like, offers, open},
+};
+use crate::{
+    body,
+    bounds::MAX_TOKEN,
+    query::text,
+    scope::{Call, Input},
+    wire::{self, At},
+};
+
+#[derive(Serialize)]
+struct Held<'a> {
+    ok: bool,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_until: Option<At>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+pub async fn create(mut call: Call) -> IntentAnswer {
+    let (tenant, at, slot_token) =
+        call.in_places(|input| input.body.required("slot_token", body::filled(text(MAX_TOKEN))))?;
+    let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    let (start, wanted) = (offer.span.start, like(&offer));
+    let held = call.api.engine.hold(offer).await;
+    let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
+    let zone = place.location.zone;
+    let message = format!("{} is kept for you until {}.", wire::for_people(start, zone), wire::for_people(until, zone));
+    Ok(HttpResponse::Ok().json(Held {
+        ok: true,
+        message,
+        held_until: Some(At(until)),
+        description: call.description(),
+    }))
+}
+
+pub async fn delete(mut call: Call) -> IntentAnswer {
+    let (tenant, at, slot_token) = call.in_places(slot_token)?;
+    let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
+    let message = format!("{} is no longer kept for you.", wire::for_people(offer.span.start, place.location.zone));
+    let released = call.api.engine.release(offer).await;
+    released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
+    Ok(HttpResponse::Ok().json(Held { ok: true, message, held_until: None, description: call.description() }))
+}
+
+/// Not every client can send a body with DELETE, so the token may stand in the query.
+fn slot_token(input: &mut Input) -> Option<String> {
+    let in_query = input.query.optional("slot_token", text(MAX_TOKEN));
+    in_query.or_else(|| input.body.required("slot_token", body::filled(text(MAX_TOKEN))))
+}

@@ -1,0 +1,117 @@
+//! Booking by intent (specification 4.8): search gives slot tokens, hold keeps one for a while, book uses it, status and cancel
+//! follow the booking.
+
+pub mod book;
+pub mod cancel;
+mod failure;
+pub mod hold;
+mod offers;
+pub mod search;
+pub mod status;
+
+use actix_web::HttpResponse;
+use engine::records::{Appointment, Booking, Writeback};
+use location::ids::LocationId;
+use serde::Serialize;
+
+use self::failure::Failure;
+use super::{locations::whereabouts, providers::Names};
+use crate::{
+    bounds::MAX_NAME,
+    errors::ApiError,
+    query::{Parsed, text},
+    scope::{Call, Place, Tenant},
+    wire::{self, Whereabouts},
+};
+
+type IntentAnswer = Result<HttpResponse, Failure>;
+
+/// Specification 2.10.
+#[derive(Serialize)]
+struct BookingView<'a> {
+    booking_ref: &'a str,
+    booking_status: &'static str,
+    ehr_writeback: Writeback,
+    appointment_id: u64,
+    start_local: String,
+    start_iso: String,
+    duration_minutes: i64,
+    provider: Option<String>,
+    location: Whereabouts<'a>,
+    patient: PatientName<'a>,
+    failure_reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct PatientName<'a> {
+    first_name: &'a str,
+    last_name: &'a str,
+}
+
+/// What every successful answer about a booking says.
+#[derive(Serialize)]
+struct Booked<'a> {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<bool>,
+    message: String,
+    booking: BookingView<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+fn booked(call: &Call, place: &Place, it: &Appointment, booking: &Booking, replay: Option<bool>) -> IntentAnswer {
+    let tenant = Tenant { institution: place.institution.clone() };
+    let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
+    let start = it.placement.span.start;
+    let booking = BookingView {
+        booking_ref: &booking.booking_ref,
+        booking_status: if it.cancelled { "cancelled" } else { "confirmed" },
+        ehr_writeback: booking.writeback,
+        appointment_id: it.id,
+        start_local: wire::for_people(start, place.location.zone),
+        start_iso: wire::utc_seconds(start),
+        duration_minutes: it.placement.span.length() / location::time::MINUTE,
+        provider,
+        location: whereabouts(&place.location),
+        patient: PatientName { first_name: &booking.patient_first_name, last_name: &booking.patient_last_name },
+        failure_reason: booking.failure_reason.as_deref(),
+    };
+    call.audit("read", "booking", it.id);
+    let message = message(&booking, place.location.source.is_some());
+    Ok(HttpResponse::Ok().json(Booked { ok: true, replay, message, booking, description: call.description() }))
+}
+
+/// One sentence that is safe to read to the caller.
+fn message(booking: &BookingView<'_>, integrated: bool) -> String {
+    let with = booking.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
+    let visit = format!("The appointment{with} on {} at {}", booking.start_local, booking.location.name);
+    match (booking.booking_status, booking.ehr_writeback) {
+        ("cancelled", _) => format!("{visit} is cancelled."),
+        (_, Writeback::Confirmed) => format!("{visit} is booked and in the practice's system."),
+        (_, Writeback::Pending) if integrated => {
+            format!("{visit} is booked and on its way into the practice's system.")
+        }
+        (_, Writeback::Pending) => format!("{visit} is booked."),
+        (_, Writeback::Failed) => {
+            format!("{visit} could not be entered into the practice's system, so please choose another time.")
+        }
+    }
+}
+
+/// A booking of the caller's; those of other tenants do not exist.
+fn find(call: &Call, tenant: &Tenant, booking_ref: &str) -> Result<(Place, Appointment, Booking), Failure> {
+    let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
+    let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
+    let own = own.and_then(|mut it| it.booking.take().map(|booking| (it, booking)));
+    let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
+    let place = call.place(tenant, LocationId(appointment.location_id)).map_err(|error| match error {
+        ApiError::NotFound(_) => Failure::booking_not_found(booking_ref),
+        other => other.into(),
+    })?;
+    Ok((place, appointment, booking))
+}
+
+fn booking_ref(given: &str) -> Parsed<String> {
+    text(MAX_NAME)(given)
+}

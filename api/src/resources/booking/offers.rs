@@ -1,0 +1,96 @@
+//! Offers: slots with the tokens that book them.
+
+use engine::Offer;
+use location::{
+    ids::AppointmentTypeId,
+    slots::Slot,
+    time::{MINUTE, Timestamp},
+};
+use serde::Serialize;
+
+use super::failure::Failure;
+use crate::{
+    errors::ApiError,
+    resources::{locations::whereabouts, providers::Names},
+    scope::{Call, Place, Tenant},
+    slot_token::Terms,
+    wire::{self, At},
+};
+
+#[derive(Debug, Serialize)]
+pub struct OfferView {
+    slot_token: String,
+    start_iso: String,
+    pub start_local: String,
+    duration_minutes: i64,
+    provider: Option<String>,
+    provider_id: u32,
+    operatory_id: Option<u64>,
+    location: OfferPlace,
+    expires_at: At,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct OfferPlace {
+    location_id: u32,
+    name: String,
+    address: String,
+}
+
+/// What is offered besides the time.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub join_blocks: bool,
+}
+
+pub fn offers(call: &Call, place: &Place, wanted: Wanted, slots: &[Slot]) -> Result<Vec<OfferView>, ApiError> {
+    let tenant = Tenant { institution: place.institution.clone() };
+    let mut names = Names::new(call, &tenant);
+    let here = whereabouts(&place.location);
+    let here = OfferPlace { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address };
+    let terms = Terms {
+        institution: place.institution.id,
+        location: place.location.id,
+        appointment_type: wanted.appointment_type,
+        expires: call.api.engine.now().plus(call.api.rules.slot_token),
+        join_blocks: wanted.join_blocks,
+    };
+    let tokens = call.api.slot_tokens.seal(terms, slots.iter().copied());
+    let offer = |(slot, slot_token): (&Slot, String)| {
+        Ok(OfferView {
+            slot_token,
+            start_iso: wire::utc_seconds(slot.span.start),
+            start_local: wire::for_people(slot.span.start, place.location.zone),
+            duration_minutes: slot.span.length() / MINUTE,
+            provider: names.of(slot.provider.0)?,
+            provider_id: slot.provider.0,
+            operatory_id: slot.operatory.map(|id| id.0),
+            location: here.clone(),
+            expires_at: At(expiry(terms.expires)),
+        })
+    };
+    slots.iter().zip(tokens).map(offer).collect()
+}
+
+/// Shown to the second below, so that no one counts on the fraction.
+fn expiry(at: Timestamp) -> Timestamp {
+    Timestamp(at.0 - at.0.rem_euclid(location::time::SECOND))
+}
+
+/// The offer a token stands for, at a location the caller may reach; tokens of others are as unknown as invented ones.
+pub fn open(call: &Call, tenant: &Tenant, at: Option<&Place>, slot_token: &str) -> Result<(Place, Offer), Failure> {
+    let offer = call.api.slot_tokens.open(slot_token).filter(|offer| offer.institution == tenant.institution.id);
+    let offer = offer.filter(|offer| at.is_none_or(|place| place.location.id == offer.location));
+    let offer = offer.ok_or_else(Failure::slot_not_found)?;
+    let place = call.place(tenant, offer.location).map_err(|error| match error {
+        ApiError::NotFound(_) => Failure::slot_not_found(),
+        other => other.into(),
+    })?;
+    Ok((place, offer))
+}
+
+/// Alternatives are offered on the same terms.
+pub fn like(offer: &Offer) -> Wanted {
+    Wanted { appointment_type: offer.appointment_type, join_blocks: offer.join_blocks }
+}

@@ -1,0 +1,145 @@
+//! POST /intent/booking/search
+
+use actix_web::HttpResponse;
+use location::{
+    hours::Weekday,
+    ids::{AppointmentTypeId, OperatoryId, ProviderId},
+    slots::{Slot, SlotQuery},
+    time::{MINUTE, Timestamp},
+    zone::Date,
+};
+use serde::Serialize;
+
+use super::{
+    IntentAnswer,
+    offers::{OfferView, Wanted, offers},
+};
+use crate::{
+    body,
+    bounds::{MAX_SLOTS, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT},
+    errors::ApiError,
+    query::{Parsed, date, time_of_day},
+    resources::{
+        appointment_types,
+        available_slots::{minutes, near},
+        operatories, providers,
+    },
+    scope::{Call, Input, Place, Tenant},
+    wire,
+};
+
+#[derive(Serialize)]
+struct Found<'a> {
+    ok: bool,
+    message: String,
+    slots: Vec<OfferView>,
+    next_available_date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+}
+
+struct Asked {
+    appointment_type: Option<u32>,
+    providers: Vec<u32>,
+    operatories: Vec<u64>,
+    start_date: Option<Date>,
+    days: i64,
+    earliest: Option<i64>,
+    latest: Option<i64>,
+    days_of_week: Vec<Weekday>,
+    limit: usize,
+}
+
+pub async fn create(mut call: Call) -> IntentAnswer {
+    let (place, asked) = call.in_place(Asked::read)?;
+    let now = call.api.engine.now();
+    let from = asked.start_date.unwrap_or_else(|| wire::local(now, place.location.zone).0);
+    near(from, now)?;
+    let query = asked.query(&call, &place, from, now)?;
+    let free = call.api.engine.free_slots(place.location.id, query).await.map_err(ApiError::from)?;
+    let slots: Vec<Slot> = free.slots.into_iter().filter(|slot| asked.suits(slot, &place)).take(asked.limit).collect();
+    let wanted =
+        Wanted { appointment_type: asked.appointment_type.map(AppointmentTypeId), join_blocks: !call.version.is_v2() };
+    let slots = offers(&call, &place, wanted, &slots)?;
+    let next = free.next_available_date.map(|date| date.to_string());
+    let message = message(&place, &slots, next.as_deref());
+    let description = call.description();
+    Ok(HttpResponse::Ok().json(Found { ok: true, message, slots, next_available_date: next, description }))
+}
+
+impl Asked {
+    fn read(input: &mut Input) -> Option<Asked> {
+        let b = &mut input.body;
+        let asked = Asked {
+            appointment_type: b.optional("appointment_type_id", body::id),
+            providers: b.list("provider_ids", body::id),
+            operatories: b.list("operatory_ids", body::long_id),
+            start_date: b.optional("start_date", body::string(date)),
+            days: b.optional("days", body::integer(SEARCH_DAYS)).unwrap_or(SEARCH_DAYS_DEFAULT),
+            earliest: b.optional("earliest", body::string(time_of_day)),
+            latest: b.optional("latest", body::string(time_of_day)),
+            days_of_week: b.list("days_of_week", body::string(weekday)),
+            limit: b.optional("limit", body::integer(SEARCH_LIMIT)).unwrap_or(SEARCH_LIMIT_DEFAULT) as usize,
+        };
+        // Whether the practice takes new patients is decided when their data is known, at booking.
+        b.optional("new_patient", body::boolean);
+        if asked.earliest.zip(asked.latest).is_some_and(|(earliest, latest)| latest < earliest) {
+            b.problem("latest must not lie before earliest.");
+        }
+        Some(asked)
+    }
+
+    fn query(&self, call: &Call, place: &Place, from: Date, now: Timestamp) -> Result<SlotQuery, ApiError> {
+        let tenant = Tenant { institution: place.institution.clone() };
+        let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, id)).transpose()?;
+        for id in &self.providers {
+            providers::find(call, &tenant, *id)?;
+        }
+        for id in &self.operatories {
+            operatories::find(call, place.location.id, *id)?;
+        }
+        let filtered = self.earliest.is_some() || self.latest.is_some() || !self.days_of_week.is_empty();
+        Ok(SlotQuery {
+            from,
+            days: self.days as u16,
+            length: minutes(None, kind.as_ref()) * MINUTE,
+            interval: None,
+            appointment_type: self.appointment_type.map(AppointmentTypeId),
+            providers: self.providers.iter().copied().map(ProviderId).collect(),
+            operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
+            source: None,
+            join_blocks: !call.version.is_v2(),
+            overlapping_operatory_slots: false,
+            appointments_per_timeslot: 1,
+            not_before: now,
+            limit: if filtered { MAX_SLOTS } else { self.limit },
+        })
+    }
+
+    /// Times of day and days of the week are the location's own.
+    fn suits(&self, slot: &Slot, place: &Place) -> bool {
+        let (date, minute) = wire::local(slot.span.start, place.location.zone);
+        self.earliest.is_none_or(|earliest| minute >= earliest)
+            && self.latest.is_none_or(|latest| minute <= latest)
+            && (self.days_of_week.is_empty() || self.days_of_week.contains(&date.weekday()))
+    }
+}
+
+fn weekday(name: &str) -> Parsed<Weekday> {
+    let same = |day: &&Weekday| format!("{day:?}").eq_ignore_ascii_case(name);
+    Weekday::ALL.iter().find(same).copied().ok_or_else(|| "must be a day of the week such as monday".into())
+}
+
+fn message(place: &Place, slots: &[OfferView], next: Option<&str>) -> String {
+    let name = &place.location.name;
+    match (slots, next) {
+        ([only], _) => format!("There is one open time at {name}, on {}.", only.start_local),
+        ([first, ..], _) => {
+            format!("There are {} open times at {name}, the first on {}.", slots.len(), first.start_local)
+        }
+        ([], Some(date)) => {
+            format!("There is no such open time at {name} on these days; the next day with open times is {date}.")
+        }
+        ([], None) => format!("There is no such open time at {name}."),
+    }
+}

@@ -1,0 +1,174 @@
+//! GET /locations, GET /locations/{id}
+
+use engine::setup::{LocationSetup, LocationStatus};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
+use serde::Serialize;
+
+use super::Answer;
+use crate::{
+    bounds::MAX_TEXT,
+    errors::ApiError,
+    query::{self, boolean, text},
+    scope::{Call, Place, Tenant},
+    wire::{At, Whereabouts, foreign_id_type},
+};
+
+#[derive(Serialize)]
+pub struct LocationView<'a> {
+    id: LocationId,
+    name: &'a str,
+    institution_id: InstitutionId,
+    street_address: Option<&'a str>,
+    street_address_2: Option<&'a str>,
+    city: Option<&'a str>,
+    state: Option<&'a str>,
+    zip_code: Option<&'a str>,
+    country_code: Option<&'a str>,
+    created_at: Option<At>,
+    updated_at: Option<At>,
+    latitude: Option<f64>,
+    longitude: Option<f64>,
+    phone_number: Option<&'a str>,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    email: Option<&'a str>,
+    tz: &'static str,
+    last_sync_time: Option<At>,
+    insert_appt_client: bool,
+    map_by_operatory: bool,
+    set_availability_by_operatory: bool,
+    inactive: bool,
+    specialty: Option<()>,
+}
+
+/// A location inside another resource.
+#[derive(Serialize)]
+pub struct LocationBasic<'a> {
+    id: LocationId,
+    name: &'a str,
+    street_address: Option<&'a str>,
+    street_address_2: Option<&'a str>,
+    city: Option<&'a str>,
+    state: Option<&'a str>,
+    zip_code: Option<&'a str>,
+    phone_number: Option<&'a str>,
+    email: Option<&'a str>,
+    inactive: bool,
+}
+
+#[derive(Serialize)]
+struct InstitutionView<'a> {
+    id: InstitutionId,
+    name: &'a str,
+    subdomain: &'a str,
+    locations: Vec<LocationView<'a>>,
+}
+
+impl<'a> LocationView<'a> {
+    pub fn of(location: &'a LocationSetup, adapter: Option<&'a str>, last_sync: Option<Timestamp>) -> LocationView<'a> {
+        LocationView {
+            id: location.id,
+            name: &location.name,
+            institution_id: location.institution,
+            street_address: location.street_address.as_deref(),
+            street_address_2: location.street_address_2.as_deref(),
+            city: location.city.as_deref(),
+            state: location.state.as_deref(),
+            zip_code: location.zip_code.as_deref(),
+            country_code: location.country_code.as_deref(),
+            created_at: None,
+            updated_at: None,
+            latitude: location.latitude,
+            longitude: location.longitude,
+            phone_number: location.phone_number.as_deref(),
+            foreign_id: location.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(location.foreign_id.as_deref(), adapter),
+            email: location.email.as_deref(),
+            tz: location.zone.name(),
+            last_sync_time: last_sync.map(At),
+            insert_appt_client: location.source.is_some(),
+            map_by_operatory: location.map_by_operatory,
+            set_availability_by_operatory: location.map_by_operatory,
+            inactive: location.status == LocationStatus::Closed,
+            specialty: None,
+        }
+    }
+}
+
+impl<'a> LocationBasic<'a> {
+    pub fn of(location: &'a LocationSetup) -> LocationBasic<'a> {
+        LocationBasic {
+            id: location.id,
+            name: &location.name,
+            street_address: location.street_address.as_deref(),
+            street_address_2: location.street_address_2.as_deref(),
+            city: location.city.as_deref(),
+            state: location.state.as_deref(),
+            zip_code: location.zip_code.as_deref(),
+            phone_number: location.phone_number.as_deref(),
+            email: location.email.as_deref(),
+            inactive: location.status == LocationStatus::Closed,
+        }
+    }
+}
+
+pub fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
+    let state_and_zip =
+        [&location.state, &location.zip_code].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let parts = [location.street_address.as_deref(), location.street_address_2.as_deref(), location.city.as_deref()];
+    let parts = parts.into_iter().flatten().chain((!state_and_zip.is_empty()).then_some(state_and_zip.as_str()));
+    Whereabouts { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }
+}
+
+/// Pending locations are not open yet and not shown; closed ones are shown as inactive.
+pub async fn list(mut call: Call) -> Answer {
+    let tenant = call.optional_tenant()?;
+    let (inactive, foreign_id) = call.anywhere(|input| {
+        Some((input.query.optional("inactive", boolean), input.query.optional("foreign_id", text(MAX_TEXT))))
+    })?;
+    let tenants = tenant.map_or_else(|| call.tenants(), |tenant| vec![tenant]);
+    let mut institutions = Vec::new();
+    for Tenant { institution } in &tenants {
+        let mut locations = Vec::new();
+        for location in call.api.directory.locations(institution.id) {
+            let closed = location.status == LocationStatus::Closed;
+            let wanted = location.status != LocationStatus::Pending
+                && call.key.reaches(location.id)
+                && inactive.is_none_or(|inactive| inactive == closed)
+                && foreign_id.as_ref().is_none_or(|id| location.foreign_id.as_ref() == Some(id));
+            if wanted {
+                locations.push(LocationView::of(
+                    location,
+                    call.api.directory.adapter(location),
+                    last_sync(&call, location).await?,
+                ));
+            }
+        }
+        let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
+        institutions.push(InstitutionView { id: institution.id, name, subdomain, locations });
+    }
+    Ok(call.list(&institutions))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(query::id)?;
+    let named = call.optional_tenant()?;
+    call.anywhere(|_| Some(()))?;
+    let tenants = named.map_or_else(|| call.tenants(), |tenant| vec![tenant]);
+    let institution = call.api.engine.setup().locations.get(&LocationId(id)).map(|location| location.institution);
+    let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
+    let Place { location, .. } = call.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, LocationId(id))?;
+    let last_sync = last_sync(&call, &location).await?;
+    Ok(call.ok(LocationView::of(&location, call.api.directory.adapter(&location), last_sync)))
+}
+
+/// A location without EHR is never synced, a closed one no more.
+async fn last_sync(call: &Call, location: &LocationSetup) -> Result<Option<Timestamp>, ApiError> {
+    if location.source.is_none() || location.status != LocationStatus::Active {
+        return Ok(None);
+    }
+    Ok(call.api.engine.sync_state(location.id).await?.last_sync)
+}

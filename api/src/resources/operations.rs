@@ -1,0 +1,63 @@
+//! For the operator: is it alive, is it ready, what are its numbers. Nothing here tells about a practice or a patient.
+
+use std::fmt::Write;
+
+use actix_web::{
+    HttpResponse,
+    http::header::{CONTENT_TYPE, RETRY_AFTER},
+    web::Data,
+};
+use serde_json::json;
+
+use crate::app::Api;
+
+pub async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "status": "ok" }))
+}
+
+pub async fn readyz(api: Data<Api>) -> HttpResponse {
+    match api.engine.ready() {
+        Ok(()) => HttpResponse::Ok().json(json!({ "status": "ready" })),
+        Err(reason) => HttpResponse::ServiceUnavailable()
+            .insert_header((RETRY_AFTER, "5"))
+            .json(json!({ "status": "not ready", "reason": reason })),
+    }
+}
+
+/// Prometheus text format.
+pub async fn metrics(api: Data<Api>) -> HttpResponse {
+    let numbers = api.engine.metrics();
+    let mut text = String::new();
+    family(&mut text, "http_responses_total", "counter", "Answers by class of status.");
+    for (class, count) in api.answered.by_class() {
+        sample(&mut text, &format!("http_responses_total{{class=\"{class}\"}}"), count);
+    }
+    family(&mut text, "http_seconds_total", "counter", "Time spent on answers.");
+    sample(&mut text, "http_seconds_total", api.answered.seconds());
+    let engine = [
+        ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
+        ("commits_total", "counter", "Durable commits.", numbers.commits),
+        ("commands_total", "counter", "Commands decided by locations.", numbers.commands),
+        ("refused_busy_total", "counter", "Commands refused because a mailbox was full.", numbers.refused_busy),
+        ("adapter_calls_total", "counter", "Calls to health record systems.", numbers.adapter_calls),
+        ("adapter_faults_total", "counter", "Calls to health record systems that failed.", numbers.adapter_faults),
+        ("writes_queued", "gauge", "Writes that wait for a health record system.", numbers.writes_queued),
+        ("webhooks_delivered_total", "counter", "Webhook messages delivered.", numbers.webhooks_delivered),
+        ("webhooks_failed_total", "counter", "Webhook deliveries that failed.", numbers.webhooks_failed),
+        ("store_free_bytes", "gauge", "Free space on the store's disk.", numbers.store_free_bytes),
+    ];
+    for (name, kind, help, value) in engine {
+        family(&mut text, name, kind, help);
+        sample(&mut text, name, value);
+    }
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text)
+}
+
+fn family(text: &mut String, name: &str, kind: &str, help: &str) {
+    writeln!(text, "# HELP practice_sync_{name} {help}\n# TYPE practice_sync_{name} {kind}")
+        .expect("a string takes all text");
+}
+
+fn sample(text: &mut String, name: &str, value: impl std::fmt::Display) {
+    writeln!(text, "practice_sync_{name} {value}").expect("a string takes all text");
+}

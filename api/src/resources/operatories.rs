@@ -1,0 +1,99 @@
+//! GET /operatories
+
+use std::collections::HashMap;
+
+use engine::records::Operatory;
+use location::ids::LocationId;
+use serde::Serialize;
+
+use super::{
+    Answer,
+    appointment_types::{self, AppointmentTypeView},
+};
+use crate::{
+    bounds::{MAX_NAME, MAX_TEXT},
+    cursor::Position,
+    errors::ApiError,
+    pages::{Page, stretch},
+    query::{instant, one_of, text},
+    scope::{Call, Place, Tenant},
+    wire::{At, foreign_id_type},
+};
+
+/// Specification 2.9 and the shape of existing clients.
+#[derive(Serialize)]
+pub struct OperatoryView<'a> {
+    id: u64,
+    name: &'a str,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    location_id: u32,
+    last_sync_time: Option<At>,
+    created_at: At,
+    updated_at: At,
+    display_name: Option<&'a str>,
+    active: bool,
+    bookable_online: bool,
+    static_image_url: Option<()>,
+    profile_url: Option<()>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    appointment_types: Option<Vec<AppointmentTypeView>>,
+}
+
+impl<'a> OperatoryView<'a> {
+    pub fn basic(record: &'a Operatory, adapter: Option<&'a str>) -> OperatoryView<'a> {
+        OperatoryView {
+            id: record.id,
+            name: &record.name,
+            foreign_id: record.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
+            location_id: record.location_id,
+            last_sync_time: record.last_sync_time.map(At),
+            created_at: At(record.created_at),
+            updated_at: At(record.updated_at),
+            display_name: record.display_name.as_deref(),
+            active: record.active,
+            bookable_online: record.bookable_online,
+            static_image_url: None,
+            profile_url: None,
+            appointment_types: None,
+        }
+    }
+
+    fn with_types(self, record: &Operatory, types: &HashMap<u32, AppointmentTypeView>) -> OperatoryView<'a> {
+        let own = record.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned().collect();
+        OperatoryView { appointment_types: Some(own), ..self }
+    }
+}
+
+/// The one a request names.
+pub fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, ApiError> {
+    let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
+    found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    let (Place { institution, location }, (paging, name, foreign_id, since)) = call.in_place(|input| {
+        // Types are always there; their category is part of them.
+        input.query.list("include", one_of(&[("appointment_types", ()), ("appt_categories", ())]));
+        let paging = input.paging_by_cursor();
+        let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
+        let foreign_id = input.query.optional("foreign_id", text(MAX_TEXT));
+        Some((paging, name, foreign_id, input.query.optional("updated_since", instant)))
+    })?;
+    let types = appointment_types::by_id(&call, &Tenant { institution })?;
+    let page = paging.collect(
+        false,
+        |at, backwards, limit| call.api.engine.operatories(location.id, stretch(at, backwards, limit)),
+        |it| {
+            it.deleted_at.is_none()
+                && name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name))
+                && foreign_id.as_ref().is_none_or(|id| it.foreign_id.as_ref() == Some(id))
+                && since.is_none_or(|since| it.updated_at >= since)
+        },
+        |it| Position::id(it.id),
+    )?;
+    let adapter = call.api.directory.adapter(&location);
+    let rows = page.rows.iter().map(|it| OperatoryView::basic(it, adapter).with_types(it, &types)).collect();
+    Ok(call.page("operatories", &Page { rows, found: page.found }))
+}

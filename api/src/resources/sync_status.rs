@@ -1,0 +1,154 @@
+//! GET /sync_status: how reading from and writing to each health record system stand.
+
+use std::collections::BTreeMap;
+
+use engine::SyncState;
+use location::{ids::InstitutionId, time::Timestamp};
+use serde::Serialize;
+
+use super::{Answer, locations::LocationBasic};
+use crate::{
+    errors::ApiError,
+    query::{self, one_of},
+    scope::{Call, Place, Tenant},
+    wire::At,
+};
+
+#[derive(Serialize)]
+struct SyncStatusView<'a> {
+    institution_id: InstitutionId,
+    sync_source_type: Option<&'static str>,
+    sync_source_name: Option<&'a str>,
+    emr: Option<Emr>,
+    read_status: &'static str,
+    read_status_at: At,
+    write_status: &'static str,
+    write_status_at: At,
+    locations: Vec<LocationBasic<'a>>,
+}
+
+#[derive(Serialize)]
+struct Emr {
+    id: u32,
+    name: String,
+    display_name: String,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+/// Locations that share a data source are one entry; one without EHR is an entry of its own.
+#[derive(Default)]
+struct Shared {
+    places: Vec<Place>,
+    read: Standing,
+    write: Standing,
+    ehr: Option<(String, Option<String>)>,
+}
+
+/// Red as soon as one of the locations is, since the first of them turned red.
+#[derive(Default)]
+struct Standing {
+    red_since: Option<Timestamp>,
+    green_at: Timestamp,
+}
+
+impl Standing {
+    fn add(&mut self, ok: bool, at: Timestamp) {
+        if ok {
+            self.green_at = self.green_at.max(at);
+        } else {
+            self.red_since = Some(self.red_since.map_or(at, |since| since.min(at)));
+        }
+    }
+
+    fn color(&self) -> &'static str {
+        if self.red_since.is_some() { "red" } else { "green" }
+    }
+
+    fn at(&self) -> At {
+        At(self.red_since.unwrap_or(self.green_at))
+    }
+}
+
+impl Shared {
+    fn add(&mut self, place: Place, state: SyncState) {
+        self.read.add(state.read_ok, state.read_at);
+        self.write.add(state.write_ok, state.write_at);
+        self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
+        self.places.push(place);
+    }
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    let tenant = call.optional_tenant()?;
+    let (read, write, only) = call.anywhere(|input| {
+        let status = || one_of(&[("green", "green"), ("red", "red")]);
+        let (read, write) =
+            (input.query.optional("read_status", status()), input.query.optional("write_status", status()));
+        Some((read, write, input.query.list("location_ids", query::id)))
+    })?;
+    let tenants = tenant.map_or_else(|| call.tenants(), |tenant| vec![tenant]);
+    let shared = gather(&call, &tenants, &only).await?;
+    let wanted = |asked: Option<&str>, standing: &Standing| asked.is_none_or(|color| color == standing.color());
+    let shared = shared.iter().filter(|((_, _), it)| wanted(read, &it.read) && wanted(write, &it.write));
+    let rows: Vec<_> = shared.map(|((source, _), it)| view(&call, *source, it)).collect();
+    Ok(call.list(&rows))
+}
+
+type Key = (Option<u32>, u32);
+
+async fn gather(call: &Call, tenants: &[Tenant], only: &[u32]) -> Result<BTreeMap<Key, Shared>, ApiError> {
+    let places: Vec<Place> = tenants.iter().flat_map(|tenant| call.open_places(tenant)).collect();
+    if let Some(unknown) = only.iter().find(|id| !places.iter().any(|place| place.location.id.0 == **id)) {
+        return Err(ApiError::location_not_found(unknown));
+    }
+    let mut shared: BTreeMap<Key, Shared> = BTreeMap::new();
+    for place in places.into_iter().filter(|place| only.is_empty() || only.contains(&place.location.id.0)) {
+        let state = call.api.engine.sync_state(place.location.id).await?;
+        let key = match place.location.source {
+            Some(source) => (Some(source), 0),
+            None => (None, place.location.id.0),
+        };
+        shared.entry(key).or_default().add(place, state);
+    }
+    Ok(shared)
+}
+
+fn view<'a>(call: &'a Call, source: Option<u32>, shared: &'a Shared) -> SyncStatusView<'a> {
+    let institution_id = shared.places.first().map_or(InstitutionId(0), |place| place.institution.id);
+    let source = source.and_then(|id| call.api.engine.setup().sources.get(&id));
+    let emr = source.map(|source| {
+        let (name, kind) = shared.ehr.clone().unwrap_or_else(|| (source.adapter.clone(), None));
+        Emr { id: source.id, name: source.adapter.clone(), display_name: name, kind }
+    });
+    SyncStatusView {
+        institution_id,
+        sync_source_type: source.map(|_| "Emr"),
+        sync_source_name: source.map(|source| source.name.as_str()),
+        emr,
+        read_status: shared.read.color(),
+        read_status_at: shared.read.at(),
+        write_status: shared.write.color(),
+        write_status_at: shared.write.at(),
+        locations: shared.places.iter().map(|place| LocationBasic::of(&place.location)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
+        let mut standing = Standing::default();
+        states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
+        (standing.color(), standing.at())
+    }
+
+    #[test]
+    fn one_red_location_makes_the_source_red() {
+        assert_eq!(standing(&[(true, 5), (true, 7)]), ("green", At(Timestamp(7))));
+        assert_eq!(standing(&[(true, 5), (false, 3)]), ("red", At(Timestamp(3))));
+        assert_eq!(standing(&[(false, 3), (true, 5)]), ("red", At(Timestamp(3))));
+        assert_eq!(standing(&[(false, 9), (false, 3)]), ("red", At(Timestamp(3))));
+    }
+}

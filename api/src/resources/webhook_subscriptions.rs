@@ -1,0 +1,100 @@
+//! POST and GET /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
+
+use engine::webhooks::{
+    catalogue,
+    model::{EndpointId, Subscription, SubscriptionId},
+    registry::NewSubscription,
+};
+use location::ids::InstitutionId;
+use serde::Serialize;
+
+use super::{Answer, webhook_endpoints::owner};
+use crate::{
+    body,
+    bounds::MAX_NAME,
+    errors::ApiError,
+    query::{self, text},
+    scope::Call,
+    wire::At,
+};
+
+#[derive(Serialize)]
+struct SubscriptionView {
+    id: SubscriptionId,
+    webhook_endpoint_id: EndpointId,
+    institution_id: InstitutionId,
+    resource_type: &'static str,
+    event: &'static str,
+    active: bool,
+    created_at: At,
+    updated_at: At,
+}
+
+impl SubscriptionView {
+    fn of(subscription: &Subscription) -> SubscriptionView {
+        SubscriptionView {
+            id: subscription.id,
+            webhook_endpoint_id: subscription.webhook_endpoint_id,
+            institution_id: subscription.institution_id,
+            resource_type: subscription.event.resource_type().name(),
+            event: subscription.event.name(),
+            active: subscription.active,
+            created_at: At(subscription.created_at),
+            updated_at: At(subscription.updated_at),
+        }
+    }
+}
+
+/// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach.
+pub async fn create(mut call: Call) -> Answer {
+    let id = endpoint_id(&call)?;
+    let tenant = call.optional_tenant()?.ok_or(ApiError::Forbidden)?;
+    let (resource_type, event, active) = call.anywhere(|input| {
+        let resource_type = input.body.required("resource_type", body::filled(text(MAX_NAME)));
+        let event = input.body.required("event", body::filled(text(MAX_NAME)));
+        let active = input.body.optional("active", body::boolean).unwrap_or(true);
+        Some((resource_type?, event?, active))
+    })?;
+    let new = NewSubscription {
+        institution_id: tenant.institution.id,
+        resource_type: &resource_type,
+        event: &event,
+        active,
+        api_version: call.version.name(),
+    };
+    let engine = &call.api.engine;
+    let made = engine.webhooks().create_subscription(&owner(&call), id, new, engine.now()).await;
+    let subscription = made.map_err(|error| named(error.into(), id))?;
+    Ok(call.created(SubscriptionView::of(&subscription)))
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    let id = endpoint_id(&call)?;
+    let tenant = call.optional_tenant()?;
+    let (resource_type, event) = call.anywhere(|input| {
+        let known = |name: &str| catalogue::parse_resource_type(name).map_err(|error| format!("is not right: {error}"));
+        let resource_type = input.query.optional("resource_type", known);
+        Some((resource_type, input.query.optional("event", text(MAX_NAME))))
+    })?;
+    let all =
+        call.api.engine.webhooks().subscriptions_of(&owner(&call), id).map_err(|error| named(error.into(), id))?;
+    let wanted = all.iter().filter(|it| {
+        call.key.institutions.contains(&it.institution_id)
+            && tenant.as_ref().is_none_or(|tenant| it.institution_id == tenant.institution.id)
+            && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
+            && event.as_ref().is_none_or(|event| it.event.name().eq_ignore_ascii_case(event))
+    });
+    let rows: Vec<_> = wanted.map(|it| SubscriptionView::of(it)).collect();
+    Ok(call.list(&rows))
+}
+
+fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
+    call.path_id(query::id).map(|id| EndpointId(id as i32))
+}
+
+fn named(error: ApiError, id: EndpointId) -> ApiError {
+    match error {
+        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
+        other => other,
+    }
+}

@@ -1,0 +1,52 @@
+//! The HTTP server: workers, timeouts, limits of connections.
+
+use std::{io, net::SocketAddr};
+
+use actix_web::{
+    App, Error, HttpServer,
+    body::BoxBody,
+    dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
+    http::KeepAlive,
+    middleware::from_fn,
+    web::{self, Data},
+};
+
+use crate::{app::Api, guard::guard, routes};
+
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
+pub fn app(
+    api: Data<Api>,
+) -> App<
+    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
+> {
+    App::new()
+        .app_data(api)
+        .configure(routes::routes)
+        .default_service(web::to(routes::no_such_route))
+        .wrap(from_fn(guard))
+}
+
+/// Takes the port at once, so that a taken one is known before anything else starts. Runs until a signal or its handle stops it.
+pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
+    let address = listener.local_addr()?;
+    let rules = api.rules.clone();
+    let keep_alive =
+        if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) };
+    let server = HttpServer::new(move || app(api.clone()))
+        .workers(rules.workers)
+        .max_connections(rules.max_connections.div_ceil(rules.workers))
+        .backlog(BACKLOG)
+        .keep_alive(keep_alive)
+        .client_request_timeout(rules.header_timeout)
+        .client_disconnect_timeout(rules.body_timeout)
+        .shutdown_timeout(rules.shutdown_timeout.as_secs())
+        .listen(listener)?
+        .run();
+    Ok((server, address))
+}
+
+pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    std::net::TcpListener::bind(address)
+}
