@@ -74,7 +74,9 @@ async fn answer(ehr: Data<Arc<Mutex<SandboxEhr>>>, request: HttpRequest, body: B
         Delivery::Answered => {
             let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let mut response = HttpResponse::build(status);
-            reply.headers.into_iter().for_each(|header| drop(response.insert_header(header)));
+            for header in reply.headers {
+                response.insert_header(header);
+            }
             response.body(reply.body)
         }
         // The connection breaks before the first byte of the body. That nobody accepts connections cannot be had from one that
