@@ -65,7 +65,9 @@ async fn answer(ehr: Data<Arc<Mutex<SandboxEhr>>>, request: HttpRequest, body: B
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
-        headers: headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned()))).collect(),
+        headers: headers
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
         body: body.to_vec(),
     };
     let reply = ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, &asked);

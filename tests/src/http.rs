@@ -104,8 +104,7 @@ pub struct Caller {
 impl Caller {
     /// Turns an API key into a token (specification 5.2).
     pub async fn sign_in(address: SocketAddr, api_key: &str) -> io::Result<Caller> {
-        let mut caller =
-            Caller { connection: Connection::open(address).await?, authorization: api_key.to_owned() };
+        let mut caller = Caller { connection: Connection::open(address).await?, authorization: api_key.to_owned() };
         let (status, answer) = caller.call("POST", "/authenticates", None).await?;
         let token = answer["data"]["token"].as_str().filter(|_| status == 201);
         caller.authorization = format!("Bearer {}", token.ok_or_else(|| invalid(&format!("{status}: {answer}")))?);

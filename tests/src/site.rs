@@ -181,22 +181,20 @@ async fn operatories(caller: &mut Caller, location: u32) -> io::Result<Vec<u64>>
     Ok(records.iter().filter_map(|record| record["id"].as_u64()).collect())
 }
 
-/// Waits until the first read cycle has brought every location's calendar.
+/// Waits until the first read cycle of every location is complete: before that, an offer may be of a time that is taken.
 pub async fn first_sync(caller: &mut Caller) -> io::Result<()> {
     let since = Instant::now();
-    for (location, ..) in LOCATIONS {
-        loop {
-            let (status, found) = caller.post(&path("/intent/booking/search", location), &json!({"days": 14})).await?;
-            if status == 200 && found["slots"].as_array().is_some_and(|slots| !slots.is_empty()) {
-                break;
-            }
-            if since.elapsed() > PATIENCE {
-                return Err(io::Error::other(format!("no slots at {location}: {status} {found}")));
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+    loop {
+        let (status, answer) = caller.get(&format!("/sync_status?subdomain={SUBDOMAIN}")).await?;
+        let states = answer["data"].as_array().filter(|states| status == 200 && !states.is_empty());
+        if states.is_some_and(|states| states.iter().all(|state| state["read_status"] == "green")) {
+            return Ok(());
         }
+        if since.elapsed() > PATIENCE {
+            return Err(io::Error::other(format!("no first sync: {status} {answer}")));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    Ok(())
 }
 
 pub fn booking(slot_token: &str, idempotency_key: &str, person: u64, note: &str) -> Value {
