@@ -20,7 +20,8 @@ pub struct Limits {
 
 impl Limits {
     pub fn new(rules: &RateRules) -> Limits {
-        let bucket = |count: u32, quota: fn(NonZeroU32) -> Quota| NonZeroU32::new(count).map(quota).map(RateLimiter::keyed);
+        let bucket =
+            |count: u32, quota: fn(NonZeroU32) -> Quota| NonZeroU32::new(count).map(quota).map(RateLimiter::keyed);
         let per_key = [bucket(rules.per_second, Quota::per_second), bucket(rules.per_minute, Quota::per_minute)];
         let endpoint = |(name, count): (&String, &u32)| Some((name.clone(), bucket(*count, Quota::per_second)?));
         Limits {

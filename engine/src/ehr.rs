@@ -80,6 +80,7 @@ pub struct Receipt {
     pub version: Option<String>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EhrRecord {
     Patient(EhrPatient),
@@ -91,6 +92,7 @@ pub enum EhrRecord {
 }
 
 /// The writes of the main job.
+#[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Write {
     CreatePatient(EhrPatient),

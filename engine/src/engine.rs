@@ -218,13 +218,8 @@ impl Engine {
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
         let watch = tokio::spawn(directory.clone().watch());
-        let sender = Sender {
-            store,
-            registry: webhooks.clone(),
-            egress,
-            metrics: metrics.clone(),
-            clock: Arc::new(clock::now),
-        };
+        let sender =
+            Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
         Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch })
     }

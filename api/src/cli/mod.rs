@@ -2,7 +2,7 @@
 
 mod adapter;
 mod configuration;
-mod serve;
+pub mod serve;
 
 use std::{
     fmt::Display,

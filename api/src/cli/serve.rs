@@ -1,8 +1,9 @@
 //! `serve`: configuration, port, engine, server, in this order; and back.
 
-use std::{path::Path, process::ExitCode};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, process::ExitCode, sync::Arc};
 
-use actix_web::web::Data;
+use actix_web::{dev::Server, web::Data};
+use engine::{Engine, sandbox_host::Hosted};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -30,20 +31,43 @@ pub fn start_log(directives: &str) -> Result<(), String> {
     Ok(())
 }
 
-async fn serve(config: Config, file: &Path) -> Result<(), String> {
+/// A server that answers, and what is behind it.
+pub struct Running {
+    pub address: SocketAddr,
+    pub engine: Arc<Engine>,
+    /// Simulated EHRs the engine hosts, by data source.
+    pub sandboxes: BTreeMap<u32, Arc<Hosted>>,
+    api: Data<Api>,
+    server: Server,
+}
+
+pub async fn start(config: Config) -> Result<Running, String> {
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
-    let engine = engine::open(config.setup, data_dir).await.map_err(|error| error.to_string())?.engine;
+    let opened = engine::open(config.setup, data_dir).await.map_err(|error| error.to_string())?;
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
+    let engine = opened.engine;
     let api = Data::new(Api::new(engine.clone(), config.keys, &secret, config.http));
-    actix_web::rt::spawn(reload_keys(api.clone(), file.to_path_buf()));
-    let (server, address) = server::start(api, listener).map_err(|error| error.to_string())?;
+    let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
-    let served = server.await.map_err(|error| error.to_string());
-    engine.stop().await;
-    served
+    Ok(Running { address, engine, sandboxes: opened.sandboxes, api, server })
+}
+
+impl Running {
+    /// Serves until a signal ends it, then lets the engine end in order.
+    pub async fn wait(self) -> Result<(), String> {
+        let served = self.server.await.map_err(|error| error.to_string());
+        self.engine.stop().await;
+        served
+    }
+}
+
+async fn serve(config: Config, file: &Path) -> Result<(), String> {
+    let running = start(config).await?;
+    actix_web::rt::spawn(reload_keys(running.api.clone(), file.to_path_buf()));
+    running.wait().await
 }
 
 /// SIGHUP reads the API keys again, so that one can be revoked without a restart. Everything else waits for the next start.

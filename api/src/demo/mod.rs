@@ -1,8 +1,183 @@
-//! TEMPORARY stand-in; the lead writes the demo.
-use std::process::ExitCode;
+//! `demo`: an ordinary configuration with a simulated practice behind it, a booking walked through its own HTTP API, and then it keeps
+//! serving.
 
-use crate::cli::DemoArguments;
+mod sink;
+mod story;
 
-pub fn run(_: DemoArguments) -> ExitCode {
-    ExitCode::from(2)
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cli::{DemoArguments, fail, say, serve},
+    config::Config,
+    keys,
+};
+
+pub const SUBDOMAIN: &str = "demo-dental";
+pub const LOCATIONS: [u32; 2] = [101, 102];
+/// The demo's data source.
+pub const SOURCE: u32 = 11;
+
+/// `DIR/demo.json`: what a client needs, and what the next start goes on with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DemoFile {
+    pub base_url: String,
+    pub api_key: String,
+    pub subdomain: String,
+    pub location_ids: Vec<u32>,
+    /// Where the demo receives its webhook messages, and shows them.
+    pub webhook_dev_sink: String,
+    pub webhook_endpoint_id: Option<i64>,
+    pub webhook_secret_key: Option<String>,
+    pub config: PathBuf,
+}
+
+pub fn run(arguments: DemoArguments) -> ExitCode {
+    if let Err(problem) = serve::start_log("warn") {
+        return fail(problem);
+    }
+    let system = actix_web::rt::System::new();
+    system.block_on(demo(arguments)).map_or_else(fail, |()| ExitCode::SUCCESS)
+}
+
+async fn demo(arguments: DemoArguments) -> Result<(), String> {
+    let dir = std::path::absolute(&arguments.data).map_err(|error| format!("{}: {error}", arguments.data.display()))?;
+    let at = |error: io::Error| format!("{} cannot be used: {error}", dir.display());
+    fs::create_dir_all(&dir).map_err(at)?;
+    let known = read(&dir.join("demo.json"));
+    // The port first: nothing should be built for a demo that cannot be reached.
+    drop(crate::server::listen(arguments.listen).map_err(|error| format!("{}: {error}", arguments.listen))?);
+    let adapter = adapter(&dir)?;
+
+    let file = dir.join("demo.toml");
+    let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
+    fs::write(&file, configuration(&api_key, &adapter)).map_err(at)?;
+    let mut config = Config::load(&file).map_err(|error| error.to_string())?;
+    config.http.listen = arguments.listen;
+    let running = serve::start(config).await?;
+
+    let sink = sink::start(known.as_ref().and_then(|known| port_of(&known.webhook_dev_sink))).map_err(at)?;
+    let mut facts = DemoFile {
+        base_url: format!("http://{}", running.address),
+        api_key,
+        subdomain: SUBDOMAIN.to_owned(),
+        location_ids: LOCATIONS.to_vec(),
+        webhook_dev_sink: sink.url.clone(),
+        webhook_endpoint_id: known.as_ref().and_then(|known| known.webhook_endpoint_id),
+        webhook_secret_key: known.as_ref().and_then(|known| known.webhook_secret_key.clone()),
+        config: file,
+    };
+    // A sink that moved is a new endpoint to the engine.
+    if known.is_none_or(|known| known.webhook_dev_sink != facts.webhook_dev_sink) {
+        (facts.webhook_endpoint_id, facts.webhook_secret_key) = (None, None);
+    }
+    write(&dir.join("demo.json"), &facts).map_err(at)?;
+    say(format_args!("practice-sync demo: {}, data in {}", facts.base_url, dir.display()));
+
+    let story = story::Story::new(facts.clone(), sink, running.sandboxes.get(&SOURCE).cloned());
+    let told = if arguments.no_walkthrough { story.subscribe().await } else { story.tell().await };
+    match told {
+        Ok(facts) => write(&dir.join("demo.json"), &facts).map_err(at)?,
+        // The server is up whatever became of the story.
+        Err(error) => say(format_args!("the walkthrough stopped: {error}")),
+    }
+    story::print_curl(&facts);
+    running.wait().await
+}
+
+/// The sandbox adapter as a component, built when its sources changed.
+fn adapter(dir: &Path) -> Result<PathBuf, String> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapters/sandbox");
+    if !sources.is_dir() {
+        return Err(format!("the demo builds its adapter from the checkout, and {} is not there", sources.display()));
+    }
+    let out = dir.join("adapters");
+    let built = adapter_kit::build(&sources, &out, &mut |progress| say(format_args!("  {progress}")));
+    Ok(built.map_err(|error| error.to_string())?.component)
+}
+
+/// The demo's configuration: one practice, two locations in two zones, one of which books by operatory.
+fn configuration(api_key: &str, adapter: &Path) -> String {
+    let hash = hex::encode(keys::hash(api_key));
+    let [main_street, lakeside] = LOCATIONS;
+    format!(
+        r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
+data_dir = "."
+log = "warn"
+
+[engine]
+webhook_development = true
+store_floor_mib = 64
+
+[adapters]
+sandbox = "{adapter}"
+
+[[institutions]]
+id = 1
+subdomain = "{SUBDOMAIN}"
+name = "Demo Dental"
+environment = "sandbox"
+
+[[institutions.sources]]
+id = {SOURCE}
+name = "Simulated practice"
+adapter = "sandbox"
+base_url = "sandbox:"
+
+[[institutions.locations]]
+id = {main_street}
+name = "Main Street"
+zone = "America/New_York"
+source = {SOURCE}
+foreign_id = "main-street"
+street_address = "1 Main Street"
+city = "Springfield"
+state = "NY"
+zip_code = "10001"
+map_by_operatory = true
+
+[[institutions.locations]]
+id = {lakeside}
+name = "Lakeside"
+zone = "America/Los_Angeles"
+source = {SOURCE}
+foreign_id = "lakeside"
+street_address = "20 Shore Road"
+city = "Lakeside"
+state = "CA"
+zip_code = "94016"
+
+[[keys]]
+name = "demo"
+sha256 = "{hash}"
+environment = "sandbox"
+institutions = ["{SUBDOMAIN}"]
+grants = ["financial", "beta"]
+organisation = "demo"
+"#,
+        adapter = adapter.display()
+    )
+}
+
+fn read(file: &Path) -> Option<DemoFile> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Whole or not at all: scripts wait for this file.
+fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
+    let text = serde_json::to_vec_pretty(facts).map_err(io::Error::other)?;
+    let partial = file.with_extension("json.partial");
+    fs::write(&partial, text)?;
+    fs::rename(partial, file)
+}
+
+fn port_of(url: &str) -> Option<u16> {
+    let address = url.strip_prefix("http://")?.split('/').next()?;
+    address.parse::<SocketAddr>().ok().map(|address| address.port())
 }

@@ -45,9 +45,8 @@ impl Location {
         if capabilities.integrated && !capabilities.creates_appointments {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
-        let queue_limit = self.settings.write.max_queue;
-        if self.state.queue.len() + 2 > queue_limit as usize {
-            return Decision::refuse(Refusal::QueueFull { limit: queue_limit });
+        if let Some(refusal) = self.queue_full(2, self.settings.write.max_queue) {
+            return Decision::refuse(refusal);
         }
 
         let mut events = Vec::new();
@@ -167,6 +166,9 @@ impl Location {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
         let tell = integrated && !carried;
+        if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()).filter(|_| tell) {
+            return Decision::refuse(refusal);
+        }
         let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
         if let Some(patient) = appointment.patient.filter(|_| tell) {
             self.queue_write(cx, &mut events, Work::Reschedule(id), patient, None);
@@ -199,10 +201,17 @@ impl Location {
         if !capabilities.cancels {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
+        if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
+            return Decision::refuse(refusal);
+        }
         if let Some(patient) = appointment.patient {
             self.queue_write(cx, &mut events, Work::Cancel(id), patient, None);
         }
         Decision::of(Reply::Cancelled { already: false }, events)
+    }
+
+    fn queue_full(&self, more: usize, limit: u32) -> Option<Refusal> {
+        (self.state.queue.len() + more > limit as usize).then_some(Refusal::QueueFull { limit })
     }
 
     /// An appointment that can still be changed.

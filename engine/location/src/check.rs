@@ -51,8 +51,7 @@ impl Location {
     /// 5. Everything has a limit.
     fn bounded(&self) {
         let (state, settings) = (&self.state, &self.settings);
-        // Cancelling and moving what was accepted is never refused, so each booking may add a change or two.
-        assert!(state.queue.len() <= settings.write.max_queue as usize * 3, "invariant 5: the queue is bounded");
+        assert!(state.queue.len() <= settings.write.max_changes() as usize, "invariant 5: the queue is bounded");
         assert!(state.holds.len() <= settings.booking.max_holds as usize, "invariant 5: holds are bounded");
         let flight = usize::from(settings.write.concurrency.max(1));
         assert!(state.queue.in_flight() <= flight, "invariant 5: writes in flight are bounded");

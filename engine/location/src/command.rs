@@ -149,7 +149,8 @@ pub struct Page {
     /// Of a shared resource: known records that neither this page nor an earlier one of the pass showed. Filled on the last
     /// page of a whole pass only; of its own resources the machine knows.
     pub absent: Vec<u64>,
-    /// Known records of a shared resource, for the deletion guard.
+    /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
+    /// state counts, and those of this page come to what the guard heeds. Else 0.
     pub known: u64,
     pub cursor: String,
     pub last: bool,

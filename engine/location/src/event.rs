@@ -133,6 +133,11 @@ pub enum Event {
         reason: String,
         retry_at: Timestamp,
     },
+    /// A resource had as many pages as one cycle may have: on with the next one, the next cycle goes on here.
+    PullSuspended {
+        resource: Resource,
+        reason: String,
+    },
     PageApplied {
         resource: Resource,
         cursor: String,
@@ -170,7 +175,8 @@ pub enum Event {
         resource: Resource,
         deletions: u64,
         known: u64,
-        retry_at: Timestamp,
+        /// A whole pass begins anew; else the same page is asked again.
+        whole: bool,
     },
     DeletionsAccepted {
         resource: Resource,

@@ -65,6 +65,7 @@ impl State {
                 self.landed(*appointment);
             }
             Event::AppointmentGone { appointment } => {
+                *self.pulls.deleted.entry(Resource::Appointments).or_default() += 1;
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
             }
@@ -135,7 +136,7 @@ impl State {
             Event::PathCleared => self.path.clear(),
 
             Event::CycleStarted => {
-                self.pulls.cycle = Some(Cycle { position: 0, pages: 0 });
+                self.pulls.cycle = Some(Cycle { position: 0, pages: 0, incomplete: false });
                 self.pulls.retry_at = None;
             }
             Event::PullStarted { resource, call, until } => {
@@ -159,15 +160,18 @@ impl State {
                     self.pulls.seen.remove(resource);
                     self.pulls.accepted.remove(resource);
                     self.pulls.guarded.remove(resource);
+                    self.pulls.deleted.remove(resource);
                 } else if *whole {
                     let landed = landed.iter().map(|appointment| appointment.0);
                     self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
                 }
                 if let Some(cycle) = &mut self.pulls.cycle {
-                    let (position, pages) =
-                        if *last { (cycle.position + 1, 0) } else { (cycle.position, cycle.pages + 1) };
-                    *cycle = Cycle { position, pages };
+                    *cycle = if *last { cycle.next(false) } else { Cycle { pages: cycle.pages + 1, ..*cycle } };
                 }
+            }
+            Event::PullSuspended { resource: _, reason } => {
+                self.pulls.cycle = self.pulls.cycle.map(|cycle| cycle.next(true));
+                self.pull_failing(at, reason);
             }
             Event::AppointmentPulled { record, keep } => self.pulled(record, *keep),
             Event::HourPulled(hour) => {
@@ -182,17 +186,18 @@ impl State {
             Event::OperatoryGone { operatory } => {
                 self.operatories.remove(operatory);
             }
-            Event::RecordGone { .. } => {}
+            Event::RecordGone { resource, id: _ } => *self.pulls.deleted.entry(*resource).or_default() += 1,
             Event::ConflictFound { ours, .. } => {
                 self.conflicts.insert(*ours);
             }
-            Event::GuardTripped { resource, deletions, known, retry_at } => {
+            Event::GuardTripped { resource, deletions, known, whole } => {
                 self.pulls.calling = None;
-                self.pulls.cycle = None;
-                self.pulls.next_cycle = *retry_at;
+                self.pulls.cycle = self.pulls.cycle.map(|cycle| cycle.next(true));
                 self.pulls.guarded.insert(*resource);
                 self.pulls.seen.remove(resource);
-                self.pulls.cursors.remove(resource);
+                if *whole {
+                    self.pulls.cursors.remove(resource);
+                }
                 self.pull_failing(at, &format!("stopped: the EHR shows {deletions} of {known} records deleted"));
             }
             Event::DeletionsAccepted { resource } => {
@@ -200,10 +205,10 @@ impl State {
                 self.pulls.next_cycle = at;
             }
             Event::CycleFinished { next } => {
-                self.pulls.cycle = None;
+                let incomplete = self.pulls.cycle.take().is_some_and(|cycle| cycle.incomplete);
                 self.pulls.next_cycle = *next;
-                self.pulls.last_success = Some(at);
-                if self.pulls.guarded.is_empty() {
+                if !incomplete {
+                    self.pulls.last_success = Some(at);
                     self.pulls.failing = None;
                 }
             }
@@ -221,6 +226,7 @@ impl State {
                     .appointments
                     .iter()
                     .filter(|(_, a)| a.settled() && a.placement.span.end <= *before)
+                    .filter(|(id, _)| self.queue.of(**id).next().is_none())
                     .map(|(id, _)| *id)
                     .collect();
                 for id in ended {

@@ -32,6 +32,7 @@ use crate::{
     decision::Decision,
     event::Event,
     hours::WorkingHour,
+    pull::Resource,
     settings::Settings,
     state::State,
     time::Timestamp,
@@ -79,10 +80,13 @@ impl Location {
         self.state.evolve(at, event, self.settings.quota);
     }
 
-    /// Working hours that count: active, and in an operatory that is in use.
+    /// Working hours that count: active, and in an operatory that is in use. Where the EHR tells its operatories, one it does not
+    /// tell is gone.
     pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {
-        let in_use = |hour: &&WorkingHour| {
-            hour.active && hour.operatory.is_none_or(|id| self.state.operatories.get(&id).copied().unwrap_or(true))
+        let otherwise = !self.settings.capabilities.pulls.iter().any(|plan| plan.resource == Resource::Operatories);
+        let in_use = move |hour: &&WorkingHour| {
+            let operatory = |id| self.state.operatories.get(&id).copied().unwrap_or(otherwise);
+            hour.active && hour.operatory.is_none_or(operatory)
         };
         self.state.hours.values().filter(in_use)
     }

@@ -45,6 +45,8 @@ pub struct Pulls {
     pub next_call: u64,
     pub last_success: Option<Timestamp>,
     pub failing: Option<(Timestamp, String)>,
+    /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
+    pub deleted: BTreeMap<Resource, u64>,
     /// Resources whose deletions the guard stopped.
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
@@ -55,6 +57,15 @@ pub struct Pulls {
 pub struct Cycle {
     pub position: u32,
     pub pages: u32,
+    /// A resource was not pulled to its end.
+    pub incomplete: bool,
+}
+
+impl Cycle {
+    /// On with the next resource.
+    pub fn next(self, incomplete: bool) -> Cycle {
+        Cycle { position: self.position + 1, pages: 0, incomplete: self.incomplete || incomplete }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
 //! what we still have to write there stays ours until it answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Location,
@@ -10,16 +10,20 @@ use crate::{
     decision::{Call, Decision, Reply},
     event::{Event, Work},
     ids::{AppointmentId, OperatoryId, WorkingHourId},
-    pull::{PullCall, Resource},
+    pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
-    time::Timestamp,
-    write_back::jittered,
+    time::{Millis, Timestamp},
+    write_back::{asked_for, jittered, reason_of},
 };
 
 impl Location {
     fn plan(&self) -> &[PullPlan] {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
+    }
+
+    fn max_pages(&self) -> u32 {
+        self.settings.pull.max_pages.max(1)
     }
 
     /// When the next page may be asked for, or the next cycle starts.
@@ -33,9 +37,9 @@ impl Location {
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
-        // At the end of a plan no call starts, so no quota is needed.
-        let at_end = pulls.cycle.is_some_and(|cycle| cycle.position as usize >= self.plan().len());
-        Some(if at_end { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+        // At the end of a plan, or of a resource's pages, no call starts, so no quota is needed.
+        let ends = |cycle: Cycle| cycle.position as usize >= self.plan().len() || cycle.pages >= self.max_pages();
+        Some(if pulls.cycle.is_some_and(ends) { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
     }
 
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
@@ -54,16 +58,17 @@ impl Location {
             events.push(Event::CycleFinished { next: cx.now.plus(every) });
             return;
         };
+        if pages >= self.max_pages() {
+            let reason = "more pages than a cycle may have".to_owned();
+            events.push(Event::PullSuspended { resource: plan.resource, reason });
+            return;
+        }
         if *quota == 0 {
             return;
         }
         *quota -= 1;
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
-        }
-        if pages >= self.settings.pull.max_pages {
-            self.pull_failed(cx, plan.resource, "more pages than a cycle may have", events);
-            return;
         }
         let cursor = pulls.cursors.get(&plan.resource).cloned();
         self.ask_for_page(cx, plan.resource, cursor, events, calls);
@@ -82,9 +87,9 @@ impl Location {
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
 
-    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, events: &mut Vec<Event>) {
+    pub(crate) fn pull_failed(&self, cx: Cx, resource: Resource, reason: &str, least: Millis, events: &mut Vec<Event>) {
         let (rules, failures) = (&self.settings.pull, self.state.pulls.failures);
-        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011));
+        let wait = jittered(rules.retry_base, rules.retry_cap, failures + 1, mix(cx.random, 0x9011)).max(least);
         events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
     }
 
@@ -98,11 +103,8 @@ impl Location {
         let page = match outcome {
             Ok(page) => page,
             Err(failure) => {
-                let (reason, least) = pull_failure(failure);
-                self.pull_failed(cx, resource, &reason, &mut events);
-                if let (Some(Event::PullFailed { retry_at, .. }), Some(least)) = (events.last_mut(), least) {
-                    *retry_at = (*retry_at).max(cx.now.plus(least));
-                }
+                let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
+                self.pull_failed(cx, resource, &reason_of(failure), asked_for(after), &mut events);
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
@@ -111,13 +113,18 @@ impl Location {
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
         let (deleted, known) = self.deletions(cx.now, resource, page, landed);
-        if self.guarded(resource, deleted.len() as u64, known) {
-            let retry_at = cx.now.plus(self.settings.pull.every);
-            let tripped = Event::GuardTripped { resource, deletions: deleted.len() as u64, known, retry_at };
+        // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
+        let counted = !resource.shared() || page.known > 0;
+        let before = self.state.pulls.deleted.get(&resource).copied().filter(|_| counted).unwrap_or_default();
+        let (deletions, known) = (before + deleted.len() as u64, before + known);
+        if !deleted.is_empty() && self.guarded(resource, deletions, known) {
+            let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
         let mut keep = Vec::new();
-        for record in &page.appointments {
+        // Of a record that comes twice the later one counts.
+        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
+        for record in latest.values() {
             self.pulled_appointment(record, &mut keep, &mut events);
         }
         for hour in page.hours.iter().filter(|hour| self.state.hours.get(&hour.id) != Some(hour)) {
@@ -128,7 +135,10 @@ impl Location {
                 events.push(Event::OperatoryPulled(*operatory));
             }
         }
-        for id in deleted {
+        let cancelled = |id: &u64| {
+            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
+        };
+        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
             self.deleted(resource, id, &mut events);
         }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
@@ -137,8 +147,7 @@ impl Location {
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.settings.pull.max_pages && self.state.quota.available(self.settings.quota, cx.now) > 0
-        {
+        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
             self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
@@ -150,7 +159,7 @@ impl Location {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {
-            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", events);
+            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", 0, events);
         }
     }
 
@@ -241,8 +250,15 @@ impl Location {
             let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
             deleted.extend(known.iter().filter(|id| !shown(id)));
         }
-        deleted.retain(|id| known.contains(id));
-        (deleted, known.len() as u64)
+        // What the EHR says is deleted need not be to come: the rest of a block is free again.
+        deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
+        let known = known.union(&deleted).count();
+        (deleted, known as u64)
+    }
+
+    fn holds(&self, resource: Resource, id: u64) -> bool {
+        resource == Resource::Appointments
+            && self.state.appointments.get(&AppointmentId(id)).is_some_and(Appointment::in_ehr)
     }
 
     /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.
@@ -284,18 +300,5 @@ impl Location {
                 events.push(Event::RecordGone { resource, id });
             }
         }
-    }
-}
-
-/// The reason, and a wait the EHR asked for.
-fn pull_failure(failure: &Failure) -> (String, Option<i64>) {
-    match failure {
-        Failure::RetryLater { reason, after } => (reason.clone(), *after),
-        Failure::Rejected(reason)
-        | Failure::Unknown(reason)
-        | Failure::Unauthorized(reason)
-        | Failure::Unsupported(reason)
-        | Failure::NotReady(reason) => (reason.clone(), None),
-        Failure::GateClosed => ("the workstation gate is closed".to_owned(), None),
     }
 }

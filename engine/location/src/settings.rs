@@ -88,6 +88,13 @@ pub struct WriteRules {
     pub max_queue: u32,
 }
 
+impl WriteRules {
+    /// Moves and cancellations of what is accepted already find room in a queue too full for bookings.
+    pub fn max_changes(&self) -> u32 {
+        self.max_queue.saturating_mul(3)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRules {
     /// Time between the starts of two read cycles.

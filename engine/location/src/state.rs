@@ -13,7 +13,7 @@ use crate::{
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
     path::Path,
     pull::Pulls,
-    queue::Queue,
+    queue::{Queue, Write},
     time::Timestamp,
 };
 
@@ -152,9 +152,11 @@ impl State {
     /// The places the EHR may have an appointment at, that are not where it stands here.
     pub(crate) fn vacating(&self, id: AppointmentId, appointment: &Appointment) -> Vec<Placement> {
         let moves = |work| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_));
-        let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work) && !write.withdrawable());
+        let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work));
+        // What is not sent yet will carry the place of then.
+        let goes_to = |write: &Write| if write.withdrawable() { Some(appointment.placement) } else { write.sent };
         let mut places: Vec<Placement> = appointment.confirmed.into_iter().collect();
-        places.extend(on_the_way.filter_map(|(_, write)| write.sent));
+        places.extend(on_the_way.filter_map(|(_, write)| goes_to(write)));
         places.retain(|place| appointment.cancelling || *place != appointment.placement);
         places.sort();
         places.dedup();

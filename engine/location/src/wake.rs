@@ -44,7 +44,7 @@ impl Location {
         }
         self.time_out(now, events);
         if let Some(call) = state.pulls.calling.as_ref().filter(|call| call.until <= now) {
-            self.pull_failed(cx, call.resource, "no answer before the call's deadline", events);
+            self.pull_failed(cx, call.resource, "no answer before the call's deadline", 0, events);
         }
         if self.prune_at() <= now {
             for (key, _) in state.keys.iter().filter(|(_, known)| known.expires <= now) {

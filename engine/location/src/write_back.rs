@@ -10,7 +10,7 @@ use crate::{
     ids::{AppointmentId, WriteId},
     queue::{Write, WriteState},
     state::Appointment,
-    time::{Millis, Timestamp},
+    time::{DAY, Millis, Timestamp},
 };
 
 impl Location {
@@ -29,7 +29,7 @@ impl Location {
                 self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(Failure::RetryLater { reason, after }) => {
-                let wait = self.backoff(cx, id, write).max(after.unwrap_or(0));
+                let wait = self.backoff(cx, id, write).max(asked_for(*after));
                 self.deferred(id, write, cx.now.plus(wait), reason, events);
                 self.path_failed(cx, id, events);
             }
@@ -254,7 +254,12 @@ pub(crate) fn jittered(base: Millis, cap: Millis, tries: u32, random: u64) -> Mi
     1 + i64::try_from(random % doubled.unsigned_abs()).unwrap_or(0)
 }
 
-fn reason_of(failure: &Failure) -> String {
+/// A wait the EHR asked for. More than a day is taken for a mistake.
+pub(crate) fn asked_for(after: Option<Millis>) -> Millis {
+    after.unwrap_or(0).clamp(0, DAY)
+}
+
+pub(crate) fn reason_of(failure: &Failure) -> String {
     match failure {
         Failure::Rejected(reason)
         | Failure::RetryLater { reason, .. }

@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn gaps_have_no_instant_and_overlaps_two() {
         assert_eq!(to_instant(NEW_YORK, "2026-01-15T09:00:00"), [1_768_485_600]);
-        assert_eq!(to_instant(NEW_YORK, "2026-03-08T02:30:00"), []);
+        assert!(to_instant(NEW_YORK, "2026-03-08T02:30:00").is_empty());
         assert_eq!(to_instant(NEW_YORK, "2026-11-01T01:30:00"), [1_793_511_000, 1_793_514_600]);
         for text in [
             "",
@@ -51,7 +51,7 @@ mod tests {
             "2026-01-15T09:00:60x",
             "2026-1-15T09:00:000",
         ] {
-            assert_eq!(to_instant(NEW_YORK, text), [], "{text}");
+            assert!(to_instant(NEW_YORK, text).is_empty(), "{text}");
         }
     }
 

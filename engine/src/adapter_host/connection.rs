@@ -235,14 +235,20 @@ impl Ehr for Connected {
 }
 
 async fn instantiate(adapter: &Adapter, state: CallState) -> wasmtime::Result<Instance> {
+    let mut store = open_store(adapter, state);
+    let guest = adapter.pre.instantiate_async(&mut store).await?;
+    Ok(Instance { store, guest })
+}
+
+/// A store with all its limits set.
+pub fn open_store(adapter: &Adapter, state: CallState) -> Store<CallState> {
     let copy_limit = state.copy_limit();
     let mut store = Store::new(&adapter.host.engine, state);
     store.limiter(|state| &mut state.store_limits);
     store.set_hostcall_fuel(copy_limit);
     store.set_epoch_deadline(1);
     store.epoch_deadline_async_yield_and_update(1);
-    let guest = adapter.pre.instantiate_async(&mut store).await?;
-    Ok(Instance { store, guest })
+    store
 }
 
 /// The innermost cause; around it wasmtime puts a backtrace of numbers.

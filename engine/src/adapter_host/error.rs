@@ -36,6 +36,8 @@ pub enum LoadError {
     ForeignImport(String),
     #[error("its side of the contract differs from {CONTRACT_PACKAGE}@{CONTRACT_VERSION} as this engine has it: {0}")]
     Shape(String),
+    #[error("it does not start: {0}")]
+    Start(String),
     #[error("it cannot be compiled: {0}")]
     Compile(String),
     #[error("the adapter host is shutting down")]

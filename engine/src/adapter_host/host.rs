@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Read,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -28,6 +28,7 @@ use super::{
         TABLES_PER_COMPONENT,
     },
     manifest::Manifest,
+    trial,
 };
 
 /// Loads adapters. Cheap to clone.
@@ -58,15 +59,19 @@ impl Host {
         Ok(Host(Arc::new(Shared { engine, linker, cache, threads, places })))
     }
 
-    /// Reads, checks, compiles (or finds compiled) and links a component, off the caller's thread.
+    /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread.
     pub async fn load(&self, path: &Path) -> Result<Arc<Adapter>, LoadFailed> {
         let failed = |reason| LoadFailed { path: path.to_path_buf(), reason };
         let (host, file) = (self.clone(), path.to_path_buf());
         let loading = self.0.threads.spawn_blocking(move || host.load_now(&file));
-        loading.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)
+        let adapter = loading.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)?;
+        let tried = adapter.clone();
+        let trial = self.0.threads.spawn(async move { trial::run(&tried).await });
+        trial.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)?;
+        Ok(adapter)
     }
 
-    fn load_now(&self, path: &PathBuf) -> Result<Arc<Adapter>, LoadError> {
+    fn load_now(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
         let bytes = read_bounded(path)?;
         let manifest = Manifest::of_component(&bytes)?;
         let shared = &self.0;
@@ -126,8 +131,14 @@ pub(super) struct GuestThreads(Option<Runtime>);
 
 impl GuestThreads {
     fn start(threads: usize) -> Result<GuestThreads, HostError> {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(threads.max(1)).thread_name("adapter").enable_all().build();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("adapter")
+            // Timers and new calls are looked at whenever a guest pauses, also when every thread has a spinning guest.
+            .event_interval(1)
+            .global_queue_interval(1)
+            .enable_all()
+            .build();
         Ok(GuestThreads(Some(runtime.map_err(HostError::Threads)?)))
     }
 

@@ -23,6 +23,7 @@ mod manifest;
 mod outbound;
 mod secret;
 mod transport;
+mod trial;
 
 pub use adapter::{Adapter, Registry};
 pub use connection::{Clock, Connection};

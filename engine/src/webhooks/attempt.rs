@@ -60,7 +60,8 @@ impl Sender {
             Some(endpoint) => {
                 let outcome = self.send(&endpoint, &before, attempted).await;
                 after.record(attempted, outcome);
-                let counted = if outcome.is_ok() { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
+                let counted =
+                    if outcome.is_ok() { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
                 counted.add(1);
                 Some(outcome.is_ok())
             }

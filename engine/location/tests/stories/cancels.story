@@ -192,3 +192,17 @@ found w0 2 nothing
 + failed w0 create_appointment a1 withdrawn *
 + failed w1 cancel a1 withdrawn *
 + insert_failed a1 withdrawn *
+
+story a move that waits before a cancellation keeps its place taken: it goes out first
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+cancel a1 -> cancelled
+expect slot op1 prov1 10:00 30m busy
+expect slot op2 prov1 11:00 30m busy
+wake
+pushed w1 1 written f1
+wake
+pushed w2 1 rejected "checked in"
+expect appointment a1 op2 prov1 11:00 30m done

@@ -84,3 +84,82 @@ sync
 wake
 page appointments 4 cursor c4 last whole -> ignored
 + guard_tripped appointments 2 of 2
+
+story deletions spread over many pages are counted together, also over several cycles
+settings pulls=appointments guard_at_least=2
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+| a4 op1 prov1 13:00 30m patient p4
+| a5 op1 prov1 14:00 30m patient p5
+wake
+sync
+wake
+page appointments 1 cursor c2 -> applied
+| deleted a1
+page appointments 2 cursor c3 last -> ignored
++ guard_tripped appointments 2 of 5
+| deleted a2
+wake
+sync
+wake
+> pull appointments 3 cursor c2
+page appointments 3 cursor c3 -> ignored
++ guard_tripped appointments 2 of 5
+| deleted a2
+expect slot op1 prov1 11:00 30m busy
+
+story tombstones that were stopped are asked for again from the same cursor, and applied once accepted
+settings pulls=appointments guard_at_least=2
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+wake
+sync
+wake
+page appointments 1 cursor c2 last -> ignored
++ guard_tripped appointments 2 of 2
+| deleted a1 a2
+wake
+accept appointments -> done
+wake
+> pull appointments 2 cursor c1
+page appointments 2 cursor c2 last -> applied
++ cancelled a1 by ehr
++ gone a1
++ cancelled a2 by ehr
++ gone a2
++ page_applied *
+| deleted a1 a2
+wake
++ cycle_finished *
+expect reads fine
+
+story one stopped resource does not keep the others from being read
+settings pulls=patients!,appointments
+wake
+page patients 0 cursor c1 last whole known 50 -> ignored
++ guard_tripped patients 40 of 50
+| absent 1..40
+wake
+> pull appointments 1 cursor -
+page appointments 1 cursor d1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+wake
++ cycle_finished *
+expect reads failing *
+
+story few deletions of a shared resource, page by page, need nobody to count what is known
+settings pulls=patients guard_at_least=3
+wake
+page patients 0 cursor c1 -> applied
+| deleted 1 2
+page patients 1 cursor c2 -> applied
+| deleted 3 4
+page patients 2 cursor c3 known 10 -> ignored
++ guard_tripped patients 6 of 14
+| deleted 5 6
+| seen 7

@@ -159,3 +159,26 @@ pushed w0 1 retry "busy"
 expect slot op1 prov1 10:00 30m free
 wake
 > nothing
+
+story an appointment whose write still waits is not forgotten, though it is over
+settings unintegrated
+book a9 op1 prov1 2026-12-03T10:00 30m patient p9 -> booked a9
+settings integrated
+book a1 op1 prov1 09:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 10:00 30m -> moved
+wake
+pushed w1 1 gate_closed
+move a1 op1 prov1 09:00 30m -> moved
+at 2026-12-02T10:00
+wake
++ pruned *
+expect appointment a1 op1 prov1 2026-12-01T09:00 30m done
+wake
+> push w1 2 reschedule a1 *
+pushed w1 2 written f1
+at 2026-12-02T11:00
+wake
++ pruned *
+expect appointment a1 none

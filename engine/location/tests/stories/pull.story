@@ -397,3 +397,81 @@ page appointments 1 cursor c2 last -> ignored
 after 10s
 wake
 > pull appointments 2 cursor c1
+
+story an EHR that never says last does not keep other resources from being read
+settings pulls=patients,appointments max_pages=2
+wake
+page patients 0 cursor c1 -> applied
+page patients 1 cursor c2 -> applied
+> nothing
+wake
++ pull_suspended patients "more pages than a cycle may have"
+wake
+> pull appointments 2 cursor -
+page appointments 2 cursor d1 last -> applied
+wake
++ cycle_finished *
+expect reads failing since 08:00 more pages than a cycle may have
+sync
+wake
+> pull patients 3 cursor c2
+page patients 3 cursor c3 last -> applied
+wake
+> pull appointments 4 cursor d1
+page appointments 4 cursor d2 last -> applied
+wake
++ cycle_finished *
+expect reads fine
+
+story a block that is deleted while it lasts frees what is left of it
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 08:00 9h unavailable
+at 2026-12-01T12:00
+wake
+sync
+wake
+page appointments 1 cursor c2 last -> applied
++ cancelled a9 by ehr
++ gone a9
++ page_applied *
+| deleted a9
+expect slot op1 prov1 13:00 30m free
+
+story a record that comes twice on a page counts once, the later one
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+page appointments 0 cursor c1 -> applied
++ path_cleared
++ done w0 create_appointment a1
++ insert_done a1 f1
++ pulled a1 op2 prov1 10:00 30m
++ page_applied *
++ pulling *
+| a1 op1 prov1 10:00 30m patient p1
+| a1 op2 prov1 10:00 30m patient p1
+page appointments 1 cursor c2 last -> applied
++ cancelled a1 by ehr
++ gone a1
++ page_applied *
+| a1 op2 prov1 10:00 30m patient p1
+| a1 op2 prov1 10:00 30m patient p1 cancelled
+| deleted a1
+
+story a deleted operatory is not booked any more, whatever hours it still has
+settings pulls=operatories!
+wake
+page operatories 0 cursor c1 last whole -> applied
+| operatory op1 active
+| operatory op3 active
+expect slot op2 prov1 10:00 30m closed
+expect slot op3 prov1 10:00 30m free
+
+story an EHR that asks for an absurd wait is asked again after a day
+settings pulls=appointments
+wake
+pulled appointments 0 retry "busy" after 9999d -> ignored
++ pull_failed appointments until 2026-12-02T08:00 "busy"

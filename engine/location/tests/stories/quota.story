@@ -65,3 +65,19 @@ expect wake 08:01
 at 2026-12-01T08:01
 wake
 > pull appointments 1 cursor c1
+
+story moves and cancellations find room in a queue too full for bookings, but not without end
+settings pulls=appointments max_queue=1
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+| a2 op1 prov1 11:00 30m patient p2
+| a3 op1 prov1 12:00 30m patient p3
+| a4 op1 prov1 13:00 30m patient p4
+book a9 op2 prov1 10:00 30m patient p9 -> refused queue_full 1
+move a1 op2 prov1 10:00 30m -> moved
+cancel a2 -> cancelled
+cancel a3 -> cancelled
+cancel a4 -> refused queue_full 3
+move a4 op2 prov1 13:00 30m -> refused queue_full 3
+move a1 op2 prov1 14:00 30m -> moved

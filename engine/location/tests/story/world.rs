@@ -122,7 +122,8 @@ impl World {
         let small = || value.parse::<u8>().map_err(|_| format!("`{value}` is no small number"));
         let can = &mut settings.capabilities;
         match name {
-            "unintegrated" => *can = Capabilities::default(),
+            "unintegrated" => can.integrated = false,
+            "integrated" => can.integrated = true,
             "no_new_patients" => can.new_patients = false,
             "no_creates" => can.creates_appointments = false,
             "no_reschedules" => can.reschedules = false,

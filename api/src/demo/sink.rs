@@ -1,0 +1,43 @@
+//! A webhook receiver on this machine, so that the demo can show the messages it gets.
+
+use std::{io, net::TcpListener};
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// A message as it came in.
+pub struct Message {
+    pub timestamp: String,
+    pub signature: String,
+    pub body: Vec<u8>,
+}
+
+pub struct Sink {
+    pub url: String,
+    pub messages: UnboundedReceiver<Message>,
+}
+
+/// On the port it had before, where that is free.
+pub fn start(port: Option<u16>) -> io::Result<Sink> {
+    let before = port.and_then(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let listener = before.map_or_else(|| TcpListener::bind(("127.0.0.1", 0)), Ok)?;
+    let url = format!("http://{}/webhooks", listener.local_addr()?);
+    let (sender, messages) = unbounded_channel();
+    let server = HttpServer::new(move || {
+        App::new().app_data(web::Data::new(sender.clone())).route("/webhooks", web::post().to(receive))
+    });
+    actix_web::rt::spawn(server.workers(1).disable_signals().listen(listener)?.run());
+    Ok(Sink { url, messages })
+}
+
+async fn receive(
+    request: HttpRequest,
+    body: web::Bytes,
+    messages: web::Data<UnboundedSender<Message>>,
+) -> HttpResponse {
+    let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+    let message = Message { timestamp: header("timestamp"), signature: header("signature"), body: body.to_vec() };
+    // Nobody listens any more once the story is told: the message was received all the same.
+    let _ = messages.send(message);
+    HttpResponse::NoContent().finish()
+}

@@ -1,0 +1,232 @@
+//! One booking, told step by step through the HTTP API, as any client would make it.
+
+use std::{sync::Arc, time::Duration};
+
+use engine::{sandbox_ehr::records::Resource, sandbox_host::Hosted, webhooks::sign};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{DemoFile, LOCATIONS, SUBDOMAIN, sink::Sink};
+use crate::cli::say;
+
+const USER_AGENT: &str = "practice-sync-demo/1.0";
+/// How long the first pull, the write-back and the message may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+pub struct Story {
+    facts: DemoFile,
+    sink: Sink,
+    ehr: Option<Arc<Hosted>>,
+    client: Client,
+    token: String,
+}
+
+impl Story {
+    pub fn new(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Story {
+        engine::webhooks::egress::install_crypto();
+        Story { facts, sink, ehr, client: Client::new(), token: String::new() }
+    }
+
+    /// Only what a client needs before it gets messages.
+    pub async fn subscribe(mut self) -> Result<DemoFile, String> {
+        self.authenticate().await?;
+        self.subscription().await?;
+        Ok(self.facts)
+    }
+
+    pub async fn tell(mut self) -> Result<DemoFile, String> {
+        say("\n1. Exchange the API key for a token: POST /authenticates");
+        self.authenticate().await?;
+        say("   a bearer token, good for 24 hours in this sandbox");
+
+        say("\n2. Subscribe to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
+        self.subscription().await?;
+        say(format_args!("   messages go to {}", self.facts.webhook_dev_sink));
+
+        say("\n3. The first pull from the practice's health record system: GET /sync_status");
+        self.first_pull().await?;
+
+        let location = LOCATIONS[0];
+        let scope = format!("subdomain={SUBDOMAIN}&location_id={location}");
+        say(format_args!("\n4. Look for free slots: POST /intent/booking/search?{scope}"));
+        let found =
+            self.call(Method::POST, &format!("/intent/booking/search?{scope}"), Some(json!({"days": 14}))).await?;
+        let slot = found["slots"].get(0).ok_or("the practice has no free slot in the next 14 days")?.clone();
+        let count = found["slots"].as_array().map_or(0, Vec::len);
+        say(format_args!(
+            "   {count} offers; the first: {}, {} minutes with {}",
+            text(&slot["start_local"]),
+            slot["duration_minutes"],
+            text(&slot["provider"])
+        ));
+
+        say("\n5. Book it: POST /intent/booking/book");
+        let booking = json!({
+            "slot_token": slot["slot_token"],
+            "idempotency_key": format!("demo-{}", uuid::Uuid::new_v4()),
+            "patient": {
+                "first_name": "Ada", "last_name": "Example", "date_of_birth": "1990-12-10",
+                "phone_number": "+1 555 010 4477", "email": "ada@example.com",
+            },
+            "note": "Booked by the demo",
+        });
+        let path = format!("/intent/booking/book?subdomain={SUBDOMAIN}");
+        let booked = self.call(Method::POST, &path, Some(booking.clone())).await?;
+        say(format_args!("   {}", text(&booked["message"])));
+        let reference = text(&booked["booking"]["booking_ref"]).to_owned();
+        say(format_args!("   {reference}, ehr_writeback {}", text(&booked["booking"]["ehr_writeback"])));
+        let again = self.call(Method::POST, &path, Some(booking)).await?;
+        say(format_args!(
+            "   the same request again: replay {}, the same {}",
+            again["replay"],
+            text(&again["booking"]["booking_ref"])
+        ));
+
+        say("\n6. The write-back runs in the background: GET /intent/booking/status");
+        let appointment = self.written(&reference).await?;
+
+        say("\n7. The health record system's own view of the appointment");
+        let foreign_id = text(&appointment["foreign_id"]);
+        match &self.ehr {
+            Some(ehr) => {
+                let view = ehr.view(Resource::Appointments, foreign_id).await;
+                say(format_args!("   {}", view.ok_or("the health record system does not have it")?));
+            }
+            None => say("   (it lives elsewhere)"),
+        }
+
+        say("\n8. The signed message");
+        self.message(appointment["id"].as_u64().unwrap_or_default()).await?;
+        say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
+        Ok(self.facts)
+    }
+
+    async fn authenticate(&mut self) -> Result<(), String> {
+        let request = self.client.post(format!("{}/authenticates", self.facts.base_url));
+        let request = request.header("Authorization", &self.facts.api_key);
+        let answer = send(request).await?;
+        self.token = text(&answer["data"]["token"]).to_owned();
+        Ok(())
+    }
+
+    async fn subscription(&mut self) -> Result<(), String> {
+        if self.facts.webhook_endpoint_id.is_some() {
+            return Ok(());
+        }
+        let target = json!({"target_url": self.facts.webhook_dev_sink});
+        let endpoint = self.call(Method::POST, "/webhook_endpoints", Some(target)).await?["data"].take();
+        let id = endpoint["id"].as_i64().ok_or("the endpoint has no id")?;
+        let subscription = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
+        let path = format!("/webhook_endpoints/{id}/webhook_subscriptions?subdomain={SUBDOMAIN}");
+        self.call(Method::POST, &path, Some(subscription)).await?;
+        self.facts.webhook_endpoint_id = Some(id);
+        self.facts.webhook_secret_key = endpoint["secret_key"].as_str().map(str::to_owned);
+        Ok(())
+    }
+
+    async fn first_pull(&self) -> Result<(), String> {
+        let since = Instant::now();
+        loop {
+            let path = format!("/sync_status?subdomain={SUBDOMAIN}");
+            let status = self.call(Method::GET, &path, None).await?;
+            let states = status["data"].as_array().ok_or("no sync_status")?;
+            if !states.is_empty() && states.iter().all(|state| state["read_status"] == "green") {
+                break;
+            }
+            if since.elapsed() > PATIENCE {
+                return Err("the first pull is not complete".to_owned());
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+        let path = format!("/locations?subdomain={SUBDOMAIN}");
+        let institutions = self.call(Method::GET, &path, None).await?;
+        for location in institutions["data"][0]["locations"].as_array().into_iter().flatten() {
+            say(format_args!("   {}: {} ({})", location["id"], text(&location["name"]), text(&location["tz"])));
+        }
+        Ok(())
+    }
+
+    /// Waits until the EHR has the booking.
+    async fn written(&self, reference: &str) -> Result<Value, String> {
+        let since = Instant::now();
+        loop {
+            let path = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={reference}");
+            let status = self.call(Method::GET, &path, None).await?;
+            let booking = &status["booking"];
+            match text(&booking["ehr_writeback"]) {
+                "confirmed" => {
+                    say(format_args!("   {} after {:.1} s", text(&status["message"]), since.elapsed().as_secs_f64()));
+                    let path = format!("/appointments/{}?subdomain={SUBDOMAIN}", booking["appointment_id"]);
+                    return Ok(self.call(Method::GET, &path, None).await?["data"].take());
+                }
+                "failed" => return Err(text(&status["message"]).to_owned()),
+                _ if since.elapsed() > PATIENCE => return Err("the write-back takes too long".to_owned()),
+                _ => sleep(LOOK_AGAIN).await,
+            }
+        }
+    }
+
+    async fn message(&mut self, appointment: u64) -> Result<(), String> {
+        let secret = self.facts.webhook_secret_key.clone().ok_or("the endpoint's secret key is not known")?;
+        loop {
+            let next = timeout(PATIENCE, self.sink.messages.recv()).await;
+            let message = next.map_err(|_| "no message came")?.ok_or("the receiver ended")?;
+            let verified = sign::verify(&secret, &message.timestamp, &message.body, &message.signature);
+            let body: Value = serde_json::from_slice(&message.body).map_err(|error| error.to_string())?;
+            // A message of an earlier story may come first.
+            if body["data"]["appointment"]["id"] != appointment {
+                continue;
+            }
+            let signed = if verified { "signature verified" } else { "SIGNATURE WRONG" };
+            say(format_args!("   {} at {}, {signed}", text(&body["event_name"]), message.timestamp));
+            return if verified { Ok(()) } else { Err("the message's signature is wrong".to_owned()) };
+        }
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
+        let mut request = self.client.request(method, format!("{}{path}", self.facts.base_url));
+        request = request.bearer_auth(&self.token);
+        if let Some(body) = body {
+            request = request.header("Content-Type", "application/json").body(body.to_string());
+        }
+        send(request).await
+    }
+}
+
+async fn send(request: reqwest::RequestBuilder) -> Result<Value, String> {
+    let request = request.header("User-Agent", USER_AGENT).header("Svc-Api-Version", "v3.0.0");
+    let response = request.send().await.map_err(|error| error.to_string())?;
+    let (status, path) = (response.status(), response.url().path().to_owned());
+    let body = response.bytes().await.map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_slice(&body).map_err(|error| format!("{path}: {error}"))?;
+    if status.is_success() { Ok(value) } else { Err(format!("{path} answered {status}: {value}")) }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Lines that work as printed, one after the other, in one shell.
+pub fn print_curl(facts: &DemoFile) {
+    let DemoFile { base_url, api_key, .. } = facts;
+    let location = LOCATIONS[0];
+    let common = "-A 'my-app/1.0' -H 'Svc-Api-Version: v3.0.0'";
+    let bearer = format!("{common} -H \"Authorization: Bearer $TOKEN\"");
+    let scope = format!("subdomain={SUBDOMAIN}&location_id={location}");
+    say(format_args!(
+        r#"
+Try it yourself, line by line in one shell:
+
+TOKEN=$(curl -s -X POST '{base_url}/authenticates' {common} -H 'Authorization: {api_key}' | sed -n 's/.*"token":"\([^"]*\)".*/\1/p')
+curl -s '{base_url}/locations?subdomain={SUBDOMAIN}' {bearer}
+curl -s '{base_url}/operatories?{scope}&per_page=20' {bearer}
+curl -s '{base_url}/available_slots?subdomain={SUBDOMAIN}&lids[]={location}&start_date='$(date +%F)'&days=5&slot_length=30' -g {bearer}
+SLOT=$(curl -s -X POST '{base_url}/intent/booking/search?{scope}' {bearer} -H 'Content-Type: application/json' -d '{{"limit":1}}' | sed -n 's/.*"slot_token":"\([^"]*\)".*/\1/p')
+curl -s -X POST '{base_url}/intent/booking/book?subdomain={SUBDOMAIN}' {bearer} -H 'Content-Type: application/json' -d '{{"slot_token":"'$SLOT'","idempotency_key":"'$(date +%s%N)'","patient":{{"first_name":"Grace","last_name":"Sample","date_of_birth":"1985-03-01","phone_number":"+1 555 010 2233","email":"grace@example.com"}}}}'
+curl -s '{base_url}/sync_status?subdomain={SUBDOMAIN}' {bearer}
+curl -s '{base_url}/metrics'
+"#
+    ));
+}

@@ -1,0 +1,95 @@
+//! Whatever clients, staff, time and a lying EHR do: the invariants of a location hold after each step, nothing is written twice, and in
+//! the end everything comes to its end.
+#![allow(clippy::unwrap_used)]
+
+mod sim;
+
+use location::{
+    settings::Quota,
+    time::{HOUR, MINUTE, SECOND},
+};
+use proptest::prelude::*;
+use sim::{How, Sim, Staff, Step, Variant};
+
+fn how() -> impl Strategy<Value = How> {
+    prop_oneof![
+        6 => Just(How::Well),
+        1 => Just(How::DoneUnknown),
+        1 => Just(How::DoneSilent),
+        1 => Just(How::Unknown),
+        1 => Just(How::Silent),
+        1 => Just(How::Rejected),
+        1 => Just(How::RetryLater),
+        1 => Just(How::NotReady),
+        1 => Just(How::GateClosed),
+        1 => Just(How::Unauthorized),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let staff = prop_oneof![Just(Staff::Book), Just(Staff::Move), Just(Staff::Cancel), Just(Staff::Delete)];
+    let time = prop_oneof![
+        3 => 1..2 * SECOND,
+        3 => SECOND..40 * SECOND,
+        2 => MINUTE..20 * MINUTE,
+        1 => HOUR..9 * HOUR,
+    ];
+    prop_oneof![
+        8 => (any::<u8>(), 0..5_u8, 0..12_u8, any::<bool>(), any::<bool>(), 0..4_u8)
+            .prop_map(|(slot, patient, key, data, new, hold)| Step::Book { slot, patient, key, data, new, hold }),
+        2 => (any::<u8>(), 0..4_u8).prop_map(|(slot, hold)| Step::Hold { slot, hold }),
+        1 => (0..4_u8).prop_map(|hold| Step::Release { hold }),
+        5 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Move { which, slot }),
+        3 => any::<u8>().prop_map(|which| Step::Cancel { which }),
+        16 => (any::<u8>(), how()).prop_map(|(which, how)| Step::Answer { which, how }),
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(which, off)| Step::Again { which, off }),
+        4 => (any::<u8>(), staff, any::<u8>()).prop_map(|(which, what, slot)| Step::Staff { which, what, slot }),
+        6 => time.prop_map(Step::Pass),
+        5 => Just(Step::UntilDue),
+        2 => Just(Step::Sync),
+        1 => Just(Step::Accept),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn variant(staff: bool) -> impl Strategy<Value = Variant> {
+    let quota = prop_oneof![
+        Just(Quota::default()),
+        Just(Quota { per_minute: 60, burst: 2 }),
+        Just(Quota { per_minute: 10, burst: 1 }),
+    ];
+    (any::<bool>(), any::<bool>(), 1..4_u8, quota).prop_map(move |(whole, move_on_conflict, concurrency, quota)| {
+        Variant { whole, move_on_conflict, concurrency, quota, staff }
+    })
+}
+
+/// A failure comes with the whole story.
+fn tell(variant: &Variant, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut sim = Sim::new(variant);
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        for step in steps {
+            sim.step(step);
+        }
+        sim.settle();
+    }));
+    told.map_err(|panic| {
+        let said = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        TestCaseError::fail(format!("{}\n{}", sim.log.join("\n"), said.unwrap_or_default()))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Staff work in the EHR at the same time.
+    #[test]
+    fn with_staff(variant in variant(true), steps in prop::collection::vec(step(), 1..120)) {
+        tell(&variant, &steps)?;
+    }
+
+    /// Only we write: then the EHR never has two appointments at one place.
+    #[test]
+    fn without_staff(variant in variant(false), steps in prop::collection::vec(step(), 1..120)) {
+        tell(&variant, &steps)?;
+    }
+}

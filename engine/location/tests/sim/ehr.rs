@@ -1,0 +1,160 @@
+//! An EHR that may answer late, twice, wrongly or not at all, but knows what it did: a look-up by write key tells the truth.
+
+use std::collections::BTreeMap;
+
+use location::{
+    command::{Failure, Outcome, Page, Placement, PulledAppointment, Written},
+    event::Work,
+    ids::{AppointmentId, PatientId},
+};
+
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub placement: Placement,
+    pub cancelled: bool,
+    /// When it last changed.
+    changed: u64,
+}
+
+#[derive(Default)]
+pub struct Ehr {
+    pub records: BTreeMap<AppointmentId, Record>,
+    /// When what was deleted.
+    tombstones: BTreeMap<AppointmentId, u64>,
+    changes: u64,
+    /// What each write key did, and how often.
+    done: BTreeMap<String, u32>,
+    /// Whole passes that show everything, or changes since a cursor with tombstones.
+    whole: bool,
+}
+
+const PAGE: usize = 3;
+
+fn written(id: u64) -> Written {
+    Written { foreign_id: format!("f{id}"), version: None }
+}
+
+impl Ehr {
+    pub fn new(whole: bool) -> Ehr {
+        Ehr { whole, ..Ehr::default() }
+    }
+
+    fn next_change(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
+    }
+
+    pub fn put(&mut self, id: AppointmentId, placement: Placement, cancelled: bool) {
+        let changed = self.next_change();
+        self.records.insert(id, Record { placement, cancelled, changed });
+    }
+
+    pub fn delete(&mut self, id: AppointmentId) {
+        let changed = self.next_change();
+        if self.records.remove(&id).is_some() {
+            self.tombstones.insert(id, changed);
+        }
+    }
+
+    /// Does what a write asks for. It knows no double keys: a second push would be a second record.
+    pub fn push(&mut self, key: &str, work: Work, placement: Option<Placement>) -> Outcome<Written> {
+        let known = |ehr: &Ehr, id| ehr.records.get(&id).filter(|record| !record.cancelled).cloned();
+        let rejected = || Failure::Rejected("no such appointment".into());
+        let id = match work {
+            Work::CreatePatient(id) => u64::from(id.0),
+            Work::CreateAppointment(id) => {
+                self.put(id, placement.expect("an insert has a place"), false);
+                id.0
+            }
+            Work::Reschedule(id) => {
+                known(self, id).ok_or_else(rejected)?;
+                self.put(id, placement.expect("a move has a place"), false);
+                id.0
+            }
+            Work::Cancel(id) => {
+                let record = known(self, id).ok_or_else(rejected)?;
+                self.put(id, record.placement, true);
+                id.0
+            }
+        };
+        let times = self.done.entry(key.to_owned()).or_default();
+        *times += 1;
+        assert!(*times == 1 || !matches!(work, Work::CreatePatient(_) | Work::CreateAppointment(_)), "{work:?} twice");
+        Ok(written(id))
+    }
+
+    pub fn find(&self, key: &str, work: Work) -> Option<Written> {
+        self.done.contains_key(key).then(|| match work {
+            Work::CreatePatient(id) => written(id.0.into()),
+            Work::CreateAppointment(id) | Work::Reschedule(id) | Work::Cancel(id) => written(id.0),
+        })
+    }
+
+    pub fn page(&self, cursor: Option<&str>) -> Page {
+        let from: u64 = cursor.map_or(0, |cursor| cursor.parse().expect("a cursor of ours"));
+        if self.whole { self.page_of_all(from) } else { self.page_of_changes(from) }
+    }
+
+    fn page_of_all(&self, from: u64) -> Page {
+        let rest: Vec<_> = self.records.iter().filter(|(id, _)| id.0 >= from).collect();
+        let last = rest.len() <= PAGE;
+        let shown = &rest[..rest.len().min(PAGE)];
+        Page {
+            appointments: shown.iter().map(|(id, record)| pulled(**id, record)).collect(),
+            seen: shown.iter().map(|(id, _)| id.0).collect(),
+            cursor: if last { "0".into() } else { rest[PAGE].0.to_string() },
+            last,
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    fn page_of_changes(&self, from: u64) -> Page {
+        enum Change<'a> {
+            Shown(AppointmentId, &'a Record),
+            Gone(AppointmentId),
+        }
+        let shown = self.records.iter().map(|(id, record)| (record.changed, Change::Shown(*id, record)));
+        let gone = self.tombstones.iter().map(|(id, changed)| (*changed, Change::Gone(*id)));
+        let mut changes: Vec<_> = shown.chain(gone).filter(|(changed, _)| *changed > from).collect();
+        changes.sort_by_key(|(changed, _)| *changed);
+        let last = changes.len() <= PAGE;
+        changes.truncate(PAGE);
+        let mut page = Page { cursor: from.to_string(), last, ..Page::default() };
+        for (changed, change) in changes {
+            page.cursor = changed.to_string();
+            match change {
+                Change::Shown(id, record) => {
+                    page.appointments.push(pulled(id, record));
+                    page.seen.push(id.0);
+                }
+                Change::Gone(id) => page.deleted.push(id.0),
+            }
+        }
+        page
+    }
+
+    /// Two active records in one operatory at one time.
+    pub fn double_booked(&self) -> Option<(AppointmentId, AppointmentId)> {
+        let active: Vec<_> = self.records.iter().filter(|(_, record)| !record.cancelled).collect();
+        active.iter().enumerate().find_map(|(index, (a, first))| {
+            let same = |second: &Record| {
+                second.placement.operatory == first.placement.operatory
+                    && second.placement.span.overlaps(first.placement.span)
+            };
+            active[index + 1..].iter().find(|(_, second)| same(second)).map(|(b, _)| (**a, **b))
+        })
+    }
+}
+
+fn pulled(id: AppointmentId, record: &Record) -> PulledAppointment {
+    PulledAppointment {
+        id,
+        patient: Some(PatientId(id.0 as u32 % 5)),
+        appointment_type: None,
+        placement: record.placement,
+        unavailable: false,
+        cancelled: record.cancelled,
+        written: written(id.0),
+    }
+}

@@ -1,0 +1,491 @@
+//! A location with its shell and its EHR in virtual time: what is decided is journaled as JSON, what is called is answered by a lying EHR.
+
+pub mod ehr;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use location::{
+    Location,
+    command::{Book, BookPatient, Command, Cx, Failure, Hold, KeyUse, Page, Placement, PulledOperatory},
+    decision::{Call, Decision, Refusal, Reply},
+    event::{CallKind, Event},
+    hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
+    ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    pull::Resource,
+    settings::{Capabilities, ConflictRule, PullPlan, Quota, Settings},
+    state::State,
+    time::{HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
+    zone::Zone,
+};
+
+use ehr::Ehr;
+
+/// What happens next in a simulation.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Book {
+        slot: u8,
+        patient: u8,
+        key: u8,
+        data: bool,
+        new: bool,
+        hold: u8,
+    },
+    Hold {
+        slot: u8,
+        hold: u8,
+    },
+    Release {
+        hold: u8,
+    },
+    Move {
+        which: u8,
+        slot: u8,
+    },
+    Cancel {
+        which: u8,
+    },
+    /// A call comes back, in one way or another.
+    Answer {
+        which: u8,
+        how: How,
+    },
+    /// An answer that was given before comes once more, or for an attempt that never was.
+    Again {
+        which: u8,
+        off: bool,
+    },
+    Staff {
+        which: u8,
+        what: Staff,
+        slot: u8,
+    },
+    Pass(Millis),
+    /// Time goes on to when something is due.
+    UntilDue,
+    Sync,
+    Accept,
+    Restart,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// Done, and said so.
+    Well,
+    /// Done, but the answer says that nobody knows.
+    DoneUnknown,
+    /// Done, but nobody ever hears of it.
+    DoneSilent,
+    /// Not done, and nobody knows.
+    Unknown,
+    Silent,
+    Rejected,
+    RetryLater,
+    NotReady,
+    GateClosed,
+    Unauthorized,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Staff {
+    Book,
+    Move,
+    Cancel,
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub whole: bool,
+    pub move_on_conflict: bool,
+    pub concurrency: u8,
+    pub quota: Quota,
+    /// Whether staff change anything in the EHR.
+    pub staff: bool,
+}
+
+pub struct Sim {
+    pub now: Timestamp,
+    random: u64,
+    pub location: Location,
+    ehr: Ehr,
+    staff: bool,
+    calls: Vec<(Call, Option<Page>)>,
+    answers: Vec<Command>,
+    journal: Vec<(Timestamp, String)>,
+    snapshot: String,
+    next_appointment: u64,
+    /// What each key must answer until when.
+    keys: BTreeMap<String, (String, AppointmentId, Timestamp)>,
+    /// Bookings, and how often the fate of each was told.
+    booked: BTreeMap<AppointmentId, u32>,
+    /// What happened, to read when something is wrong.
+    pub log: Vec<String>,
+}
+
+const START: Timestamp = Timestamp(1_796_112_000_000); // 2026-12-01T08:00Z
+const STAFF_IDS: u64 = 1_000_000;
+
+/// One of 2 operatories, 2 providers and some starts of the next two days, half of which overlap their neighbour.
+fn place(slot: u8) -> Placement {
+    let (operatory, provider, index) = (slot % 2, slot / 2 % 2, i64::from(slot / 4));
+    let start = START.plus(30 * MINUTE + index % 16 * 15 * MINUTE + index / 16 % 2 * 24 * HOUR);
+    Placement {
+        operatory: Some(OperatoryId(operatory.into())),
+        provider: Some(ProviderId(provider.into())),
+        span: Span { start, end: start.plus(30 * MINUTE) },
+    }
+}
+
+impl Sim {
+    pub fn new(variant: &Variant) -> Sim {
+        let mut settings = Settings::new(LocationId(1), Zone::utc());
+        settings.capabilities = Capabilities {
+            integrated: true,
+            new_patients: true,
+            creates_appointments: true,
+            reschedules: true,
+            cancels: true,
+            pulls: vec![PullPlan { resource: Resource::Appointments, deletions_by_absence: variant.whole }],
+        };
+        settings.quota = variant.quota;
+        settings.write.concurrency = variant.concurrency;
+        settings.write.max_queue = 12;
+        settings.write.breaker_threshold = 2;
+        settings.booking.max_holds = 3;
+        settings.booking.key_lifetime = 3 * HOUR;
+        settings.pull.guard_at_least = 3;
+        if variant.move_on_conflict {
+            settings.booking.on_conflict = ConflictRule::MoveOperatory;
+        }
+        let mut state = State::default();
+        for operatory in 0..2 {
+            let id = OperatoryId(operatory);
+            let operatory_pulled = Event::OperatoryPulled(PulledOperatory { id, active: true });
+            state.evolve(Timestamp(0), &operatory_pulled, settings.quota);
+            for provider in 0..2 {
+                let hour = WorkingHour {
+                    id: WorkingHourId(operatory as u32 * 2 + provider),
+                    provider: ProviderId(provider),
+                    operatory: Some(id),
+                    begin: 0,
+                    end: 24 * 60,
+                    recurrence: Recurrence::Weekly(Weekday::ALL.to_vec()),
+                    kind: HourKind::WorkingHour,
+                    source: HourSource::Synced,
+                    appointment_types: Vec::new(),
+                    active: true,
+                };
+                state.evolve(Timestamp(0), &Event::HourPulled(hour), settings.quota);
+            }
+        }
+        Sim {
+            now: START,
+            random: 0,
+            snapshot: serde_json::to_string(&state).unwrap(),
+            location: Location::load(Arc::new(settings), state),
+            ehr: Ehr::new(variant.whole),
+            staff: variant.staff,
+            calls: Vec::new(),
+            answers: Vec::new(),
+            journal: Vec::new(),
+            next_appointment: 0,
+            keys: BTreeMap::new(),
+            booked: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, command: &Command) -> Decision {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        let (passed, command_said) = (self.now.since(START), format!("{command:?}"));
+        self.log.push(format!("{passed} {command_said}\n    -> {:?}", decision.reply));
+        for event in &decision.events {
+            self.location.evolve(self.now, event);
+            let written = serde_json::to_string(event).unwrap();
+            self.log.push(format!("    {written}"));
+            self.journal.push((self.now, written));
+            self.witness(event);
+        }
+        self.location.check(self.now);
+        for call in &decision.calls {
+            // A page may be read at any time between question and answer: here or when it is answered.
+            let read = match call {
+                Call::Pull { cursor, .. } if self.random >> 60 < 8 => Some(self.ehr.page(cursor.as_deref())),
+                _ => None,
+            };
+            self.calls.push((call.clone(), read));
+        }
+        decision
+    }
+
+    fn witness(&mut self, event: &Event) {
+        match event {
+            Event::Booked { appointment, key, .. } => {
+                self.booked.insert(*appointment, 0);
+                if let Some(key) = key {
+                    self.keys.insert(key.key.clone(), (key.fingerprint.clone(), *appointment, key.expires));
+                }
+            }
+            Event::InsertDone { appointment, .. } | Event::InsertFailed { appointment, .. } => {
+                *self.booked.get_mut(appointment).expect("only bookings have inserts") += 1;
+                assert_eq!(self.booked[appointment], 1, "the fate of {appointment} is told once");
+            }
+            _ => {}
+        }
+    }
+
+    /// Runs the timer until nothing is due, and sees that it never runs idle.
+    fn wake(&mut self) {
+        for _ in 0..1_000 {
+            let Some(due) = self.location.wake_at().filter(|due| *due <= self.now) else { return };
+            let decision = self.run(&Command::Wake);
+            let after = self.location.wake_at();
+            assert!(
+                !decision.events.is_empty() || after.is_none_or(|after| after > self.now),
+                "due at {due:?}, woken at {:?}, nothing happened, due again at {after:?}",
+                self.now
+            );
+        }
+        panic!("a busy loop at {:?}: {:?}", self.now, self.location.wake_at());
+    }
+
+    pub fn step(&mut self, step: &Step) {
+        self.log.push(format!("{} # {step:?}", self.now.since(START)));
+        match step {
+            Step::Book { slot, patient, key, data, new, hold } => self.book(*slot, *patient, *key, *data, *new, *hold),
+            Step::Hold { slot, hold } => {
+                let (placement, expires) = (place(*slot), self.now.plus(10 * MINUTE));
+                let hold = Hold { hold: (*hold).into(), placement, appointment_type: None, expires, join_blocks: true };
+                self.run(&Command::Hold(hold));
+            }
+            Step::Release { hold } => {
+                self.run(&Command::Release { hold: (*hold).into() });
+            }
+            Step::Move { which, slot } => {
+                if let Some(appointment) = self.appointment(*which) {
+                    self.run(&Command::Move { appointment, to: place(*slot), join_blocks: true });
+                }
+            }
+            Step::Cancel { which } => {
+                if let Some(appointment) = self.appointment(*which) {
+                    self.run(&Command::Cancel { appointment, reason: None });
+                }
+            }
+            Step::Answer { which, how } => self.answer(*which, *how),
+            Step::Again { which, off } => self.answer_again(*which, *off),
+            Step::Staff { which, what, slot } => self.staff(*which, *what, *slot),
+            Step::Pass(length) => self.now = self.now.plus(*length),
+            Step::UntilDue => {
+                if let Some(due) = self.location.wake_at() {
+                    self.now = self.now.max(due);
+                }
+            }
+            Step::Sync => {
+                self.run(&Command::SyncNow);
+            }
+            Step::Accept => {
+                self.run(&Command::AcceptDeletions { resource: Resource::Appointments });
+            }
+            Step::Restart => self.restart(),
+        }
+        self.location.check(self.now);
+        self.wake();
+        if !self.staff {
+            assert_eq!(self.ehr.double_booked(), None, "the EHR has two appointments at one place");
+        }
+    }
+
+    fn appointment(&self, which: u8) -> Option<AppointmentId> {
+        let known: Vec<_> = self.location.state.appointments.keys().collect();
+        known.get(usize::from(which) % known.len().max(1)).map(|id| **id)
+    }
+
+    fn book(&mut self, slot: u8, patient: u8, key: u8, data: bool, new: bool, hold: u8) {
+        self.next_appointment += 1;
+        let (key, fingerprint) = (format!("k{key}"), format!("{data}"));
+        let expected = self.keys.get(&key).filter(|(_, _, expires)| self.now < *expires).cloned();
+        let book = Book {
+            appointment: AppointmentId(self.next_appointment),
+            placement: place(slot),
+            appointment_type: None,
+            expires: self.now.plus(MINUTE),
+            hold: hold.into(),
+            join_blocks: true,
+            key: Some(KeyUse { key, fingerprint: fingerprint.clone(), claimed_by: None }),
+            patient: BookPatient { id: PatientId(patient.into()), is_new: new, missing_fields: Vec::new() },
+        };
+        let decision = self.run(&Command::Book(book));
+        match expected {
+            Some((first, appointment, _)) if first == fingerprint => {
+                assert_eq!(decision.reply, Reply::Booked { appointment, replay: true }, "one key, one answer");
+            }
+            Some(_) => assert_eq!(decision.reply, Reply::Refused(Refusal::IdempotencyConflict)),
+            None => {
+                assert!(!matches!(decision.reply, Reply::Booked { replay: true, .. }), "a fresh key replays nothing")
+            }
+        }
+    }
+
+    fn answer(&mut self, which: u8, how: How) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let (call, read) = self.calls.remove(usize::from(which) % self.calls.len());
+        let failure = match how {
+            How::Well => None,
+            How::DoneUnknown | How::Unknown => Some(Failure::Unknown("reset".into())),
+            How::DoneSilent | How::Silent => None,
+            How::Rejected => Some(Failure::Rejected("no".into())),
+            How::RetryLater => Some(Failure::RetryLater { reason: "busy".into(), after: Some(3 * SECOND) }),
+            How::NotReady => Some(Failure::NotReady("not yet".into())),
+            How::GateClosed => Some(Failure::GateClosed),
+            How::Unauthorized => Some(Failure::Unauthorized("expired".into())),
+        };
+        let does = matches!(how, How::Well | How::DoneUnknown | How::DoneSilent);
+        let command = match call {
+            Call::Write { write, attempt, kind: CallKind::Push, work, key, placement, .. } => {
+                let did = does.then(|| self.ehr.push(&key, work, placement));
+                let outcome = failure.map_or_else(|| did.unwrap_or(Err(Failure::Unknown("silence".into()))), Err);
+                Command::Pushed { write, attempt, outcome }
+            }
+            Call::Write { write, attempt, kind: CallKind::Find, work, key, .. } => {
+                // A look-up that tells the truth: no push of this key is on its way any more.
+                self.calls.retain(|(other, _)| !matches!(other, Call::Write { key: of, .. } if *of == key));
+                Command::Found { write, attempt, outcome: failure.map_or(Ok(self.ehr.find(&key, work)), Err) }
+            }
+            Call::Pull { resource, call, cursor, .. } => {
+                let page = read.unwrap_or_else(|| self.ehr.page(cursor.as_deref()));
+                Command::Pulled { resource, call, outcome: failure.map_or(Ok(page), Err) }
+            }
+        };
+        if !matches!(how, How::DoneSilent | How::Silent) {
+            self.run(&command);
+            self.answers.push(command);
+        }
+    }
+
+    /// Answers that nobody waits for change nothing.
+    fn answer_again(&mut self, which: u8, off: bool) {
+        if self.answers.is_empty() {
+            return;
+        }
+        let mut command = self.answers[usize::from(which) % self.answers.len()].clone();
+        if off {
+            match &mut command {
+                Command::Pushed { attempt, .. } | Command::Found { attempt, .. } => *attempt += 1_000,
+                Command::Pulled { call, .. } => *call += 1_000,
+                _ => {}
+            }
+        }
+        let decision = self.run(&command);
+        assert!(decision.events.is_empty(), "{command:?} came again and did {:?}", decision.events);
+    }
+
+    fn staff(&mut self, which: u8, what: Staff, slot: u8) {
+        if !self.staff {
+            return;
+        }
+        let known: Vec<_> = self.ehr.records.iter().filter(|(_, record)| !record.cancelled).collect();
+        let chosen = known.get(usize::from(which) % known.len().max(1)).map(|(id, record)| (**id, record.placement));
+        match (what, chosen) {
+            (Staff::Book, _) => {
+                self.next_appointment += 1;
+                self.ehr.put(AppointmentId(STAFF_IDS + self.next_appointment), place(slot), false);
+            }
+            (Staff::Move, Some((id, _))) => self.ehr.put(id, place(slot), false),
+            (Staff::Cancel, Some((id, placement))) => self.ehr.put(id, placement, true),
+            // The shell can name a deleted record only once it has heard of it.
+            (Staff::Delete, Some((id, _))) => {
+                if self.location.state.appointments.get(&id).is_some_and(|a| a.in_ehr()) {
+                    self.ehr.delete(id);
+                }
+            }
+            (_, None) => {}
+        }
+    }
+
+    fn replayed(&self) -> State {
+        let state = serde_json::from_str(&self.snapshot).unwrap();
+        let mut replayed = Location::load(self.location.settings.clone(), state);
+        for (at, event) in &self.journal {
+            replayed.evolve(*at, &serde_json::from_str(event).unwrap());
+        }
+        replayed.state
+    }
+
+    /// The process dies and comes back: calls on their way are never answered, memory is what the journal says.
+    fn restart(&mut self) {
+        let state = self.replayed();
+        assert_eq!(state, self.location.state, "replay leads to the live state");
+        self.snapshot = serde_json::to_string(&state).unwrap();
+        self.journal.clear();
+        let state = serde_json::from_str(&self.snapshot).unwrap();
+        self.location = Location::load(self.location.settings.clone(), state);
+        assert_eq!(self.location.state, self.replayed(), "a snapshot keeps everything");
+        // Half of what was sent still arrives at the EHR.
+        let calls = std::mem::take(&mut self.calls);
+        for (index, (call, _)) in calls.into_iter().enumerate() {
+            if let (Call::Write { kind: CallKind::Push, work, key, placement, .. }, 0) = (call, index % 2) {
+                self.ehr.push(&key, work, placement).ok();
+            }
+        }
+    }
+
+    /// With an EHR that is well again everything comes to its end, and both sides agree.
+    pub fn settle(&mut self) {
+        let deadline = self.now.plus(24 * 20 * HOUR);
+        self.run(&Command::AcceptDeletions { resource: Resource::Appointments });
+        while !self.location.state.queue.is_empty() {
+            self.go_on();
+            assert!(self.now < deadline, "the queue does not drain: {:?}", self.location.state.queue);
+        }
+        for (appointment, told) in &self.booked {
+            assert_eq!(*told, 1, "the fate of {appointment} is told");
+        }
+        self.run(&Command::AcceptDeletions { resource: Resource::Appointments });
+        let since = self.now;
+        for _ in 0..2 {
+            let before = self.location.state.pulls.last_success;
+            self.run(&Command::SyncNow);
+            while self.location.state.pulls.last_success == before {
+                self.go_on();
+                assert!(self.now < since.plus(24 * HOUR), "no read cycle ends: {:?}", self.location.state.pulls);
+            }
+        }
+        self.agrees();
+        self.restart();
+    }
+
+    fn go_on(&mut self) {
+        self.now = self.now.plus(1);
+        self.wake();
+        while !self.calls.is_empty() {
+            self.answer(0, How::Well);
+            self.wake();
+        }
+        if let Some(due) = self.location.wake_at() {
+            self.now = self.now.max(due);
+        }
+        self.wake();
+    }
+
+    /// Of what is still to come, the machine knows what the EHR has, and nothing else.
+    fn agrees(&self) {
+        let ours = self.location.state.appointments.iter();
+        let ours: BTreeMap<_, _> =
+            ours.map(|(id, a)| (*id, a.placement)).filter(|(_, place)| self.to_come(place)).collect();
+        let theirs = self.ehr.records.iter().filter(|(_, record)| !record.cancelled);
+        let theirs: BTreeMap<_, _> =
+            theirs.map(|(id, record)| (*id, record.placement)).filter(|(_, place)| self.to_come(place)).collect();
+        assert_eq!(ours, theirs, "machine and EHR agree");
+        for (id, appointment) in self.location.state.appointments.iter().filter(|(_, a)| self.to_come(&a.placement)) {
+            assert!(appointment.settled(), "{id} is settled: {appointment:?}");
+        }
+    }
+
+    fn to_come(&self, place: &Placement) -> bool {
+        self.now < place.span.start
+    }
+}

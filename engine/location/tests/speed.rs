@@ -1,0 +1,197 @@
+//! What a location with 5,000 appointments to come costs. Printed always, asserted in release builds only.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::{
+    hint::black_box,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use location::{
+    Location,
+    command::{Book, BookPatient, Command, Cx, Placement, PulledAppointment, PulledOperatory, Written},
+    decision::{Refusal, Reply},
+    event::Event,
+    hours::{Recurrence, Weekday, WorkingHour},
+    ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    settings::{Capabilities, Settings},
+    slots::{SlotQuery, free_slots},
+    state::State,
+    time::{HOUR, MINUTE, Span, Timestamp},
+};
+use support::{date, hour, new_york, utc};
+
+const OPERATORIES: u64 = 10;
+const DAYS: i32 = 32;
+const HALF_HOURS: i64 = 16;
+
+fn now() -> Timestamp {
+    utc("2026-03-02T08:00:00Z")
+}
+
+/// 10 operatories with a provider each, taken for half an hour 16 times a day, but for the last half hour of the first week and
+/// what `free` says.
+fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
+    let zone = new_york();
+    let mut settings = Settings::new(LocationId(1), zone.clone());
+    settings.capabilities = Capabilities {
+        integrated: true,
+        new_patients: true,
+        creates_appointments: true,
+        reschedules: true,
+        cancels: true,
+        pulls: Vec::new(),
+    };
+    let mut location = Location::new(Arc::new(settings));
+    let mut happens = |event: Event| location.evolve(now(), &event);
+    for id in 1..=OPERATORIES {
+        let provider = ProviderId(id as u32);
+        happens(Event::OperatoryPulled(PulledOperatory { id: OperatoryId(id), active: true }));
+        happens(Event::HourPulled(WorkingHour {
+            id: WorkingHourId(id as u32),
+            provider,
+            operatory: Some(OperatoryId(id)),
+            ..hour(Recurrence::Weekly(Weekday::ALL.to_vec()), "09:00", "17:00")
+        }));
+        for day in 0..DAYS {
+            let nine = zone.resolve(date("2026-03-02").add_days(day), 9 * 60).first();
+            for half in (0..HALF_HOURS).filter(|half| !free(day, id, *half)) {
+                let start = nine.plus(half * 30 * MINUTE);
+                let record = PulledAppointment {
+                    id: AppointmentId(id * 1_000_000 + day as u64 * 100 + half as u64),
+                    patient: Some(PatientId(half as u32 + 1)),
+                    appointment_type: None,
+                    placement: Placement {
+                        operatory: Some(OperatoryId(id)),
+                        provider: Some(provider),
+                        span: Span { start, end: start.plus(30 * MINUTE) },
+                    },
+                    unavailable: false,
+                    cancelled: false,
+                    written: Written { foreign_id: String::new(), version: None },
+                };
+                happens(Event::AppointmentPulled { record, keep: false });
+            }
+        }
+    }
+    location
+}
+
+/// The shortest of several runs: what the work takes when nothing else runs.
+fn shortest<T>(mut work: impl FnMut() -> T) -> Duration {
+    let run = |_| {
+        let start = Instant::now();
+        black_box(work());
+        start.elapsed()
+    };
+    (0..if cfg!(debug_assertions) { 5 } else { 200 }).map(run).min().unwrap()
+}
+
+fn report(what: &str, took: Duration, most: Duration) {
+    let line = format!("{what}: {took:?}, at most {most:?}");
+    // Seen with `--nocapture`; libraries must not print, tests may.
+    #[allow(clippy::print_stdout)]
+    {
+        println!("{line}");
+    }
+    assert!(cfg!(debug_assertions) || took <= most, "{line}");
+}
+
+fn book(location: &Location, operatory: u64, half: i64) -> Command {
+    let start = location.settings.zone.resolve(date("2026-03-05"), 9 * 60).first().plus(half * 30 * MINUTE);
+    Command::Book(Book {
+        appointment: AppointmentId(1),
+        placement: Placement {
+            operatory: Some(OperatoryId(operatory)),
+            provider: Some(ProviderId(operatory as u32)),
+            span: Span { start, end: start.plus(30 * MINUTE) },
+        },
+        appointment_type: None,
+        expires: now().plus(HOUR),
+        hold: 0,
+        join_blocks: true,
+        key: None,
+        patient: BookPatient { id: PatientId(1), is_new: false, missing_fields: Vec::new() },
+    })
+}
+
+fn week() -> SlotQuery {
+    SlotQuery {
+        from: date("2026-03-02"),
+        days: 7,
+        length: 30 * MINUTE,
+        interval: None,
+        appointment_type: None,
+        providers: Vec::new(),
+        operatories: Vec::new(),
+        source: None,
+        join_blocks: true,
+        overlapping_operatory_slots: false,
+        appointments_per_timeslot: 1,
+        not_before: now(),
+        limit: 20,
+    }
+}
+
+#[test]
+fn a_full_calendar() {
+    let location = full(|day, operatory, half| day == 3 && operatory == 7 && half == 10);
+    assert!(location.state.appointments.len() > 5_000);
+    let search = || free_slots(location.hours(), &location.state.calendar, &location.settings.zone, &week());
+    assert_eq!(search().len(), 1, "one slot of the week is free");
+    report("free slots of a full week", shortest(search), Duration::from_micros(100));
+
+    let cx = Cx { now: now(), random: 1 };
+    let (free, taken) = (book(&location, 7, 10), book(&location, 7, 9));
+    assert!(matches!(location.decide(cx, &free).reply, Reply::Booked { .. }));
+    report("booking a free slot", shortest(|| location.decide(cx, &free)), Duration::from_micros(20));
+    let refused = location.decide(cx, &taken).reply;
+    assert!(matches!(refused, Reply::Refused(Refusal::SlotTaken { ref alternatives, .. }) if !alternatives.is_empty()));
+    report(
+        "refusing a taken one with alternatives",
+        shortest(|| location.decide(cx, &taken)),
+        Duration::from_millis(5),
+    );
+    report("the next wake-up", shortest(|| location.wake_at()), Duration::from_micros(2));
+}
+
+#[test]
+fn a_calendar_with_room() {
+    let location = full(|_, _, half| half % 4 == 0);
+    let search = || free_slots(location.hours(), &location.state.calendar, &location.settings.zone, &week());
+    assert_eq!(search().len(), 20);
+    report("the first 20 free slots of a week", shortest(search), Duration::from_micros(100));
+}
+
+#[test]
+fn loading_a_snapshot() {
+    let location = full(|_, _, _| false);
+    let snapshot = serde_json::to_vec(&location.state).unwrap();
+    let load = || serde_json::from_slice::<State>(&snapshot).unwrap();
+    assert_eq!(load(), location.state);
+    let what = format!("loading {} appointments from {} KiB", location.state.appointments.len(), snapshot.len() / 1024);
+    report(&what, shortest(load), Duration::from_millis(20));
+}
+
+#[test]
+fn a_long_queue() {
+    let mut location = full(|day, _, _| day == 3);
+    let cx = Cx { now: now(), random: 1 };
+    let mut appointment = 0;
+    for operatory in 1..=OPERATORIES {
+        for half in 0..HALF_HOURS {
+            let Command::Book(mut booking) = book(&location, operatory, half) else { unreachable!() };
+            appointment += 1;
+            booking.appointment = AppointmentId(appointment);
+            booking.patient.id = PatientId(appointment as u32 + 1_000);
+            for event in location.decide(cx, &Command::Book(booking)).events {
+                location.evolve(cx.now, &event);
+            }
+        }
+    }
+    assert_eq!(location.state.queue.len(), 160);
+    report("the next wake-up with 160 writes", shortest(|| location.wake_at()), Duration::from_micros(2));
+    report("starting what is due", shortest(|| location.decide(cx, &Command::Wake)), Duration::from_micros(50));
+}

@@ -1,0 +1,56 @@
+//! A component is tried before it is used: it must start, and every type of its exports must be the contract's. wasmtime compares
+//! those only on an instance; without this an adapter with another shape would load and then fail in each call.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use chrono_tz::Tz;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Adapter, LoadError,
+    bindings::AdapterIndices,
+    connection::{Link, open_store},
+    imports::{CallState, system_clock},
+    limits::GuestLimits,
+    log_line::LineBudget,
+    outbound::Address,
+    transport::{HttpRequest, Transport, TransportError, TransportFuture},
+};
+
+const TIME: Duration = Duration::from_secs(5);
+
+pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
+    let limits = adapter.manifest().narrow(&GuestLimits::default());
+    let ends = Instant::now() + TIME;
+    let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default());
+    let mut store = open_store(adapter, state);
+    let starting = timeout_at(ends, adapter.pre.instance_pre().instantiate_async(&mut store));
+    let started = starting.await.map_err(|_| LoadError::Start("it does not end".into()))?;
+    let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
+    let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
+    AdapterIndices::new(adapter.pre.instance_pre())
+        .and_then(|exports| exports.load(&mut store, &instance))
+        .map_err(shape)?;
+    Ok(())
+}
+
+/// Leads nowhere.
+fn link() -> Link {
+    Link {
+        location: "trial".into(),
+        address: Address::new("http://localhost", Vec::new(), Vec::new()).expect("a plain address"),
+        settings: BTreeMap::new(),
+        zone: Tz::UTC,
+        transport: Arc::new(Nowhere),
+        clock: Arc::new(system_clock),
+        lines: LineBudget::new(std::time::Instant::now()),
+    }
+}
+
+struct Nowhere;
+
+impl Transport for Nowhere {
+    fn send(&self, _: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        Box::pin(async { Err(TransportError::NotSent("the adapter is only being tried".into())) })
+    }
+}

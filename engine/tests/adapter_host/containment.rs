@@ -1,0 +1,189 @@
+//! Whatever a guest does, the call ends by its deadline, as a fault that tells the truth about writes, and nobody else notices.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use engine::{
+    adapter_host::{Host, HostLimits},
+    ehr::{Ehr, Fault, Resource},
+};
+
+use crate::support::{DEADLINE, Does, TestEhr, booking, connected, connection, hostile};
+
+fn retried<T: std::fmt::Debug>(ended: Result<T, Fault>) -> String {
+    match ended {
+        Err(Fault::RetryLater { reason, .. }) => reason,
+        other => panic!("expected to be tried again: {other:?}"),
+    }
+}
+
+fn unknown<T: std::fmt::Debug>(ended: Result<T, Fault>) -> String {
+    match ended {
+        Err(Fault::Unknown(reason)) => reason,
+        other => panic!("expected an unknown outcome: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
+    let ehr = TestEhr::ok();
+    for (behaviour, expected) in [
+        ("panic", "unreachable"),
+        ("allocate", "memory"),
+        // A Rust guest's own stack lies at the start of its memory.
+        ("recurse", "out of bounds"),
+        ("std-clock", "unreachable"),
+        ("far-instant", "outside the years 1 to 9999"),
+    ] {
+        let guest = connected(&[("behaviour", behaviour)], &ehr).await;
+        for reason in [
+            retried(guest.describe(DEADLINE).await),
+            retried(guest.pull(Resource::Patients, None, 10, DEADLINE).await),
+            retried(guest.push("k".into(), booking(), DEADLINE).await),
+            retried(guest.find("k".into(), booking(), DEADLINE).await),
+        ] {
+            assert!(reason.contains(expected), "{behaviour}: {reason}");
+        }
+    }
+    assert!(connected(&[], &ehr).await.describe(DEADLINE).await.is_ok());
+    assert!(ehr.seen.lock().unwrap().is_empty());
+}
+
+/// The caller's thread, here a runtime with a single one, goes on; so do other guests, even on a single guest thread.
+#[tokio::test]
+async fn a_spinning_guest_stalls_nobody() {
+    let cache = tempfile::tempdir().unwrap();
+    let host = Host::new(HostLimits { threads: 1, ..HostLimits::default() }, cache.path()).unwrap();
+    let adapter = host.load(hostile()).await.unwrap();
+    let ehr = TestEhr::ok();
+    let connect = |behaviour| adapter.connect(connection(&[("behaviour", behaviour)], &ehr)).unwrap();
+    let (spinning, good) = (connect("spin"), connect(""));
+
+    let started = Instant::now();
+    let spin = tokio::spawn(async move { spinning.describe(Duration::from_millis(1_500)).await });
+    let ticks = Arc::new(AtomicU32::new(0));
+    let counted = ticks.clone();
+    let ticking = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    good.describe(DEADLINE).await.unwrap();
+    assert!(!spin.is_finished(), "the good call came through while the other one was spinning");
+
+    let reason = retried(spin.await.unwrap());
+    ticking.abort();
+    assert!(reason.contains("within 1500 ms"), "{reason}");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(ticks.load(Ordering::Relaxed) > 20, "the caller's thread was held up: {ticks:?}");
+}
+
+#[tokio::test]
+async fn a_write_lost_after_a_request_is_unknown() {
+    let ehr = TestEhr::ok();
+    for (then, expected) in
+        [("panic", "unreachable"), ("spin", "within 300 ms"), ("allocate", "memory"), ("bad-receipt", "field id")]
+    {
+        let guest = connected(&[("behaviour", "post-then"), ("then", then)], &ehr).await;
+        let deadline = if then == "spin" { Duration::from_millis(300) } else { DEADLINE };
+        let reason = unknown(guest.push("k".into(), booking(), deadline).await);
+        assert!(reason.contains(expected), "{then}: {reason}");
+    }
+    let guest = connected(&[("behaviour", "get-then-panic")], &ehr).await;
+    unknown(guest.push("k".into(), booking(), DEADLINE).await);
+}
+
+#[tokio::test]
+async fn a_write_the_ehr_cannot_have_seen_is_tried_again() {
+    let down = TestEhr::new(Does::RefusesConnections);
+    let guest = connected(&[("behaviour", "post-then")], &down).await;
+    assert!(retried(guest.push("k".into(), booking(), DEADLINE).await).contains("connection refused"));
+    let guest = connected(&[("behaviour", "spin")], &down).await;
+    retried(guest.push("k".into(), booking(), Duration::from_millis(100)).await);
+    retried(guest.find("k".into(), booking(), Duration::from_millis(100)).await);
+    assert_eq!(down.seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_or_late_is_unknown() {
+    for does in [Does::LosesTheAnswer, Does::Hangs, Does::Panics] {
+        let guest = connected(&[("behaviour", "post-then")], &TestEhr::new(does)).await;
+        unknown(guest.push("k".into(), booking(), Duration::from_millis(500)).await);
+    }
+    let guest = connected(&[("behaviour", "hang")], &TestEhr::new(Does::Hangs)).await;
+    let started = Instant::now();
+    retried(guest.pull(Resource::Patients, None, 10, Duration::from_millis(200)).await);
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn memory_granted_is_memory_had() {
+    let adapter = crate::support::adapter().await;
+    let ehr = TestEhr::ok();
+    let guest = |mib: usize| {
+        let mut connection = connection(&[("behaviour", "huge-name")], &ehr);
+        connection.limits.memory = mib << 20;
+        adapter.connect(connection).unwrap()
+    };
+    assert!(retried(guest(16).describe(DEADLINE).await).contains("memory"));
+    // Within its memory; the contract's rule for names then applies.
+    let reason = retried(guest(64).describe(DEADLINE).await);
+    assert!(reason.contains("memory") || reason.contains("field name"), "{reason}");
+}
+
+#[tokio::test]
+async fn more_calls_than_places_wait_their_turn() {
+    let cache = tempfile::tempdir().unwrap();
+    let host = Host::new(HostLimits { calls: 2, ..HostLimits::default() }, cache.path()).unwrap();
+    let adapter = host.load(hostile()).await.unwrap();
+    let ehr = TestEhr::ok();
+    let guest = adapter.connect(connection(&[], &ehr)).unwrap();
+    let calls: Vec<_> = (0..40)
+        .map(|_| {
+            let guest = guest.clone();
+            tokio::spawn(async move { guest.describe(DEADLINE).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    let hung: Arc<dyn Ehr> = adapter.connect(connection(&[("behaviour", "hang")], &TestEhr::new(Does::Hangs))).unwrap();
+    let (first, second) = (hung.describe(Duration::from_millis(600)), hung.describe(Duration::from_millis(600)));
+    let third = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        guest.describe(Duration::from_millis(100)).await
+    };
+    let (first, second, third) = tokio::join!(first, second, third);
+    retried(first);
+    retried(second);
+    assert!(retried(third).contains("within 100 ms"));
+    guest.describe(DEADLINE).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_fresh_instance_serves_each_call() {
+    let guest = connected(&[], &TestEhr::ok()).await;
+    for _ in 0..3 {
+        assert_eq!(guest.push("k".into(), booking(), DEADLINE).await.unwrap().id, "100..200#0");
+    }
+}
+
+/// Printed, not judged: the machine may be busy. The benchmark judges it.
+#[tokio::test]
+async fn overhead_per_call() {
+    let guest = connected(&[], &TestEhr::ok()).await;
+    let calls = 2_000_u32;
+    guest.describe(DEADLINE).await.unwrap();
+    let started = Instant::now();
+    for _ in 0..calls {
+        guest.describe(DEADLINE).await.unwrap();
+    }
+    eprintln!("adapter call, fresh instance, no request: {:?} each, one after another", started.elapsed() / calls);
+}

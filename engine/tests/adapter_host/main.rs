@@ -1,0 +1,10 @@
+//! The adapter host against a guest that misbehaves on request and EHRs that do.
+#![allow(clippy::unwrap_used)]
+
+mod cache;
+mod containment;
+mod contract;
+mod network;
+mod outside;
+mod support;
+mod swap;

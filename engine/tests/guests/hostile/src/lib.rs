@@ -1,0 +1,259 @@
+//! An adapter that misbehaves on request: the setting `behaviour` says how.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use adapter_sdk::{
+    Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write, WriteKind, clock,
+    config, export_adapter, gate, http,
+    log::Level,
+    records::{Appointment, AppointmentType, HourKind, InsurancePlan, Operatory, Patient, Provider, WorkingHour},
+};
+
+struct Hostile;
+
+/// Calls this instance has served: never more than one, if every call gets a fresh one.
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+impl Adapter for Hostile {
+    fn describe() -> Result<Description, Fault> {
+        misbehave()?;
+        Ok(Description {
+            name: said()?,
+            version: "1.0.0".into(),
+            hosting: config::get("hosting").unwrap_or("cloud".into()),
+            pulls: vec![
+                PullAbility { resource: Resource::Patients, delta: true, deletions: Deletions::Reported },
+                PullAbility { resource: Resource::Claims, delta: false, deletions: Deletions::ByAbsence },
+                PullAbility { resource: Resource::Appointments, delta: false, deletions: Deletions::ByAbsence },
+            ],
+            writes: vec![WriteKind::CreateAppointment, WriteKind::CheckInAppointment],
+            requests_per_minute: Some(600),
+            ..Default::default()
+        })
+    }
+
+    fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
+        misbehave()?;
+        let page = Page {
+            records: vec![record(resource, "1".into())],
+            cursor: "c1".into(),
+            last: true,
+            whole: true,
+            ..Default::default()
+        };
+        Ok(match behaviour().as_str() {
+            "too-many-records" => {
+                Page { records: (0..=limit).map(|n| record(resource, n.to_string())).collect(), ..page }
+            }
+            "full-page" => {
+                Page { records: (0..limit).map(|n| record(resource, n.to_string())).collect(), last: false, ..page }
+            }
+            "long-cursor" => Page { cursor: "c".repeat(4097), ..page },
+            "stuck-cursor" => Page { cursor: cursor.unwrap_or_default(), last: false, ..page },
+            "other-resource" => Page { records: vec![record(Resource::Providers, "1".into())], ..page },
+            "later-resource" => Page { records: vec![Record::InsurancePlan(insurance_plan())], ..page },
+            "bad-deletion" => Page { deleted: vec!["1".into(), String::new()], ..page },
+            "many-deletions" => Page { deleted: vec!["1".into(); 10_001], ..page },
+            _ => page,
+        })
+    }
+
+    fn push(write_key: String, write: Write) -> Result<Receipt, Fault> {
+        let number = CALLS.fetch_add(1, Ordering::SeqCst);
+        match behaviour().as_str() {
+            "get-then-panic" => {
+                http::get("/before").send()?;
+            }
+            "post-then" => {
+                http::post(format!("/writes/{write_key}")).send()?;
+                match config::get("then").as_deref() {
+                    Some("panic") => panic!("after the request"),
+                    Some("spin") => spin(),
+                    Some("allocate") => allocate(),
+                    Some("bad-receipt") => return Ok(Receipt { id: String::new(), version: None }),
+                    _ => {}
+                }
+            }
+            _ => misbehave()?,
+        }
+        if behaviour() == "get-then-panic" {
+            panic!("after the look-up");
+        }
+        let id = match write {
+            Write::CreatePatient(patient) => format!("{}-{}", patient.first_name, patient.last_name),
+            Write::CreateAppointment(change) => {
+                format!("{}..{}#{number}", change.appointment.start, change.appointment.end)
+            }
+            Write::CancelAppointment(change) => change.reason.unwrap_or_default(),
+            other => return Err(Fault::unsupported(format!("{other:?}"))),
+        };
+        Ok(Receipt { id, version: Some(write_key) })
+    }
+
+    fn find(_: String, _: Write) -> Result<Option<Receipt>, Fault> {
+        if behaviour() == "bad-receipt" {
+            return Ok(Some(Receipt { id: "x".repeat(201), version: None }));
+        }
+        misbehave()?;
+        Ok(None)
+    }
+}
+
+export_adapter!(Hostile);
+
+fn behaviour() -> String {
+    config::get("behaviour").unwrap_or_default()
+}
+
+/// What can be done in any call.
+fn misbehave() -> Result<(), Fault> {
+    match behaviour().as_str() {
+        "spin" => spin(),
+        "allocate" => allocate(),
+        "panic" => panic!("a bug in the adapter"),
+        "recurse" => {
+            std::hint::black_box(recurse(0));
+        }
+        "std-clock" => {
+            std::hint::black_box(std::time::Instant::now());
+        }
+        "far-instant" => {
+            clock::to_local(i64::MAX);
+        }
+        "log-flood" => (0..1_000).for_each(|n| {
+            adapter_sdk::log::write(Level::Info, &format!("line {n}\nforged line {}", "x".repeat(5_000)))
+        }),
+        "fault" => return Err(Fault::rejected(format!("no\n{}", "x".repeat(5_000)))),
+        "hang" => {
+            http::get("/hang").send()?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What `describe` answers as its name: what the guest saw of the world outside.
+fn said() -> Result<String, Fault> {
+    let shown = |answer: Result<http::Response, http::Error>| match answer {
+        Ok(answer) => {
+            format!("{} {}", answer.status, String::from_utf8_lossy(&answer.body[..answer.body.len().min(100)]))
+        }
+        Err(http::Error::NotSent(why)) => format!("not sent: {why}"),
+        Err(http::Error::NoAnswer(why)) => format!("no answer: {why}"),
+        Err(http::Error::Refused(why)) => format!("refused: {why}"),
+    };
+    let request = |path: String| {
+        let method = config::get("method").unwrap_or("GET".into());
+        let headers = config::get("header").map(|name| (name, "mine".into())).into_iter().collect();
+        http::request(&http::Request { method, path, headers, body: None })
+    };
+    Ok(match behaviour().as_str() {
+        "get" => shown(request(config::require("path")?)),
+        "many-requests" => {
+            let last = (0..1_000).map(|n| request(format!("/{n}"))).enumerate().find(|(_, answer)| answer.is_err());
+            last.map(|(n, answer)| format!("request {n} {}", shown(answer))).unwrap_or_default()
+        }
+        "config" => {
+            format!("{:?} {:?} {:?}", config::get("location"), config::get("time-zone"), config::get("nothing"))
+        }
+        "clock" => {
+            let overlap = clock::to_instant("2026-11-01T01:30:00");
+            format!("{} {overlap:?} {}", clock::now(), clock::to_local(overlap[0]).abbreviation)
+        }
+        "gate" => {
+            let answer =
+                gate::send(&http::Request { method: "GET".into(), path: "/".into(), headers: vec![], body: None });
+            format!("{:?} {}", gate::current(), shown(answer))
+        }
+        "long-name" => "n".repeat(501),
+        "huge-name" => "n".repeat(40 << 20),
+        _ => "hostile".into(),
+    })
+}
+
+fn spin() -> ! {
+    let mut turns = 0_u64;
+    loop {
+        turns = std::hint::black_box(turns.wrapping_add(1));
+    }
+}
+
+fn allocate() -> ! {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    loop {
+        held.push(std::hint::black_box(vec![1; 1 << 20]));
+    }
+}
+
+#[allow(unconditional_recursion, reason = "that is the point")]
+fn recurse(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 64]);
+    recurse(depth + 1) + frame[0]
+}
+
+fn record(resource: Resource, id: String) -> Record {
+    let bad = behaviour();
+    let is = |name: &str| bad == name;
+    let id = match bad.as_str() {
+        "empty-id" => String::new(),
+        "long-id" => "i".repeat(201),
+        _ => id,
+    };
+    match resource {
+        Resource::Patients => Record::Patient(Patient {
+            id,
+            first_name: if is("huge-text") { "n".repeat(1 << 20) } else { "Ada".into() },
+            gender: is("bad-gender").then(|| "female".into()),
+            date_of_birth: is("bad-date").then(|| "2026-02-30".into()),
+            extra: if is("many-extras") { vec![("a".into(), "b".into()); 65] } else { vec![] },
+            ..Default::default()
+        }),
+        Resource::Providers => Record::Provider(Provider { id, ..Default::default() }),
+        Resource::Operatories => Record::Operatory(Operatory {
+            id,
+            appointment_types: if is("many-references") { vec!["t".into(); 1_001] } else { vec![] },
+            ..Default::default()
+        }),
+        Resource::AppointmentTypes => Record::AppointmentType(AppointmentType {
+            id,
+            minutes: if is("bad-minutes") { 1_441 } else { 30 },
+            ..Default::default()
+        }),
+        Resource::WorkingHours => Record::WorkingHour(WorkingHour {
+            id,
+            provider: "p".into(),
+            operatory: None,
+            begin_time: if is("bad-time") { "24:00".into() } else { "09:00".into() },
+            end_time: "24:00".into(),
+            days: vec![],
+            specific_date: (!is("no-day")).then(|| "2026-01-05".into()),
+            recurrence: None,
+            kind: HourKind::WorkingHour,
+            appointment_types: vec![],
+            label: None,
+            active: true,
+            extra: vec![],
+        }),
+        _ => Record::Appointment(Appointment {
+            id,
+            start: if is("far-start") { i64::MIN } else { 1_000 },
+            end: if is("bad-end") { 1_000 } else { 1_900 },
+            ..Default::default()
+        }),
+    }
+}
+
+fn insurance_plan() -> InsurancePlan {
+    InsurancePlan {
+        id: "1".into(),
+        payer_id: None,
+        name: "Plan".into(),
+        address: None,
+        group_number: None,
+        employer_name: None,
+        fee_schedule: None,
+        annual_max_individual: None,
+        benefit_year_renewal_month: None,
+        extra: vec![],
+    }
+}
