@@ -72,7 +72,8 @@ pub struct Built {
 /// Makes `out_dir/<id>.wasm` of the adapter crate in `dir`. Skips the work when neither it nor any of its sources changed.
 /// cargo's own files go to `out_dir/build`, shared by all adapters built into `out_dir`.
 pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built, KitError> {
-    let dir = std::path::absolute(dir).map_err(KitError::at(dir))?;
+    // Without `..` and links: cargo names its crates by such paths.
+    let dir = dir.canonicalize().map_err(KitError::at(dir))?;
     let out_dir = std::path::absolute(out_dir).map_err(KitError::at(out_dir))?;
     let manifest = Manifest::read(&dir)?;
     files::create_dir(&out_dir)?;

@@ -53,7 +53,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let known = read(&dir.join("demo.json"));
     // The port first: nothing should be built for a demo that cannot be reached.
     drop(crate::server::listen(arguments.listen).map_err(|error| format!("{}: {error}", arguments.listen))?);
-    let adapter = adapter(&dir)?;
+    let adapter = adapter()?;
 
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
@@ -92,12 +92,13 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
 }
 
 /// The sandbox adapter as a component, built when its sources changed.
-fn adapter(dir: &Path) -> Result<PathBuf, String> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapters/sandbox");
+fn adapter() -> Result<PathBuf, String> {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let sources = checkout.join("adapters/sandbox");
     if !sources.is_dir() {
         return Err(format!("the demo builds its adapter from the checkout, and {} is not there", sources.display()));
     }
-    let out = dir.join("adapters");
+    let out = checkout.join("target/adapters");
     let built = adapter_kit::build(&sources, &out, &mut |progress| say(format_args!("  {progress}")));
     Ok(built.map_err(|error| error.to_string())?.component)
 }

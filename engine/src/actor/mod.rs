@@ -2,7 +2,7 @@
 
 pub mod book;
 pub mod docs;
-mod outgoing;
+pub mod outgoing;
 mod pages;
 pub mod pool;
 mod project;

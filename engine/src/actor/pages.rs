@@ -125,6 +125,9 @@ impl Intake<'_, '_, '_> {
                 self.page.deleted.push(link.id);
                 // Should it come back, it is news again.
                 self.docs.put_link(self.source, kind_of(resource), foreign_id, Link::new(link.id));
+                if resource == Resource::Appointments {
+                    self.forgotten_is_gone(link.id)?;
+                }
             }
         }
         self.page.cursor.clone_from(&page.cursor);
@@ -133,11 +136,25 @@ impl Intake<'_, '_, '_> {
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
         let settings = self.shell.settings();
         let look_for_gone = page.last && page.whole && settings.capabilities.pulls.iter().any(by_absence);
-        let many_deleted = self.page.deleted.len() >= settings.pull.guard_at_least as usize;
+        let before = self.shell.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
+        let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
         if resource.shared() && (look_for_gone || many_deleted) {
             self.known(resource, look_for_gone)?;
         }
         Ok(Ok(()))
+    }
+
+    /// An appointment so long past that the machine forgot it: only its document can say that it is gone.
+    fn forgotten_is_gone(&mut self, id: u64) -> Result<(), TurnError> {
+        if self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
+            return Ok(());
+        }
+        let before = self.docs.get::<records::Appointment>(0, id)?;
+        let Some(mut record) = before.filter(|before| !before.cancelled) else { return Ok(()) };
+        record.cancelled = true;
+        record.cancelled_at = Some(self.cx.now);
+        record.updated_at = self.cx.now;
+        self.docs.put(&record)
     }
 
     /// Counts the records known of a shared resource, and finds those a whole pass did not show.

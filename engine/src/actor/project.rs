@@ -111,6 +111,7 @@ pub fn event(
         | Event::CycleStarted
         | Event::PullStarted { .. }
         | Event::PullFailed { .. }
+        | Event::PullSuspended { .. }
         | Event::PageApplied { .. }
         | Event::AppointmentPulled { .. }
         | Event::AppointmentGone { .. }

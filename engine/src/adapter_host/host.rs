@@ -1,11 +1,6 @@
 //! The engine that runs adapters: one for the process, with its own threads, so that a spinning guest stalls nobody else.
 
-use std::{
-    fs,
-    io::Read,
-    path::Path,
-    sync::Arc,
-};
+use std::{fs, io::Read, path::Path, sync::Arc};
 
 use sha2::{Digest, Sha256};
 use tokio::{

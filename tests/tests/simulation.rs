@@ -1,0 +1,103 @@
+//! The whole engine but its sockets, in virtual time and with a lying EHR: many locations, clients, staff and crashes drawn from a seed.
+//! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are.
+#![allow(clippy::unwrap_used)]
+
+mod simulation {
+    pub mod agenda;
+    pub mod calls;
+    pub mod clients;
+    pub mod ehr;
+    pub mod invariants;
+    pub mod ledger;
+    pub mod liveness;
+    pub mod log;
+    pub mod plan;
+    pub mod process;
+    pub mod random;
+    pub mod world;
+}
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use simulation::world::World;
+
+const SEEDS: u64 = 200;
+const THREADS: usize = 2;
+
+/// How a run ended.
+struct Ended {
+    world: World,
+    /// What did not hold.
+    broken: Option<String>,
+}
+
+fn run(seed: u64, aloud: bool, prepare: impl FnOnce(&mut World)) -> Ended {
+    let mut world = World::new(seed, aloud);
+    prepare(&mut world);
+    let broken = catch_unwind(AssertUnwindSafe(|| world.run())).err().map(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
+    });
+    Ended { world, broken }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+#[test]
+fn every_promise_is_kept() {
+    if let Some(seed) = number("SIM_SEED") {
+        let ended = run(seed, true, |_| {});
+        assert!(ended.broken.is_none(), "seed {seed}, step {}: {}", ended.world.log.steps, ended.broken.unwrap());
+        return;
+    }
+    let (next, seeds, failures) = (AtomicU64::new(0), number("SIM_SEEDS").unwrap_or(SEEDS), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds {
+                        return;
+                    }
+                    let ended = run(seed, false, |_| {});
+                    if let Some(broken) = ended.broken {
+                        let (steps, tail) = (ended.world.log.steps, ended.world.log.tail());
+                        let report = format!("seed {seed}, step {steps}: {broken}\n{tail}");
+                        failures.lock().unwrap().push((seed, report));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    let all: Vec<String> = failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
+    assert!(failures.is_empty(), "{}\n\nall failures:\n{}", failures[0].1, all.join("\n"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    for seed in 1_000..1_004 {
+        let logs = [(); 2].map(|()| {
+            let log = run(seed, false, |_| {}).world.log;
+            (log.steps, log.digest)
+        });
+        assert_eq!(logs[0], logs[1], "seed {seed}");
+    }
+}
+
+/// A test of the test: an EHR that does not find what was written makes us write twice, and that is noticed.
+#[test]
+fn an_ehr_that_breaks_its_contract_is_noticed() {
+    let forgetful = |world: &mut World| world.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
+    let noticed = (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
+    assert!(noticed);
+}

@@ -1,0 +1,143 @@
+//! Calls to the EHR: what the actor would wait for, as things that will happen.
+
+use engine::{actor::{outgoing, request::Request}, ehr};
+use location::{
+    command::{Command, Failure, Written},
+    decision::Call,
+    event::CallKind,
+    ids::LocationId,
+    time::Timestamp,
+};
+
+use super::{
+    agenda::{Happening, Question, Trip},
+    ehr::fate::{Answer, Fate, Frame},
+    world::World,
+};
+
+impl World {
+    /// A call starts.
+    pub fn call(&mut self, id: LocationId, call: Call) {
+        let Some(host) = self.process.hosts.get(&id) else { return };
+        let (incarnation, settings) = (host.incarnation, host.shell.settings());
+        let frame = |until: Timestamp| Frame { now: self.now, until, settle: settings.write.settle };
+        let (question, frame) = match call {
+            Call::Pull { resource, call, cursor, until } => {
+                let limit = settings.pull.page;
+                (Question::Pull { resource, call, cursor, limit }, frame(until))
+            }
+            Call::Write { write, attempt, kind, work, key, placement, until } => {
+                let outgoing = match host.shell.outgoing(work, &key, placement) {
+                    Ok(outgoing) => outgoing,
+                    Err(error) => panic!("write {write} of location {id} could not be composed: {error}"),
+                };
+                let question = match (kind, outgoing) {
+                    (CallKind::Push, Ok(outgoing)) => Question::Push { write, attempt, work, key, outgoing },
+                    (CallKind::Find, Ok(_)) => Question::Find { write, attempt, key },
+                    (CallKind::Push, Err(failure)) => {
+                        let command = Command::Pushed { write, attempt, outcome: Err(failure) };
+                        return self.answer(self.now, id, incarnation, Request::Command(command));
+                    }
+                    (CallKind::Find, Err(failure)) => {
+                        let command = Command::Found { write, attempt, outcome: Err(failure) };
+                        return self.answer(self.now, id, incarnation, Request::Command(command));
+                    }
+                };
+                (question, frame(until))
+            }
+        };
+        let Some(ehr) = host.shell.source().and_then(|source| self.ehrs.get(&source)) else { return };
+        let Fate { lands, answer } = match question {
+            Question::Push { .. } => ehr.fate_of_write(frame, &mut self.random),
+            Question::Find { .. } | Question::Pull { .. } => ehr.fate_of_read(frame, &mut self.random),
+        };
+        let answer_at = match answer {
+            Answer::Truth(at) => Some(at),
+            Answer::Never => None,
+            Answer::Fault(at, fault) => {
+                let request = outcome(&question, Heard::Fault(outgoing::failure(fault)));
+                self.answer(at, id, incarnation, request);
+                None
+            }
+        };
+        if let Some(at) = lands {
+            self.agenda.plan(at, Happening::Land(Trip { location: id, incarnation, question, answer_at }));
+        }
+    }
+
+    fn answer(&mut self, at: Timestamp, location: LocationId, incarnation: u64, request: Request) {
+        self.agenda.plan(at, Happening::Answer { location, incarnation, request });
+    }
+
+    /// A call reaches the EHR.
+    pub fn land(&mut self, trip: Trip) {
+        let Trip { location, incarnation, question, answer_at } = trip;
+        let Some(source) = self.plan.setup.locations.get(&location).and_then(|location| location.source) else { return };
+        let ehr = self.ehrs.get_mut(&source).expect("a location's source exists");
+        let (line, heard) = match &question {
+            Question::Push { work, key, outgoing, .. } => {
+                let receipt = ehr.write(location, *work, key, outgoing);
+                (format!("EHR {source} takes {work:?} of {location}: {receipt:?}"), Heard::Pushed(receipt))
+            }
+            Question::Find { key, .. } => {
+                let found = ehr.find(key);
+                (format!("EHR {source} looks for {key}: {found:?}"), Heard::Found(found))
+            }
+            Question::Pull { resource, cursor, limit, .. } => {
+                let page = ehr.page(location, *resource, cursor.as_deref(), *limit, &mut self.random);
+                let (count, gone, last) = (page.records.len(), page.deleted.len(), page.last);
+                let line = format!("EHR {source} shows {location} {count} {resource:?}, {gone} gone, last {last}");
+                (line, Heard::Page(Box::new(page)))
+            }
+        };
+        self.say(|| line);
+        if let Some(at) = answer_at {
+            self.answer(at, location, incarnation, outcome(&question, heard));
+        }
+    }
+
+    /// An answer arrives, if the one who asked is still there.
+    pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Request) {
+        if self.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation) {
+            self.own(location, request);
+        }
+    }
+}
+
+enum Heard {
+    Fault(Failure),
+    Pushed(Result<ehr::Receipt, ehr::Fault>),
+    Found(Option<ehr::Receipt>),
+    Page(Box<ehr::Page>),
+}
+
+/// What the actor would tell itself.
+fn outcome(question: &Question, heard: Heard) -> Request {
+    let written = |receipt: ehr::Receipt| -> Written { outgoing::written(receipt) };
+    match question {
+        Question::Push { write, attempt, .. } => {
+            let outcome = match heard {
+                Heard::Pushed(receipt) => receipt.map(written).map_err(outgoing::failure),
+                Heard::Fault(failure) => Err(failure),
+                Heard::Found(_) | Heard::Page(_) => unreachable!("a push is answered with a receipt"),
+            };
+            Request::Command(Command::Pushed { write: *write, attempt: *attempt, outcome })
+        }
+        Question::Find { write, attempt, .. } => {
+            let outcome = match heard {
+                Heard::Found(found) => Ok(found.map(written)),
+                Heard::Fault(failure) => Err(failure),
+                Heard::Pushed(_) | Heard::Page(_) => unreachable!("a find is answered with what it found"),
+            };
+            Request::Command(Command::Found { write: *write, attempt: *attempt, outcome })
+        }
+        Question::Pull { resource, call, .. } => {
+            let outcome = match heard {
+                Heard::Page(page) => Ok(page),
+                Heard::Fault(failure) => Err(failure),
+                Heard::Pushed(_) | Heard::Found(_) => unreachable!("a pull is answered with a page"),
+            };
+            Request::Page { resource: *resource, call: *call, outcome }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Clients: they search, hold, book, move and cancel, race each other, repeat themselves when they hear nothing, and reuse keys.
+
+use engine::{
+    actor::request::{Answer, Request},
+    engine::{BookRequest, Offer},
+};
+use location::{
+    command::{Command, Hold, Placement},
+    ids::{AppointmentId, AppointmentTypeId, LocationId},
+    slots::{Slot, SlotQuery, free_slots},
+    time::{HOUR, MINUTE, SECOND},
+};
+
+use super::{
+    agenda::Happening,
+    invariants::one_key_one_answer,
+    ledger::said,
+    plan::{PERSONS, person},
+    process::Heard,
+    world::World,
+};
+
+/// Times a client asks again before it gives up.
+const PATIENCE: u32 = 30;
+const OFFER_LASTS: i64 = 15 * MINUTE;
+
+/// A client's wish, until it is answered.
+pub struct Asked {
+    pub location: LocationId,
+    pub what: What,
+    pub tries: u32,
+}
+
+pub enum What {
+    Book(Box<BookRequest>),
+    Hold(Offer),
+    Release(Offer),
+    Cancel(AppointmentId),
+    Move(AppointmentId, Placement),
+}
+
+impl What {
+    fn request(&self) -> Request {
+        match self {
+            What::Book(request) => Request::Book(request.clone()),
+            What::Hold(offer) => Request::Command(Command::Hold(Hold {
+                hold: offer.hold,
+                placement: place(offer),
+                appointment_type: offer.appointment_type,
+                expires: offer.expires,
+                join_blocks: offer.join_blocks,
+            })),
+            What::Release(offer) => Request::Command(Command::Release { hold: offer.hold }),
+            What::Cancel(appointment) => {
+                Request::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
+            }
+            What::Move(appointment, to) => {
+                Request::Command(Command::Move { appointment: *appointment, to: *to, join_blocks: true })
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            What::Book(request) => format!("book {} {}", request.idempotency_key, said(request)),
+            What::Hold(offer) => format!("hold {:x}", offer.hold),
+            What::Release(offer) => format!("release {:x}", offer.hold),
+            What::Cancel(id) => format!("cancel {id}"),
+            What::Move(id, to) => format!("move {id} to {to:?}"),
+        }
+    }
+}
+
+fn place(offer: &Offer) -> Placement {
+    Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span }
+}
+
+impl World {
+    /// One client does something that it thought of by itself.
+    pub fn client_acts(&mut self) {
+        let locations: Vec<LocationId> = self.plan.setup.locations.keys().copied().collect();
+        let Some(location) = self.random.pick(&locations).copied() else { return };
+        match self.random.weighted(&[40, 12, 12, 14, 16, 6, 4, 4, 6]) {
+            0 => self.book_somewhere(location, 1),
+            1 => {
+                let racers = 2 + self.random.below(2);
+                self.book_somewhere(location, racers);
+            }
+            2 => self.hold_first(location),
+            3 => self.change_one(|_, id| Some(What::Cancel(id))),
+            4 => self.change_one(|world, id| {
+                let slot = world.find_slot(world.ledger.bookings.get(&id)?.location)?;
+                let to = Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span };
+                Some(What::Move(id, to))
+            }),
+            5 => self.use_key_again(|_, _| {}),
+            6 => self.use_key_again(|world, request| {
+                if world.random.chance(500) {
+                    request.note = Some("another note".to_owned());
+                } else {
+                    request.patient = person(request.offer.institution.0, world.random.below(PERSONS));
+                }
+            }),
+            7 => {
+                self.use_key_elsewhere(false);
+            }
+            _ => {
+                self.use_key_elsewhere(true);
+            }
+        }
+    }
+
+    /// Later, and from now on as often as it takes.
+    fn ask(&mut self, within: i64, location: LocationId, what: What) {
+        let at = self.now.plus(self.random.between(0..=within));
+        self.agenda.plan(at, Happening::Ask(Asked { location, what, tries: 0 }));
+    }
+
+    fn find_slot(&mut self, location: LocationId) -> Option<Slot> {
+        self.attend(location);
+        let days = 1 + self.random.below(2) as u16;
+        let length = [30, 60][self.random.below(2)] * MINUTE;
+        let interval = self.random.chance(300).then_some(15 * MINUTE);
+        let (wide, late) = (self.random.chance(500), self.random.between(0..=8) * HOUR);
+        let machine = &self.process.hosts.get(&location)?.shell.machine;
+        let not_before = self.now.plus(if wide { late } else { 0 });
+        let query = SlotQuery {
+            from: machine.settings.zone.local_date(self.now),
+            days,
+            length,
+            interval,
+            appointment_type: None,
+            providers: Vec::new(),
+            operatories: Vec::new(),
+            source: None,
+            join_blocks: true,
+            overlapping_operatory_slots: true,
+            appointments_per_timeslot: 1,
+            not_before: not_before.plus(1),
+            limit: 12,
+        };
+        let slots = free_slots(machine.hours(), &machine.state.calendar, &machine.settings.zone, &query);
+        self.random.pick(&slots).copied()
+    }
+
+    fn offer(&mut self, location: LocationId) -> Option<Offer> {
+        let slot = self.find_slot(location)?;
+        let machine = &self.process.hosts.get(&location)?.shell.machine;
+        let types: Vec<AppointmentTypeId> = machine.hours().flat_map(|hour| hour.appointment_types.clone()).collect();
+        Some(Offer {
+            institution: self.plan.setup.locations.get(&location)?.institution,
+            location,
+            provider: slot.provider,
+            operatory: slot.operatory,
+            span: slot.span,
+            appointment_type: self.random.pick(&types).copied(),
+            expires: self.now.plus(OFFER_LASTS),
+            join_blocks: true,
+            hold: self.random.next(),
+        })
+    }
+
+    fn request(&mut self, offer: Offer) -> BookRequest {
+        self.keys += 1;
+        let mut patient = person(offer.institution.0, self.random.below(PERSONS));
+        if self.random.chance(30) {
+            patient.phone_number = None;
+        }
+        BookRequest {
+            offer,
+            idempotency_key: format!("key-{}", self.keys),
+            patient,
+            note: self.random.chance(200).then(|| "first visit".to_owned()),
+            created_by: "client".to_owned(),
+        }
+    }
+
+    fn book_somewhere(&mut self, location: LocationId, clients: usize) {
+        let Some(offer) = self.offer(location) else { return };
+        let within = if clients > 1 { SECOND } else { 16 * MINUTE };
+        for _ in 0..clients {
+            let mut own = offer.clone();
+            own.hold = self.random.next();
+            let request = self.request(own);
+            self.ask(within, location, What::Book(Box::new(request)));
+        }
+    }
+
+    fn hold_first(&mut self, location: LocationId) {
+        let Some(offer) = self.offer(location) else { return };
+        self.ask(MINUTE, location, What::Hold(offer.clone()));
+        if self.random.chance(300) {
+            self.ask(10 * MINUTE, location, What::Release(offer));
+        } else if self.random.chance(800) {
+            let request = self.request(offer);
+            self.ask(8 * MINUTE, location, What::Book(Box::new(request)));
+        }
+    }
+
+    fn change_one(&mut self, what: impl FnOnce(&mut World, AppointmentId) -> Option<What>) {
+        let ids: Vec<AppointmentId> = self.ledger.bookings.iter().rev().take(25).map(|(id, _)| *id).collect();
+        let Some(id) = self.random.pick(&ids).copied() else { return };
+        let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
+        if let Some(what) = what(self, id) {
+            self.ask(MINUTE, location, what);
+        }
+    }
+
+    fn some_promise(&mut self) -> Option<BookRequest> {
+        let known: Vec<_> = self.ledger.promises.keys().rev().cloned().collect();
+        let key = self.random.pick(&known)?.clone();
+        self.ledger.promises.get(&key).map(|promise| promise.request.clone())
+    }
+
+    fn use_key_again(&mut self, change: impl FnOnce(&mut World, &mut BookRequest)) {
+        let Some(mut request) = self.some_promise() else { return };
+        change(self, &mut request);
+        self.ask(MINUTE, request.offer.location, What::Book(Box::new(request)));
+    }
+
+    /// The same key at another location of the institution, or for something new at any: allowed once its lifetime is over.
+    fn use_key_elsewhere(&mut self, anywhere: bool) -> Option<()> {
+        let old = self.some_promise()?;
+        let others: Vec<LocationId> = self
+            .plan
+            .setup
+            .locations_of(old.offer.institution)
+            .map(|location| location.id)
+            .filter(|id| anywhere || *id != old.offer.location)
+            .collect();
+        let location = *self.random.pick(&others)?;
+        let offer = self.offer(location)?;
+        let request = BookRequest { idempotency_key: old.idempotency_key, ..self.request(offer) };
+        self.ask(MINUTE, location, What::Book(Box::new(request)));
+        Some(())
+    }
+
+    /// A client's request reaches the engine.
+    pub fn asked(&mut self, asked: Asked) {
+        let location = asked.location;
+        if let What::Book(request) = &asked.what {
+            let key = (request.offer.institution, request.idempotency_key.clone());
+            self.ledger.attempts.entry(key).or_default().insert((location, said(request)));
+        }
+        self.attend(location);
+        let request = asked.what.request();
+        let heard =
+            if self.random.chance(30) { self.turn_elsewhere(location, &request) } else { self.turn(location, &request) };
+        match heard {
+            Heard::Answer(answer) => {
+                self.say(|| format!("client at {location}: {} -> {:?}", asked.what.name(), answer.reply));
+                self.answered(&asked, &answer);
+            }
+            Heard::Busy | Heard::Nothing if asked.tries < PATIENCE => {
+                self.say(|| format!("client at {location}: {} -> no answer", asked.what.name()));
+                let at = self.now.plus(self.random.between(1..=90) * SECOND);
+                self.agenda.plan(at, Happening::Ask(Asked { tries: asked.tries + 1, ..asked }));
+            }
+            Heard::Busy | Heard::Nothing => {
+                self.say(|| format!("client at {location}: {} -> gives up", asked.what.name()));
+            }
+        }
+    }
+
+    fn answered(&mut self, asked: &Asked, answer: &Answer) {
+        if let What::Book(request) = &asked.what {
+            one_key_one_answer::check(self, request, answer);
+            self.remember(request, answer);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What becomes of a call: when it reaches the EHR, and when and with what the location is answered.
+
+use engine::ehr::Fault;
+use location::time::{MINUTE, Millis, SECOND, Timestamp};
+
+use super::{Ehr, Weather};
+use crate::simulation::random::Random;
+
+pub struct Fate {
+    /// When it takes effect; none: never.
+    pub lands: Option<Timestamp>,
+    pub answer: Answer,
+}
+
+pub enum Answer {
+    /// What the EHR says when the call lands, heard then.
+    Truth(Timestamp),
+    Fault(Timestamp, Fault),
+    Never,
+}
+
+/// A call's frame: when it starts, and until when the location waits for it.
+#[derive(Clone, Copy)]
+pub struct Frame {
+    pub now: Timestamp,
+    pub until: Timestamp,
+    /// How long after an unknown outcome the location leaves the EHR alone. A write lands within it.
+    pub settle: Millis,
+}
+
+impl Ehr {
+    pub fn fate_of_write(&self, frame: Frame, random: &mut Random) -> Fate {
+        if let Some(fate) = self.fate_by_weather(frame, random) {
+            return fate;
+        }
+        let Frame { now, until, settle } = frame;
+        let soon = |random: &mut Random| now.plus(random.between(20..=4 * SECOND));
+        match random.weighted(&[700, 40, 60, 50, 40, 60, 50]) {
+            0 => truth(now, random),
+            1 => fault(soon(random), Fault::Rejected("not allowed".to_owned())),
+            2 => fault(soon(random), retry_later(random)),
+            3 => {
+                let heard = soon(random);
+                let lands = Some(now.plus(random.between(1..=heard.since(now) + settle - 1)));
+                Fate { lands, answer: Answer::Fault(heard, unknown()) }
+            }
+            4 => fault(soon(random), unknown()),
+            // Later than the location waits: heard too late, or never.
+            5 => {
+                let wait = until.since(now) + settle;
+                let lands = now.plus(random.between(1..=wait - 1));
+                let heard = lands.max(until).plus(random.between(1..=2 * MINUTE));
+                let answer = if random.chance(500) { Answer::Truth(heard) } else { Answer::Never };
+                Fate { lands: Some(lands), answer }
+            }
+            _ => Fate { lands: None, answer: Answer::Never },
+        }
+    }
+
+    pub fn fate_of_read(&self, frame: Frame, random: &mut Random) -> Fate {
+        if let Some(fate) = self.fate_by_weather(frame, random) {
+            return fate;
+        }
+        let Frame { now, until, .. } = frame;
+        let soon = |random: &mut Random| now.plus(random.between(20..=4 * SECOND));
+        match random.weighted(&[850, 40, 40, 40, 30]) {
+            0 => truth(now, random),
+            1 => fault(soon(random), retry_later(random)),
+            2 => fault(soon(random), unknown()),
+            3 => {
+                let lands = now.plus(random.between(1..=until.since(now)));
+                Fate { lands: Some(lands), answer: Answer::Truth(until.plus(random.between(1..=MINUTE))) }
+            }
+            _ => Fate { lands: None, answer: Answer::Never },
+        }
+    }
+
+    fn fate_by_weather(&self, Frame { now, until, .. }: Frame, random: &mut Random) -> Option<Fate> {
+        let soon = now.plus(random.between(5..=SECOND));
+        Some(match self.weather {
+            _ if self.honest => truth(now, random),
+            Weather::Fine => return None,
+            Weather::GateClosed => fault(soon, Fault::GateClosed),
+            Weather::Unauthorized => fault(soon, Fault::Unauthorized("the credentials expired".to_owned())),
+            Weather::Down if random.chance(500) => {
+                fault(soon, Fault::RetryLater { reason: "connection refused".to_owned(), after: None })
+            }
+            // Nothing listens, and the connection hangs until the call's own deadline.
+            Weather::Down => fault(until.minus(SECOND / 2), unknown()),
+        })
+    }
+}
+
+/// Quick more often than slow, and in time.
+fn truth(now: Timestamp, random: &mut Random) -> Fate {
+    let slowest = [200, 3 * SECOND, 25 * SECOND][random.weighted(&[60, 30, 10])];
+    let lands = now.plus(random.between(5..=slowest));
+    Fate { lands: Some(lands), answer: Answer::Truth(lands.plus(random.between(1..=slowest.min(4 * SECOND)))) }
+}
+
+fn fault(at: Timestamp, fault: Fault) -> Fate {
+    Fate { lands: None, answer: Answer::Fault(at, fault) }
+}
+
+fn unknown() -> Fault {
+    Fault::Unknown("the connection broke".to_owned())
+}
+
+fn retry_later(random: &mut Random) -> Fault {
+    let after = random.chance(300).then(|| std::time::Duration::from_secs(random.below(120) as u64));
+    Fault::RetryLater { reason: "busy".to_owned(), after }
+}

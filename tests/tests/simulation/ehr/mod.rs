@@ -1,0 +1,229 @@
+//! A health record system that keeps its contract and not much else: it is slow, loses answers, refuses, repeats itself and is worked
+//! in by staff who do not ask us. `fate` says what becomes of a call, `staff` what people do, `pages` how it shows its records.
+//!
+//! What it does keep, because nobody could write exactly once without: it finds a write by its key, and a write that got no answer
+//! lands, if it lands at all, before the settling time after the location stopped waiting is over.
+
+pub mod fate;
+mod pages;
+pub mod staff;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
+use location::{event::Work, ids::LocationId};
+
+use super::random::Random;
+
+/// How an EHR can be reached at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    Fine,
+    GateClosed,
+    Unauthorized,
+    Down,
+}
+
+pub struct Row {
+    /// None for what the locations of the source share.
+    pub location: Option<LocationId>,
+    pub record: EhrRecord,
+    /// The change that left it as it is.
+    pub changed: u64,
+    pub deleted: bool,
+    /// The write of ours that made it.
+    pub made_for: Option<(LocationId, Work)>,
+    /// Staff moved, cancelled or deleted it.
+    pub by_staff: bool,
+}
+
+impl Row {
+    pub fn appointment(&self) -> Option<&EhrAppointment> {
+        match &self.record {
+            EhrRecord::Appointment(appointment) => Some(appointment),
+            _ => None,
+        }
+    }
+
+    /// An appointment that takes its place.
+    pub fn standing(&self) -> Option<&EhrAppointment> {
+        self.appointment().filter(|appointment| !self.deleted && !appointment.cancelled)
+    }
+}
+
+pub struct Ehr {
+    pub source: u32,
+    /// Refuses two appointments in one operatory at one time.
+    pub strict: bool,
+    /// Resources shown in whole passes, where what is missing is gone; the others are shown by change.
+    pub whole: BTreeSet<Resource>,
+    pub weather: Weather,
+    /// From now on it is quick, reachable and says the truth.
+    pub honest: bool,
+    /// Breaks the contract: never finds a write. For the test that this is noticed.
+    pub forgets_keys: bool,
+    pub rows: BTreeMap<(Resource, String), Row>,
+    written: BTreeMap<String, Receipt>,
+    changes: u64,
+}
+
+impl Ehr {
+    pub fn new(source: u32, random: &mut Random) -> Ehr {
+        let resources = [
+            Resource::Providers,
+            Resource::Operatories,
+            Resource::AppointmentTypes,
+            Resource::Patients,
+            Resource::WorkingHours,
+            Resource::Appointments,
+        ];
+        Ehr {
+            source,
+            strict: random.chance(500),
+            whole: resources.into_iter().filter(|_| random.chance(500)).collect(),
+            weather: Weather::Fine,
+            honest: false,
+            forgets_keys: false,
+            rows: BTreeMap::new(),
+            written: BTreeMap::new(),
+            changes: 0,
+        }
+    }
+
+    /// A new record, under the next id.
+    pub fn add(&mut self, location: Option<LocationId>, mut record: EhrRecord) -> String {
+        self.changes += 1;
+        let id = format!("{:06}", self.rows.len() + 1);
+        let resource = resource_of(&record);
+        *id_of(&mut record) = id.clone();
+        let row =
+            Row { location, record, changed: self.changes, deleted: false, made_for: None, by_staff: false };
+        self.rows.insert((resource, id.clone()), row);
+        id
+    }
+
+    /// Changes a record; the next pull by change shows it.
+    pub fn change(&mut self, resource: Resource, id: &str, change: impl FnOnce(&mut Row)) {
+        self.changes += 1;
+        let changes = self.changes;
+        if let Some(row) = self.rows.get_mut(&(resource, id.to_owned())) {
+            change(row);
+            row.changed = changes;
+            if let EhrRecord::Appointment(appointment) = &mut row.record {
+                appointment.version = Some(changes.to_string());
+            }
+        }
+    }
+
+    pub fn of(&self, resource: Resource) -> impl Iterator<Item = (&str, &Row)> {
+        let of = (resource, String::new())..;
+        self.rows.range(of).take_while(move |((kind, _), _)| *kind == resource).map(|((_, id), row)| (id.as_str(), row))
+    }
+
+    pub fn appointment(&self, id: &str) -> Option<&Row> {
+        self.rows.get(&(Resource::Appointments, id.to_owned()))
+    }
+
+    /// A write takes effect, or is refused.
+    pub fn write(&mut self, from: LocationId, work: Work, key: &str, write: &Write) -> Result<Receipt, Fault> {
+        let id = match write {
+            Write::CreatePatient(patient) => {
+                let id = self.add(None, EhrRecord::Patient(patient.clone()));
+                self.change(Resource::Patients, &id, |row| row.made_for = Some((from, work)));
+                id
+            }
+            Write::CreateAppointment(appointment) => {
+                let patient = appointment.patient.clone().unwrap_or_default();
+                assert!(
+                    self.rows.contains_key(&(Resource::Patients, patient)),
+                    "order per patient: {work:?} of location {from} was written before its patient"
+                );
+                self.refuse_overlap(None, appointment)?;
+                let fresh = EhrAppointment { write_key: Some(key.to_owned()), ..appointment.clone() };
+                let id = self.add(Some(from), EhrRecord::Appointment(fresh));
+                self.change(Resource::Appointments, &id, |row| row.made_for = Some((from, work)));
+                id
+            }
+            Write::RescheduleAppointment(appointment) => {
+                self.known(appointment, work)?;
+                if self.appointment(&appointment.id).is_some_and(|row| row.standing().is_none()) {
+                    return Err(Fault::Rejected("the appointment is cancelled".to_owned()));
+                }
+                self.refuse_overlap(Some(&appointment.id), appointment)?;
+                self.change(Resource::Appointments, &appointment.id, |row| {
+                    if let EhrRecord::Appointment(known) = &mut row.record {
+                        known.start = appointment.start;
+                        known.end = appointment.end;
+                        known.operatory.clone_from(&appointment.operatory);
+                        known.provider.clone_from(&appointment.provider);
+                    }
+                });
+                appointment.id.clone()
+            }
+            Write::CancelAppointment(appointment, _) => {
+                self.known(appointment, work)?;
+                self.change(Resource::Appointments, &appointment.id, |row| {
+                    if let EhrRecord::Appointment(known) = &mut row.record {
+                        known.cancelled = true;
+                    }
+                });
+                appointment.id.clone()
+            }
+        };
+        let receipt = Receipt { id, version: Some(self.changes.to_string()) };
+        self.written.insert(key.to_owned(), receipt.clone());
+        Ok(receipt)
+    }
+
+    pub fn find(&self, key: &str) -> Option<Receipt> {
+        self.written.get(key).filter(|_| !self.forgets_keys).cloned()
+    }
+
+    fn known(&self, appointment: &EhrAppointment, work: Work) -> Result<(), Fault> {
+        assert!(!appointment.id.is_empty(), "order per patient: {work:?} was sent before its appointment was written");
+        match self.appointment(&appointment.id) {
+            Some(row) if !row.deleted => Ok(()),
+            _ => Err(Fault::Rejected("no such appointment".to_owned())),
+        }
+    }
+
+    fn refuse_overlap(&self, except: Option<&str>, wanted: &EhrAppointment) -> Result<(), Fault> {
+        let taken = self.strict
+            && self.of(Resource::Appointments).any(|(id, row)| {
+                Some(id) != except && row.standing().is_some_and(|standing| same_place(standing, wanted))
+            });
+        if taken { Err(Fault::Rejected("the time is taken".to_owned())) } else { Ok(()) }
+    }
+}
+
+/// Whether two appointments are in each other's way.
+pub fn same_place(a: &EhrAppointment, b: &EhrAppointment) -> bool {
+    let room = match (&a.operatory, &b.operatory) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => a.provider == b.provider && a.provider.is_some(),
+        _ => false,
+    };
+    room && a.start < b.end && b.start < a.end
+}
+
+fn id_of(record: &mut EhrRecord) -> &mut String {
+    match record {
+        EhrRecord::Patient(record) => &mut record.id,
+        EhrRecord::Provider(record) => &mut record.id,
+        EhrRecord::Operatory(record) => &mut record.id,
+        EhrRecord::AppointmentType(record) => &mut record.id,
+        EhrRecord::WorkingHour(record) => &mut record.id,
+        EhrRecord::Appointment(record) => &mut record.id,
+    }
+}
+
+fn resource_of(record: &EhrRecord) -> Resource {
+    match record {
+        EhrRecord::Patient(_) => Resource::Patients,
+        EhrRecord::Provider(_) => Resource::Providers,
+        EhrRecord::Operatory(_) => Resource::Operatories,
+        EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
+        EhrRecord::WorkingHour(_) => Resource::WorkingHours,
+        EhrRecord::Appointment(_) => Resource::Appointments,
+    }
+}

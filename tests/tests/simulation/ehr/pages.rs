@@ -1,0 +1,82 @@
+//! How the EHR shows its records: by change or in whole passes, in pages of any size, now and then twice or for no reason.
+
+use engine::ehr::{Page, Resource};
+use location::ids::LocationId;
+
+use super::{Ehr, Row};
+use crate::simulation::random::Random;
+
+impl Ehr {
+    pub fn page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        cursor: Option<&str>,
+        limit: u32,
+        random: &mut Random,
+    ) -> Page {
+        let mut page = if self.whole.contains(&resource) {
+            self.whole_page(at, resource, cursor.unwrap_or_default(), limit, random)
+        } else {
+            self.change_page(at, resource, cursor.unwrap_or_default(), limit, random)
+        };
+        if !self.honest && random.chance(150) && page.records.len() > 1 {
+            let twice = page.records[random.below(page.records.len())].clone();
+            let at = random.below(page.records.len());
+            page.records.insert(at, twice);
+        }
+        page
+    }
+
+    fn shown(&self, at: LocationId, resource: Resource) -> impl Iterator<Item = (&str, &Row)> {
+        self.of(resource).filter(move |(_, row)| row.location.is_none_or(|location| location == at))
+    }
+
+    fn size(&self, limit: u32, random: &mut Random) -> usize {
+        let limit = limit as usize;
+        if random.chance(300) { 1 + random.below(limit.min(5)) } else { limit }
+    }
+
+    /// In order of ids; the cursor is the last one shown, and empty again after a pass.
+    fn whole_page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        after: &str,
+        limit: u32,
+        random: &mut Random,
+    ) -> Page {
+        let size = self.size(limit, random);
+        let rows: Vec<_> = self.shown(at, resource).filter(|(id, row)| *id > after && !row.deleted).collect();
+        let last = rows.len() <= size;
+        let shown = &rows[..size.min(rows.len())];
+        let cursor = shown.last().filter(|_| !last).map_or_else(String::new, |(id, _)| (*id).to_owned());
+        let records = shown.iter().map(|(_, row)| row.record.clone()).collect();
+        Page { records, deleted: Vec::new(), cursor, last, whole: true, estimate: None }
+    }
+
+    /// In order of changes; the cursor is the last change shown.
+    fn change_page(
+        &self,
+        at: LocationId,
+        resource: Resource,
+        after: &str,
+        limit: u32,
+        random: &mut Random,
+    ) -> Page {
+        let (since, size) = (after.parse::<u64>().unwrap_or(0), self.size(limit, random));
+        let mut rows: Vec<_> = self.shown(at, resource).filter(|(_, row)| row.changed > since).collect();
+        rows.sort_unstable_by_key(|(_, row)| row.changed);
+        let last = rows.len() <= size;
+        let mut shown = rows[..size.min(rows.len())].to_vec();
+        let cursor = shown.last().map_or(since, |(_, row)| row.changed).to_string();
+        if !self.honest && random.chance(200) {
+            let known: Vec<_> =
+                self.shown(at, resource).filter(|(_, row)| row.changed <= since && !row.deleted).collect();
+            shown.extend(random.pick(&known).copied());
+        }
+        let deleted = shown.iter().filter(|(_, row)| row.deleted).map(|(id, _)| (*id).to_owned()).collect();
+        let records = shown.iter().filter(|(_, row)| !row.deleted).map(|(_, row)| row.record.clone()).collect();
+        Page { records, deleted, cursor, last, whole: false, estimate: None }
+    }
+}

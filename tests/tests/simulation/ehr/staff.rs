@@ -1,0 +1,130 @@
+//! People at the practice: they book, move, cancel and delete in the EHR, ours included, and never ask us.
+
+use engine::ehr::{EhrAppointment, EhrRecord, Resource};
+use location::{
+    ids::LocationId,
+    time::{HOUR, MINUTE, SECOND, Timestamp},
+};
+
+use super::Ehr;
+use crate::simulation::{
+    plan::{PERSONS, patient_of, person, seconds},
+    random::Random,
+};
+
+impl Ehr {
+    /// One thing somebody does; the line for the log.
+    pub fn staff_acts(&mut self, institution: u32, now: Timestamp, random: &mut Random) -> String {
+        let what = match random.weighted(&[30, 20, 15, 10, 10, 5, 10]) {
+            0 => self.staff_book(now, random),
+            1 => self.staff_move(now, random),
+            2 => self.staff_change(random, "cancels", |row| {
+                if let EhrRecord::Appointment(appointment) = &mut row.record {
+                    appointment.cancelled = true;
+                }
+                row.by_staff = true;
+            }),
+            3 => self.staff_change(random, "deletes", |row| {
+                row.deleted = true;
+                row.by_staff = true;
+            }),
+            4 => self.staff_change(random, "confirms", |row| {
+                if let EhrRecord::Appointment(appointment) = &mut row.record {
+                    appointment.confirmed = true;
+                }
+            }),
+            5 => {
+                // Mostly somebody new; now and then one who is about to book online too.
+                let number = if random.chance(300) { random.below(PERSONS) } else { 100 + random.below(1_000) };
+                let id = self.add(None, EhrRecord::Patient(patient_of(&person(institution, number))));
+                Some(format!("adds patient {id}"))
+            }
+            _ => self.staff_hours(random),
+        };
+        format!("staff of {} {}", self.source, what.unwrap_or_else(|| "looks around".to_owned()))
+    }
+
+    fn standing(&self) -> Vec<String> {
+        let standing = self.of(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
+        standing.map(|(id, _)| id.to_owned()).collect()
+    }
+
+    fn staff_change(
+        &mut self,
+        random: &mut Random,
+        what: &str,
+        change: impl FnOnce(&mut super::Row),
+    ) -> Option<String> {
+        let id = random.pick(&self.standing())?.clone();
+        self.change(Resource::Appointments, &id, change);
+        Some(format!("{what} appointment {id}"))
+    }
+
+    /// A place within the next two days: operatory, provider, start and end.
+    fn place(&self, location: Option<LocationId>, now: Timestamp, random: &mut Random) -> Option<(LocationId, EhrAppointment)> {
+        let rooms: Vec<_> = self
+            .of(Resource::Operatories)
+            .filter(|(_, row)| location.is_none() || row.location == location)
+            .filter_map(|(id, row)| Some((id.to_owned(), row.location?)))
+            .collect();
+        let (operatory, at) = random.pick(&rooms)?.clone();
+        let providers: Vec<_> = self.of(Resource::Providers).map(|(id, _)| id.to_owned()).collect();
+        let provider = random.pick(&providers)?.clone();
+        let quarter = 15 * MINUTE;
+        let start = Timestamp((now.0 / quarter + random.between(-8..=48 * HOUR / quarter)) * quarter);
+        let end = start.plus(random.between(1..=4) * quarter);
+        let (start, end) = (seconds(start), seconds(end));
+        Some((
+            at,
+            EhrAppointment {
+                operatory: Some(operatory),
+                provider: Some(provider),
+                start,
+                end,
+                ..EhrAppointment::default()
+            },
+        ))
+    }
+
+    /// Takes a slot: sometimes as time off, sometimes where somebody is already, unless the EHR forbids it.
+    fn staff_book(&mut self, now: Timestamp, random: &mut Random) -> Option<String> {
+        let (at, mut appointment) = self.place(None, now, random)?;
+        appointment.unavailable = random.chance(150);
+        let patients: Vec<_> = self.of(Resource::Patients).map(|(id, _)| id.to_owned()).collect();
+        appointment.patient = random.pick(&patients).filter(|_| !appointment.unavailable).cloned();
+        self.refuse_overlap(None, &appointment).ok()?;
+        let start = appointment.start * SECOND - now.0;
+        let id = self.add(Some(at), EhrRecord::Appointment(appointment));
+        Some(format!("takes a slot at {at} in {} minutes: appointment {id}", start / MINUTE))
+    }
+
+    fn staff_move(&mut self, now: Timestamp, random: &mut Random) -> Option<String> {
+        let id = random.pick(&self.standing())?.clone();
+        let location = self.appointment(&id)?.location;
+        let (_, to) = self.place(location, now, random)?;
+        self.refuse_overlap(Some(&id), &to).ok()?;
+        self.change(Resource::Appointments, &id, |row| {
+            row.by_staff = true;
+            if let EhrRecord::Appointment(appointment) = &mut row.record {
+                appointment.start = to.start;
+                appointment.end = to.end;
+                appointment.operatory.clone_from(&to.operatory);
+                appointment.provider.clone_from(&to.provider);
+            }
+        });
+        Some(format!("moves appointment {id}"))
+    }
+
+    fn staff_hours(&mut self, random: &mut Random) -> Option<String> {
+        let hours: Vec<_> = self.of(Resource::WorkingHours).map(|(id, _)| id.to_owned()).collect();
+        let id = random.pick(&hours)?.clone();
+        let (end, active) = (["12:00", "17:00", "18:00", "06:00"][random.below(4)], random.chance(800));
+        self.change(Resource::WorkingHours, &id, |row| {
+            if let EhrRecord::WorkingHour(hour) = &mut row.record {
+                hour.end_time = end.to_owned();
+                hour.active = active;
+            }
+        });
+        Some(format!("changes hours {id}"))
+    }
+}

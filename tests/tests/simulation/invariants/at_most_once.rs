@@ -1,0 +1,27 @@
+//! Nothing is written twice: a booking has at most one record in the EHR, and so has a patient, however many bookings name them.
+
+use std::collections::BTreeMap;
+
+use engine::ehr::{EhrRecord, Resource};
+use location::event::Work;
+
+use crate::simulation::world::World;
+
+pub fn check(world: &World) {
+    for (source, ehr) in &world.ehrs {
+        let mut bookings = BTreeMap::new();
+        for (id, row) in ehr.of(Resource::Appointments) {
+            let Some((location, Work::CreateAppointment(booking))) = row.made_for else { continue };
+            if let Some(first) = bookings.insert((location, booking), id) {
+                panic!("at most once: booking {booking} of {location} is {first} and {id} in EHR {source}");
+            }
+        }
+        let mut patients = BTreeMap::new();
+        for (id, row) in ehr.of(Resource::Patients).filter(|(_, row)| row.made_for.is_some()) {
+            let EhrRecord::Patient(patient) = &row.record else { continue };
+            if let Some(first) = patients.insert(patient.last_name.clone(), id) {
+                panic!("at most once: patient {} is {first} and {id} in EHR {source}", patient.last_name);
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What a location remembers is what its journal says, at any moment: a crash loses nothing and a load invents nothing.
+
+use engine::actor::turn::Shell;
+use location::ids::LocationId;
+
+use crate::simulation::world::World;
+
+pub fn check(world: &World, location: LocationId) {
+    let Some(host) = world.process.hosts.get(&location).filter(|host| !host.behind) else { return };
+    let replayed = match Shell::load(world.process.env.clone(), location) {
+        Ok(shell) => shell.machine.state,
+        Err(error) => panic!("memory equals replay: location {location} cannot be loaded: {error}"),
+    };
+    let memory = &host.shell.machine.state;
+    assert!(
+        replayed == *memory,
+        "memory equals replay: location {location} remembers\n{memory:?}\nbut its journal says\n{replayed:?}"
+    );
+}

@@ -1,0 +1,69 @@
+//! No operatory is booked twice by us: whoever is granted a place stands in nobody's way whom we put there, as far as we know and as
+//! far as the EHR knows. What staff moved is theirs.
+
+use engine::{ehr, records};
+use location::{
+    command::Placement,
+    event::{Event, Work},
+    ids::{AppointmentId, LocationId},
+    state::column,
+};
+
+use crate::simulation::{ehr::same_place, plan::seconds, world::World};
+
+pub fn granted(world: &World, location: LocationId, event: &Event) {
+    match event {
+        Event::Booked { appointment, placement, .. } => check(world, location, *appointment, placement),
+        Event::Moved { appointment, to, .. } => check(world, location, *appointment, to),
+        _ => {}
+    }
+}
+
+fn check(world: &World, location: LocationId, id: AppointmentId, place: &Placement) {
+    for (other, booking) in &world.ledger.bookings {
+        let near = booking.location == location && *other != id && !booking.ended;
+        if near && same(&booking.place, place) && !moved_by_staff(world, location, *other) {
+            panic!("no double booking: {id} was granted {place:?} at {location}, where {other} stands");
+        }
+    }
+    let Some(wanted) = in_the_ehr(world, location, place) else { return };
+    let source = world.plan.setup.locations.get(&location).and_then(|location| location.source);
+    let Some(ehr) = source.and_then(|source| world.ehrs.get(&source)) else { return };
+    for (foreign_id, row) in ehr.of(ehr::Resource::Appointments) {
+        let ours = matches!(row.made_for, Some((at, Work::CreateAppointment(other))) if at == location && other != id);
+        let stands = ours && !row.by_staff && row.location == Some(location);
+        if stands && row.standing().is_some_and(|standing| same_place(standing, &wanted)) {
+            panic!("no double booking: {id} was granted {place:?} at {location}, where the EHR has our {foreign_id}");
+        }
+    }
+}
+
+fn same(a: &Placement, b: &Placement) -> bool {
+    column(a).is_some() && column(a) == column(b) && a.span.overlaps(b.span)
+}
+
+/// Staff touched it in the EHR: where it stands is no longer our doing.
+fn moved_by_staff(world: &World, location: LocationId, id: AppointmentId) -> bool {
+    world.ehrs.values().any(|ehr| {
+        ehr.of(ehr::Resource::Appointments)
+            .any(|(_, row)| row.by_staff && row.made_for == Some((location, Work::CreateAppointment(id))))
+    })
+}
+
+/// The place in the EHR's words.
+fn in_the_ehr(world: &World, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
+    let shell = &world.process.hosts.get(&location)?.shell;
+    let institution = shell.institution.id.0;
+    let operatory = match place.operatory {
+        Some(id) => Some(shell.read::<records::Operatory>(location.0, id.0).ok()??.foreign_id?),
+        None => None,
+    };
+    let provider = shell.read::<records::Provider>(institution, u64::from(place.provider?.0)).ok()??.foreign_id;
+    Some(ehr::EhrAppointment {
+        operatory,
+        provider,
+        start: seconds(place.span.start),
+        end: seconds(place.span.end),
+        ..ehr::EhrAppointment::default()
+    })
+}

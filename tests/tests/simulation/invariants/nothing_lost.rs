@@ -1,0 +1,21 @@
+//! Nothing acknowledged is lost: every booking a client was told of has its document, and its key its memory.
+
+use engine::records;
+use location::ids::LocationId;
+
+use crate::simulation::world::{World, document};
+
+pub fn check(world: &World) {
+    for (id, booking) in world.ledger.bookings.iter().filter(|(_, booking)| booking.acknowledged) {
+        let kept: Option<records::Appointment> = document(world, 0, id.0);
+        let Some(kept) = kept else { panic!("nothing lost: booking {id} of {} has no document", booking.location) };
+        assert!(kept.booking.is_some(), "nothing lost: booking {id} is no booking any more");
+        assert_eq!(LocationId(kept.location_id), booking.location, "nothing lost: booking {id} went elsewhere");
+    }
+    for (key, promise) in world.ledger.promises.iter().filter(|(_, promise)| world.now < promise.expires) {
+        let Some(host) = world.process.hosts.get(&promise.location).filter(|host| !host.behind) else { continue };
+        let name = hex::encode(engine::actor::book::key_digest(&key.1));
+        let known = host.shell.machine.state.keys.get(&name).map(|known| known.appointment);
+        assert_eq!(known, Some(promise.appointment), "nothing lost: {key:?} is forgotten at {}", promise.location);
+    }
+}

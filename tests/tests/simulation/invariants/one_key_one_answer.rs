@@ -1,0 +1,54 @@
+//! One key, one answer: within its lifetime an accepted key answers with its booking and nothing else, whoever asks again, whatever
+//! crashed in between, and at no other location of the institution.
+
+use engine::{actor::request::Answer, engine::BookRequest};
+use location::decision::{Refusal, Reply};
+
+use crate::simulation::{
+    ledger::{Promise, said},
+    world::World,
+};
+
+pub fn check(world: &World, request: &BookRequest, answer: &Answer) {
+    let key = (request.offer.institution, request.idempotency_key.clone());
+    let location = request.offer.location;
+    let promise = world.ledger.promise(&key, world.now);
+    let same = |promise: &Promise| promise.location == location && said(&promise.request) == said(request);
+    match &answer.reply {
+        Reply::Booked { appointment, .. } => {
+            let document = answer.appointment.as_ref().map(|document| document.id);
+            assert_eq!(document, Some(appointment.0), "one key one answer: {key:?} is answered with its document");
+            if let Some(promise) = promise {
+                assert!(same(promise), "one key one answer: {key:?} was accepted for other data or elsewhere");
+                assert_eq!(promise.appointment, *appointment, "one key one answer: {key:?} made a second booking");
+            }
+        }
+        Reply::Refused(Refusal::IdempotencyConflict) => {
+            assert!(!promise.is_some_and(same), "one key one answer: {key:?} conflicts with itself");
+            let uses = world.ledger.attempts.get(&key).map_or(0, |uses| uses.len());
+            assert!(uses > 1, "one key one answer: {key:?} was never used for anything else");
+        }
+        Reply::Refused(refusal) => {
+            // Another process may know more than this one's memory; what it refuses it has not promised.
+            let behind = world.process.hosts.get(&location).is_some_and(|host| host.behind);
+            assert!(behind || promise.is_none(), "one key one answer: {key:?} was accepted, now {refusal:?}");
+        }
+        other => panic!("one key one answer: a booking is answered with {other:?}"),
+    }
+}
+
+impl World {
+    /// A client was told that it has a booking.
+    pub fn remember(&mut self, request: &BookRequest, answer: &Answer) {
+        let (Reply::Booked { appointment, .. }, Some(document)) = (&answer.reply, &answer.appointment) else { return };
+        let lifetime = self.plan.setup.locations.get(&request.offer.location).map_or(0, |at| at.booking.key_lifetime);
+        let promise = Promise {
+            location: request.offer.location,
+            appointment: *appointment,
+            request: request.clone(),
+            expires: document.created_at.plus(lifetime),
+        };
+        self.ledger.promises.insert((request.offer.institution, request.idempotency_key.clone()), promise);
+        self.ledger.change(*appointment, |booking| booking.acknowledged = true);
+    }
+}

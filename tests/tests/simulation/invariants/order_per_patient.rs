@@ -1,0 +1,30 @@
+//! Writes of one patient go to the EHR one after the other: the patient before the appointments, an appointment before its changes.
+//! (That none arrives before what it needs, the EHR itself asserts.)
+
+use std::collections::BTreeSet;
+
+use location::{event::Work, ids::LocationId, queue::WriteState};
+
+use crate::simulation::world::World;
+
+pub fn check(world: &World, location: LocationId) {
+    let Some(host) = world.process.hosts.get(&location) else { return };
+    let (mut lanes, mut behind_patient, mut changed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (id, write) in host.shell.machine.state.queue.iter() {
+        let first = lanes.insert(write.lane);
+        let calling = matches!(write.state, WriteState::Calling { .. });
+        assert!(first || !calling, "order per patient: write {id} of {location} is sent before an earlier one");
+        match write.work {
+            Work::CreatePatient(patient) => {
+                assert!(first, "order per patient: {patient} of {location} is queued behind what needs the patient");
+                behind_patient.insert(patient);
+            }
+            Work::CreateAppointment(appointment) => {
+                assert!(!changed.contains(&appointment), "order per patient: {appointment} is changed before it is made");
+            }
+            Work::Reschedule(appointment) | Work::Cancel(appointment) => {
+                changed.insert(appointment);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The end of a run: with honest EHRs, time passes and everything comes to its end. Then our documents and the EHRs say the same.
+
+use engine::{
+    ehr::{EhrAppointment, Resource},
+    records::{self, Writeback},
+};
+use location::{
+    command::Command,
+    event::Work,
+    ids::{AppointmentId, LocationId},
+    time::{DAY, MINUTE, Millis},
+};
+
+use super::{
+    ehr::{Ehr, Row},
+    invariants,
+    plan::seconds,
+    world::{World, document},
+};
+
+/// Virtual time everything has to come to its end.
+pub const PATIENCE: Millis = 2 * DAY;
+
+impl World {
+    fn integrated(&self) -> Vec<(LocationId, u32)> {
+        self.plan.setup.locations.values().filter_map(|location| Some((location.id, location.source?))).collect()
+    }
+}
+
+/// Nothing is left to write, and each location has seen all of its EHR since.
+pub fn at_rest(world: &mut World) -> bool {
+    let locations = world.integrated();
+    let hosts: Vec<_> = locations.iter().filter_map(|(id, _)| world.process.hosts.get(id)).collect();
+    let drained = hosts.len() == locations.len()
+        && hosts.iter().all(|host| host.shell.machine.state.queue.is_empty())
+        && world.agenda.trips() == 0;
+    // A pull on its way does not undo that nothing is left to write.
+    if hosts.len() < locations.len() || hosts.iter().any(|host| !host.shell.machine.state.queue.is_empty()) {
+        world.drained = None;
+        return false;
+    }
+    let since = *world.drained.get_or_insert(world.now);
+    drained
+        && hosts.iter().all(|host| {
+            let (pulls, rules) = (&host.shell.machine.state.pulls, host.shell.settings().pull);
+            // Two passes: the first may have begun before.
+            let seen = since.plus(rules.every * 3 / 2 + 30 * MINUTE);
+            pulls.guarded.is_empty() && pulls.last_success.is_some_and(|at| seen <= at)
+        })
+}
+
+pub fn unfinished(world: &World) -> String {
+    let mut left = Vec::new();
+    for (id, _) in world.integrated() {
+        match world.process.hosts.get(&id) {
+            Some(host) => {
+                let state = &host.shell.machine.state;
+                let writes: Vec<_> = state.queue.iter().collect();
+                left.push(format!("{id}: {writes:?} {:?} {:?}", state.path, state.pulls));
+            }
+            None => left.push(format!("{id} is not in memory")),
+        }
+    }
+    left.join("\n")
+}
+
+/// The operator looks at what the guard stopped, and accepts it.
+pub fn accept_deletions(world: &mut World) {
+    for (id, _) in world.integrated() {
+        let Some(host) = world.process.hosts.get(&id) else { continue };
+        let pulls = &host.shell.machine.state.pulls;
+        let stopped: Vec<Resource> = pulls.guarded.difference(&pulls.accepted).copied().collect();
+        for resource in stopped {
+            world.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
+            let command = Command::AcceptDeletions { resource };
+            world.own(id, &engine::actor::request::Request::Command(command));
+        }
+    }
+}
+
+pub fn check(world: &World) {
+    invariants::sweep(world);
+    every_booking_has_an_end(world);
+    for (id, source) in world.integrated() {
+        let ehr = world.ehrs.get(&source).expect("a location's source exists");
+        for (foreign_id, row) in ehr.of(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
+            ehr_and_documents_agree(world, ehr, id, foreign_id, row);
+        }
+    }
+}
+
+/// Each booking is confirmed or failed, and a confirmed one is in the EHR.
+fn every_booking_has_an_end(world: &World) {
+    for (id, booking) in &world.ledger.bookings {
+        let kept: records::Appointment = document(world, 0, id.0).expect("a booking has its document");
+        let setup = world.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
+        let Some(ehr) = setup.source.and_then(|source| world.ehrs.get(&source)) else { continue };
+        let told = kept.booking.as_ref().expect("a booking is a booking");
+        let rows = standing_for(ehr, booking.location, Work::CreateAppointment(*id));
+        match told.writeback {
+            Writeback::Pending => panic!("liveness: booking {id} is still pending"),
+            Writeback::Failed => assert!(rows.is_empty(), "liveness: booking {id} failed, but the EHR has {rows:?}"),
+            Writeback::Confirmed if kept.cancelled => {
+                assert!(rows.is_empty(), "liveness: booking {id} is cancelled, but the EHR has {rows:?}");
+            }
+            Writeback::Confirmed if rows.is_empty() && may_have_vanished(world, ehr, &kept) => {}
+            Writeback::Confirmed => {
+                assert!(rows.len() == 1, "liveness: booking {id} is confirmed, but the EHR has {rows:?}");
+            }
+        }
+    }
+}
+
+/// Absent from whole passes, which need not show what has begun: nobody can tell that it is gone.
+fn may_have_vanished(world: &World, ehr: &Ehr, kept: &records::Appointment) -> bool {
+    ehr.whole.contains(&Resource::Appointments) && kept.placement.span.start <= world.now
+}
+
+fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointment> {
+    let made = ehr.of(Resource::Appointments).filter(|(_, row)| row.made_for == Some((location, work)));
+    made.filter_map(|(_, row)| row.standing().cloned()).collect()
+}
+
+/// What the EHR shows and what we answer clients is the same appointment.
+fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
+    let shell = &world.process.hosts.get(&location).expect("everybody is in memory").shell;
+    let source = ehr.source;
+    let key = engine::store::keys::link(source, engine::actor::docs::Kind::Appointment as u8, foreign_id.as_bytes());
+    let link = engine::store::Store::get(&*world.store, &key).expect("the store reads");
+    let link = link.and_then(|bytes| engine::actor::docs::Link::from_bytes(&bytes));
+    let Some(link) = link else {
+        assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} is unknown at {location}");
+        return;
+    };
+    let kept: Option<records::Appointment> = document(world, 0, link.id);
+    let Some(kept) = kept else { panic!("liveness: appointment {foreign_id} of EHR {source} has no document") };
+    let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", link.id);
+    if row.deleted && may_have_vanished(world, ehr, &kept) {
+        return;
+    }
+    if let Some((_, Work::CreateAppointment(id))) = row.made_for {
+        assert_eq!(link.id, id.0, "liveness: {what} is booking {id}");
+    }
+    assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
+    let Some(stands) = row.standing() else { return };
+    let place = &kept.placement;
+    assert_eq!((seconds(place.span.start), seconds(place.span.end)), (stands.start, stands.end), "liveness: time of {what}");
+    let operatory = place.operatory.and_then(|id| shell.read::<records::Operatory>(location.0, id.0).ok()?);
+    assert_eq!(operatory.and_then(|known| known.foreign_id), stands.operatory, "liveness: operatory of {what}");
+    let institution = shell.institution.id.0;
+    let provider = place.provider.and_then(|id| shell.read::<records::Provider>(institution, u64::from(id.0)).ok()?);
+    assert_eq!(provider.and_then(|known| known.foreign_id), stands.provider, "liveness: provider of {what}");
+    let remembered = shell.machine.state.appointments.get(&AppointmentId(link.id));
+    let pruned = shell.machine.state.pruned.is_some_and(|before| place.span.end <= before);
+    let old = place.span.end < world.now.minus(shell.settings().pull.keep_past);
+    assert!(remembered.is_some() || pruned || old, "liveness: {what} is not in the calendar");
+}

@@ -1,0 +1,287 @@
+//! The practices of a run: institutions, data sources, locations and what their EHRs hold at the start, drawn from the seed.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use chrono_tz::Tz;
+use engine::{
+    ehr::{
+        Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
+        Resource,
+    },
+    engine::PatientDetails,
+    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+};
+use location::{
+    hours::{HourKind, Weekday},
+    ids::{InstitutionId, LocationId},
+    settings::{BookingRules, ConflictRule, PullRules, Quota, WriteRules},
+    time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
+    zone::Date,
+};
+
+use super::{ehr::Ehr, random::Random};
+
+/// Clocks change in one of the zones at each of these: New York, Berlin and London in spring and autumn of 2026.
+const CHANGES: [(i64, &[Tz]); 4] = [
+    (1_772_953_200_000, &[chrono_tz::America::New_York, chrono_tz::America::Chicago, chrono_tz::America::Phoenix]),
+    (1_774_746_000_000, &[chrono_tz::Europe::Berlin, chrono_tz::Europe::London, chrono_tz::Asia::Kolkata]),
+    (1_792_890_000_000, &[chrono_tz::Europe::Berlin, chrono_tz::Europe::London, chrono_tz::UTC]),
+    (1_793_512_800_000, &[chrono_tz::America::New_York, chrono_tz::America::Chicago, chrono_tz::Australia::Lord_Howe]),
+];
+
+/// The location without EHR.
+pub const ALONE: LocationId = LocationId(9);
+/// Persons that book, in each institution; the first of them the EHRs know already.
+pub const PERSONS: usize = 14;
+const KNOWN_PERSONS: usize = 4;
+
+pub struct Plan {
+    pub setup: Arc<Setup>,
+    pub descriptions: BTreeMap<u32, Description>,
+    pub start: Timestamp,
+    /// How long clients, staff and troubles go on.
+    pub busy: Millis,
+}
+
+impl Plan {
+    pub fn draw(random: &mut Random) -> (Plan, BTreeMap<u32, Ehr>) {
+        let (change, zones) = CHANGES[random.below(CHANGES.len())];
+        let start = Timestamp(change - random.between(2..=10) * HOUR - random.between(0..=59) * MINUTE);
+        let mut setup = Setup { engine: EngineRules::default(), ..Setup::default() };
+        for id in [1, 2] {
+            setup.institutions.insert(InstitutionId(id), Arc::new(institution(id)));
+        }
+        // Source 1 is shared by two or three locations, source 2 has one, source 3 two.
+        let shared_by = random.between(2..=3);
+        let mut members = vec![(1, 1, 1), (2, 1, 1), (4, 1, 2), (5, 2, 3), (6, 2, 3)];
+        members.extend((shared_by == 3).then_some((3, 1, 1)));
+        members.sort_unstable();
+        let common = Rules::draw(random);
+        for (location, institution, source) in &members {
+            let zone = zones[random.below(zones.len())];
+            let mut setup_of = common.location(LocationId(*location), InstitutionId(*institution), Some(*source), zone);
+            setup_of.map_by_operatory = *location == 5;
+            setup.locations.insert(setup_of.id, Arc::new(setup_of));
+        }
+        let alone = common.location(ALONE, InstitutionId(1), None, zones[0]);
+        setup.locations.insert(ALONE, Arc::new(alone));
+        let (mut descriptions, mut ehrs) = (BTreeMap::new(), BTreeMap::new());
+        for (source, institution) in [(1, 1), (2, 1), (3, 2)] {
+            setup.sources.insert(source, Arc::new(data_source(source, InstitutionId(institution))));
+            let locations: Vec<LocationId> =
+                members.iter().filter(|(_, _, of)| *of == source).map(|(id, _, _)| LocationId(*id)).collect();
+            let mut ehr = Ehr::new(source, random);
+            furnish(&mut ehr, institution, &locations, random);
+            descriptions.insert(source, description(&ehr));
+            ehrs.insert(source, ehr);
+        }
+        let busy = random.between(14..=24) * HOUR;
+        (Plan { setup: Arc::new(setup), descriptions, start, busy }, ehrs)
+    }
+}
+
+/// Knobs all locations of a run share.
+struct Rules {
+    booking: BookingRules,
+    write: WriteRules,
+    pull: PullRules,
+    quota: Quota,
+}
+
+impl Rules {
+    fn draw(random: &mut Random) -> Rules {
+        let rule = [ConflictRule::Fail, ConflictRule::MoveOperatory][random.below(2)];
+        let lifetime = [24 * HOUR, 2 * HOUR][random.below(2)];
+        let booking =
+            BookingRules { on_conflict: rule, key_lifetime: lifetime, max_holds: 12, ..BookingRules::default() };
+        let max_queue = [10_000, 10][random.weighted(&[4, 1])];
+        let concurrency = [1, 2, 4][random.below(3)];
+        let deadline = [72 * HOUR, 5 * HOUR][random.below(2)];
+        let write = WriteRules { max_queue, concurrency, deadline, ..WriteRules::default() };
+        let every = [30 * MINUTE, HOUR, 2 * HOUR][random.below(3)];
+        let page = [4, 20, 500][random.below(3)];
+        let pull = PullRules { every, page, keep_past: 3 * HOUR, ..PullRules::default() };
+        let quota = [Quota::default(), Quota { per_minute: 20, burst: 5 }][random.weighted(&[4, 1])];
+        Rules { booking, write, pull, quota }
+    }
+
+    fn location(&self, id: LocationId, institution: InstitutionId, source: Option<u32>, zone: Tz) -> LocationSetup {
+        LocationSetup {
+            id,
+            institution,
+            name: format!("Location {id}"),
+            street_address: None,
+            street_address_2: None,
+            city: None,
+            state: None,
+            zip_code: None,
+            country_code: None,
+            phone_number: None,
+            email: None,
+            latitude: None,
+            longitude: None,
+            zone,
+            map_by_operatory: false,
+            status: LocationStatus::Active,
+            source,
+            foreign_id: source.map(|_| format!("site-{id}")),
+            booking: self.booking,
+            write: self.write,
+            pull: self.pull,
+            quota: self.quota,
+            adapter_config: BTreeMap::new(),
+        }
+    }
+}
+
+fn institution(id: u32) -> Institution {
+    Institution {
+        id: InstitutionId(id),
+        subdomain: format!("practice{id}"),
+        name: format!("Practice {id}"),
+        phone_number: None,
+        country_code: "US".to_owned(),
+        environment: Environment::Production,
+    }
+}
+
+fn data_source(id: u32, institution: InstitutionId) -> DataSource {
+    DataSource {
+        id,
+        institution,
+        name: format!("Source {id}"),
+        adapter: String::new(),
+        base_url: String::new(),
+        headers: Vec::new(),
+        allowed_paths: Vec::new(),
+        guest_memory_mib: 64,
+        guest_requests_per_call: 8,
+    }
+}
+
+fn description(ehr: &Ehr) -> Description {
+    let resources = [
+        Resource::Providers,
+        Resource::Operatories,
+        Resource::AppointmentTypes,
+        Resource::Patients,
+        Resource::WorkingHours,
+        Resource::Appointments,
+    ];
+    let ability = |resource| PullAbility {
+        resource,
+        delta: !ehr.whole.contains(&resource),
+        deletions_by_absence: ehr.whole.contains(&resource),
+    };
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Description {
+        name: "Lying EHR".to_owned(),
+        version: "1".to_owned(),
+        hosting: "on_premise".to_owned(),
+        pulls: resources.map(ability).to_vec(),
+        writes: names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
+        required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
+        max_lengths: Vec::new(),
+        new_patients: true,
+        operatories: true,
+        requests_per_minute: None,
+        gated: true,
+    }
+}
+
+/// Providers, operatories, types, hours and patients an EHR holds from the start.
+fn furnish(ehr: &mut Ehr, institution: u32, locations: &[LocationId], random: &mut Random) {
+    let providers: Vec<String> = (0..2)
+        .map(|n| {
+            let provider = EhrProvider {
+                first_name: format!("Pro{n}"),
+                last_name: format!("Vider{}", ehr.source),
+                ..EhrProvider::default()
+            };
+            ehr.add(None, EhrRecord::Provider(provider))
+        })
+        .collect();
+    let types: Vec<String> = [30, 60]
+        .map(|minutes| {
+            let kind = EhrAppointmentType {
+                name: format!("{minutes} minutes"),
+                minutes,
+                bookable_online: true,
+                ..EhrAppointmentType::default()
+            };
+            ehr.add(None, EhrRecord::AppointmentType(kind))
+        })
+        .to_vec();
+    for number in 0..KNOWN_PERSONS {
+        ehr.add(None, EhrRecord::Patient(patient_of(&person(institution, number))));
+    }
+    for location in locations {
+        let operatories: Vec<String> = (0..random.between(2..=3))
+            .map(|n| {
+                let operatory = EhrOperatory {
+                    name: format!("Chair {n}"),
+                    active: true,
+                    bookable_online: true,
+                    ..EhrOperatory::default()
+                };
+                ehr.add(Some(*location), EhrRecord::Operatory(operatory))
+            })
+            .collect();
+        for (n, provider) in providers.iter().enumerate() {
+            for operatory in &operatories {
+                // The first works at day, the second through the night in which clocks change.
+                let (begin, end) = [("08:00", "17:00"), ("22:00", "06:00")][n % 2];
+                let kinds = if random.chance(300) { vec![types[0].clone()] } else { Vec::new() };
+                ehr.add(Some(*location), EhrRecord::WorkingHour(hours(provider, Some(operatory), begin, end, kinds)));
+            }
+        }
+        if *location == LocationId(2) && random.chance(500) {
+            let alone = hours(&providers[0], None, "08:00", "12:00", Vec::new());
+            ehr.add(Some(*location), EhrRecord::WorkingHour(alone));
+        }
+    }
+}
+
+fn hours(provider: &str, operatory: Option<&String>, begin: &str, end: &str, types: Vec<String>) -> EhrWorkingHour {
+    EhrWorkingHour {
+        id: String::new(),
+        provider: provider.to_owned(),
+        operatory: operatory.cloned(),
+        begin_time: begin.to_owned(),
+        end_time: end.to_owned(),
+        days: Weekday::ALL.to_vec(),
+        specific_date: None,
+        recurrence: None,
+        kind: HourKind::WorkingHour,
+        appointment_types: types,
+        label: None,
+        active: true,
+        extra: Vec::new(),
+    }
+}
+
+/// A person as a client describes them. Names are unique within an institution.
+pub fn person(institution: u32, number: usize) -> PatientDetails {
+    PatientDetails {
+        first_name: format!("Given{number}"),
+        last_name: format!("Family{institution}x{number}"),
+        date_of_birth: Some(Date(3_650 + number as i32 * 37)),
+        phone_number: Some(format!("555{institution:02}{number:05}")),
+        ..PatientDetails::default()
+    }
+}
+
+pub fn patient_of(details: &PatientDetails) -> EhrPatient {
+    EhrPatient {
+        first_name: details.first_name.clone(),
+        last_name: details.last_name.clone(),
+        date_of_birth: details.date_of_birth.map(|date| date.to_string()),
+        cell_phone: details.phone_number.clone(),
+        ..EhrPatient::default()
+    }
+}
+
+/// The machine speaks milliseconds, the EHR seconds.
+pub fn seconds(at: Timestamp) -> i64 {
+    at.0.div_euclid(SECOND)
+}

@@ -1,0 +1,407 @@
+//! The process: what the directory and the actors do in the engine, with crashes in all the places where one can happen. Only waiting,
+//! the clock and the EHR are made up; what is decided, committed and replayed is the engine's own.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use engine::{
+    actor::{
+        pool::Pool,
+        request::{Answer, Request},
+        turn::{Env, Shell, TurnError},
+    },
+    secrets::Secrets,
+    setup::Setup,
+    store::{
+        CommitError, Direction, MemoryStore, Store, StoreError,
+        counters::Ids,
+        due,
+        keys::{self, Space},
+        memory::Fault,
+    },
+    webhooks::{
+        outbox::{Doorbell, Outbox},
+        subscriptions::Subscriptions,
+    },
+};
+use location::{
+    command::{Command, Cx},
+    event::Event,
+    ids::LocationId,
+    time::{MINUTE, SECOND, Timestamp},
+};
+
+use super::{agenda::Happening, invariants, world::World};
+
+const TRIES: u32 = 20;
+
+/// A location in memory.
+pub struct Host {
+    pub shell: Shell,
+    /// Answers and timers are for one stay in memory only.
+    pub incarnation: u64,
+    timer: Option<Timestamp>,
+    /// Another process committed for this location: what is in memory is older than the disk.
+    pub behind: bool,
+}
+
+pub struct Process {
+    pub env: Arc<Env>,
+    pub hosts: BTreeMap<LocationId, Host>,
+    pub up: bool,
+}
+
+/// What a caller hears.
+pub enum Heard {
+    Answer(Answer),
+    Busy,
+    /// The process or the location died; or nobody was there.
+    Nothing,
+}
+
+/// Where in a turn the process dies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Death {
+    BeforeCommit,
+    BeforeEvolve,
+    BeforeActing,
+}
+
+impl Process {
+    pub fn start(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Process {
+        Process { env: environment(setup, store), hosts: BTreeMap::new(), up: true }
+    }
+}
+
+pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Env> {
+    let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
+    let ids = Arc::new(Ids::new(store.clone()));
+    Arc::new(Env { setup, store, ids, pool: Pool::default(), outbox, secrets: Secrets::from_seed([7; 32]) })
+}
+
+/// Nothing of the store in memory ever waits.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the store in memory made somebody wait"),
+    }
+}
+
+impl World {
+    fn cx(&mut self) -> Cx {
+        Cx { now: self.now, random: self.random.next() }
+    }
+
+    /// Brings a location into memory, unless the process is down.
+    pub fn attend(&mut self, id: LocationId) {
+        if !self.process.up || self.process.hosts.contains_key(&id) {
+            return;
+        }
+        let shell = match Shell::load(self.process.env.clone(), id) {
+            Ok(shell) => shell,
+            Err(error) => panic!("location {id} could not be loaded: {error}"),
+        };
+        self.incarnations += 1;
+        let incarnation = self.incarnations;
+        if shell.setup.source.is_some() {
+            let at = self.now.plus(self.random.between(50..=2 * SECOND));
+            self.agenda.plan(at, Happening::Described { location: id, incarnation });
+        }
+        self.say(|| format!("location {id} comes into memory"));
+        self.process.hosts.insert(id, Host { shell, incarnation, timer: None, behind: false });
+        self.set_timer(id);
+    }
+
+    /// Memory follows the disk again; calls in flight go on.
+    fn reload(&mut self, id: LocationId) {
+        match Shell::load(self.process.env.clone(), id) {
+            Ok(shell) => {
+                if let Some(host) = self.process.hosts.get_mut(&id) {
+                    host.shell = shell;
+                    host.behind = false;
+                }
+            }
+            Err(error) => panic!("location {id} could not be loaded again: {error}"),
+        }
+    }
+
+    fn set_timer(&mut self, id: LocationId) {
+        let Some(host) = self.process.hosts.get_mut(&id) else { return };
+        let wake = host.shell.machine.wake_at();
+        if host.timer == wake {
+            return;
+        }
+        host.timer = wake;
+        if let Some(at) = wake {
+            let timer = Happening::Timer { location: id, incarnation: host.incarnation, at };
+            self.agenda.plan(at.max(self.now), timer);
+        }
+    }
+
+    pub fn timer(&mut self, id: LocationId, incarnation: u64, at: Timestamp) {
+        let Some(host) = self.process.hosts.get_mut(&id) else { return };
+        if host.incarnation == incarnation && host.timer == Some(at) {
+            host.timer = None;
+            self.own(id, &Request::Command(Command::Wake));
+        }
+    }
+
+    /// A request of the location's own. What could not be committed is due again.
+    pub fn own(&mut self, id: LocationId, request: &Request) {
+        match self.turn(id, request) {
+            Heard::Answer(_) | Heard::Nothing => {}
+            Heard::Busy => {
+                if let Some(host) = self.process.hosts.get_mut(&id) {
+                    let at = host.shell.machine.wake_at();
+                    host.timer = at;
+                    if let Some(at) = at {
+                        let timer = Happening::Timer { location: id, incarnation: host.incarnation, at };
+                        self.agenda.plan(at.max(self.now.plus(SECOND)), timer);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Decide, commit, evolve, act.
+    pub fn turn(&mut self, id: LocationId, request: &Request) -> Heard {
+        for _ in 0..TRIES {
+            let cx = self.cx();
+            let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
+            let mut turn = match host.shell.prepare(cx, request) {
+                Ok(turn) => turn,
+                Err(TurnError::NeedIds(sequence)) => {
+                    let env = self.process.env.clone();
+                    match at_once(env.pool.fill(&env.ids, sequence)) {
+                        Ok(()) => continue,
+                        Err(_) => return Heard::Busy,
+                    }
+                }
+                Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
+            };
+            if turn.is_free() {
+                let (answer, _) = host.shell.finish(turn);
+                self.set_timer(id);
+                return Heard::Answer(answer);
+            }
+            let death = self.death();
+            if death == Some(Death::BeforeCommit) {
+                self.die(id, "before a commit");
+                return Heard::Nothing;
+            }
+            if !self.calm && self.store.health().accepts_writes() && self.random.chance(3) {
+                self.store.fail_next_commit(Fault::LoseAnswer);
+            }
+            let events = turn.events().to_vec();
+            match self.store.commit_now(std::mem::take(&mut turn.batch)) {
+                Ok(()) => {}
+                Err(CommitError::Conflict { key }) => {
+                    self.say(|| format!("location {id}: conflict in {}", keys::space_name(&key)));
+                    self.reload(id);
+                    continue;
+                }
+                Err(CommitError::Full { .. }) => return Heard::Busy,
+                Err(error) => {
+                    self.say(|| format!("location {id}: {error}"));
+                    if matches!(error, CommitError::Store(StoreError::Unknown { .. })) {
+                        self.committed(id, &events);
+                    }
+                    self.reload(id);
+                    return Heard::Busy;
+                }
+            }
+            self.committed(id, &events);
+            if death == Some(Death::BeforeEvolve) {
+                self.die(id, "between a commit and what follows from it");
+                return Heard::Nothing;
+            }
+            let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
+            let (answer, calls) = host.shell.finish(turn);
+            for call in calls {
+                if death.is_none() || self.random.chance(500) {
+                    self.call(id, call);
+                }
+            }
+            if death == Some(Death::BeforeActing) {
+                self.die(id, "while acting on a commit");
+                return Heard::Nothing;
+            }
+            self.set_timer(id);
+            self.keep_snapshot(id);
+            invariants::after_turn(self, id, &events);
+            return Heard::Answer(answer);
+        }
+        Heard::Busy
+    }
+
+    /// The same turn in another process that believes it hosts the location: what it asks for needs no calls.
+    pub fn turn_elsewhere(&mut self, id: LocationId, request: &Request) -> Heard {
+        let env = self.rival.clone();
+        for _ in 0..TRIES {
+            let cx = self.cx();
+            let mut shell = match Shell::load(env.clone(), id) {
+                Ok(shell) => shell,
+                Err(error) => panic!("location {id} could not be loaded by another process: {error}"),
+            };
+            let mut turn = match shell.prepare(cx, request) {
+                Ok(turn) => turn,
+                Err(TurnError::NeedIds(sequence)) => match at_once(env.pool.fill(&env.ids, sequence)) {
+                    Ok(()) => continue,
+                    Err(_) => return Heard::Busy,
+                },
+                Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
+            };
+            if turn.is_free() {
+                return Heard::Answer(shell.finish(turn).0);
+            }
+            let events = turn.events().to_vec();
+            match self.store.commit_now(std::mem::take(&mut turn.batch)) {
+                Ok(()) => {}
+                Err(CommitError::Conflict { .. }) => continue,
+                Err(_) => return Heard::Busy,
+            }
+            self.say(|| format!("another process commits for location {id}"));
+            self.committed(id, &events);
+            if let Some(host) = self.process.hosts.get_mut(&id) {
+                host.behind = true;
+            }
+            let (answer, calls) = shell.finish(turn);
+            assert!(calls.is_empty(), "a client's request starts no call");
+            return Heard::Answer(answer);
+        }
+        Heard::Busy
+    }
+
+    fn committed(&mut self, id: LocationId, events: &[Event]) {
+        for event in events {
+            self.say(|| format!("location {id}: {event:?}"));
+            self.ledger.note(id, event);
+            invariants::committed(self, id, event);
+        }
+    }
+
+    fn death(&mut self) -> Option<Death> {
+        if self.calm || !self.random.chance(8) {
+            return None;
+        }
+        Some([Death::BeforeCommit, Death::BeforeEvolve, Death::BeforeActing][self.random.below(3)])
+    }
+
+    fn die(&mut self, id: LocationId, when: &str) {
+        if self.random.chance(500) { self.kill_process(when) } else { self.kill_location(id, when) }
+    }
+
+    /// All memory is gone. Calls that were on their way reach the EHR nevertheless.
+    pub fn kill_process(&mut self, when: &str) {
+        self.say(|| format!("the process dies {when}"));
+        self.process = Process::start(self.plan.setup.clone(), self.store.clone());
+        self.process.up = false;
+        let at = self.now.plus(self.random.between(1..=90) * SECOND);
+        self.agenda.plan(at, Happening::Restart);
+    }
+
+    /// An actor panics; the directory brings the location in again.
+    pub fn kill_location(&mut self, id: LocationId, when: &str) {
+        self.say(|| format!("location {id} dies {when}"));
+        self.process.hosts.remove(&id);
+        let at = self.now.plus(self.random.between(1..=2 * MINUTE));
+        self.agenda.plan(at, Happening::Restart);
+    }
+
+    /// What a start does: locations that were in memory, those that are due, and those never seen.
+    pub fn restart(&mut self) {
+        self.process.up = true;
+        let known = |space: Space, parse: fn(&[u8]) -> Option<u32>| {
+            let keys = self.store.scan_keys(space.range(), Direction::Forward, usize::MAX).expect("the store reads");
+            keys.iter().filter_map(|key| parse(key)).map(LocationId).collect::<Vec<_>>()
+        };
+        let (active, asleep) =
+            (known(Space::Active, keys::parse_active), known(Space::Asleep, keys::parse_asleep));
+        let setup = self.plan.setup.clone();
+        let fresh = setup.locations.values().filter(|location| location.source.is_some()).map(|location| location.id);
+        let fresh: Vec<_> = fresh.filter(|id| !active.contains(id) && !asleep.contains(id)).collect();
+        for id in active.into_iter().chain(fresh) {
+            self.attend(id);
+        }
+        self.look();
+    }
+
+    /// Brings in who is due, and looks again when the next one is.
+    pub fn look(&mut self) {
+        // A start looks by itself.
+        if !self.process.up {
+            return;
+        }
+        let due = due::due(&*self.store, self.now.0, 64).expect("the store reads");
+        for (_, id) in due {
+            self.attend(LocationId(id));
+        }
+        if let Some(next) = due::next_due(&*self.store).expect("the store reads") {
+            let at = Timestamp(next).max(self.now.plus(MINUTE));
+            if self.next_look.is_none_or(|planned| at < planned || planned <= self.now) {
+                self.next_look = Some(at);
+                self.agenda.plan(at, Happening::Look);
+            }
+        }
+    }
+
+    /// Out of memory in order; a commit that fails keeps it in.
+    pub fn leave(&mut self, id: LocationId) {
+        let Some(host) = self.process.hosts.get(&id) else { return };
+        let batch = host.shell.leave().expect("a state can be written");
+        match self.store.commit_now(batch) {
+            Ok(()) => {
+                invariants::memory_equals_replay::check(self, id);
+                self.say(|| format!("location {id} leaves memory"));
+                self.process.hosts.remove(&id);
+                self.look();
+            }
+            Err(CommitError::Conflict { .. }) => {
+                self.say(|| format!("location {id} cannot leave: it is behind"));
+                self.process.hosts.remove(&id);
+                let at = self.now.plus(MINUTE);
+                self.agenda.plan(at, Happening::Restart);
+            }
+            Err(error) => self.say(|| format!("location {id} cannot leave: {error}")),
+        }
+    }
+
+    fn keep_snapshot(&mut self, id: LocationId) {
+        if self.random.chance(10) {
+            self.snapshot(id);
+        }
+    }
+
+    fn snapshot(&mut self, id: LocationId) {
+        let Some(host) = self.process.hosts.get_mut(&id) else { return };
+        let batch = host.shell.snapshot().expect("a state can be written");
+        if self.store.commit_now(batch).is_ok() {
+            host.shell.snapshot_taken();
+        }
+    }
+
+    /// The EHR said what it can do, or did not.
+    pub fn described(&mut self, id: LocationId, incarnation: u64) {
+        let setup = self.plan.setup.clone();
+        let Some(source) = setup.locations.get(&id).and_then(|location| location.source) else { return };
+        let Some(host) = self.process.hosts.get_mut(&id).filter(|host| host.incarnation == incarnation) else { return };
+        if !self.calm && self.random.chance(100) {
+            let at = self.now.plus(15 * SECOND);
+            return self.agenda.plan(at, Happening::Described { location: id, incarnation });
+        }
+        let description = self.plan.descriptions.get(&source).expect("each source is described").clone();
+        if host.shell.description.as_ref() == Some(&description) {
+            return;
+        }
+        let batch = host.shell.describe(description).expect("a description can be written");
+        // Where it is not stored the EHR is asked again after the next load.
+        let stored = self.store.commit_now(batch).is_ok();
+        self.say(|| format!("location {id} knows its EHR (stored: {stored})"));
+        self.set_timer(id);
+    }
+}

@@ -1,0 +1,244 @@
+//! One run: a world drawn from a seed, in which time passes from one happening to the next until clients, staff and troubles fall silent
+//! and everything has to come to its end.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use engine::{
+    actor::turn::Env,
+    store::{Batch, MemoryStore, Store, journal, keys},
+};
+use location::{
+    command::PulledOperatory,
+    event::Event,
+    hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
+    ids::{LocationId, OperatoryId, ProviderId, WorkingHourId},
+    time::{HOUR, MINUTE, SECOND, Timestamp},
+};
+
+use super::{
+    agenda::{Agenda, Happening},
+    ehr::{Ehr, Weather},
+    invariants,
+    ledger::Ledger,
+    liveness,
+    log::Log,
+    plan::{ALONE, Plan},
+    process::{Process, environment},
+    random::Random,
+};
+
+/// Happenings between two looks at everything.
+const SWEEP_EVERY: u64 = 60;
+/// Happenings of one moment: more of them means that time stands still.
+const AT_ONCE: u32 = 3_000;
+/// Plans in the agenda: more means that something piles up.
+const PLANS: usize = 2_000;
+
+pub struct World {
+    pub random: Random,
+    pub log: Log,
+    pub now: Timestamp,
+    pub plan: Plan,
+    pub store: Arc<MemoryStore>,
+    pub process: Process,
+    /// Another process on the same store.
+    pub rival: Arc<Env>,
+    pub ehrs: BTreeMap<u32, Ehr>,
+    pub agenda: Agenda,
+    pub ledger: Ledger,
+    /// Clients, staff and troubles are silent, and EHRs honest.
+    pub calm: bool,
+    pub keys: u64,
+    pub incarnations: u64,
+    pub next_look: Option<Timestamp>,
+    /// Since when no location has anything to write.
+    pub drained: Option<Timestamp>,
+    happened: u64,
+    at_once: u32,
+}
+
+impl World {
+    pub fn new(seed: u64, aloud: bool) -> World {
+        let mut random = Random::new(seed);
+        let (plan, ehrs) = Plan::draw(&mut random);
+        let store = Arc::new(MemoryStore::new());
+        found_the_lone_location(&store, plan.start);
+        let process = Process::start(plan.setup.clone(), store.clone());
+        let rival = environment(plan.setup.clone(), store.clone());
+        World {
+            random,
+            log: Log::new(aloud),
+            now: plan.start,
+            plan,
+            store,
+            process,
+            rival,
+            ehrs,
+            agenda: Agenda::default(),
+            ledger: Ledger::default(),
+            calm: false,
+            keys: 0,
+            incarnations: 0,
+            next_look: None,
+            drained: None,
+            happened: 0,
+            at_once: 0,
+        }
+    }
+
+    pub fn run(&mut self) {
+        self.agenda.plan(self.now, Happening::Restart);
+        self.agenda.plan(self.now.plus(5 * MINUTE), Happening::Client);
+        self.agenda.plan(self.now.plus(20 * MINUTE), Happening::Trouble);
+        let sources: Vec<u32> = self.ehrs.keys().copied().collect();
+        for source in sources {
+            self.agenda.plan(self.now.plus(MINUTE), Happening::Staff { source });
+            self.agenda.plan(self.now.plus(30 * MINUTE), Happening::Weather { source });
+        }
+        let end = self.plan.start.plus(self.plan.busy);
+        while self.now < end && self.step() {}
+        self.come_to_rest();
+        let limit = self.now.plus(liveness::PATIENCE);
+        while !liveness::at_rest(self) {
+            assert!(self.now < limit, "liveness: not everything came to its end: {}", liveness::unfinished(self));
+            liveness::accept_deletions(self);
+            assert!(self.step(), "liveness: nothing is planned, yet unfinished: {}", liveness::unfinished(self));
+        }
+        liveness::check(self);
+    }
+
+    /// The next thing happens. False: nothing will ever.
+    fn step(&mut self) -> bool {
+        let Some((at, what)) = self.agenda.next() else { return false };
+        self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
+        assert!(self.at_once < AT_ONCE, "time stands still");
+        assert!(self.agenda.len() < PLANS, "bounded: the agenda has {} plans", self.agenda.len());
+        self.now = self.now.max(at);
+        self.happen(what);
+        self.happened += 1;
+        if self.happened.is_multiple_of(SWEEP_EVERY) {
+            invariants::sweep(self);
+        }
+        true
+    }
+
+    fn happen(&mut self, what: Happening) {
+        match what {
+            Happening::Client => {
+                self.client_acts();
+                let at = self.now.plus(self.random.between(SECOND..=12 * MINUTE));
+                self.agenda.plan(at, Happening::Client);
+            }
+            Happening::Ask(asked) => self.asked(asked),
+            Happening::Staff { source } => self.staff(source),
+            Happening::Weather { source } => self.weather(source),
+            Happening::Trouble => self.trouble(),
+            Happening::DiskFreed => {
+                self.say(|| "the disk has room again".to_owned());
+                self.store.set_full(false);
+            }
+            Happening::Restart => self.restart(),
+            Happening::Look => self.look(),
+            Happening::Timer { location, incarnation, at } => self.timer(location, incarnation, at),
+            Happening::Described { location, incarnation } => self.described(location, incarnation),
+            Happening::Land(trip) => self.land(trip),
+            Happening::Answer { location, incarnation, request } => self.hear(location, incarnation, &request),
+        }
+    }
+
+    fn staff(&mut self, source: u32) {
+        let institution = self.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0);
+        let Some(ehr) = self.ehrs.get_mut(&source) else { return };
+        let line = ehr.staff_acts(institution, self.now, &mut self.random);
+        self.say(|| line);
+        let at = self.now.plus(self.random.between(MINUTE..=50 * MINUTE));
+        self.agenda.plan(at, Happening::Staff { source });
+    }
+
+    fn weather(&mut self, source: u32) {
+        let (weather, lasts) = match self.random.weighted(&[50, 20, 10, 20]) {
+            0 => (Weather::Fine, 5 * HOUR),
+            1 => (Weather::GateClosed, HOUR),
+            2 => (Weather::Unauthorized, 30 * MINUTE),
+            _ => (Weather::Down, HOUR),
+        };
+        self.say(|| format!("EHR {source}: {weather:?}"));
+        if let Some(ehr) = self.ehrs.get_mut(&source) {
+            ehr.weather = weather;
+        }
+        let at = self.now.plus(self.random.between(MINUTE..=lasts));
+        self.agenda.plan(at, Happening::Weather { source });
+    }
+
+    fn trouble(&mut self) {
+        let here: Vec<LocationId> = self.process.hosts.keys().copied().collect();
+        let one = self.random.pick(&here).copied();
+        match (self.random.weighted(&[10, 10, 10, 50]), one) {
+            (0, _) => self.kill_process("between two turns"),
+            (1, Some(id)) => self.kill_location(id, "between two turns"),
+            (2, _) => {
+                self.say(|| "the disk is full".to_owned());
+                self.store.set_full(true);
+                let at = self.now.plus(self.random.between(SECOND..=10 * MINUTE));
+                self.agenda.plan(at, Happening::DiskFreed);
+            }
+            (_, Some(id)) => self.leave(id),
+            _ => {}
+        }
+        let at = self.now.plus(self.random.between(MINUTE..=40 * MINUTE));
+        self.agenda.plan(at, Happening::Trouble);
+    }
+
+    /// From here on nobody adds anything, and nothing goes wrong any more.
+    fn come_to_rest(&mut self) {
+        self.say(|| "all is calm".to_owned());
+        self.calm = true;
+        self.agenda.calm();
+        self.store.set_full(false);
+        for ehr in self.ehrs.values_mut() {
+            ehr.honest = true;
+            ehr.weather = Weather::Fine;
+        }
+        self.agenda.plan(self.now, Happening::Restart);
+    }
+
+    pub fn say(&mut self, line: impl FnOnce() -> String) {
+        let passed = self.now.since(self.plan.start);
+        let (hours, minutes, seconds) = (passed / HOUR, passed % HOUR / MINUTE, passed % MINUTE / SECOND);
+        let line = line();
+        self.log.line(format!("{hours:03}:{minutes:02}:{seconds:02}.{:03} {line}", passed % SECOND));
+    }
+}
+
+/// A document as it lies in the store.
+pub fn document<T: engine::actor::docs::Document>(world: &World, scope: u32, id: u64) -> Option<T> {
+    let bytes = world.store.get(&keys::record(T::KIND as u8, scope, id)).expect("the store reads")?;
+    Some(serde_json::from_slice(&bytes).expect("a document can be read"))
+}
+
+/// Nothing in the engine lets a location without EHR have hours yet but its journal: its first record is written by hand.
+fn found_the_lone_location(store: &MemoryStore, at: Timestamp) {
+    let hours = |id: u32, operatory: u64| WorkingHour {
+        id: WorkingHourId(900_000 + id),
+        provider: ProviderId(900_001),
+        operatory: Some(OperatoryId(operatory)),
+        begin: 480,
+        end: 1_020,
+        recurrence: Recurrence::Weekly(Weekday::ALL.to_vec()),
+        kind: HourKind::WorkingHour,
+        source: HourSource::Manual,
+        appointment_types: Vec::new(),
+        active: true,
+    };
+    let operatory = |id| Event::OperatoryPulled(PulledOperatory { id: OperatoryId(id), active: true });
+    let events = [
+        operatory(900_001),
+        operatory(900_002),
+        Event::HourPulled(hours(1, 900_001)),
+        Event::HourPulled(hours(2, 900_002)),
+    ];
+    let record = serde_json::json!({ "at": at, "events": events }).to_string().into_bytes();
+    let mut batch = Batch::new();
+    journal::append(&mut batch, ALONE.0, journal::FIRST_SEQ, record);
+    store.commit_now(batch).expect("an empty store takes a record");
+}
