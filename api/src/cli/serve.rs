@@ -1,8 +1,8 @@
 //! `serve`: configuration, port, engine, server, in this order; and back.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::Path, process::ExitCode, sync::Arc};
+use std::{collections::BTreeMap, io, net::SocketAddr, path::Path, process::ExitCode, sync::Arc};
 
-use actix_web::{dev::Server, web::Data};
+use actix_web::{rt::task::JoinHandle, web::Data};
 use engine::{Engine, sandbox_host::Hosted};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -38,7 +38,7 @@ pub struct Running {
     /// Simulated EHRs the engine hosts, by data source.
     pub sandboxes: BTreeMap<u32, Arc<Hosted>>,
     api: Data<Api>,
-    server: Server,
+    server: JoinHandle<io::Result<()>>,
 }
 
 pub async fn start(config: Config) -> Result<Running, String> {
@@ -52,15 +52,17 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let api = Data::new(Api::new(engine.clone(), config.keys, &secret, config.http));
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
+    // It runs from its first poll on: nobody should have to wait for `wait`.
+    let server = actix_web::rt::spawn(server);
     Ok(Running { address, engine, sandboxes: opened.sandboxes, api, server })
 }
 
 impl Running {
     /// Serves until a signal ends it, then lets the engine end in order.
     pub async fn wait(self) -> Result<(), String> {
-        let served = self.server.await.map_err(|error| error.to_string());
+        let served = self.server.await;
         self.engine.stop().await;
-        served
+        served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 }
 

@@ -93,6 +93,7 @@ impl State {
                     state: WriteState::Waiting { not_before: at },
                     unknown: false,
                     sent: None,
+                    overtaken: false,
                     reason: None,
                 };
                 self.queue.push(*write, queued);
@@ -104,6 +105,7 @@ impl State {
                     w.state = WriteState::Calling { kind: *kind, until: *until };
                     if *kind == CallKind::Push {
                         w.sent = *sent;
+                        w.overtaken = false;
                     }
                 });
             }
@@ -277,6 +279,7 @@ impl State {
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
         if keep {
+            self.overtaken(record);
             self.change_appointment(record.id, |a| {
                 a.patient = record.patient;
                 a.appointment_type = record.appointment_type;
@@ -299,6 +302,16 @@ impl State {
             confirmed: Some(record.placement),
         };
         self.put_appointment(record.id, appointment);
+    }
+
+    /// The EHR has an appointment neither where it confirmed it nor where a move of ours on its way puts it.
+    fn overtaken(&mut self, record: &PulledAppointment) {
+        let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
+        let sent = self.queue.of(record.id).find(|(_, w)| matches!(w.work, Work::Reschedule(_)) && !w.withdrawable());
+        let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent)) else { return };
+        if ![confirmed, sent].contains(&Some(record.placement)) {
+            self.queue.update(write, |w| w.overtaken = true);
+        }
     }
 
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {

@@ -27,6 +27,8 @@ pub struct Write {
     pub unknown: bool,
     /// Where the appointment stood when it was last sent.
     pub sent: Option<Placement>,
+    /// While it was on its way, a page showed the appointment elsewhere: nobody knows which of the two came last.
+    pub overtaken: bool,
     pub reason: Option<String>,
 }
 

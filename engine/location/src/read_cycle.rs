@@ -125,7 +125,7 @@ impl Location {
         // Of a record that comes twice the later one counts.
         let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
         for record in latest.values() {
-            self.pulled_appointment(record, &mut keep, &mut events);
+            self.pulled_appointment(cx, record, &mut keep, &mut events);
         }
         for hour in page.hours.iter().filter(|hour| self.state.hours.get(&hour.id) != Some(hour)) {
             events.push(Event::HourPulled(hour.clone()));
@@ -163,13 +163,19 @@ impl Location {
         }
     }
 
-    fn pulled_appointment(&self, record: &PulledAppointment, keep: &mut Vec<AppointmentId>, events: &mut Vec<Event>) {
+    fn pulled_appointment(
+        &self,
+        cx: Cx,
+        record: &PulledAppointment,
+        keep: &mut Vec<AppointmentId>,
+        events: &mut Vec<Event>,
+    ) {
         let known = self.state.appointments.get(&record.id);
         if known.is_some_and(|ours| ours.insert == Insert::Pending) {
             // A pending insert that turns out to be there: our write was the one that made it.
             let insert = self.state.queue.of(record.id).find(|(_, w)| w.work == Work::CreateAppointment(record.id));
             match insert {
-                Some((id, write)) => self.written(id, write, Some(&record.written), events),
+                Some((id, write)) => self.written(cx, id, write, Some(&record.written), events),
                 None => {
                     events.push(Event::InsertDone { appointment: record.id, written: record.written.clone() });
                 }

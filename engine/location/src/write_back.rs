@@ -23,7 +23,7 @@ impl Location {
 
     fn push_ended(&self, cx: Cx, id: WriteId, write: &Write, outcome: &Outcome<Written>, events: &mut Vec<Event>) {
         match outcome {
-            Ok(written) => self.written(id, write, Some(written), events),
+            Ok(written) => self.written(cx, id, write, Some(written), events),
             Err(Failure::Rejected(reason) | Failure::Unsupported(reason)) => {
                 self.path_worked(events);
                 self.failed(id, write, InsertFailure::Failed, reason, events);
@@ -68,7 +68,7 @@ impl Location {
         events: &mut Vec<Event>,
     ) {
         match outcome {
-            Ok(Some(written)) => self.written(id, write, Some(written), events),
+            Ok(Some(written)) => self.written(cx, id, write, Some(written), events),
             Ok(None) => {
                 self.path_worked(events);
                 if write.deadline <= cx.now {
@@ -112,7 +112,14 @@ impl Location {
         })
     }
 
-    pub(crate) fn written(&self, id: WriteId, write: &Write, written: Option<&Written>, events: &mut Vec<Event>) {
+    pub(crate) fn written(
+        &self,
+        cx: Cx,
+        id: WriteId,
+        write: &Write,
+        written: Option<&Written>,
+        events: &mut Vec<Event>,
+    ) {
         self.path_worked(events);
         events.push(Event::WriteDone { write: id, work: write.work, written: written.cloned() });
         match (write.work, written) {
@@ -120,6 +127,10 @@ impl Location {
                 events.push(Event::InsertDone { appointment, written: written.clone() });
             }
             (Work::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
+            // Once more, so that the client's move is the last word.
+            (Work::Reschedule(appointment), _) if write.overtaken && self.later(appointment, id).next().is_none() => {
+                self.queue_write(cx, events, write.work, write.lane, None);
+            }
             _ => {}
         }
     }

@@ -121,6 +121,7 @@ pub fn event(
         | Event::OperatoryGone { .. }
         | Event::ConflictFound { .. }
         | Event::GuardTripped { .. }
+        | Event::PullSuspended { .. }
         | Event::DeletionsAccepted { .. }
         | Event::CycleFinished { .. }
         | Event::SyncRequested

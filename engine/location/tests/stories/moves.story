@@ -182,3 +182,29 @@ at 2026-12-02T11:00
 wake
 + pruned *
 expect appointment a1 none
+
+story staff move it while our move is on its way: nobody knows who was last, so ours goes out once more
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 *
+pushed w0 1 unknown "reset"
+page appointments 1 cursor c2 last -> applied keep a9
+| a9 op3 prov1 12:00 30m patient p9
+after 5s
+wake
+> find w0 2 *
+found w0 2 written f9
++ path_cleared
++ done w0 reschedule a9
++ queued w1 reschedule a9 *
+wake
+> push w1 1 reschedule a9 op2 prov1 11:00 30m
+pushed w1 1 written f9
+expect appointment a9 op2 prov1 11:00 30m pulled
