@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Site {
     program: PathBuf,
     config: PathBuf,
+    /// What all its processes said.
+    log: PathBuf,
     pub address: SocketAddr,
 }
 
@@ -42,13 +44,15 @@ impl Site {
         let address = free_address()?;
         let config = dir.join("practice-sync.toml");
         fs::write(&config, configuration(dir, address, ehr_url, rules))?;
-        Ok(Site { program: program.to_path_buf(), config, address })
+        Ok(Site { program: program.to_path_buf(), config, log: dir.join("log"), address })
     }
 
     /// Starts a process and waits until it is ready for traffic.
     pub async fn start(&self) -> io::Result<Process> {
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--config").arg(&self.config).stdin(Stdio::null()).stdout(Stdio::null());
+        let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
+        command.stderr(log).env_remove("RUST_LOG");
         let mut process = Process(command.spawn()?);
         let since = Instant::now();
         loop {
@@ -68,6 +72,14 @@ impl Site {
     async fn ready(&self) -> bool {
         let Ok(mut connection) = Connection::open(self.address).await else { return false };
         connection.send(&request("GET", "/readyz", &[], &[])).await.is_ok_and(|answer| answer.status == 200)
+    }
+
+    /// Lines of the log that tell of a panic. A location is rebuilt after one, so that no client may notice.
+    pub fn panics(&self) -> io::Result<Vec<String>> {
+        let log = fs::read_to_string(&self.log)?;
+        let lines: Vec<&str> = log.lines().collect();
+        let panics = lines.windows(2).filter(|pair| pair[0].contains("panicked at"));
+        Ok(panics.map(|pair| pair.join(" ")).collect())
     }
 
     pub async fn sign_in(&self) -> io::Result<Caller> {

@@ -56,6 +56,7 @@ impl World {
         for client in clients {
             answers.push(client.await.unwrap());
         }
+        assert_eq!(self.site.panics().unwrap(), [""; 0]);
         answers
     }
 }

@@ -184,6 +184,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     }
     drained(&mut caller, &accepted).await;
     assert_written_once(&ehr, &accepted);
+    assert_eq!(site.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().unwrap().replayed_after_a_crash;
     eprintln!(
         "kill -9 x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \

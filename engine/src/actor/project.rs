@@ -121,7 +121,6 @@ pub fn event(
         | Event::OperatoryGone { .. }
         | Event::ConflictFound { .. }
         | Event::GuardTripped { .. }
-        | Event::PullSuspended { .. }
         | Event::DeletionsAccepted { .. }
         | Event::CycleFinished { .. }
         | Event::SyncRequested
