@@ -79,7 +79,8 @@ fn every_promise_is_kept() {
     });
     let mut failures = failures.into_inner().unwrap();
     failures.sort();
-    let all: Vec<String> = failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
+    let all: Vec<String> =
+        failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
     assert!(failures.is_empty(), "{}\n\nall failures:\n{}", failures[0].1, all.join("\n"));
 }
 
@@ -98,6 +99,7 @@ fn the_same_seed_gives_the_same_log() {
 #[test]
 fn an_ehr_that_breaks_its_contract_is_noticed() {
     let forgetful = |world: &mut World| world.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
-    let noticed = (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
+    let noticed =
+        (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
     assert!(noticed);
 }

@@ -144,7 +144,11 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
     let place = &kept.placement;
-    assert_eq!((seconds(place.span.start), seconds(place.span.end)), (stands.start, stands.end), "liveness: time of {what}");
+    assert_eq!(
+        (seconds(place.span.start), seconds(place.span.end)),
+        (stands.start, stands.end),
+        "liveness: time of {what}"
+    );
     let operatory = place.operatory.and_then(|id| shell.read::<records::Operatory>(location.0, id.0).ok()?);
     assert_eq!(operatory.and_then(|known| known.foreign_id), stands.operatory, "liveness: operatory of {what}");
     let institution = shell.institution.id.0;

@@ -1,6 +1,7 @@
 //! A location with its shell and its EHR in virtual time: what is decided is journaled as JSON, what is called is answered by a lying EHR.
 
-pub mod ehr;
+mod ehr;
+mod steps;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,97 +13,14 @@ use location::{
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
     pull::Resource,
-    settings::{Capabilities, ConflictRule, PullPlan, Quota, Settings},
+    settings::{Capabilities, ConflictRule, PullPlan, Settings},
     state::State,
-    time::{HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
+    time::{HOUR, MINUTE, SECOND, Span, Timestamp},
     zone::Zone,
 };
 
 use ehr::Ehr;
-
-/// What happens next in a simulation.
-#[derive(Clone, Debug)]
-pub enum Step {
-    Book {
-        slot: u8,
-        patient: u8,
-        key: u8,
-        data: bool,
-        new: bool,
-        hold: u8,
-    },
-    Hold {
-        slot: u8,
-        hold: u8,
-    },
-    Release {
-        hold: u8,
-    },
-    Move {
-        which: u8,
-        slot: u8,
-    },
-    Cancel {
-        which: u8,
-    },
-    /// A call comes back, in one way or another.
-    Answer {
-        which: u8,
-        how: How,
-    },
-    /// An answer that was given before comes once more, or for an attempt that never was.
-    Again {
-        which: u8,
-        off: bool,
-    },
-    Staff {
-        which: u8,
-        what: Staff,
-        slot: u8,
-    },
-    Pass(Millis),
-    /// Time goes on to when something is due.
-    UntilDue,
-    Sync,
-    Accept,
-    Restart,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum How {
-    /// Done, and said so.
-    Well,
-    /// Done, but the answer says that nobody knows.
-    DoneUnknown,
-    /// Done, but nobody ever hears of it.
-    DoneSilent,
-    /// Not done, and nobody knows.
-    Unknown,
-    Silent,
-    Rejected,
-    RetryLater,
-    NotReady,
-    GateClosed,
-    Unauthorized,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Staff {
-    Book,
-    Move,
-    Cancel,
-    Delete,
-}
-
-#[derive(Clone, Debug)]
-pub struct Variant {
-    pub whole: bool,
-    pub move_on_conflict: bool,
-    pub concurrency: u8,
-    pub quota: Quota,
-    /// Whether staff change anything in the EHR.
-    pub staff: bool,
-}
+pub use steps::{How, Staff, Step, Variant};
 
 pub struct Sim {
     pub now: Timestamp,

@@ -25,9 +25,14 @@ settings max_queue=0
 book a1 op1 prov1 10:00 30m patient p2 -> refused queue_full 0
 
 story outside hours comes before a type, a type before a busy slot
-book a1 op1 prov1 10:00 30m patient p1 -> booked a1
-book a2 op1 prov1 17:45 30m patient p2 -> refused slot_taken outside_hours *
-book a2 op1 prov1 10:00 30m patient p2 -> refused slot_taken busy(a1) *
+settings pulls=hours
+wake
+page hours 0 cursor c1 last -> applied
+| hour 11 op1 prov1 only t1
+book a1 op1 prov1 10:00 30m patient p1 type t1 -> booked a1
+book a2 op1 prov1 17:45 30m patient p2 type t2 -> refused slot_taken outside_hours *
+book a2 op1 prov1 10:00 30m patient p2 type t2 -> refused slot_taken type_not_accepted *
+book a2 op1 prov1 10:00 30m patient p2 type t1 -> refused slot_taken busy(a1) *
 
 story of a hold: the offer, the slot, the limit
 settings max_holds=0

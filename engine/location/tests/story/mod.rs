@@ -263,7 +263,11 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
             "hour" => {
                 let (id, operatory) = (WorkingHourId(id("", word(1)?)?), OperatoryId(id("op", word(2)?)?));
                 page.seen.push(id.0.into());
-                page.hours.push(hour(id.0, operatory.0, text::id("prov", word(3)?)?));
+                let mut hour = hour(id.0, operatory.0, text::id("prov", word(3)?)?);
+                let mut options = Options { words: words.to_vec() };
+                let only = options.value("only").map(|word| text::id("t", &word)).transpose()?;
+                hour.appointment_types.extend(only.map(AppointmentTypeId));
+                page.hours.push(hour);
             }
             _ => {
                 let mut options = Options { words: words.to_vec() };
