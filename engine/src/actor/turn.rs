@@ -178,10 +178,7 @@ impl Shell {
             self.mark(&mut batch);
             docs.into_batch(&mut batch);
         }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => Answer::default(),
-        };
+        let answer = answer.unwrap_or_default();
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
     }
 
