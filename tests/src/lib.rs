@@ -1,9 +1,12 @@
-//! What tests and benchmarks share: adapters built once, setups, servers to run against, and an engine to run them on.
+//! What tests and benchmarks share: adapters built once, setups, servers, and an engine to run them on.
 
 pub mod adapters;
 pub mod clinic;
 pub mod door;
+pub mod ehr_server;
+pub mod http;
 pub mod medplum;
 pub mod practice;
+pub mod site;
 pub mod skip;
 pub mod wait;
