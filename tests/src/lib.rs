@@ -2,6 +2,7 @@
 //! server, and one HTTP client.
 
 pub mod adapters;
+pub mod bench;
 pub mod ehr_server;
 pub mod http;
 pub mod practice;
