@@ -1,9 +1,13 @@
-//! What tests and benchmarks share: adapters built once, setups, an engine to run them on, the product as a process, an EHR as a
-//! server, and one HTTP client.
+//! What tests and benchmarks share: adapters built once, setups, an engine to run them on, servers, and the benchmark itself.
 
 pub mod adapters;
 pub mod bench;
+pub mod clinic;
+pub mod door;
 pub mod ehr_server;
 pub mod http;
+pub mod medplum;
 pub mod practice;
 pub mod site;
+pub mod skip;
+pub mod wait;

@@ -57,6 +57,10 @@ pub enum Command {
         call: u64,
         outcome: Outcome<Page>,
     },
+    /// What was pulled as an appointment of its own turned out to be what a write of ours made.
+    Superseded {
+        appointment: AppointmentId,
+    },
     /// The time `wake_at` named has come.
     Wake,
     /// An operator, or a gate that opened: start a read cycle and try waiting writes now.

@@ -67,6 +67,7 @@ impl Location {
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
+            Command::Superseded { appointment } => self.superseded(*appointment),
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => {

@@ -206,6 +206,15 @@ impl Location {
         self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
     }
 
+    /// The EHR showed an insert of ours before it answered it, without our key: what was made of that is one appointment too many.
+    pub(crate) fn superseded(&self, appointment: AppointmentId) -> Decision {
+        let mut events = Vec::new();
+        if self.state.appointments.get(&appointment).is_some_and(Appointment::in_ehr) {
+            self.gone(appointment, &mut events);
+        }
+        Decision::of(Reply::Done, events)
+    }
+
     /// The EHR removed or cancelled an appointment: what we still wanted of it is void.
     pub(crate) fn gone(&self, appointment: AppointmentId, events: &mut Vec<Event>) {
         let done: Vec<WriteId> = events.iter().filter_map(Event::write_done).collect();

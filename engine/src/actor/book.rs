@@ -34,7 +34,7 @@ impl Shell {
         cx: Cx,
         request: &BookRequest,
         docs: &mut Docs<'_>,
-    ) -> Result<(Decision, Option<Answer>), TurnError> {
+    ) -> Result<(Decision, Answer), TurnError> {
         let digest = key_digest(&request.idempotency_key);
         let claim_key = keys::claim(self.institution.id.0, &digest);
         let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
@@ -84,7 +84,7 @@ impl Shell {
             }
             _ => {}
         }
-        Ok((decision, Some(answer)))
+        Ok((decision, answer))
     }
 
     fn booked(

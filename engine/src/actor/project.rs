@@ -8,7 +8,8 @@ use location::{
 };
 
 use super::{
-    docs::{Docs, Kind, Link},
+    book::Claim,
+    docs::{Docs, Kind, Link, decode},
     turn::{Shell, TurnError},
 };
 use crate::{
@@ -90,11 +91,7 @@ pub fn event(
                 })?;
             }
         }
-        Event::KeyExpired { key } => {
-            if let Ok(digest) = <[u8; 32]>::try_from(hex::decode(key).unwrap_or_default()) {
-                docs.delete(keys::claim(shell.institution.id.0, &digest));
-            }
-        }
+        Event::KeyExpired { key } => unclaim(shell, key, docs)?,
         Event::RecordGone { resource, id } => gone(shell, cx, *resource, *id, docs)?,
         // These change the machine only: their documents came with the request, or there are none.
         Event::Booked { .. }
@@ -129,6 +126,17 @@ pub fn event(
     Ok(Enqueued::default())
 }
 
+/// Gives up an expired key's claim, unless another location has claimed the key since.
+fn unclaim(shell: &Shell, key: &str, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    let Ok(digest) = <[u8; 32]>::try_from(hex::decode(key).unwrap_or_default()) else { return Ok(()) };
+    let claim_key = keys::claim(shell.institution.id.0, &digest);
+    let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
+    if claim.is_some_and(|claim| claim.location == shell.setup.id) {
+        docs.delete(claim_key);
+    }
+    Ok(())
+}
+
 fn change(
     cx: Cx,
     id: AppointmentId,
@@ -160,6 +168,11 @@ fn link(shell: &Shell, kind: Kind, id: u64, written: &Written, docs: &mut Docs<'
 fn done(shell: &Shell, cx: Cx, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     match work {
         Work::CreatePatient(patient) => {
+            let shown = shell.source().map(|source| docs.link(source, Kind::Patient, &written.foreign_id)).transpose()?;
+            if let Some(twin) = shown.flatten().filter(|link| link.id != u64::from(patient.0)) {
+                // A pull showed the patient before we knew that it is ours.
+                gone(shell, cx, Resource::Patients, twin.id, docs)?;
+            }
             link(shell, Kind::Patient, u64::from(patient.0), written, docs)?;
             docs.change::<records::Patient>(shell.institution.id.0, u64::from(patient.0), |record| {
                 record.foreign_id = Some(written.foreign_id.clone());

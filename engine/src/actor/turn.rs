@@ -8,7 +8,7 @@ use location::{
     command::{Command, Cx},
     decision::{Call, Decision, Reply},
     event::Event,
-    ids::LocationId,
+    ids::{AppointmentId, LocationId},
     settings::Settings,
     state::State,
     time::Timestamp,
@@ -16,7 +16,7 @@ use location::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    docs::{Docs, Document},
+    docs::{Docs, Document, Kind},
     pool::{Pool, Sequence},
     project,
     request::{Answer, Request},
@@ -165,7 +165,8 @@ impl Shell {
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
             Request::Command(command) => self.prepare_command(cx, command),
         };
-        let Decision { events, calls, .. } = decision;
+        let Decision { mut events, calls, .. } = decision;
+        self.supersede(cx, &mut events, &mut docs)?;
         let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
         if !events.is_empty() {
             for event in &events {
@@ -178,17 +179,28 @@ impl Shell {
             self.mark(&mut batch);
             docs.into_batch(&mut batch);
         }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => Answer::default(),
-        };
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
     }
 
-    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Option<Answer>) {
+    /// A pull may show what we wrote before we know that we did. Where the EHR does not keep our key it then counts as an appointment
+    /// of its own, until the write's answer names it.
+    fn supersede(&self, cx: Cx, events: &mut Vec<Event>, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+        let Some(source) = self.source() else { return Ok(()) };
+        for index in 0..events.len() {
+            let Event::InsertDone { appointment, written } = &events[index] else { continue };
+            let shown = docs.link(source, Kind::Appointment, &written.foreign_id)?;
+            if let Some(twin) = shown.filter(|link| link.id != appointment.0) {
+                let command = Command::Superseded { appointment: AppointmentId(twin.id) };
+                events.extend(self.machine.decide(cx, &command).events);
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
         let decision = self.machine.decide(cx, command);
         let answer = Answer { reply: decision.reply.clone(), appointment: None };
-        (decision, Some(answer))
+        (decision, answer)
     }
 
     /// The batch is durable: memory follows.
@@ -288,7 +300,7 @@ impl Shell {
 }
 
 pub fn description_key(location: LocationId) -> crate::store::Key {
-    keys::record(super::docs::Kind::Description as u8, 0, u64::from(location.0))
+    keys::record(Kind::Description as u8, 0, u64::from(location.0))
 }
 
 /// The machine's reply as an answer without a document.

@@ -29,6 +29,8 @@ pub enum Happening {
     },
     /// A crash, a full disk, a location leaving memory.
     Trouble,
+    /// An operator asks for something.
+    Operator,
     DiskFreed,
     /// The process is started again.
     Restart,
@@ -90,6 +92,17 @@ impl Agenda {
         self.plans.pop_first().map(|((at, _), what)| (at, what))
     }
 
+    /// The next thing that may as well happen a little earlier: a client's request, or a page, of another location than this.
+    pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<Happening> {
+        let early = |what: &Happening| match what {
+            Happening::Ask(asked) => asked.location != other,
+            Happening::Answer { location, request: Request::Page { .. }, .. } => *location != other,
+            _ => false,
+        };
+        let key = *self.plans.range(..(than, 0)).find(|(_, what)| early(what))?.0;
+        self.plans.remove(&key)
+    }
+
     /// Forgets what clients, staff and fate still had in mind: calls, answers and timers go on.
     pub fn calm(&mut self) {
         self.plans.retain(|_, what| match what {
@@ -97,6 +110,7 @@ impl Agenda {
             | Happening::Ask(_)
             | Happening::Staff { .. }
             | Happening::Weather { .. }
+            | Happening::Operator
             | Happening::Trouble => false,
             Happening::DiskFreed
             | Happening::Restart

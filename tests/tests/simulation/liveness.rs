@@ -1,8 +1,13 @@
 //! The end of a run: with honest EHRs, time passes and everything comes to its end. Then our documents and the EHRs say the same.
 
 use engine::{
+    actor::{
+        docs::{Kind, Link},
+        request::Request,
+    },
     ehr::{EhrAppointment, Resource},
     records::{self, Writeback},
+    store::{Direction, Store, keys},
 };
 use location::{
     command::Command,
@@ -73,20 +78,57 @@ pub fn accept_deletions(world: &mut World) {
         for resource in stopped {
             world.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
             let command = Command::AcceptDeletions { resource };
-            world.own(id, &engine::actor::request::Request::Command(command));
+            world.own(id, &Request::Command(command));
         }
     }
 }
 
 pub fn check(world: &World) {
-    invariants::sweep(world);
+    invariants::sweep_all(world);
     every_booking_has_an_end(world);
     for (id, source) in world.integrated() {
         let ehr = world.ehrs.get(&source).expect("a location's source exists");
         for (foreign_id, row) in ehr.of(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
             ehr_and_documents_agree(world, ehr, id, foreign_id, row);
         }
+        nothing_is_made_up(world, ehr, id);
+        patients_are_one(world, ehr, world.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0));
     }
+}
+
+/// Every appointment a location remembers is one the EHR has.
+fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
+    let host = world.process.hosts.get(&location).expect("everybody is in memory");
+    for (id, known) in host.shell.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
+        let kept: records::Appointment = document(world, 0, id.0).expect("an appointment has its document");
+        let foreign_id = kept.foreign_id.clone().unwrap_or_default();
+        let linked = linked(world, ehr.source, Kind::Appointment, &foreign_id);
+        assert_eq!(linked, Some(id.0), "liveness: {id} of {location} is not what EHR {} calls {foreign_id}", ehr.source);
+        let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.standing().is_some());
+        let unseen = may_have_vanished(world, ehr, &kept);
+        assert!(stands || unseen, "liveness: {id} of {location} stands at {:?}, which is free", known.placement);
+    }
+}
+
+/// A patient of the EHR is one patient here.
+fn patients_are_one(world: &World, ehr: &Ehr, institution: u32) {
+    let range = keys::records(Kind::Patient as u8, institution);
+    for (_, bytes) in world.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
+        let kept: records::Patient = serde_json::from_slice(&bytes).expect("a document can be read");
+        if let (Some(foreign_id), Some(source), false) = (&kept.foreign_id, kept.source_id, kept.inactive)
+            && source == ehr.source
+        {
+            let linked = linked(world, source, Kind::Patient, foreign_id);
+            assert_eq!(linked, Some(u64::from(kept.id)), "liveness: {} is not EHR {source}'s {foreign_id}", kept.id);
+        }
+    }
+}
+
+/// Our id of what the EHR calls so.
+fn linked(world: &World, source: u32, kind: Kind, foreign_id: &str) -> Option<u64> {
+    let key = keys::link(source, kind as u8, foreign_id.as_bytes());
+    let link = world.store.get(&key).expect("the store reads");
+    link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
 }
 
 /// Each booking is confirmed or failed, and a confirmed one is in the EHR.
@@ -125,21 +167,18 @@ fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointme
 fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
     let shell = &world.process.hosts.get(&location).expect("everybody is in memory").shell;
     let source = ehr.source;
-    let key = engine::store::keys::link(source, engine::actor::docs::Kind::Appointment as u8, foreign_id.as_bytes());
-    let link = engine::store::Store::get(&*world.store, &key).expect("the store reads");
-    let link = link.and_then(|bytes| engine::actor::docs::Link::from_bytes(&bytes));
-    let Some(link) = link else {
+    let Some(linked) = linked(world, source, Kind::Appointment, foreign_id) else {
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} is unknown at {location}");
         return;
     };
-    let kept: Option<records::Appointment> = document(world, 0, link.id);
+    let kept: Option<records::Appointment> = document(world, 0, linked);
     let Some(kept) = kept else { panic!("liveness: appointment {foreign_id} of EHR {source} has no document") };
-    let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", link.id);
+    let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", linked);
     if row.deleted && may_have_vanished(world, ehr, &kept) {
         return;
     }
     if let Some((_, Work::CreateAppointment(id))) = row.made_for {
-        assert_eq!(link.id, id.0, "liveness: {what} is booking {id}");
+        assert_eq!(linked, id.0, "liveness: {what} is booking {id}");
     }
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
@@ -154,7 +193,7 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
     let institution = shell.institution.id.0;
     let provider = place.provider.and_then(|id| shell.read::<records::Provider>(institution, u64::from(id.0)).ok()?);
     assert_eq!(provider.and_then(|known| known.foreign_id), stands.provider, "liveness: provider of {what}");
-    let remembered = shell.machine.state.appointments.get(&AppointmentId(link.id));
+    let remembered = shell.machine.state.appointments.get(&AppointmentId(linked));
     let pruned = shell.machine.state.pruned.is_some_and(|before| place.span.end <= before);
     let old = place.span.end < world.now.minus(shell.settings().pull.keep_past);
     assert!(remembered.is_some() || pruned || old, "liveness: {what} is not in the calendar");

@@ -100,7 +100,8 @@ impl Rules {
         let write = WriteRules { max_queue, concurrency, deadline, ..WriteRules::default() };
         let every = [30 * MINUTE, HOUR, 2 * HOUR][random.below(3)];
         let page = [4, 20, 500][random.below(3)];
-        let pull = PullRules { every, page, keep_past: 3 * HOUR, ..PullRules::default() };
+        let guard_at_least = [20, 3][random.weighted(&[3, 1])];
+        let pull = PullRules { every, page, guard_at_least, keep_past: 3 * HOUR, ..PullRules::default() };
         let quota = [Quota::default(), Quota { per_minute: 20, burst: 5 }][random.weighted(&[4, 1])];
         Rules { booking, write, pull, quota }
     }

@@ -189,6 +189,9 @@ impl World {
                 self.set_timer(id);
                 return Heard::Answer(answer);
             }
+            if !self.meanwhile(id) {
+                return Heard::Nothing;
+            }
             let death = self.death();
             if death == Some(Death::BeforeCommit) {
                 self.die(id, "before a commit");
@@ -237,6 +240,19 @@ impl World {
             return Heard::Answer(answer);
         }
         Heard::Busy
+    }
+
+    /// Another location's turn between a decision and its commit. False: the process died in it.
+    fn meanwhile(&mut self, id: LocationId) -> bool {
+        if self.nested || !self.random.chance(100) {
+            return true;
+        }
+        let Some(what) = self.agenda.sooner(self.now.plus(MINUTE), id) else { return true };
+        let incarnation = self.process.hosts.get(&id).map(|host| host.incarnation);
+        self.nested = true;
+        self.happen(what);
+        self.nested = false;
+        self.process.hosts.get(&id).map(|host| host.incarnation) == incarnation
     }
 
     /// The same turn in another process that believes it hosts the location: what it asks for needs no calls.
@@ -371,7 +387,7 @@ impl World {
     }
 
     fn keep_snapshot(&mut self, id: LocationId) {
-        if self.random.chance(10) {
+        if self.random.chance(20) {
             self.snapshot(id);
         }
     }

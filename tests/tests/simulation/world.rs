@@ -4,14 +4,16 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{
-    actor::turn::Env,
+    actor::{request::Request, turn::Env},
+    ehr::EhrAppointment,
     store::{Batch, MemoryStore, Store, journal, keys},
 };
 use location::{
-    command::PulledOperatory,
+    command::{Command, Placement, PulledOperatory},
     event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{LocationId, OperatoryId, ProviderId, WorkingHourId},
+    state::Insert,
     time::{HOUR, MINUTE, SECOND, Timestamp},
 };
 
@@ -27,8 +29,8 @@ use super::{
     random::Random,
 };
 
-/// Happenings between two looks at everything.
-const SWEEP_EVERY: u64 = 60;
+/// Happenings between two looks at all there is of one location.
+const SWEEP_EVERY: u64 = 100;
 /// Happenings of one moment: more of them means that time stands still.
 const AT_ONCE: u32 = 3_000;
 /// Plans in the agenda: more means that something piles up.
@@ -53,6 +55,8 @@ pub struct World {
     pub next_look: Option<Timestamp>,
     /// Since when no location has anything to write.
     pub drained: Option<Timestamp>,
+    /// A turn happens within another one.
+    pub nested: bool,
     happened: u64,
     at_once: u32,
 }
@@ -81,6 +85,7 @@ impl World {
             incarnations: 0,
             next_look: None,
             drained: None,
+            nested: false,
             happened: 0,
             at_once: 0,
         }
@@ -90,6 +95,7 @@ impl World {
         self.agenda.plan(self.now, Happening::Restart);
         self.agenda.plan(self.now.plus(5 * MINUTE), Happening::Client);
         self.agenda.plan(self.now.plus(20 * MINUTE), Happening::Trouble);
+        self.agenda.plan(self.now.plus(40 * MINUTE), Happening::Operator);
         let sources: Vec<u32> = self.ehrs.keys().copied().collect();
         for source in sources {
             self.agenda.plan(self.now.plus(MINUTE), Happening::Staff { source });
@@ -117,12 +123,15 @@ impl World {
         self.happen(what);
         self.happened += 1;
         if self.happened.is_multiple_of(SWEEP_EVERY) {
-            invariants::sweep(self);
+            let turn = (self.happened / SWEEP_EVERY) as usize % self.process.hosts.len().max(1);
+            if let Some(location) = self.process.hosts.keys().nth(turn).copied() {
+                invariants::sweep(self, location);
+            }
         }
         true
     }
 
-    fn happen(&mut self, what: Happening) {
+    pub fn happen(&mut self, what: Happening) {
         match what {
             Happening::Client => {
                 self.client_acts();
@@ -133,6 +142,7 @@ impl World {
             Happening::Staff { source } => self.staff(source),
             Happening::Weather { source } => self.weather(source),
             Happening::Trouble => self.trouble(),
+            Happening::Operator => self.operator(),
             Happening::DiskFreed => {
                 self.say(|| "the disk has room again".to_owned());
                 self.store.set_full(false);
@@ -148,11 +158,38 @@ impl World {
 
     fn staff(&mut self, source: u32) {
         let institution = self.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0);
+        let wanted = self.place_in_demand(source);
         let Some(ehr) = self.ehrs.get_mut(&source) else { return };
-        let line = ehr.staff_acts(institution, self.now, &mut self.random);
+        let line = ehr.staff_acts(institution, self.now, wanted, &mut self.random);
         self.say(|| line);
         let at = self.now.plus(self.random.between(MINUTE..=50 * MINUTE));
         self.agenda.plan(at, Happening::Staff { source });
+    }
+
+    /// Where a booking of ours stands that the EHR does not have yet: staff like the same slots.
+    fn place_in_demand(&mut self, source: u32) -> Option<(LocationId, EhrAppointment)> {
+        let pending: Vec<(LocationId, Placement)> = self
+            .process
+            .hosts
+            .iter()
+            .filter(|(_, host)| host.shell.source() == Some(source))
+            .flat_map(|(id, host)| host.shell.machine.state.appointments.values().map(|known| (*id, known)))
+            .filter(|(_, known)| known.insert == Insert::Pending)
+            .map(|(id, known)| (id, known.placement))
+            .collect();
+        let (location, place) = *self.random.pick(&pending)?;
+        Some((location, invariants::no_double_booking::in_the_ehr(self, location, &place)?))
+    }
+
+    fn operator(&mut self) {
+        liveness::accept_deletions(self);
+        let here: Vec<LocationId> = self.process.hosts.keys().copied().collect();
+        if let Some(id) = self.random.pick(&here).copied() {
+            self.say(|| format!("an operator asks {id} to synchronise now"));
+            self.own(id, &Request::Command(Command::SyncNow));
+        }
+        let at = self.now.plus(self.random.between(MINUTE..=5 * HOUR));
+        self.agenda.plan(at, Happening::Operator);
     }
 
     fn weather(&mut self, source: u32) {

@@ -58,6 +58,10 @@ pub struct Ehr {
     /// Resources shown in whole passes, where what is missing is gone; the others are shown by change.
     pub whole: BTreeSet<Resource>,
     pub weather: Weather,
+    /// Keeps our write keys where a pull shows them.
+    pub shows_keys: bool,
+    /// Tags each version of an appointment.
+    pub tags_versions: bool,
     /// From now on it is quick, reachable and says the truth.
     pub honest: bool,
     /// Breaks the contract: never finds a write. For the test that this is noticed.
@@ -82,6 +86,8 @@ impl Ehr {
             strict: random.chance(500),
             whole: resources.into_iter().filter(|_| random.chance(500)).collect(),
             weather: Weather::Fine,
+            shows_keys: random.chance(700),
+            tags_versions: random.chance(500),
             honest: false,
             forgets_keys: false,
             rows: BTreeMap::new(),
@@ -104,12 +110,12 @@ impl Ehr {
     /// Changes a record; the next pull by change shows it.
     pub fn change(&mut self, resource: Resource, id: &str, change: impl FnOnce(&mut Row)) {
         self.changes += 1;
-        let changes = self.changes;
+        let (changes, tags_versions) = (self.changes, self.tags_versions);
         if let Some(row) = self.rows.get_mut(&(resource, id.to_owned())) {
             change(row);
             row.changed = changes;
             if let EhrRecord::Appointment(appointment) = &mut row.record {
-                appointment.version = Some(changes.to_string());
+                appointment.version = tags_versions.then(|| changes.to_string());
             }
         }
     }
@@ -138,7 +144,8 @@ impl Ehr {
                     "order per patient: {work:?} of location {from} was written before its patient"
                 );
                 self.refuse_overlap(None, appointment)?;
-                let fresh = EhrAppointment { write_key: Some(key.to_owned()), ..appointment.clone() };
+                let write_key = self.shows_keys.then(|| key.to_owned());
+                let fresh = EhrAppointment { write_key, ..appointment.clone() };
                 let id = self.add(Some(from), EhrRecord::Appointment(fresh));
                 self.change(Resource::Appointments, &id, |row| row.made_for = Some((from, work)));
                 id
@@ -169,7 +176,7 @@ impl Ehr {
                 appointment.id.clone()
             }
         };
-        let receipt = Receipt { id, version: Some(self.changes.to_string()) };
+        let receipt = Receipt { id, version: self.tags_versions.then(|| self.changes.to_string()) };
         self.written.insert(key.to_owned(), receipt.clone());
         Ok(receipt)
     }

@@ -14,9 +14,19 @@ use crate::simulation::{
 
 impl Ehr {
     /// One thing somebody does; the line for the log.
-    pub fn staff_acts(&mut self, institution: u32, now: Timestamp, random: &mut Random) -> String {
+    pub fn staff_acts(
+        &mut self,
+        institution: u32,
+        now: Timestamp,
+        wanted: Option<(LocationId, EhrAppointment)>,
+        random: &mut Random,
+    ) -> String {
         let what = match random.weighted(&[30, 20, 15, 10, 10, 5, 10]) {
-            0 => self.staff_book(now, random),
+            0 => {
+                let wanted = wanted.filter(|_| random.chance(700));
+                let place = wanted.or_else(|| self.place(None, now, random));
+                place.and_then(|place| self.staff_book(now, place, random))
+            }
             1 => self.staff_move(now, random),
             2 => self.staff_change(random, "cancels", |row| {
                 if let EhrRecord::Appointment(appointment) = &mut row.record {
@@ -92,8 +102,12 @@ impl Ehr {
     }
 
     /// Takes a slot: sometimes as time off, sometimes where somebody is already, unless the EHR forbids it.
-    fn staff_book(&mut self, now: Timestamp, random: &mut Random) -> Option<String> {
-        let (at, mut appointment) = self.place(None, now, random)?;
+    fn staff_book(
+        &mut self,
+        now: Timestamp,
+        (at, mut appointment): (LocationId, EhrAppointment),
+        random: &mut Random,
+    ) -> Option<String> {
         appointment.unavailable = random.chance(150);
         let patients: Vec<_> = self.of(Resource::Patients).map(|(id, _)| id.to_owned()).collect();
         appointment.patient = random.pick(&patients).filter(|_| !appointment.unavailable).cloned();

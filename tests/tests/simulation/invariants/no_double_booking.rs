@@ -51,7 +51,7 @@ fn moved_by_staff(world: &World, location: LocationId, id: AppointmentId) -> boo
 }
 
 /// The place in the EHR's words.
-fn in_the_ehr(world: &World, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
+pub fn in_the_ehr(world: &World, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
     let shell = &world.process.hosts.get(&location)?.shell;
     let institution = shell.institution.id.0;
     let operatory = match place.operatory {
