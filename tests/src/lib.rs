@@ -1,6 +1,7 @@
-//! What tests and benchmarks share: adapters built once, setups, servers, and an engine to run them on.
+//! What tests and benchmarks share: adapters built once, setups, an engine to run them on, servers, and the benchmark itself.
 
 pub mod adapters;
+pub mod bench;
 pub mod clinic;
 pub mod door;
 pub mod ehr_server;

@@ -57,7 +57,9 @@ impl Site {
         let since = Instant::now();
         loop {
             if let Some(status) = process.0.try_wait()? {
-                return Err(io::Error::other(format!("the server ended with {status} instead of serving")));
+                let log = fs::read_to_string(&self.log)?;
+                let last = log.lines().next_back().unwrap_or_default();
+                return Err(io::Error::other(format!("the server ended with {status} instead of serving: {last}")));
             }
             if self.ready().await {
                 return Ok(process);

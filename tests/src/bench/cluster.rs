@@ -60,7 +60,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let stopped = run(as_user("pg_ctl").args(["-m", "immediate", "-s", "-D"]).arg(self.dir.join("data")).arg("stop"));
+        let stopped =
+            run(as_user("pg_ctl").args(["-m", "immediate", "-s", "-D"]).arg(self.dir.join("data")).arg("stop"));
         if let Err(error) = stopped {
             super::report::say(format!("PostgreSQL could not be stopped: {error}"));
         }

@@ -115,7 +115,8 @@ fn processor() -> String {
 
 fn memory() -> String {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
+    let kib =
+        info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
     kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{} GB of memory", kib / 1_000_000))
 }
 

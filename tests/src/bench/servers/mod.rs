@@ -29,8 +29,7 @@ pub struct Server {
 impl Server {
     pub fn start(arguments: &[&str]) -> io::Result<Server> {
         let mut command = Command::new(std::env::current_exe()?);
-        let mut child =
-            command.arg(SERVER).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.arg(SERVER).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output of the server"))?;
         let mut said = Vec::new();
         for line in BufReader::new(out).lines() {

@@ -15,13 +15,15 @@ use actix_web::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
-use tokio_postgres::{Client, Config, NoTls, Statement, error::SqlState};
+use tokio_postgres::{Client, Config, NoTls, Statement, error::SqlState, types::ToSql};
 
 use super::{WORKERS, ready};
-use crate::bench::bodies::{Booking, PlainSlot};
+use crate::bench::bodies::{Booking, Patient, PlainSlot};
 
 const INSTITUTION: i32 = 1;
 const SCHEMA: &str = include_str!("postgres.sql");
+
+type Field<'a> = &'a (dyn ToSql + Sync);
 
 struct Statements {
     known_key: Statement,
@@ -114,68 +116,59 @@ impl Session {
 
     async fn book(&self, booking: &Booking, slot: PlainSlot) -> Result<(StatusCode, Value), tokio_postgres::Error> {
         let (client, statements, patient) = (&self.client, &self.statements, &booking.patient);
-        let said = serde_json::to_vec(booking).unwrap_or_default();
-        let fingerprint = Sha256::digest(said).to_vec();
+        let fingerprint = Sha256::digest(serde_json::to_vec(booking).unwrap_or_default()).to_vec();
         let key = Sha256::digest(booking.idempotency_key.as_bytes()).to_vec();
+        let by_key: [Field; 2] = [&INSTITUTION, &key];
+        let by_person: [Field; 5] =
+            [&INSTITUTION, &patient.date_of_birth, &patient.last_name, &patient.phone_number, &patient.email];
         let (_, known_key, known_patient) = tokio::try_join!(
             client.batch_execute("BEGIN"),
-            client.query_opt(&statements.known_key, &[&INSTITUTION, &key]),
-            client.query_opt(
-                &statements.known_patient,
-                &[&INSTITUTION, &patient.date_of_birth, &patient.last_name, &patient.phone_number, &patient.email]
-            ),
+            client.query_opt(&statements.known_key, &by_key),
+            client.query_opt(&statements.known_patient, &by_person),
         )?;
         if let Some(known) = known_key {
             client.batch_execute("ROLLBACK").await?;
             let same = known.get::<_, Vec<u8>>(0) == fingerprint;
-            return Ok(match same {
-                true => (StatusCode::OK, json!({"ok": true, "replay": true, "booking_ref": known.get::<_, String>(1)})),
-                false => refused("idempotency_conflict"),
-            });
+            let replay = json!({"ok": true, "replay": true, "booking_ref": known.get::<_, String>(1)});
+            return Ok(if same { (StatusCode::OK, replay) } else { refused("idempotency_conflict") });
         }
         let patient_id: i64 = match known_patient {
             Some(row) => row.get(0),
-            None => {
-                let fields: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
-                    &INSTITUTION,
-                    &patient.first_name,
-                    &patient.last_name,
-                    &patient.date_of_birth,
-                    &patient.phone_number,
-                    &patient.email,
-                    &slot.location,
-                ];
-                client.query_one(&statements.new_patient, &fields).await?.get(0)
-            }
+            None => self.new_patient(booking, slot).await?,
         };
         let (start, end) = (slot.start as f64, slot.end as f64);
-        let placed: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =
+        let placed: [Field; 7] =
             [&slot.location, &slot.operatory, &slot.provider, &patient_id, &start, &end, &booking.note];
         let row = client.query_one(&statements.appointment, &placed).await?;
         let (id, booking_ref): (i64, String) = (row.get(0), row.get(1));
-        tokio::try_join!(
-            client.execute(
-                &statements.key_and_outbox,
-                &[&INSTITUTION, &key, &fingerprint, &id, &slot.location, &patient_id]
-            ),
-            client.batch_execute("COMMIT"),
-        )?;
-        let answer = json!({
-            "ok": true,
-            "replay": false,
-            "message": "The appointment is booked and on its way into the practice's system.",
-            "booking": {
-                "booking_ref": booking_ref,
-                "booking_status": "confirmed",
-                "ehr_writeback": "pending",
-                "appointment_id": id,
-                "start": slot.start,
-                "duration_minutes": (slot.end - slot.start) / 60,
-                "patient": {"first_name": patient.first_name, "last_name": patient.last_name},
-            },
-        });
-        Ok((StatusCode::OK, answer))
+        let made: [Field; 6] = [&INSTITUTION, &key, &fingerprint, &id, &slot.location, &patient_id];
+        tokio::try_join!(client.execute(&statements.key_and_outbox, &made), client.batch_execute("COMMIT"))?;
+        Ok((StatusCode::OK, booked(booking, slot, id, &booking_ref)))
     }
+
+    async fn new_patient(&self, booking: &Booking, slot: PlainSlot) -> Result<i64, tokio_postgres::Error> {
+        let Patient { first_name, last_name, date_of_birth, phone_number, email } = &booking.patient;
+        let fields: [Field; 7] =
+            [&INSTITUTION, first_name, last_name, date_of_birth, phone_number, email, &slot.location];
+        Ok(self.client.query_one(&self.statements.new_patient, &fields).await?.get(0))
+    }
+}
+
+fn booked(booking: &Booking, slot: PlainSlot, id: i64, booking_ref: &str) -> Value {
+    json!({
+        "ok": true,
+        "replay": false,
+        "message": "The appointment is booked and on its way into the practice's system.",
+        "booking": {
+            "booking_ref": booking_ref,
+            "booking_status": "confirmed",
+            "ehr_writeback": "pending",
+            "appointment_id": id,
+            "start": slot.start,
+            "duration_minutes": (slot.end - slot.start) / 60,
+            "patient": {"first_name": booking.patient.first_name, "last_name": booking.patient.last_name},
+        },
+    })
 }
 
 fn refused(reason: &str) -> (StatusCode, Value) {
