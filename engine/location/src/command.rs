@@ -156,6 +156,8 @@ pub struct Page {
     /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
     /// state counts, and those of this page come to what the guard heeds. Else 0.
     pub known: u64,
+    /// Appointments on the page, and deletions of such, that nobody had heard of: an insert whose answer is still out may be one of them.
+    pub strangers: u32,
     pub cursor: String,
     pub last: bool,
     pub whole: bool,

@@ -17,6 +17,9 @@ use crate::{
     write_back::{asked_for, jittered, reason_of},
 };
 
+/// Times a page is put off because an insert whose answer is out may be on it: some minutes with the usual pauses.
+const WAITS_FOR_INSERT: u32 = 6;
+
 impl Location {
     fn plan(&self) -> &[PullPlan] {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
@@ -112,6 +115,11 @@ impl Location {
             self.read_again(cx, resource, &mut events, &mut calls);
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
+        if self.may_show_an_insert(page) {
+            let reason = "an insert on its way may be on the page";
+            self.pull_failed(cx, resource, reason, 0, &mut events);
+            return Decision::of(Reply::PageIgnored, events);
+        }
         let (deleted, known) = self.deletions(cx.now, resource, page, landed);
         // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
         let counted = !resource.shared() || page.known > 0;
@@ -161,6 +169,16 @@ impl Location {
         } else {
             self.pull_failed(cx, resource, "the page is older than what was written meanwhile", 0, events);
         }
+    }
+
+    /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
+    /// answer is there; a few tries wait for it.
+    fn may_show_an_insert(&self, page: &Page) -> bool {
+        let shown = |id| page.appointments.iter().any(|record| record.id == id);
+        let mut sent = self.state.queue.iter().filter(|(_, write)| !write.withdrawable());
+        page.strangers > 0
+            && self.state.pulls.failures < WAITS_FOR_INSERT
+            && sent.any(|(_, write)| matches!(write.work, Work::CreateAppointment(id) if !shown(id)))
     }
 
     fn pulled_appointment(

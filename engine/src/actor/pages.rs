@@ -128,6 +128,8 @@ impl Intake<'_, '_, '_> {
                 if resource == Resource::Appointments {
                     self.forgotten_is_gone(link.id)?;
                 }
+            } else if resource == Resource::Appointments {
+                self.page.strangers += 1;
             }
         }
         self.page.cursor.clone_from(&page.cursor);
@@ -476,12 +478,13 @@ impl Intake<'_, '_, '_> {
     fn appointment(&mut self, said: &ehr::EhrAppointment) -> Result<Result<(), String>, TurnError> {
         let span = Span::new(Timestamp(said.start.saturating_mul(SECOND)), Timestamp(said.end.saturating_mul(SECOND)));
         let Some(span) = span else { return Ok(Err("end is not after start".to_owned())) };
-        // A record with our write key is the appointment that write was for, whatever became of the reply.
-        if let Some(key) = &said.write_key
-            && self.docs.link(self.source, Kind::Appointment, &said.id)?.is_none()
-            && let Some(ours) = self.shell.written_by(key, self.docs)?
-        {
-            self.docs.put_link(self.source, Kind::Appointment, &said.id, Link::new(ours.0));
+        if self.docs.link(self.source, Kind::Appointment, &said.id)?.is_none() {
+            // A record with our write key is the appointment that write was for, whatever became of the reply.
+            let key = said.write_key.as_ref();
+            match key.map(|key| self.shell.written_by(key, self.docs)).transpose()?.flatten() {
+                Some(ours) => self.docs.put_link(self.source, Kind::Appointment, &said.id, Link::new(ours.0)),
+                None => self.page.strangers += 1,
+            }
         }
         let (id, news) = self.seen(Kind::Appointment, Sequence::Appointment, &said.id, said)?;
         if !news {

@@ -23,6 +23,11 @@ pub enum Happening {
     Staff {
         source: u32,
     },
+    /// Somebody there sees an appointment that just came.
+    Notice {
+        source: u32,
+        id: String,
+    },
     /// An EHR becomes reachable or not.
     Weather {
         source: u32,
@@ -109,6 +114,7 @@ impl Agenda {
             Happening::Client
             | Happening::Ask(_)
             | Happening::Staff { .. }
+            | Happening::Notice { .. }
             | Happening::Weather { .. }
             | Happening::Operator
             | Happening::Trouble => false,

@@ -9,7 +9,7 @@ use location::{
     decision::Call,
     event::CallKind,
     ids::LocationId,
-    time::Timestamp,
+    time::{MINUTE, Timestamp},
 };
 
 use super::{
@@ -96,8 +96,19 @@ impl World {
             }
         };
         self.say(|| line);
+        if let (Question::Push { .. }, Heard::Pushed(Ok(receipt))) = (&question, &heard) {
+            self.staff_may_notice(source, &receipt.id);
+        }
         if let Some(at) = answer_at {
             self.answer(at, location, incarnation, outcome(&question, heard));
+        }
+    }
+
+    /// Somebody may at once change what we wrote.
+    fn staff_may_notice(&mut self, source: u32, id: &str) {
+        if !self.calm && self.random.chance(150) {
+            let at = self.now.plus(self.random.between(1..=MINUTE));
+            self.agenda.plan(at, Happening::Notice { source, id: id.to_owned() });
         }
     }
 

@@ -140,6 +140,7 @@ impl World {
             }
             Happening::Ask(asked) => self.asked(asked),
             Happening::Staff { source } => self.staff(source),
+            Happening::Notice { source, id } => self.notice(source, &id),
             Happening::Weather { source } => self.weather(source),
             Happening::Trouble => self.trouble(),
             Happening::Operator => self.operator(),
@@ -166,6 +167,22 @@ impl World {
         self.agenda.plan(at, Happening::Staff { source });
     }
 
+    fn notice(&mut self, source: u32, id: &str) {
+        let Some(ehr) = self.ehrs.get_mut(&source) else { return };
+        let line = ehr.staff_notice(id, self.now, &mut self.random).unwrap_or_else(|| "shrugs".to_owned());
+        let location = ehr.appointment(id).and_then(|row| row.location);
+        self.say(|| format!("staff of {source} {line}"));
+        // What they did is often pulled before we know that the write they saw was done.
+        if let Some(location) = location.filter(|_| self.random.chance(700)) {
+            self.synchronise(location);
+        }
+    }
+
+    fn synchronise(&mut self, location: LocationId) {
+        self.say(|| format!("somebody asks {location} to synchronise now"));
+        self.own(location, &Request::Command(Command::SyncNow));
+    }
+
     /// Where a booking of ours stands that the EHR does not have yet: staff like the same slots.
     fn place_in_demand(&mut self, source: u32) -> Option<(LocationId, EhrAppointment)> {
         let pending: Vec<(LocationId, Placement)> = self
@@ -185,8 +202,7 @@ impl World {
         liveness::accept_deletions(self);
         let here: Vec<LocationId> = self.process.hosts.keys().copied().collect();
         if let Some(id) = self.random.pick(&here).copied() {
-            self.say(|| format!("an operator asks {id} to synchronise now"));
-            self.own(id, &Request::Command(Command::SyncNow));
+            self.synchronise(id);
         }
         let at = self.now.plus(self.random.between(MINUTE..=5 * HOUR));
         self.agenda.plan(at, Happening::Operator);

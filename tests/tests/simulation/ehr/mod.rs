@@ -120,6 +120,14 @@ impl Ehr {
         }
     }
 
+    fn change_appointment(&mut self, id: &str, change: impl FnOnce(&mut EhrAppointment)) {
+        self.change(Resource::Appointments, id, |row| {
+            if let EhrRecord::Appointment(appointment) = &mut row.record {
+                change(appointment);
+            }
+        });
+    }
+
     pub fn of(&self, resource: Resource) -> impl Iterator<Item = (&str, &Row)> {
         let of = (resource, String::new())..;
         self.rows.range(of).take_while(move |((kind, _), _)| *kind == resource).map(|((_, id), row)| (id.as_str(), row))
@@ -156,23 +164,12 @@ impl Ehr {
                     return Err(Fault::Rejected("the appointment is cancelled".to_owned()));
                 }
                 self.refuse_overlap(Some(&appointment.id), appointment)?;
-                self.change(Resource::Appointments, &appointment.id, |row| {
-                    if let EhrRecord::Appointment(known) = &mut row.record {
-                        known.start = appointment.start;
-                        known.end = appointment.end;
-                        known.operatory.clone_from(&appointment.operatory);
-                        known.provider.clone_from(&appointment.provider);
-                    }
-                });
+                self.change_appointment(&appointment.id, |known| stand_at(known, appointment));
                 appointment.id.clone()
             }
             Write::CancelAppointment(appointment, _) => {
                 self.known(appointment, work)?;
-                self.change(Resource::Appointments, &appointment.id, |row| {
-                    if let EhrRecord::Appointment(known) = &mut row.record {
-                        known.cancelled = true;
-                    }
-                });
+                self.change_appointment(&appointment.id, |known| known.cancelled = true);
                 appointment.id.clone()
             }
         };
@@ -210,6 +207,13 @@ pub fn same_place(a: &EhrAppointment, b: &EhrAppointment) -> bool {
         _ => false,
     };
     room && a.start < b.end && b.start < a.end
+}
+
+fn stand_at(appointment: &mut EhrAppointment, place: &EhrAppointment) {
+    appointment.start = place.start;
+    appointment.end = place.end;
+    appointment.operatory.clone_from(&place.operatory);
+    appointment.provider.clone_from(&place.provider);
 }
 
 fn id_of(record: &mut EhrRecord) -> &mut String {

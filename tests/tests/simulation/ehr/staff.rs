@@ -6,7 +6,7 @@ use location::{
     time::{HOUR, MINUTE, SECOND, Timestamp},
 };
 
-use super::Ehr;
+use super::{Ehr, stand_at};
 use crate::simulation::{
     plan::{PERSONS, patient_of, person, seconds},
     random::Random,
@@ -27,22 +27,10 @@ impl Ehr {
                 let place = wanted.or_else(|| self.place(None, now, random));
                 place.and_then(|place| self.staff_book(now, place, random))
             }
-            1 => self.staff_move(now, random),
-            2 => self.staff_change(random, "cancels", |row| {
-                if let EhrRecord::Appointment(appointment) = &mut row.record {
-                    appointment.cancelled = true;
-                }
-                row.by_staff = true;
-            }),
-            3 => self.staff_change(random, "deletes", |row| {
-                row.deleted = true;
-                row.by_staff = true;
-            }),
-            4 => self.staff_change(random, "confirms", |row| {
-                if let EhrRecord::Appointment(appointment) = &mut row.record {
-                    appointment.confirmed = true;
-                }
-            }),
+            1 => self.any(random).and_then(|id| self.staff_move(&id, now, random)),
+            2 => self.any(random).and_then(|id| self.staff_cancel(&id)),
+            3 => self.any(random).and_then(|id| self.staff_delete(&id)),
+            4 => self.any(random).and_then(|id| self.staff_confirm(&id)),
             5 => {
                 // Mostly somebody new; now and then one who is about to book online too.
                 let number = if random.chance(300) { random.below(PERSONS) } else { 100 + random.below(1_000) };
@@ -54,20 +42,40 @@ impl Ehr {
         format!("staff of {} {}", self.source, what.unwrap_or_else(|| "looks around".to_owned()))
     }
 
-    fn standing(&self) -> Vec<String> {
-        let standing = self.of(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
-        standing.map(|(id, _)| id.to_owned()).collect()
+    /// One thing somebody does about an appointment that just came in.
+    pub fn staff_notice(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
+        self.appointment(id)?.standing()?;
+        match random.weighted(&[30, 20, 20, 10]) {
+            0 => self.staff_move(id, now, random),
+            1 => self.staff_cancel(id),
+            2 => self.staff_delete(id),
+            _ => self.staff_confirm(id),
+        }
     }
 
-    fn staff_change(
-        &mut self,
-        random: &mut Random,
-        what: &str,
-        change: impl FnOnce(&mut super::Row),
-    ) -> Option<String> {
-        let id = random.pick(&self.standing())?.clone();
-        self.change(Resource::Appointments, &id, change);
-        Some(format!("{what} appointment {id}"))
+    fn any(&self, random: &mut Random) -> Option<String> {
+        let standing = self.of(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
+        let ids: Vec<&str> = standing.map(|(id, _)| id).collect();
+        random.pick(&ids).map(|id| (*id).to_owned())
+    }
+
+    fn staff_cancel(&mut self, id: &str) -> Option<String> {
+        self.change_appointment(id, |appointment| appointment.cancelled = true);
+        self.change(Resource::Appointments, id, |row| row.by_staff = true);
+        Some(format!("cancels appointment {id}"))
+    }
+
+    fn staff_delete(&mut self, id: &str) -> Option<String> {
+        self.change(Resource::Appointments, id, |row| {
+            row.deleted = true;
+            row.by_staff = true;
+        });
+        Some(format!("deletes appointment {id}"))
+    }
+
+    fn staff_confirm(&mut self, id: &str) -> Option<String> {
+        self.change_appointment(id, |appointment| appointment.confirmed = true);
+        Some(format!("confirms appointment {id}"))
     }
 
     /// A place within the next two days: operatory, provider, start and end.
@@ -117,20 +125,12 @@ impl Ehr {
         Some(format!("takes a slot at {at} in {} minutes: appointment {id}", start / MINUTE))
     }
 
-    fn staff_move(&mut self, now: Timestamp, random: &mut Random) -> Option<String> {
-        let id = random.pick(&self.standing())?.clone();
-        let location = self.appointment(&id)?.location;
+    fn staff_move(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
+        let location = self.appointment(id)?.location;
         let (_, to) = self.place(location, now, random)?;
-        self.refuse_overlap(Some(&id), &to).ok()?;
-        self.change(Resource::Appointments, &id, |row| {
-            row.by_staff = true;
-            if let EhrRecord::Appointment(appointment) = &mut row.record {
-                appointment.start = to.start;
-                appointment.end = to.end;
-                appointment.operatory.clone_from(&to.operatory);
-                appointment.provider.clone_from(&to.provider);
-            }
-        });
+        self.refuse_overlap(Some(id), &to).ok()?;
+        self.change_appointment(id, |appointment| stand_at(appointment, &to));
+        self.change(Resource::Appointments, id, |row| row.by_staff = true);
         Some(format!("moves appointment {id}"))
     }
 
