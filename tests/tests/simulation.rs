@@ -1,6 +1,8 @@
 //! The whole engine but its sockets, in virtual time and with a lying EHR: many locations, clients, staff and crashes drawn from a seed.
 //! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are.
 #![allow(clippy::unwrap_used)]
+// A few thousand events in memory: their size does not matter, their names do.
+#![allow(clippy::large_enum_variant, clippy::enum_variant_names)]
 
 mod simulation {
     pub mod agenda;
