@@ -46,6 +46,8 @@ pub const SEARCH_DAYS: RangeInclusive<i64> = 1..=60;
 pub const SEARCH_DAYS_DEFAULT: i64 = 7;
 pub const SEARCH_LIMIT: RangeInclusive<i64> = 1..=100;
 pub const SEARCH_LIMIT_DEFAULT: i64 = 20;
+/// How far beyond the days asked for a search with times of day looks for its next date.
+pub const DAYS_LOOKED_AHEAD: u16 = 60;
 /// Slots of one location in one answer. A full year of ten operatories has fewer.
 pub const MAX_SLOTS: usize = 100_000;
 /// Of a slot, in minutes.

@@ -258,7 +258,7 @@ mod tests {
                 if descending {
                     expected.reverse();
                 }
-                let mut seen = Vec::new();
+                let mut seen: Vec<u64> = Vec::new();
                 let mut page = rows(&format!("per_page={size}"), 20, descending);
                 assert!(!info(&page).has_previous_page);
                 loop {

@@ -1,6 +1,6 @@
 //! The HTTP server: workers, timeouts, limits of connections.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, time::Duration};
 
 use actix_web::{
     App, Error, HttpServer,
@@ -15,6 +15,9 @@ use crate::{app::Api, guard::guard, routes};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
+/// How long a connection that is to be closed may still send what no one reads. actix's clock ticks every half second: with
+/// less than that a connection could stay open for good.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub fn app(
     api: Data<Api>,
@@ -40,7 +43,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
         .backlog(BACKLOG)
         .keep_alive(keep_alive)
         .client_request_timeout(rules.header_timeout)
-        .client_disconnect_timeout(rules.body_timeout)
+        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
         .shutdown_timeout(rules.shutdown_timeout.as_secs())
         .listen(listener)?
         .run();

@@ -1,4 +1,13 @@
-//! What tests and benchmarks share: adapters built once, setups, and an engine to run them on.
+//! What tests and benchmarks share: adapters built once, setups, an engine to run them on, servers, and the benchmark itself.
 
 pub mod adapters;
+pub mod bench;
+pub mod clinic;
+pub mod door;
+pub mod ehr_server;
+pub mod http;
+pub mod medplum;
 pub mod practice;
+pub mod site;
+pub mod skip;
+pub mod wait;

@@ -1,6 +1,8 @@
 //! The whole engine but its sockets, in virtual time and with a lying EHR: many locations, clients, staff and crashes drawn from a seed.
 //! The same seed gives the same run. `SIM_SEED=n` reruns one seed with its full log, `SIM_SEEDS=n` says how many there are.
 #![allow(clippy::unwrap_used)]
+// A few thousand events in memory: their size does not matter, their names do.
+#![allow(clippy::large_enum_variant, clippy::enum_variant_names)]
 
 mod simulation {
     pub mod agenda;
@@ -79,7 +81,8 @@ fn every_promise_is_kept() {
     });
     let mut failures = failures.into_inner().unwrap();
     failures.sort();
-    let all: Vec<String> = failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
+    let all: Vec<String> =
+        failures.iter().map(|(_, report)| report.lines().next().unwrap_or_default().to_owned()).collect();
     assert!(failures.is_empty(), "{}\n\nall failures:\n{}", failures[0].1, all.join("\n"));
 }
 
@@ -98,6 +101,7 @@ fn the_same_seed_gives_the_same_log() {
 #[test]
 fn an_ehr_that_breaks_its_contract_is_noticed() {
     let forgetful = |world: &mut World| world.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
-    let noticed = (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
+    let noticed =
+        (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
     assert!(noticed);
 }

@@ -65,6 +65,11 @@ pub fn appointments_near(room: &str, start: i64, end: i64) -> String {
     search("Appointment", &[("actor", format!("Location/{room}")), bound("ge", start - LONGEST), bound("lt", end)])
 }
 
+/// The appointments that name a slot.
+pub fn appointments_on(slot: &str) -> String {
+    search("Appointment", &[("slot", format!("Slot/{slot}"))])
+}
+
 pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Value {
     let given: Vec<&str> = [Some(p.first_name.as_str()), p.middle_name.as_deref()].into_iter().flatten().collect();
     let given = given.into_iter().filter(|name| !name.is_empty()).map(Value::from);

@@ -63,7 +63,7 @@ impl Settings {
             sort: config::get("sort"),
             slots,
             slot_days: number("slot_days", 60, 1..=400)?,
-            whole_minutes: number("whole_pass_minutes", 360, 1..=100_000)?,
+            whole_minutes: number("whole_pass_minutes", 360, 0..=100_000)?,
             types,
             default_minutes: u32::try_from(number("default_minutes", 30, 1..=1_440)?).unwrap_or(30),
         })

@@ -1,12 +1,13 @@
 //! Slots of a schedule while an appointment comes, moves and goes. Appointments are the truth; slots are kept in step with them, and
-//! what is not free is respected. A claim carries the write key: tried again, it is known as ours.
+//! what is not free is respected. A claim carries the write key: tried again, it is known as ours, and where its appointment never came
+//! or is off, it holds nothing.
 
-use adapter_sdk::{Fault, debug, records::Appointment, warn};
+use adapter_sdk::{Fault, debug, records, warn};
 use serde_json::Value;
 
 use crate::{
     map, requests,
-    responses::{Schedule, Slot},
+    responses::{Appointment, Schedule, Slot},
     server::{self, Updated},
     settings::Settings,
     time::instant_of,
@@ -14,17 +15,20 @@ use crate::{
 
 /// Takes the free slots that cover the appointment exactly, and names them; none where the server has no such slots. `held` are
 /// those the appointment has already.
-pub fn claim(settings: &Settings, key: &str, a: &Appointment, held: &[String]) -> Result<Vec<String>, Fault> {
+pub fn claim(settings: &Settings, key: &str, a: &records::Appointment, held: &[String]) -> Result<Vec<String>, Fault> {
     let schedules = schedules(settings, a)?;
     if schedules.is_empty() {
         return Ok(Vec::new());
     }
     let near = server::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
-    let overlapping: Vec<(Slot, Value)> = near.into_iter().filter_map(|slot| overlapping(slot, a)).collect();
+    let mut overlapping: Vec<(Slot, Value)> = near.into_iter().filter_map(|slot| overlapping(slot, a)).collect();
     let ours = |slot: &Slot| held.contains(&slot.id) || slot.identifier.iter().any(|i| is_key(settings, i, key));
     let taken = |slot: &Slot| slot.status.starts_with("busy") && !ours(slot);
-    if overlapping.iter().any(|(slot, _)| taken(slot)) {
-        return Err(Fault::rejected("the slot is not free in the EHR"));
+    for (slot, _) in overlapping.iter_mut().filter(|(slot, _)| taken(slot)) {
+        if !left_behind(settings, slot)? {
+            return Err(Fault::rejected("the slot is not free in the EHR"));
+        }
+        slot.status = "free".into();
     }
     let Some(cover) = exact_cover(overlapping, a) else {
         debug!("no slots of the schedule cover the appointment exactly");
@@ -66,6 +70,18 @@ pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a Stri
     Ok(())
 }
 
+/// Whether a write of ours marked the slot and no appointment stands on it: that write was given up before its appointment came, or
+/// staff cancelled the appointment and left the slot. Of bookings on their way the engine lets only one have a room at a time.
+fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
+    let by_us = slot.identifier.iter().any(|i| i.system.as_deref() == Some(&settings.key_system));
+    if slot.status != "busy" || !by_us {
+        return Ok(false);
+    }
+    let standing = server::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
+    let mut standing = standing.into_iter().filter_map(|resource| map::read::<Appointment>(resource).ok());
+    Ok(!standing.any(|other| !other.is_off() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
+}
+
 /// The appointment itself has not been touched yet: all of this can be done again.
 fn nothing_written(fault: Fault) -> Fault {
     match fault {
@@ -75,7 +91,7 @@ fn nothing_written(fault: Fault) -> Fault {
 }
 
 /// The schedules of the practitioner in the room.
-fn schedules(settings: &Settings, a: &Appointment) -> Result<Vec<String>, Fault> {
+fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String>, Fault> {
     let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
     let all = server::all(settings, "Schedule", &search)?;
@@ -86,7 +102,7 @@ fn schedules(settings: &Settings, a: &Appointment) -> Result<Vec<String>, Fault>
     Ok(read.filter(|s| s.active != Some(false) && in_room(s)).map(|s| s.id).collect())
 }
 
-fn overlapping(resource: Value, a: &Appointment) -> Option<(Slot, Value)> {
+fn overlapping(resource: Value, a: &records::Appointment) -> Option<(Slot, Value)> {
     let slot: Slot = map::read(resource.clone()).ok()?;
     let (start, end) = (instant_of(&slot.start)?, instant_of(&slot.end)?);
     (start < a.end && a.start < end).then_some((slot, resource))
@@ -97,7 +113,7 @@ fn is_key(settings: &Settings, identifier: &crate::responses::Identifier, key: &
 }
 
 /// The slots in their order, when each begins where the one before ends, from the start of the appointment to its end.
-fn exact_cover(mut slots: Vec<(Slot, Value)>, a: &Appointment) -> Option<Vec<(Slot, Value)>> {
+fn exact_cover(mut slots: Vec<(Slot, Value)>, a: &records::Appointment) -> Option<Vec<(Slot, Value)>> {
     slots.retain(|(slot, _)| matches!(slot.status.as_str(), "free" | "busy"));
     slots.sort_by_key(|(slot, _)| instant_of(&slot.start));
     let mut at = a.start;
@@ -123,7 +139,7 @@ mod tests {
             let resource = json!({"id": "s", "status": "free", "start": at(minutes.0), "end": at(minutes.1)});
             (map::read::<Slot>(resource.clone()).expect("a slot"), resource)
         };
-        let a = Appointment { start: 0, end: 3_600, ..Appointment::default() };
+        let a = records::Appointment { start: 0, end: 3_600, ..records::Appointment::default() };
         let covers = |slots: &[(i64, i64)]| exact_cover(slots.iter().copied().map(slot).collect(), &a).is_some();
         assert!(covers(&[(0, 60)]) && covers(&[(30, 60), (0, 30)]));
         for other in

@@ -242,6 +242,31 @@ fn an_occupied_room_and_a_busy_slot_are_refused() {
 }
 
 #[test]
+fn a_slot_we_marked_is_free_once_no_appointment_stands_on_it() {
+    let server = Server::new();
+    let a = booking(&server, 60);
+    let by_staff = |booked: &Receipt, change: &dyn Fn(&mut Value)| {
+        let resources = &mut server.0.borrow_mut().resources;
+        change(resources.iter_mut().find(|r| r["id"] == booked.id.as_str()).unwrap());
+    };
+    let first = create(&server, "k1", &a).unwrap();
+    by_staff(&first, &|appointment| appointment["status"] = json!("cancelled"));
+    assert_eq!(slots(&server, "busy"), ["09:30", "10:00"]);
+    let second = create(&server, "k2", &a).unwrap();
+    assert_eq!(appointment(&server, &second.id)["slot"].as_array().unwrap().len(), 2);
+    assert_eq!(slots(&server, "busy"), ["09:30", "10:00"]);
+    // It still names its slots, wherever staff put it.
+    by_staff(&second, &|appointment| appointment["participant"] = json!([]));
+    assert_eq!(create(&server, "k3", &a), Err(Fault::rejected("the slot is not free in the EHR")));
+    // What others marked is theirs, appointment or not.
+    by_staff(&second, &|appointment| appointment["status"] = json!("cancelled"));
+    for slot in server.0.borrow_mut().resources.iter_mut().filter(|r| r["resourceType"] == "Slot") {
+        slot.as_object_mut().unwrap().remove("identifier");
+    }
+    assert_eq!(create(&server, "k4", &a), Err(Fault::rejected("the slot is not free in the EHR")));
+}
+
+#[test]
 fn a_slot_taken_meanwhile_is_noticed_and_nothing_is_left_behind() {
     let mut done = false;
     let server = Server::new().meanwhile(move |resources, request| {

@@ -303,7 +303,7 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.knob("workers", 1..=256, &mut http.workers);
     s.knob("max_connections", 1..=1_000_000, &mut http.max_connections);
     s.std_duration("keep_alive", 0..=HOUR, &mut http.keep_alive);
-    s.std_duration("header_timeout", 100..=5 * MINUTE, &mut http.header_timeout);
+    s.std_duration("header_timeout", SECOND..=5 * MINUTE, &mut http.header_timeout);
     s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
     s.std_duration("shutdown_timeout", 0..=HOUR, &mut http.shutdown_timeout);
     s.knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);

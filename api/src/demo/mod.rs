@@ -77,17 +77,17 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     if known.is_none_or(|known| known.webhook_dev_sink != facts.webhook_dev_sink) {
         (facts.webhook_endpoint_id, facts.webhook_secret_key) = (None, None);
     }
-    write(&dir.join("demo.json"), &facts).map_err(at)?;
-    say(format_args!("practice-sync demo: {}, data in {}", facts.base_url, dir.display()));
-
-    let story = story::Story::new(facts.clone(), sink, running.sandboxes.get(&SOURCE).cloned());
-    let told = if arguments.no_walkthrough { story.subscribe().await } else { story.tell().await };
-    match told {
-        Ok(facts) => write(&dir.join("demo.json"), &facts).map_err(at)?,
+    let ehr = running.sandboxes.get(&SOURCE).cloned();
+    let mut story = story::Story::begin(facts, sink, ehr).await?;
+    write(&dir.join("demo.json"), story.facts()).map_err(at)?;
+    say(format_args!("practice-sync demo: {}, data in {}", story.facts().base_url, dir.display()));
+    if !arguments.no_walkthrough
+        && let Err(error) = story.tell().await
+    {
         // The server is up whatever became of the story.
-        Err(error) => say(format_args!("the walkthrough stopped: {error}")),
+        say(format_args!("the walkthrough stopped: {error}"));
     }
-    story::print_curl(&facts);
+    story::print_curl(story.facts());
     running.wait().await
 }
 

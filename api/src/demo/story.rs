@@ -24,25 +24,23 @@ pub struct Story {
 }
 
 impl Story {
-    pub fn new(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Story {
+    /// With a token, and subscribed to the outcome of bookings: the endpoint's secret is shown once and must be kept.
+    pub async fn begin(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Result<Story, String> {
         engine::webhooks::egress::install_crypto();
-        Story { facts, sink, ehr, client: Client::new(), token: String::new() }
+        let mut story = Story { facts, sink, ehr, client: Client::new(), token: String::new() };
+        story.authenticate().await?;
+        story.subscription().await?;
+        Ok(story)
     }
 
-    /// Only what a client needs before it gets messages.
-    pub async fn subscribe(mut self) -> Result<DemoFile, String> {
-        self.authenticate().await?;
-        self.subscription().await?;
-        Ok(self.facts)
+    pub fn facts(&self) -> &DemoFile {
+        &self.facts
     }
 
-    pub async fn tell(mut self) -> Result<DemoFile, String> {
-        say("\n1. Exchange the API key for a token: POST /authenticates");
-        self.authenticate().await?;
+    pub async fn tell(&mut self) -> Result<(), String> {
+        say("\n1. The API key was exchanged for a token: POST /authenticates");
         say("   a bearer token, good for 24 hours in this sandbox");
-
-        say("\n2. Subscribe to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
-        self.subscription().await?;
+        say("\n2. Subscribed to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
         say(format_args!("   messages go to {}", self.facts.webhook_dev_sink));
 
         say("\n3. The first pull from the practice's health record system: GET /sync_status");
@@ -100,7 +98,7 @@ impl Story {
         say("\n8. The signed message");
         self.message(appointment["id"].as_u64().unwrap_or_default()).await?;
         say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
-        Ok(self.facts)
+        Ok(())
     }
 
     async fn authenticate(&mut self) -> Result<(), String> {

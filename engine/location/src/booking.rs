@@ -32,15 +32,11 @@ impl Location {
             return Decision::refuse(refusal);
         }
         let capabilities = &self.settings.capabilities;
-        if book.patient.is_new && capabilities.integrated {
-            if !capabilities.new_patients {
-                return Decision::refuse(Refusal::NewPatientNotSupported);
-            }
-            if !book.patient.missing_fields.is_empty() {
-                return Decision::refuse(Refusal::PatientFieldsRequired {
-                    missing: book.patient.missing_fields.clone(),
-                });
-            }
+        if book.patient.is_new && capabilities.integrated && !capabilities.new_patients {
+            return Decision::refuse(Refusal::NewPatientNotSupported);
+        }
+        if book.patient.is_new && !book.patient.missing_fields.is_empty() {
+            return Decision::refuse(Refusal::PatientFieldsRequired { missing: book.patient.missing_fields.clone() });
         }
         if capabilities.integrated && !capabilities.creates_appointments {
             return Decision::refuse(Refusal::NotSupportedByEhr);

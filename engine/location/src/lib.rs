@@ -82,12 +82,12 @@ impl Location {
     }
 
     /// Working hours that count: active, and in an operatory that is in use. Where the EHR tells its operatories, one it does not
-    /// tell is gone.
+    /// tell is gone; where bookings must name an operatory, hours without one offer nothing that could be booked.
     pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {
         let otherwise = !self.settings.capabilities.pulls.iter().any(|plan| plan.resource == Resource::Operatories);
-        let in_use = move |hour: &&WorkingHour| {
-            let operatory = |id| self.state.operatories.get(&id).copied().unwrap_or(otherwise);
-            hour.active && hour.operatory.is_none_or(operatory)
+        let in_use = move |hour: &&WorkingHour| match hour.operatory {
+            Some(id) => hour.active && self.state.operatories.get(&id).copied().unwrap_or(otherwise),
+            None => hour.active && !self.settings.map_by_operatory,
         };
         self.state.hours.values().filter(in_use)
     }

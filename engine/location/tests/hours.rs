@@ -51,7 +51,8 @@ fn windows_across_changes_of_the_clock() {
     let lord_howe = zone("Australia/Lord_Howe", 2025, 2027);
     let sao_paulo = zone("America/Sao_Paulo", 2017, 2019);
     let kiritimati = zone("Pacific/Kiritimati", 1994, 1996);
-    let cases: &[(&Zone, &str, &str, &str, Option<(&str, &str)>)] = &[
+    type Case<'a> = (&'a Zone, &'a str, &'a str, &'a str, Option<(&'a str, &'a str)>);
+    let cases: &[Case<'_>] = &[
         (&new_york, "2026-01-05", "09:00", "17:00", Some(("2026-01-05T14:00:00Z", "2026-01-05T22:00:00Z"))),
         // A gap: begins and ends in it, lies in it, spans it.
         (&new_york, "2026-03-08", "02:30", "05:00", Some(("2026-03-08T07:00:00Z", "2026-03-08T09:00:00Z"))),

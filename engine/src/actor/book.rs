@@ -21,6 +21,9 @@ use crate::{
     store::{Key, keys},
 };
 
+/// Without these nobody knows whom the chair is for, whatever the EHR takes.
+const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
+
 /// Who holds an idempotency key of an institution, and how long.
 #[derive(Serialize, Deserialize)]
 pub struct Claim {
@@ -34,7 +37,7 @@ impl Shell {
         cx: Cx,
         request: &BookRequest,
         docs: &mut Docs<'_>,
-    ) -> Result<(Decision, Option<Answer>), TurnError> {
+    ) -> Result<(Decision, Answer), TurnError> {
         let digest = key_digest(&request.idempotency_key);
         let claim_key = keys::claim(self.institution.id.0, &digest);
         let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
@@ -84,7 +87,7 @@ impl Shell {
             }
             _ => {}
         }
-        Ok((decision, Some(answer)))
+        Ok((decision, answer))
     }
 
     fn booked(
@@ -225,7 +228,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Fields the EHR needs to create a patient and the request lacks, named as in the API.
+    /// Fields a new patient needs and the request lacks, named as in the API: who it is, and what the EHR asks for besides.
     fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
         let given = |field: &str| match field {
             "first_name" => !details.first_name.is_empty(),
@@ -238,8 +241,14 @@ impl Shell {
             "address" => details.address.is_some(),
             _ => false,
         };
-        let required = self.description.iter().flat_map(|description| &description.required_patient_fields);
-        required.filter(|field| !given(field)).cloned().collect()
+        let by_ehr = self.description.iter().flat_map(|description| &description.required_patient_fields);
+        let mut required: Vec<&str> = ALWAYS_REQUIRED.to_vec();
+        for field in by_ehr.map(String::as_str) {
+            if !required.contains(&field) {
+                required.push(field);
+            }
+        }
+        required.into_iter().filter(|field| !given(field)).map(str::to_owned).collect()
     }
 }
 

@@ -246,7 +246,7 @@ impl LocationActor {
                 let pulled = async move { ehr.pull(resource, cursor, limit, deadline).await };
                 ctx.spawn(pulled.into_actor(self).map(move |page, act, ctx| {
                     let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-                    ctx.notify(Own::Request(Request::Page { resource, call, outcome }));
+                    tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
                 }));
             }
             Call::Write { write, attempt, kind, work, key, placement, until } => {
@@ -259,14 +259,14 @@ impl LocationActor {
                             CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
                             CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
                         };
-                        return ctx.notify(Own::Request(Request::Command(command)));
+                        return tell(ctx, Own::Request(Request::Command(command)));
                     }
                     Err(error) => {
                         tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
                         let reason = "its records could not be read".to_owned();
                         let outcome = Err(location::command::Failure::NotReady(reason));
                         let command = Command::Pushed { write, attempt, outcome };
-                        return ctx.notify(Own::Request(Request::Command(command)));
+                        return tell(ctx, Own::Request(Request::Command(command)));
                     }
                 };
                 match kind {
@@ -276,7 +276,7 @@ impl LocationActor {
                             let outcome =
                                 receipt.map(outgoing::written).map_err(|fault| act.fault(&metrics, "push", fault));
                             let command = Command::Pushed { write, attempt, outcome };
-                            ctx.notify(Own::Request(Request::Command(command)));
+                            tell(ctx, Own::Request(Request::Command(command)));
                         }));
                     }
                     CallKind::Find => {
@@ -286,7 +286,7 @@ impl LocationActor {
                                 .map(|found| found.map(outgoing::written))
                                 .map_err(|fault| act.fault(&metrics, "find", fault));
                             let command = Command::Found { write, attempt, outcome };
-                            ctx.notify(Own::Request(Request::Command(command)));
+                            tell(ctx, Own::Request(Request::Command(command)));
                         }));
                     }
                 }
@@ -314,7 +314,7 @@ impl LocationActor {
         let sleep = at.since(clock::now()).clamp(0, DAY);
         let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
             act.timer = None;
-            ctx.notify(Own::Request(Request::Command(Command::Wake)));
+            tell(ctx, Own::Request(Request::Command(Command::Wake)));
         });
         self.timer = Some((at, handle));
     }
@@ -323,7 +323,7 @@ impl LocationActor {
         let Some(ehr) = self.ehr.clone() else { return };
         let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
         ctx.spawn(asked.into_actor(self).map(|described, _, ctx| {
-            ctx.notify(Own::Described(described.map_err(|fault| fault.to_string())));
+            tell(ctx, Own::Described(described.map_err(|fault| fault.to_string())));
         }));
     }
 
@@ -336,11 +336,11 @@ impl LocationActor {
             Ok(description) => description,
             Err(error) => {
                 tracing::warn!(location = %self.id, %error, "the EHR did not say what it can do");
-                ctx.notify_later(Own::Describe, DESCRIBE_AGAIN);
+                tell_later(ctx, Own::Describe, DESCRIBE_AGAIN);
                 return Box::pin(async {}.into_actor(self));
             }
         };
-        ctx.notify_later(Own::Describe, DESCRIBE_EVERY);
+        tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
         let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
         if shell.description.as_ref() == Some(&description) {
             return Box::pin(async {}.into_actor(self));
@@ -395,7 +395,7 @@ impl LocationActor {
         let soon = clock::now().plus(i64::try_from(self.idle.as_millis()).unwrap_or(i64::MAX));
         let busy = self.last_used.elapsed() < self.idle || wake.is_some_and(|at| at <= soon);
         if busy {
-            ctx.notify_later(Own::Idle, self.idle);
+            tell_later(ctx, Own::Idle, self.idle);
             return Box::pin(async {}.into_actor(self));
         }
         Box::pin(self.leave().map(|(), act, ctx| {
@@ -403,6 +403,17 @@ impl LocationActor {
             ctx.stop();
         }))
     }
+}
+
+/// Everything that may begin a turn comes through the mailbox. A message the context notifies itself of is not held back by the turn a
+/// message from the mailbox has just begun: it would be decided on the same state, and the loser's reload would show the winner's record
+/// before the winner has applied it.
+fn tell(ctx: &mut Context<LocationActor>, own: Own) {
+    ctx.address().do_send(own);
+}
+
+fn tell_later(ctx: &mut Context<LocationActor>, own: Own, after: Duration) {
+    ctx.run_later(after, |_, ctx| tell(ctx, own));
 }
 
 fn time_left(until: Timestamp) -> Duration {
@@ -417,7 +428,7 @@ impl Actor for LocationActor {
         self.load();
         self.describe(ctx);
         self.set_timer(ctx);
-        ctx.notify_later(Own::Idle, self.idle);
+        tell_later(ctx, Own::Idle, self.idle);
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {

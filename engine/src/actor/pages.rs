@@ -48,7 +48,7 @@ impl Shell {
         call: u64,
         outcome: &Outcome<Box<ehr::Page>>,
         docs: &mut Docs<'_>,
-    ) -> Result<(Decision, Option<Answer>), TurnError> {
+    ) -> Result<(Decision, Answer), TurnError> {
         let source = self.source().ok_or(TurnError::Damaged("a page for a location without EHR"))?;
         let mut appointments = Vec::new();
         let outcome = match outcome {
@@ -87,7 +87,7 @@ impl Shell {
             _ => docs.discard(),
         }
         let answer = Answer::from(decision.reply.clone());
-        Ok((decision, Some(answer)))
+        Ok((decision, answer))
     }
 
     /// The appointment a write key of ours was made for.

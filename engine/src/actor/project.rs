@@ -170,7 +170,8 @@ fn link(shell: &Shell, kind: Kind, id: u64, written: &Written, docs: &mut Docs<'
 fn done(shell: &Shell, cx: Cx, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     match work {
         Work::CreatePatient(patient) => {
-            let shown = shell.source().map(|source| docs.link(source, Kind::Patient, &written.foreign_id)).transpose()?;
+            let shown =
+                shell.source().map(|source| docs.link(source, Kind::Patient, &written.foreign_id)).transpose()?;
             if let Some(twin) = shown.flatten().filter(|link| link.id != u64::from(patient.0)) {
                 // A pull showed the patient before we knew that it is ours.
                 gone(shell, cx, Resource::Patients, twin.id, docs)?;

@@ -179,10 +179,6 @@ impl Shell {
             self.mark(&mut batch);
             docs.into_batch(&mut batch);
         }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => Answer::default(),
-        };
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
     }
 
@@ -215,10 +211,10 @@ impl Shell {
         Ok(())
     }
 
-    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Option<Answer>) {
+    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
         let decision = self.machine.decide(cx, command);
         let answer = Answer { reply: decision.reply.clone(), appointment: None };
-        (decision, Some(answer))
+        (decision, answer)
     }
 
     /// The batch is durable: memory follows.

@@ -234,7 +234,7 @@ pub async fn scans_see_whole_commits<S: Subject>() {
                 assert_eq!(pairs.len(), 12);
                 let round = usize::from_be_bytes(*first.first_chunk().unwrap());
                 assert!(round >= before, "a scan saw less than what is durable");
-                let single = store.get(&keys::event(5)).unwrap().unwrap();
+                let single = store.get(&keys::record(1, 0, 5)).unwrap().unwrap();
                 assert!(usize::from_be_bytes(*single.first_chunk().unwrap()) >= round, "a get went back in time");
             }
         })
@@ -243,7 +243,7 @@ pub async fn scans_see_whole_commits<S: Subject>() {
     while round < 30 || !reader.is_finished() {
         round += 1;
         let value = round.to_be_bytes().repeat(if round.is_multiple_of(2) { 1 } else { 1_200 });
-        commit(&store, &|batch| (0..12).fold(batch, |batch, id| batch.put(keys::event(id), value.clone())))
+        commit(&store, &|batch| (0..12).fold(batch, |batch, id| batch.put(keys::record(1, 0, id), value.clone())))
             .await
             .unwrap();
         durable.store(round, Ordering::SeqCst);

@@ -47,16 +47,19 @@ spaces! {
     AppointmentTime = 0x44 "appointment time",
     /// data source, number -> a change of the simulated EHR
     SandboxChange = 0x48 "sandbox change",
-    /// institution, id -> a webhook endpoint
+    // Webhooks build their own keys, in `webhooks/keys.rs`.
+    /// id -> a webhook endpoint
     Endpoint = 0x50 "webhook endpoint",
     /// endpoint, id -> a subscription of it
     Subscription = 0x51 "webhook subscription",
-    /// id -> an event that is to be sent
-    Event = 0x52 "webhook event",
-    /// id -> one delivery of one event to one endpoint
+    /// id -> one message to one endpoint
     Delivery = 0x53 "webhook delivery",
-    /// due time, delivery -> nothing
+    /// endpoint, time, delivery -> nothing; what is to be sent
     DeliveryDue = 0x54 "webhook delivery due",
+    /// endpoint, institution, event -> nothing; keeps a subscription from being made twice
+    Subscribed = 0x55 "webhook subscribed",
+    /// time, delivery -> nothing; what was delivered or given up
+    DeliveryFinished = 0x56 "webhook delivery finished",
 }
 
 impl Space {
@@ -181,59 +184,6 @@ pub fn claim(institution: u32, hash: &[u8; 32]) -> Key {
 pub fn parse_claim(key: &[u8]) -> Option<(u32, [u8; 32])> {
     let mut parts = Parts::of(Space::Claim, key)?;
     Some((parts.u32()?, parts.rest().try_into().ok()?))
-}
-
-pub fn endpoint(institution: u32, id: u64) -> Key {
-    Build::new(Space::Endpoint).u32(institution).u64(id).key()
-}
-
-pub fn parse_endpoint(key: &[u8]) -> Option<(u32, u64)> {
-    Parts::parse(Space::Endpoint, key, |parts| Some((parts.u32()?, parts.u64()?)))
-}
-
-pub fn endpoints(institution: u32) -> KeyRange {
-    KeyRange::prefix(&Build::new(Space::Endpoint).u32(institution).key())
-}
-
-pub fn subscription(endpoint: u64, id: u64) -> Key {
-    Build::new(Space::Subscription).u64(endpoint).u64(id).key()
-}
-
-pub fn parse_subscription(key: &[u8]) -> Option<(u64, u64)> {
-    Parts::parse(Space::Subscription, key, |parts| Some((parts.u64()?, parts.u64()?)))
-}
-
-pub fn subscriptions(endpoint: u64) -> KeyRange {
-    KeyRange::prefix(&Build::new(Space::Subscription).u64(endpoint).key())
-}
-
-pub fn event(id: u64) -> Key {
-    Build::new(Space::Event).u64(id).key()
-}
-
-pub fn parse_event(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::Event, key, |parts| parts.u64())
-}
-
-pub fn delivery(id: u64) -> Key {
-    Build::new(Space::Delivery).u64(id).key()
-}
-
-pub fn parse_delivery(key: &[u8]) -> Option<u64> {
-    Parts::parse(Space::Delivery, key, |parts| parts.u64())
-}
-
-pub fn delivery_due(at: i64, delivery: u64) -> Key {
-    Build::new(Space::DeliveryDue).i64(at).u64(delivery).key()
-}
-
-pub fn parse_delivery_due(key: &[u8]) -> Option<(i64, u64)> {
-    Parts::parse(Space::DeliveryDue, key, |parts| Some((parts.i64()?, parts.u64()?)))
-}
-
-/// Deliveries due at `now` or earlier, the most overdue first.
-pub fn deliveries_due(now: i64) -> KeyRange {
-    KeyRange::new(delivery_due(i64::MIN, 0), after_time(Space::DeliveryDue, now))
 }
 
 /// Wake times at `now` or earlier.
@@ -365,13 +315,9 @@ mod tests {
             (Space::Record, record(1, 2, 3)),
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
-            (Space::Endpoint, endpoint(1, 2)),
-            (Space::Subscription, subscription(1, 2)),
-            (Space::Event, event(1)),
-            (Space::Delivery, delivery(1)),
-            (Space::DeliveryDue, delivery_due(9, 1)),
         ];
-        assert_eq!(keys.len(), Space::ALL.len());
+        let webhooks = 6;
+        assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::of(&key), Some(space));
             assert!(space.range().start <= key && key < space.range().end);
@@ -384,11 +330,6 @@ mod tests {
         assert_eq!(parse_link(&link(7, 2, b"EHR-7")), Some((7, 2, b"EHR-7".as_slice())));
         assert_eq!(parse_claim(&claim(7, &[9; 32])), Some((7, [9; 32])));
         assert_eq!(parse_snapshot(&snapshot(u32::MAX)), Some(u32::MAX));
-        assert_eq!(parse_endpoint(&endpoint(3, 4)), Some((3, 4)));
-        assert_eq!(parse_subscription(&subscription(3, 4)), Some((3, 4)));
-        assert_eq!(parse_event(&event(5)), Some(5));
-        assert_eq!(parse_delivery(&delivery(5)), Some(5));
-        assert_eq!(parse_delivery_due(&delivery_due(-5, 6)), Some((-5, 6)));
         assert_eq!(parse_journal(&snapshot(1)), None);
         assert_eq!(parse_journal(&journal(1, 2)[..12]), None);
         assert_eq!(parse_snapshot(&[snapshot(1), vec![0]].concat()), None);
@@ -405,7 +346,6 @@ mod tests {
         }
         assert!(wake(i64::MAX, u32::MAX) < wakes_due(i64::MAX).end);
         assert!(wakes_due(i64::MAX).end <= Space::Wake.range().end);
-        assert!(delivery_due(5, u64::MAX) < deliveries_due(5).end && delivery_due(6, 0) >= deliveries_due(5).end);
     }
 
     proptest! {

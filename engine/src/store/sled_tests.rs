@@ -262,13 +262,13 @@ async fn what_is_not_durable_is_not_seen_and_a_full_queue_is_busy() {
 async fn closing_writes_what_waits() {
     let dir = tempfile::tempdir().unwrap();
     let store = SledStore::open(config(dir.path())).unwrap();
-    let commits: Vec<_> = (0..200).map(|n| store.commit(put(keys::event(n), vec![1; 500]))).collect();
+    let commits: Vec<_> = (0..200).map(|n| store.commit(put(keys::record(1, 0, n), vec![1; 500]))).collect();
     drop(store);
     for commit in commits {
         commit.await.unwrap();
     }
     let store = SledStore::open(config(dir.path())).unwrap();
-    assert_eq!(store.scan_keys(keys::Space::Event.range(), Direction::Forward, 999).unwrap().len(), 200);
+    assert_eq!(store.scan_keys(keys::Space::Record.range(), Direction::Forward, 999).unwrap().len(), 200);
 }
 
 #[tokio::test]

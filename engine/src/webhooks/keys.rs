@@ -1,4 +1,4 @@
-//! Where webhooks lie in the store. Numbers are big-endian so that keys sort like what they name.
+//! Where webhooks lie in the store: the keys of the spaces `store/keys.rs` names for them. Numbers are big-endian so that keys sort like what they name.
 
 use location::{ids::InstitutionId, time::Timestamp};
 use uuid::Uuid;
@@ -7,21 +7,14 @@ use super::{
     catalogue::Event,
     model::{EndpointId, SubscriptionId},
 };
-use crate::store::{Key, KeyRange};
+use crate::store::{Key, KeyRange, keys::Space};
 
-// Tags are never reused or changed: they are on disks.
-/// id -> an endpoint
-const ENDPOINT: u8 = 0x50;
-/// endpoint, id -> a subscription
-const SUBSCRIPTION: u8 = 0x51;
-/// id -> one message to one endpoint
-const DELIVERY: u8 = 0x53;
-/// endpoint, time, delivery -> nothing; what is to be sent
-const DUE: u8 = 0x54;
-/// endpoint, institution, event -> nothing; keeps a subscription from being made twice
-const SUBSCRIBED: u8 = 0x55;
-/// time, delivery -> nothing; what was delivered or given up
-const FINISHED: u8 = 0x56;
+const ENDPOINT: u8 = Space::Endpoint as u8;
+const SUBSCRIPTION: u8 = Space::Subscription as u8;
+const DELIVERY: u8 = Space::Delivery as u8;
+const DUE: u8 = Space::DeliveryDue as u8;
+const SUBSCRIBED: u8 = Space::Subscribed as u8;
+const FINISHED: u8 = Space::DeliveryFinished as u8;
 
 pub fn endpoint(id: EndpointId) -> Key {
     key(ENDPOINT, &[&id.0.to_be_bytes()])

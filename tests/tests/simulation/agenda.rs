@@ -20,11 +20,18 @@ pub enum Happening {
     /// A client asks, or asks again.
     Ask(Asked),
     /// Somebody at the practice works in the EHR.
-    Staff { source: u32 },
+    Staff {
+        source: u32,
+    },
     /// Somebody there sees an appointment that just came.
-    Notice { source: u32, id: String },
+    Notice {
+        source: u32,
+        id: String,
+    },
     /// An EHR becomes reachable or not.
-    Weather { source: u32 },
+    Weather {
+        source: u32,
+    },
     /// A crash, a full disk, a location leaving memory.
     Trouble,
     /// An operator asks for something.
@@ -35,13 +42,24 @@ pub enum Happening {
     /// The directory looks who is due.
     Look,
     /// The location's one timer.
-    Timer { location: LocationId, incarnation: u64, at: Timestamp },
+    Timer {
+        location: LocationId,
+        incarnation: u64,
+        at: Timestamp,
+    },
     /// The EHR says what it can do.
-    Described { location: LocationId, incarnation: u64 },
+    Described {
+        location: LocationId,
+        incarnation: u64,
+    },
     /// A call reaches the EHR.
     Land(Trip),
     /// The answer to a call reaches the location.
-    Answer { location: LocationId, incarnation: u64, request: Request },
+    Answer {
+        location: LocationId,
+        incarnation: u64,
+        request: Request,
+    },
 }
 
 /// A call on its way to an EHR.

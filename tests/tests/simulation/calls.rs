@@ -1,6 +1,9 @@
 //! Calls to the EHR: what the actor would wait for, as things that will happen.
 
-use engine::{actor::{outgoing, request::Request}, ehr};
+use engine::{
+    actor::{outgoing, request::Request},
+    ehr,
+};
 use location::{
     command::{Command, Failure, Written},
     decision::Call,
@@ -72,7 +75,9 @@ impl World {
     /// A call reaches the EHR.
     pub fn land(&mut self, trip: Trip) {
         let Trip { location, incarnation, question, answer_at } = trip;
-        let Some(source) = self.plan.setup.locations.get(&location).and_then(|location| location.source) else { return };
+        let Some(source) = self.plan.setup.locations.get(&location).and_then(|location| location.source) else {
+            return;
+        };
         let ehr = self.ehrs.get_mut(&source).expect("a location's source exists");
         let (line, heard) = match &question {
             Question::Push { work, key, outgoing, .. } => {

@@ -244,8 +244,11 @@ impl World {
         }
         self.attend(location);
         let request = asked.what.request();
-        let heard =
-            if self.random.chance(30) { self.turn_elsewhere(location, &request) } else { self.turn(location, &request) };
+        let heard = if self.random.chance(30) {
+            self.turn_elsewhere(location, &request)
+        } else {
+            self.turn(location, &request)
+        };
         match heard {
             Heard::Answer(answer) => {
                 self.say(|| format!("client at {location}: {} -> {:?}", asked.what.name(), answer.reply));

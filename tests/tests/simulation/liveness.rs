@@ -103,7 +103,12 @@ fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
         let kept: records::Appointment = document(world, 0, id.0).expect("an appointment has its document");
         let foreign_id = kept.foreign_id.clone().unwrap_or_default();
         let linked = linked(world, ehr.source, Kind::Appointment, &foreign_id);
-        assert_eq!(linked, Some(id.0), "liveness: {id} of {location} is not what EHR {} calls {foreign_id}", ehr.source);
+        assert_eq!(
+            linked,
+            Some(id.0),
+            "liveness: {id} of {location} is not what EHR {} calls {foreign_id}",
+            ehr.source
+        );
         let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.standing().is_some());
         let unseen = may_have_vanished(world, ehr, &kept);
         assert!(stands || unseen, "liveness: {id} of {location} stands at {:?}, which is free", known.placement);
@@ -183,7 +188,11 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
     let place = &kept.placement;
-    assert_eq!((seconds(place.span.start), seconds(place.span.end)), (stands.start, stands.end), "liveness: time of {what}");
+    assert_eq!(
+        (seconds(place.span.start), seconds(place.span.end)),
+        (stands.start, stands.end),
+        "liveness: time of {what}"
+    );
     let operatory = place.operatory.and_then(|id| shell.read::<records::Operatory>(location.0, id.0).ok()?);
     assert_eq!(operatory.and_then(|known| known.foreign_id), stands.operatory, "liveness: operatory of {what}");
     let institution = shell.institution.id.0;

@@ -336,8 +336,7 @@ impl World {
             let keys = self.store.scan_keys(space.range(), Direction::Forward, usize::MAX).expect("the store reads");
             keys.iter().filter_map(|key| parse(key)).map(LocationId).collect::<Vec<_>>()
         };
-        let (active, asleep) =
-            (known(Space::Active, keys::parse_active), known(Space::Asleep, keys::parse_asleep));
+        let (active, asleep) = (known(Space::Active, keys::parse_active), known(Space::Asleep, keys::parse_asleep));
         let setup = self.plan.setup.clone();
         let fresh = setup.locations.values().filter(|location| location.source.is_some()).map(|location| location.id);
         let fresh: Vec<_> = fresh.filter(|id| !active.contains(id) && !asleep.contains(id)).collect();

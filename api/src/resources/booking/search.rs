@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     body,
-    bounds::{MAX_SLOTS, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT},
+    bounds::{DAYS_LOOKED_AHEAD, MAX_SLOTS, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT},
     errors::ApiError,
     query::{Parsed, date, time_of_day},
     resources::{
@@ -56,12 +56,11 @@ pub async fn create(mut call: Call) -> IntentAnswer {
     let from = asked.start_date.unwrap_or_else(|| wire::local(now, place.location.zone).0);
     near(from, now)?;
     let query = asked.query(&call, &place, from, now)?;
-    let free = call.api.engine.free_slots(place.location.id, query).await.map_err(ApiError::from)?;
-    let slots: Vec<Slot> = free.slots.into_iter().filter(|slot| asked.suits(slot, &place)).take(asked.limit).collect();
+    let (slots, next) = asked.find(&call, &place, query).await?;
     let wanted =
         Wanted { appointment_type: asked.appointment_type.map(AppointmentTypeId), join_blocks: !call.version.is_v2() };
     let slots = offers(&call, &place, wanted, &slots)?;
-    let next = free.next_available_date.map(|date| date.to_string());
+    let next = next.map(|date| date.to_string());
     let message = message(&place, &slots, next.as_deref());
     let description = call.description();
     Ok(HttpResponse::Ok().json(Found { ok: true, message, slots, next_available_date: next, description }))
@@ -98,7 +97,6 @@ impl Asked {
         for id in &self.operatories {
             operatories::find(call, place.location.id, *id)?;
         }
-        let filtered = self.earliest.is_some() || self.latest.is_some() || !self.days_of_week.is_empty();
         Ok(SlotQuery {
             from,
             days: self.days as u16,
@@ -112,8 +110,28 @@ impl Asked {
             overlapping_operatory_slots: false,
             appointments_per_timeslot: 1,
             not_before: now,
-            limit: if filtered { MAX_SLOTS } else { self.limit },
+            limit: if self.filters() { MAX_SLOTS } else { self.limit },
         })
+    }
+
+    /// What the engine finds, kept to the times of day and days of the week asked for; where none is left, the next date with one.
+    async fn find(&self, call: &Call, place: &Place, query: SlotQuery) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
+        let engine = &call.api.engine;
+        let free = engine.free_slots(place.location.id, query.clone()).await?;
+        let suiting = free.slots.iter().filter(|slot| self.suits(slot, place));
+        let slots: Vec<Slot> = suiting.take(self.limit).copied().collect();
+        // Without times of day and days of the week the engine knows the next date itself.
+        if !slots.is_empty() || !self.filters() {
+            return Ok((slots, free.next_available_date));
+        }
+        let later = SlotQuery { from: query.from.add_days(query.days.into()), days: DAYS_LOOKED_AHEAD, ..query };
+        let later = engine.free_slots(place.location.id, later).await?;
+        let next = later.slots.iter().find(|slot| self.suits(slot, place));
+        Ok((slots, next.map(|slot| wire::local(slot.span.start, place.location.zone).0)))
+    }
+
+    fn filters(&self) -> bool {
+        self.earliest.is_some() || self.latest.is_some() || !self.days_of_week.is_empty()
     }
 
     /// Times of day and days of the week are the location's own.

@@ -62,7 +62,8 @@ book a1 op1 prov1 10:00 30m patient p1 -> refused not_supported_by_ehr
 
 story without an EHR a booking needs no write and stays as it is
 settings unintegrated
-book a1 op1 prov1 10:00 30m patient p1 new missing gender -> booked a1
+book a1 op1 prov1 10:00 30m patient p1 new missing last_name -> refused patient_fields_required last_name
+book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 + booked a1 op1 prov1 10:00 30m patient p1 unintegrated
 expect queue none
 move a1 op2 prov1 11:00 30m -> moved

@@ -38,14 +38,7 @@ impl Ehr {
     }
 
     /// In order of ids; the cursor is the last one shown, and empty again after a pass.
-    fn whole_page(
-        &self,
-        at: LocationId,
-        resource: Resource,
-        after: &str,
-        limit: u32,
-        random: &mut Random,
-    ) -> Page {
+    fn whole_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
         let size = self.size(limit, random);
         let rows: Vec<_> = self.shown(at, resource).filter(|(id, row)| *id > after && !row.deleted).collect();
         let last = rows.len() <= size;
@@ -56,14 +49,7 @@ impl Ehr {
     }
 
     /// In order of changes; the cursor is the last change shown.
-    fn change_page(
-        &self,
-        at: LocationId,
-        resource: Resource,
-        after: &str,
-        limit: u32,
-        random: &mut Random,
-    ) -> Page {
+    fn change_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
         let (since, size) = (after.parse::<u64>().unwrap_or(0), self.size(limit, random));
         let mut rows: Vec<_> = self.shown(at, resource).filter(|(_, row)| row.changed > since).collect();
         rows.sort_unstable_by_key(|(_, row)| row.changed);

@@ -79,7 +79,12 @@ impl Ehr {
     }
 
     /// A place within the next two days: operatory, provider, start and end.
-    fn place(&self, location: Option<LocationId>, now: Timestamp, random: &mut Random) -> Option<(LocationId, EhrAppointment)> {
+    fn place(
+        &self,
+        location: Option<LocationId>,
+        now: Timestamp,
+        random: &mut Random,
+    ) -> Option<(LocationId, EhrAppointment)> {
         let rooms: Vec<_> = self
             .of(Resource::Operatories)
             .filter(|(_, row)| location.is_none() || row.location == location)

@@ -27,7 +27,8 @@ pub fn check(world: &World, location: LocationId) {
     for id in host.shell.machine.state.appointments.keys() {
         one(world, location, *id);
     }
-    let (first, end) = (keys::appointment_time(location.0, i64::MIN, 0), keys::appointment_time(location.0, i64::MAX, u64::MAX));
+    let (first, end) =
+        (keys::appointment_time(location.0, i64::MIN, 0), keys::appointment_time(location.0, i64::MAX, u64::MAX));
     let range = engine::store::KeyRange::new(first, end);
     for key in world.store.scan_keys(range, Direction::Forward, usize::MAX).expect("the store reads") {
         let Some((_, start, id)) = keys::parse_appointment_time(&key) else { continue };

@@ -20,7 +20,10 @@ pub fn check(world: &World, location: LocationId) {
                 behind_patient.insert(patient);
             }
             Work::CreateAppointment(appointment) => {
-                assert!(!changed.contains(&appointment), "order per patient: {appointment} is changed before it is made");
+                assert!(
+                    !changed.contains(&appointment),
+                    "order per patient: {appointment} is changed before it is made"
+                );
             }
             Work::Reschedule(appointment) | Work::Cancel(appointment) => {
                 changed.insert(appointment);

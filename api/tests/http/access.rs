@@ -1,0 +1,211 @@
+//! Who may call what: version, User-Agent, token, subdomain, location, environment, grants. Every route, every gate.
+
+use actix_web::http::Method;
+use api::keys::ApiKey;
+use location::time::{HOUR, Timestamp};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const NO_ACCESS: &str = "You don't have access to perform this action.";
+
+/// All routes that need a token, with a body where they take one. `{tenant}` and `{place}` are filled in.
+const ROUTES: &[(&str, &str, &str)] = &[
+    ("GET", "/locations?subdomain={tenant}", ""),
+    ("GET", "/locations/{place}", ""),
+    ("GET", "/operatories?subdomain={tenant}&location_id={place}", ""),
+    ("GET", "/providers?subdomain={tenant}&location_id={place}", ""),
+    ("GET", "/appointment_types?subdomain={tenant}&location_id={place}", ""),
+    ("GET", "/sync_status?subdomain={tenant}&location_ids[]={place}", ""),
+    ("GET", "/available_slots?subdomain={tenant}&start_date=2026-12-01&days=1&lids[]={place}", ""),
+    (
+        "GET",
+        "/appointments?subdomain={tenant}&location_id={place}&start=2026-12-01T00:00:00Z&end=2026-12-02T00:00:00Z",
+        "",
+    ),
+    ("POST", "/intent/booking/search?subdomain={tenant}&location_id={place}", "{}"),
+    ("POST", "/intent/booking/hold?subdomain={tenant}&location_id={place}", r#"{"slot_token": "slt_00"}"#),
+    ("DELETE", "/intent/booking/hold?subdomain={tenant}&location_id={place}", r#"{"slot_token": "slt_00"}"#),
+    (
+        "POST",
+        "/intent/booking/book?subdomain={tenant}&location_id={place}",
+        r#"{"slot_token": "slt_00", "idempotency_key": "k", "patient": {}}"#,
+    ),
+    ("GET", "/intent/booking/status?subdomain={tenant}&booking_ref=bkg_0", ""),
+    ("POST", "/intent/booking/cancel?subdomain={tenant}", r#"{"booking_ref": "bkg_0"}"#),
+    ("GET", "/webhook_endpoints", ""),
+    ("POST", "/webhook_endpoints", r#"{"target_url": "https://example.com/hook"}"#),
+    ("GET", "/webhook_endpoints/1/webhook_subscriptions?subdomain={tenant}", ""),
+    (
+        "POST",
+        "/webhook_endpoints/1/webhook_subscriptions?subdomain={tenant}",
+        r#"{"resource_type": "Appointment", "event": "appointment_insertion"}"#,
+    ),
+];
+
+fn ask<'w>(world: &'w World, route: &(&str, &str, &str), tenant: &str, place: u32) -> Ask<'w> {
+    let (method, path, body) = route;
+    let path = path.replace("{tenant}", tenant).replace("{place}", &place.to_string());
+    let ask = world.ask(Method::from_bytes(method.as_bytes()).unwrap(), &path);
+    if body.is_empty() { ask } else { ask.json(serde_json::from_str(body).unwrap()) }
+}
+
+#[actix_web::test]
+async fn without_a_version_there_is_no_resource() {
+    let world = world().await;
+    for route in ROUTES {
+        assert_eq!(
+            ask(&world, route, "acme", MAIN).without("Svc-Api-Version").fails(404).await,
+            ["Resource not found"]
+        );
+        assert_eq!(ask(&world, route, "acme", MAIN).version("v1").fails(404).await, ["Resource not found"]);
+    }
+    assert_eq!(
+        world.post("/authenticates", json!({})).without("Svc-Api-Version").fails(404).await,
+        ["Resource not found"]
+    );
+}
+
+#[actix_web::test]
+async fn without_a_valid_token_nothing_is_told() {
+    let world = world().await;
+    let key = world.api.keys().presented(ACME_KEY).unwrap().id();
+    let expired = world.api.tokens.mint(key, Timestamp(world.engine.now().0 - 2 * HOUR), HOUR);
+    let unknown = world.api.tokens.mint("0000000000000000".into(), world.engine.now(), HOUR);
+    let good = world.token(ACME_KEY);
+    let wrong = [
+        "",
+        "Bearer",
+        "Bearer ",
+        ACME_KEY,
+        &good[7..],
+        "Basic eDp5",
+        &format!("Bearer {ACME_KEY}"),
+        &format!("{good}x"),
+    ];
+    let forged = [format!("Bearer {expired}"), format!("Bearer {unknown}")];
+    for route in ROUTES {
+        assert_eq!(ask(&world, route, "acme", MAIN).without("Authorization").fails(401).await, [NO_ACCESS]);
+        for token in wrong.iter().copied().chain(forged.iter().map(String::as_str)) {
+            assert_eq!(
+                ask(&world, route, "acme", MAIN).with("Authorization", token).fails(401).await,
+                [NO_ACCESS],
+                "{token}"
+            );
+        }
+    }
+}
+
+#[actix_web::test]
+async fn another_tenant_is_forbidden_whether_it_exists_or_not() {
+    let world = world().await;
+    for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{tenant}")) {
+        for tenant in ["rival", "nobody", "Acme", "ACME", "real", "acme%20x"] {
+            assert_eq!(ask(&world, route, tenant, MAIN).fails(403).await, [NO_ACCESS], "{} {tenant}", route.1);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn environments_never_meet() {
+    let world = world().await;
+    for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{tenant}")) {
+        assert_eq!(ask(&world, route, "acme", MAIN).key(REAL_KEY).fails(403).await, [NO_ACCESS]);
+    }
+    // Not even when someone lists an institution of the other environment in a key.
+    let mixed = ApiKey { institutions: vec![location::ids::InstitutionId(1)], ..keys().pop().unwrap() };
+    world.api.replace_keys(vec![mixed]);
+    assert_eq!(ask(&world, &ROUTES[0], "acme", MAIN).key(REAL_KEY).fails(403).await, [NO_ACCESS]);
+}
+
+#[actix_web::test]
+async fn a_location_out_of_reach_is_not_found() {
+    let world = world().await;
+    for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{place}")) {
+        for place in [RIVAL, REAL, CLOSED, 999_999] {
+            let errors = ask(&world, route, "acme", place).fails(404).await;
+            assert_eq!(errors, [format!("Location with id {place} not found")], "{}", route.1);
+        }
+        let errors = ask(&world, route, "acme", SECOND).key(MAIN_KEY).fails(404).await;
+        assert_eq!(errors, [format!("Location with id {SECOND} not found")], "{}", route.1);
+    }
+}
+
+#[actix_web::test]
+async fn a_pending_location_refuses_all_calls() {
+    let world = world().await;
+    for route in ROUTES.iter().filter(|(_, path, _)| path.contains("{place}") && !path.contains("sync_status")) {
+        assert_eq!(ask(&world, route, "acme", PENDING).fails(403).await, [NO_ACCESS], "{}", route.1);
+    }
+}
+
+#[actix_web::test]
+async fn revoking_a_key_ends_its_tokens_at_once() {
+    let world = world().await;
+    let token = world.token(ACME_KEY);
+    let asked = || world.get("/locations").with("Authorization", &token);
+    asked().ok().await;
+    world.api.replace_keys(keys().into_iter().filter(|key| key.name != ACME_KEY).collect());
+    assert_eq!(asked().fails(401).await, [NO_ACCESS]);
+    // Nor does a new key of the same name take over its tokens.
+    let renewed =
+        keys().into_iter().map(|key| if key.name == ACME_KEY { ApiKey { hash: [9; 32], ..key } } else { key });
+    world.api.replace_keys(renewed.collect());
+    assert_eq!(asked().fails(401).await, [NO_ACCESS]);
+}
+
+#[actix_web::test]
+async fn the_edge_version_needs_its_grant() {
+    let world = world().await;
+    for route in ROUTES {
+        assert_eq!(ask(&world, route, "acme", MAIN).key(MAIN_KEY).version("v3.1.0").fails(403).await, [NO_ACCESS]);
+    }
+    world.get("/locations").version("v3.1.0").ok().await;
+    world.get("/locations").version("v20240412").ok().await;
+    world.get("/locations").version("v2").ok().await;
+    world.get("/locations").without("Svc-Api-Version").with("Accept", "application/vnd.Svc+json;version=2").ok().await;
+}
+
+#[actix_web::test]
+async fn a_library_that_names_no_application_is_refused() {
+    let world = world().await;
+    for agent in
+        ["curl/8.5.0", "python-requests/2.32", "Go-http-client/1.1", "okhttp/4.9", "axios/1.7", "CURL/8", "", "  "]
+    {
+        let reply = world.get("/locations").with("User-Agent", agent).reply().await;
+        assert_eq!(reply.status, 403, "{agent}");
+        assert_eq!(reply.json()["error"], json!(["1010"]));
+        assert!(reply.header("X-Request-Id").is_some());
+    }
+    assert_eq!(world.get("/locations").without("User-Agent").fails(403).await, ["1010"]);
+    assert_eq!(world.post("/authenticates", json!({})).with("User-Agent", "curl/8").fails(403).await, ["1010"]);
+    for agent in ["acme-scheduler/1.0", "acme (python-requests/2.32)", "curlish"] {
+        world.get("/locations").with("User-Agent", agent).ok().await;
+    }
+}
+
+#[actix_web::test]
+async fn no_answer_shows_records_of_another_tenant() {
+    let world = world().await;
+    for route in ROUTES {
+        let text = ask(&world, route, "acme", MAIN).reply().await.text;
+        for foreign in ["Rita", "Rival", "Chair 4", "Place 5", "Place 6", "appointment 90"] {
+            assert!(!text.contains(foreign), "{} shows {foreign}", route.1);
+        }
+    }
+    let errors = world.get(&format!("/appointments/{RIVALS_APPOINTMENT}?subdomain=acme")).fails(404).await;
+    assert_eq!(errors, [format!("Appointment with id {RIVALS_APPOINTMENT} not found")]);
+}
+
+#[actix_web::test]
+async fn wrong_methods_and_paths_are_answered_in_the_envelope() {
+    let world = world().await;
+    let reply = world.ask(Method::PUT, "/locations").reply().await;
+    assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("GET")));
+    assert_eq!(reply.json()["code"], Value::Bool(false));
+    let reply = world.ask(Method::PATCH, "/intent/booking/hold").reply().await;
+    assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("POST, DELETE")));
+    for path in ["/", "/nothing", "/locations/1/2", "/locations/", "//locations", "/%2e%2e/etc"] {
+        assert_eq!(world.get(path).fails(404).await, ["Resource not found"], "{path}");
+    }
+}

@@ -1,0 +1,163 @@
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// The week of the seeded appointments.
+fn week(world: &World) -> String {
+    let first = world.monday().add_days(21);
+    format!("start={first}T00:00:00Z&end={}T00:00:00Z", first.add_days(7))
+}
+
+#[actix_web::test]
+async fn a_list_in_order_of_start() {
+    let world = world().await;
+    let list =
+        world.get(&format!("/appointments?subdomain=acme&location_id=1&per_page=100&{}", week(&world))).ok().await;
+    let expected: Vec<u64> = (1..=12).collect();
+    assert_eq!(each(&list["data"], "id"), expected);
+    let one = &list["data"][0];
+    let start = midnight_utc(world.monday().add_days(21)).plus(location::time::HOUR);
+    let zone = "America/New_York".parse().unwrap();
+    assert_eq!(one["start_time"], json!(api::wire::utc(start)));
+    assert_eq!(one["start_time_with_tz"], json!(api::wire::with_zone(start, zone)));
+    assert_eq!(
+        (&one["timezone"], &one["timezone_offset"]),
+        (&json!("America/New_York"), &json!(api::wire::offset(start, zone)))
+    );
+    assert_eq!(
+        (&one["provider_name"], &one["patient_id"], &one["location_id"]),
+        (&json!("Anna Abel"), &json!(PAT), &json!(1))
+    );
+    for field in ["note", "checkin_at", "misc", "created_by_user_id", "is_guardian", "referrer"] {
+        assert_eq!(one.get(field), Some(&Value::Null), "{field}");
+    }
+}
+
+#[actix_web::test]
+async fn without_location_all_locations_make_one_list() {
+    let world = world().await;
+    let base = format!("/appointments?subdomain=acme&{}", week(&world));
+    let all = world.get(&format!("{base}&per_page=100")).ok().await;
+    let starts: Vec<String> =
+        each(&all["data"], "start_time").iter().map(|it| it.as_str().unwrap().to_owned()).collect();
+    assert!(starts.is_sorted() && starts.len() == 13);
+    let own = world.get(&format!("{base}&per_page=100")).key(MAIN_KEY).ok().await;
+    assert_eq!(own["data"].as_array().unwrap().len(), 12);
+
+    // Page by page, forwards in both orders and back, each appointment is seen once.
+    for sort in ["start_time", "-start_time"] {
+        let mut expected = each(&all["data"], "id");
+        if sort.starts_with('-') {
+            expected.reverse();
+        }
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = world.get(&format!("{base}&sort={sort}&per_page=5&end_cursor={cursor}")).ok().await;
+            seen.extend(each(&page["data"], "id"));
+            if page["page_info"]["has_next_page"] == json!(false) {
+                break;
+            }
+            cursor = page["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+        }
+        assert_eq!(seen, expected, "{sort}");
+        let page = world.get(&format!("{base}&sort={sort}&per_page=5&end_cursor={cursor}")).ok().await;
+        let cursor = page["page_info"]["start_cursor"].as_str().unwrap();
+        let back = world.get(&format!("{base}&sort={sort}&per_page=5&start_cursor={cursor}")).ok().await;
+        assert_eq!(each(&back["data"], "id"), expected[5..10], "{sort}");
+    }
+}
+
+#[actix_web::test]
+async fn filters() {
+    let world = world().await;
+    let ids = async |rest: &str| {
+        let path = format!("/appointments?subdomain=acme&location_id=1&per_page=100&{}&{rest}", week(&world));
+        each(&world.get(&path).ok().await["data"], "id")
+    };
+    assert_eq!(ids("cancelled=true").await, [11]);
+    assert_eq!(ids("cancelled=false").await.len(), 11);
+    assert_eq!(ids("unavailable=true").await, [12]);
+    assert_eq!(ids("nex_only=true").await.len(), 0);
+    assert_eq!(ids(&format!("patient_ids[]={PAT}")).await, [1]);
+    assert_eq!(ids("provider_ids[]=12").await, Vec::<Value>::new());
+    assert_eq!(ids("operatory_ids[]=1&operatory_ids[]=7").await.len(), 12);
+    assert_eq!(ids("appointment_type_id=1").await, [1, 3, 5, 7, 9, 11]);
+    assert_eq!(ids("foreign_id=appointment%207").await, [7]);
+    assert_eq!(ids("foreign_id=x").await, Vec::<Value>::new());
+    assert_eq!(ids("updated_since=2190-01-01T00:00:00Z").await, Vec::<Value>::new());
+}
+
+#[actix_web::test]
+async fn v2_counts_its_pages_and_names_its_lists() {
+    let world = world().await;
+    let path = format!("/appointments?subdomain=acme&location_id=1&page=3&per_page=5&{}", week(&world));
+    let page = world.get(&path).version("v2").ok().await;
+    assert_eq!((&page["count"], each(&page["data"]["appointments"], "id")), (&json!(12), vec![json!(11), json!(12)]));
+}
+
+#[actix_web::test]
+async fn times_without_offset_are_read_in_the_zone_asked_for() {
+    let world = world().await;
+    let day = world.monday().add_days(21);
+    let ids = async |query: &str| {
+        each(
+            &world.get(&format!("/appointments?subdomain=acme&location_id=1&per_page=100&{query}")).ok().await["data"],
+            "id",
+        )
+    };
+    assert_eq!(ids(&format!("start={day}T01:00:00&end={day}T02:00:00")).await, [1]);
+    assert_eq!(ids(&format!("start={day}T02:00:00&end={day}T03:00:00&timezone=Africa/Lagos")).await, [1]);
+    assert_eq!(ids(&format!("start={day}T02:00:00+01:00&end={day}T03:00:00+01:00")).await, [1]);
+}
+
+#[actix_web::test]
+async fn wrong_values_are_named_all_at_once() {
+    let world = world().await;
+    assert_eq!(world.get("/appointments?subdomain=acme").fails(400).await, ["start is missing.", "end is missing."]);
+    let errors = world.get("/appointments?subdomain=acme&start=2026-12-02&end=2026-12-01").fails(400).await;
+    assert_eq!(errors, ["end must lie after start."]);
+    let query = "start=0000-01-01&end=9999-12-31T00:00:00Z&sort=patient&cancelled=2&timezone=Mars&patient_ids[]=x&page=2&per_page=5000";
+    let expected = [
+        "timezone must be an IANA time zone such as America/New_York, not \"Mars\".",
+        "start must lie in the years 1900 to 2199.",
+        "end must lie in the years 1900 to 2199.",
+        "sort must be one of start_time, -start_time.",
+        "cancelled must be true or false.",
+        "patient_ids[] must be an integer.",
+        "per_page must lie between 1 and 1000.",
+    ];
+    assert_eq!(world.get(&format!("/appointments?subdomain=acme&{query}")).fails(400).await, expected);
+}
+
+#[actix_web::test]
+async fn one_comes_with_what_is_included() {
+    let world = world().await;
+    let plain = world.get("/appointments/1?subdomain=acme").ok().await;
+    assert_eq!(plain["data"]["id"], json!(1));
+    assert_eq!(plain["data"]["patient"]["name"], json!("Pat Present"), "included unless something else is asked for");
+    assert_eq!(plain["data"]["patient"]["bio"]["date_of_birth"], json!("1980-05-06"));
+    assert_eq!(plain["data"].get("operatory"), None);
+    let more = world.get("/appointments/1?subdomain=acme&include[]=operatory&include[]=appointment_type").ok().await;
+    assert_eq!(more["data"].get("patient"), None);
+    assert_eq!(
+        (&more["data"]["operatory"]["id"], &more["data"]["appointment_type"]["id"]),
+        (&json!(CHAIR_1), &json!(CLEANING))
+    );
+    let none = world.get("/appointments/2?subdomain=acme&include[]=patient&include[]=appointment_type").ok().await;
+    assert_eq!((&none["data"]["patient"], &none["data"]["appointment_type"]), (&Value::Null, &Value::Null));
+    let later = world.get("/appointments/1?subdomain=acme&include[]=procedures&location_id=1").ok().await;
+    assert_eq!(later["description"], json!("Note that following parameters are ignored: location_id, include."));
+}
+
+#[actix_web::test]
+async fn one_that_is_not_there() {
+    let world = world().await;
+    assert_eq!(world.get("/appointments/4711?subdomain=acme").fails(404).await, ["Appointment with id 4711 not found"]);
+    assert_eq!(
+        world.get(&format!("/appointments/{SECONDS_APPOINTMENT}?subdomain=acme")).key(MAIN_KEY).fails(404).await,
+        [format!("Appointment with id {SECONDS_APPOINTMENT} not found")]
+    );
+    assert_eq!(world.get("/appointments/x?subdomain=acme").fails(400).await, ["id must be an integer."]);
+    let include = world.get("/appointments/1?subdomain=acme&include[]=everything").fails(400).await;
+    assert!(include[0].starts_with("include[] must be one of patient, operatory"));
+}

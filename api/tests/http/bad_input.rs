@@ -1,0 +1,284 @@
+//! Bodies that are none, and odd values in every place: clear answers, no panic, no 500.
+
+use actix_web::http::Method;
+use serde_json::json;
+
+use crate::support::*;
+
+const SEARCH: &str = "/intent/booking/search?subdomain=acme&location_id=1";
+
+#[actix_web::test]
+async fn bodies_that_are_none() {
+    let world = world().await;
+    let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    assert!(
+        post(b"{\"days\": }".to_vec()).fails(400).await[0]
+            .starts_with("The body is not valid JSON at byte 10: expected value")
+    );
+    assert!(post(b"\xff\xfe".to_vec()).fails(400).await[0].contains("at byte"));
+    assert_eq!(post(b"[1]".to_vec()).fails(400).await, ["The body must be a JSON object."]);
+    assert_eq!(post(b"null".to_vec()).ok().await["ok"], json!(true));
+    let nested = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
+    assert_eq!(post(nested).fails(400).await, ["The body is nested deeper than 64 levels at byte 64."]);
+    let reply = post(vec![b' '; 1024 * 1024 + 1]).reply().await;
+    assert_eq!(
+        (reply.status.as_u16(), &reply.json()["error"]),
+        (413, &json!(["The body is larger than 1048576 bytes."]))
+    );
+    post([vec![b' '; 1024 * 1024 - 2], b"{}".to_vec()].concat()).ok().await;
+}
+
+#[actix_web::test]
+async fn media_types_that_are_not_json() {
+    let world = world().await;
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "jsonish"] {
+        world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").fails(415).await;
+    }
+    for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"]
+    {
+        world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").ok().await;
+    }
+    for encoding in ["gzip", "br", "identity", "deflate, gzip"] {
+        let ask = world.post(SEARCH, json!({})).with("Content-Encoding", encoding);
+        assert_eq!(ask.fails(415).await, ["Content-Encoding is not supported; send the body as it is."]);
+    }
+}
+
+/// Values no parameter asks for, or at the edges of what it does.
+const ODD: &[&str] = &[
+    "",
+    "0",
+    "-1",
+    "1",
+    "2147483647",
+    "2147483648",
+    "9223372036854775807",
+    "9223372036854775808",
+    "99999999999999999999999999",
+    "1.5",
+    "1e9",
+    "NaN",
+    "true",
+    "null",
+    "abc",
+    "%00",
+    "%ff%fe",
+    "%F0%9F%A6%B7",
+    "'%20OR%201=1",
+    "../../etc/passwd",
+    "0000-01-01",
+    "9999-12-31",
+    "1900-01-01",
+    "2199-12-31",
+    "2026-02-29",
+    "0000-00-00T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+    "2026-11-01T01:30:00",
+    "2026-03-08T02:30:00",
+    "1900-01-01T00:00:00+23:59",
+    "24:00",
+    "America/New_York",
+    "id",
+    "-start_time",
+    "patient",
+];
+
+const PARAMETERS: &[(&str, &[&str])] = &[
+    ("/locations", &["subdomain", "inactive", "foreign_id"]),
+    (
+        "/operatories",
+        &[
+            "subdomain",
+            "location_id",
+            "search_name",
+            "foreign_id",
+            "updated_since",
+            "include[]",
+            "start_cursor",
+            "end_cursor",
+            "per_page",
+        ],
+    ),
+    (
+        "/providers",
+        &[
+            "location_id",
+            "sort",
+            "foreign_id",
+            "requestable",
+            "inactive",
+            "updated_since",
+            "include[]",
+            "ids[]",
+            "end_cursor",
+            "per_page",
+            "page",
+        ],
+    ),
+    ("/appointment_types", &["location_id", "include[]"]),
+    ("/sync_status", &["read_status", "write_status", "location_ids[]"]),
+    (
+        "/available_slots",
+        &[
+            "start_date",
+            "days",
+            "appointment_type_id",
+            "working_hour_label_id",
+            "working_hour_source",
+            "slot_length",
+            "slot_interval",
+            "overlapping_operatory_slots",
+            "appointments_per_timeslot",
+            "lids[]",
+            "pids[]",
+            "operatory_ids[]",
+        ],
+    ),
+    (
+        "/appointments",
+        &[
+            "location_id",
+            "sort",
+            "start",
+            "end",
+            "timezone",
+            "cancelled",
+            "unavailable",
+            "nex_only",
+            "updated_since",
+            "appointment_type_id",
+            "foreign_id",
+            "created_by",
+            "patient_ids[]",
+            "provider_ids[]",
+            "operatory_ids[]",
+            "start_cursor",
+            "page",
+        ],
+    ),
+    ("/appointments/1", &["subdomain", "include[]"]),
+    ("/intent/booking/status", &["booking_ref"]),
+    ("/webhook_endpoints", &["active"]),
+    ("/webhook_endpoints/1/webhook_subscriptions", &["resource_type", "event"]),
+];
+
+/// What the endpoint needs besides the odd value.
+fn needed(path: &str) -> &'static [(&'static str, &'static str)] {
+    match path {
+        "/operatories" => &[("subdomain", "acme"), ("location_id", "1")],
+        "/available_slots" => &[("subdomain", "acme"), ("start_date", "2026-12-01"), ("days", "3"), ("lids[]", "1")],
+        "/appointments" => &[("subdomain", "acme"), ("start", "2026-12-01"), ("end", "2026-12-31")],
+        _ => &[("subdomain", "acme")],
+    }
+}
+
+#[actix_web::test]
+async fn odd_query_values_never_end_in_a_500() {
+    let world = world().await;
+    for (path, parameters) in PARAMETERS {
+        for parameter in *parameters {
+            for odd in ODD {
+                let rest = needed(path).iter().filter(|(name, _)| name != parameter);
+                let query =
+                    rest.fold(format!("{parameter}={odd}"), |query, (name, value)| format!("{query}&{name}={value}"));
+                for version in ["v3.0.0", "v2.2.2"] {
+                    let reply = world.get(&format!("{path}?{query}")).version(version).reply().await;
+                    assert!(
+                        [200, 400, 403, 404].contains(&reply.status.as_u16()),
+                        "{path}?{query}: {} {}",
+                        reply.status,
+                        reply.text
+                    );
+                    reply.json();
+                }
+            }
+        }
+    }
+}
+
+#[actix_web::test]
+async fn odd_path_values_never_end_in_a_500() {
+    let world = world().await;
+    for path in [
+        "/locations/{}",
+        "/appointments/{}?subdomain=acme",
+        "/webhook_endpoints/{}/webhook_subscriptions?subdomain=acme",
+    ] {
+        for odd in ODD.iter().filter(|odd| !odd.contains('/')) {
+            let reply = world.get(&path.replace("{}", odd)).reply().await;
+            assert!([200, 400, 403, 404].contains(&reply.status.as_u16()), "{path} {odd}: {}", reply.status);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn odd_body_values_never_end_in_a_500() {
+    let world = world().await;
+    let offer = world.offers(MAIN, 1).await.remove(0);
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(1e300),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(""),
+        json!(" "),
+        json!("\u{0}"),
+        json!("🦷"),
+        json!("9999-12-31"),
+        json!("0000-01-01"),
+        json!("24:00"),
+        json!("x".repeat(100_000)),
+        json!([]),
+        json!([[]]),
+        json!([null, {}]),
+        json!({}),
+        json!({"first_name": {"a": []}}),
+    ];
+    let fields: [(&str, &[&str]); 4] = [
+        (
+            SEARCH,
+            &[
+                "appointment_type_id",
+                "provider_ids",
+                "operatory_ids",
+                "start_date",
+                "days",
+                "earliest",
+                "latest",
+                "days_of_week",
+                "new_patient",
+                "limit",
+            ],
+        ),
+        ("/intent/booking/book?subdomain=acme", &["slot_token", "idempotency_key", "patient", "note"]),
+        ("/intent/booking/hold?subdomain=acme", &["slot_token"]),
+        ("/intent/booking/cancel?subdomain=acme", &["booking_ref", "reason"]),
+    ];
+    for (path, names) in fields {
+        for name in names {
+            for value in &odd {
+                let mut body = json!({});
+                if path.contains("/book?") {
+                    body = json!({"slot_token": offer["slot_token"], "idempotency_key": "odd", "patient": {}});
+                }
+                body[name] = value.clone();
+                let reply = world.post(path, body).reply().await;
+                let expected = [200, 400, 404, 409, 410, 422].contains(&reply.status.as_u16());
+                assert!(expected, "{path} {name} {value:.60}: {} {}", reply.status, reply.text);
+            }
+        }
+    }
+    let patient =
+        ["first_name", "middle_name", "last_name", "date_of_birth", "phone_number", "email", "gender", "address"];
+    for name in patient {
+        for value in &odd {
+            let body = json!({"slot_token": offer["slot_token"], "idempotency_key": "odd", "patient": {name: value}});
+            let reply = world.post("/intent/booking/book?subdomain=acme", body).reply().await;
+            assert!([400, 422].contains(&reply.status.as_u16()), "{name} {value:.60}: {}", reply.text);
+        }
+    }
+}

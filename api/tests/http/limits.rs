@@ -1,0 +1,50 @@
+use api::config::{HttpRules, RateRules};
+use serde_json::json;
+
+use crate::support::*;
+
+fn rules(per_second: u32, per_minute: u32, endpoint: &str, count: u32) -> HttpRules {
+    let rates = RateRules { per_second, per_minute, endpoints: [(endpoint.to_owned(), count)].into() };
+    HttpRules { rates, ..HttpRules::default() }
+}
+
+#[actix_web::test]
+async fn a_key_is_limited_over_all_its_locations() {
+    let world = world_with(rules(0, 6, "", 0)).await;
+    for n in 0..6 {
+        world.get(&format!("/operatories?subdomain=acme&location_id={}", n % 2 + 1)).ok().await;
+    }
+    let reply = world.get("/locations").reply().await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(reply.json()["error"], json!(["You've exceeded our rate limit. Please wait and retry."]));
+    assert!((1..=10).contains(&reply.header("Retry-After").unwrap().parse::<u64>().unwrap()));
+    world.get("/locations").key(RIVAL_KEY).ok().await;
+}
+
+#[actix_web::test]
+async fn asking_for_tokens_counts_too() {
+    let world = world_with(rules(2, 0, "", 0)).await;
+    let asked = || world.ask(actix_web::http::Method::POST, "/authenticates").with("Authorization", ACME_KEY);
+    asked().answers(201).await;
+    asked().answers(201).await;
+    asked().fails(429).await;
+}
+
+#[actix_web::test]
+async fn single_endpoints_are_limited_further() {
+    let world = world_with(rules(0, 0, "GET /appointments", 2)).await;
+    let list = "/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02";
+    world.get(list).ok().await;
+    world.get(list).ok().await;
+    world.get(list).fails(429).await;
+    world.get("/appointments/1?subdomain=acme").ok().await;
+}
+
+#[actix_web::test]
+async fn refused_tokens_cost_a_key_nothing() {
+    let world = world_with(rules(0, 1, "", 0)).await;
+    for _ in 0..5 {
+        world.get("/locations").with("Authorization", "Bearer x").fails(401).await;
+    }
+    world.get("/locations").ok().await;
+}

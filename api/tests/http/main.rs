@@ -1,0 +1,21 @@
+//! Tests mirror the routes: one module per resource, and the rules all routes share in `access` and `bad_input`.
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod appointment_types;
+mod appointments;
+mod authenticates;
+mod available_slots;
+mod bad_input;
+mod booking;
+mod envelope;
+mod limits;
+mod locations;
+mod operations;
+mod operatories;
+mod practice;
+mod providers;
+mod server;
+mod support;
+mod sync_status;
+mod webhooks;

@@ -1,0 +1,77 @@
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[actix_web::test]
+async fn one_has_all_its_fields() {
+    let world = world().await;
+    let list = world.get("/operatories?subdomain=acme&location_id=1").ok().await;
+    assert_eq!(each(&list["data"], "id"), [CHAIR_1, CHAIR_2]);
+    let one = &list["data"][0];
+    for (field, value) in [
+        ("name", json!("Chair 1")),
+        ("foreign_id", json!("chair 1")),
+        ("foreign_id_type", json!("")),
+        ("location_id", json!(1)),
+        ("display_name", Value::Null),
+        ("active", json!(true)),
+        ("bookable_online", json!(true)),
+        ("static_image_url", Value::Null),
+        ("profile_url", Value::Null),
+    ] {
+        assert_eq!(one.get(field), Some(&value), "{field}");
+    }
+    assert!(one["created_at"].as_str().unwrap().ends_with('Z'));
+    let kind = json!({"id": 1, "name": "Cleaning", "category": null, "parent_type": "Institution", "parent_id": 1, "minutes": 60,
+        "position": null, "bookable_online": true});
+    assert_eq!(one["appointment_types"][0], kind);
+}
+
+#[actix_web::test]
+async fn pages_by_cursor_in_all_versions() {
+    let world = world().await;
+    for version in ["v3.0.0", "v3.1.0", "v2.2.2"] {
+        let base = "/operatories?subdomain=acme&location_id=1&per_page=1";
+        let first = world.get(base).version(version).ok().await;
+        assert_eq!(each(&first["data"], "id"), [CHAIR_1]);
+        assert_eq!(
+            (&first["page_info"]["has_previous_page"], &first["page_info"]["has_next_page"]),
+            (&json!(false), &json!(true))
+        );
+        let cursor = first["page_info"]["end_cursor"].as_str().unwrap();
+        let second = world.get(&format!("{base}&end_cursor={cursor}&start_cursor=")).version(version).ok().await;
+        assert_eq!(each(&second["data"], "id"), [CHAIR_2]);
+        assert_eq!(second["page_info"]["has_next_page"], json!(false));
+        let cursor = second["page_info"]["start_cursor"].as_str().unwrap();
+        let back = world.get(&format!("{base}&start_cursor={cursor}")).version(version).ok().await;
+        assert_eq!(each(&back["data"], "id"), [CHAIR_1]);
+    }
+}
+
+#[actix_web::test]
+async fn a_cursor_of_another_query_is_refused() {
+    let world = world().await;
+    let first = world.get("/operatories?subdomain=acme&location_id=1&per_page=1").ok().await;
+    let cursor = first["page_info"]["end_cursor"].as_str().unwrap();
+    for path in [
+        format!("/operatories?subdomain=acme&location_id=2&end_cursor={cursor}"),
+        format!("/operatories?subdomain=acme&location_id=1&search_name=c&end_cursor={cursor}"),
+        format!("/providers?subdomain=acme&end_cursor={cursor}"),
+        format!("/operatories?subdomain=acme&location_id=1&end_cursor={}", &cursor[1..]),
+    ] {
+        assert!(world.get(&path).fails(400).await[0].starts_with("end_cursor does not belong to this query"), "{path}");
+    }
+}
+
+#[actix_web::test]
+async fn filters() {
+    let world = world().await;
+    let ids = async |query: &str| {
+        each(&world.get(&format!("/operatories?subdomain=acme&location_id=1&{query}")).ok().await["data"], "id")
+    };
+    assert_eq!(ids("search_name=HAIR%202").await, [CHAIR_2]);
+    assert_eq!(ids("search_name=nothing").await, Vec::<Value>::new());
+    assert_eq!(ids("foreign_id=chair%202").await, [CHAIR_2]);
+    assert_eq!(ids("updated_since=2000-01-01T00:00:00Z").await, [CHAIR_1, CHAIR_2]);
+    assert_eq!(ids("updated_since=2190-01-01T00:00:00Z").await, Vec::<Value>::new());
+}

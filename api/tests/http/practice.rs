@@ -1,0 +1,204 @@
+//! What the EHR of each location knows. Writes to it never end, so that a booking stays `pending` for as long as a test looks.
+//!
+//! Anna works in chair 1 and Ben in chair 2 of the first location, Monday to Friday from 9 to 17; Anna also in the chair of the
+//! second. The other institutions have one provider and one chair each.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use engine::ehr::{
+    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
+    EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+};
+use location::{
+    hours::{HourKind, Weekday},
+    time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
+};
+
+use crate::support::{MAIN, RIVAL, SECOND, midnight_utc, monday};
+
+const ALL: [Resource; 6] = [
+    Resource::Providers,
+    Resource::Operatories,
+    Resource::AppointmentTypes,
+    Resource::Patients,
+    Resource::WorkingHours,
+    Resource::Appointments,
+];
+
+pub struct Practice {
+    location: u32,
+    order: usize,
+    /// Whose turn it is to be pulled.
+    turn: Arc<AtomicUsize>,
+}
+
+impl Practice {
+    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>) -> Practice {
+        Practice { location, order, turn }
+    }
+}
+
+impl Ehr for Practice {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: false };
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let description = Description {
+            name: "Practice".into(),
+            version: "1".into(),
+            hosting: "cloud".into(),
+            pulls: ALL.into_iter().map(pull).collect(),
+            writes: names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
+            required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
+            new_patients: true,
+            operatories: true,
+            ..Description::default()
+        };
+        Box::pin(async move { Ok(description) })
+    }
+
+    fn pull(&self, resource: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        Box::pin(async move {
+            while self.turn.load(Ordering::SeqCst) < self.order {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            let records = records(self.location, resource);
+            Ok(Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate: None })
+        })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        Box::pin(std::future::pending())
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        Box::pin(async { Err::<_, Fault>(Fault::Unknown("not now".into())) })
+    }
+}
+
+fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
+    let chairs: &[(&str, &str)] = match location {
+        MAIN => &[("chair 1", "anna"), ("chair 2", "ben")],
+        SECOND => &[("chair 3", "anna")],
+        RIVAL => &[("chair 4", "rita")],
+        _ => &[("chair 5", "rea")],
+    };
+    match resource {
+        Resource::Providers => {
+            providers(location).iter().map(|(id, last)| EhrRecord::Provider(provider(id, last))).collect()
+        }
+        Resource::Operatories => chairs.iter().map(|(id, _)| EhrRecord::Operatory(operatory(id))).collect(),
+        Resource::AppointmentTypes => {
+            types(location).iter().map(|(id, minutes)| EhrRecord::AppointmentType(kind(id, *minutes))).collect()
+        }
+        Resource::Patients if location == MAIN => vec![EhrRecord::Patient(pat())],
+        Resource::Patients => Vec::new(),
+        Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
+        Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
+    }
+}
+
+fn providers(location: u32) -> &'static [(&'static str, &'static str)] {
+    match location {
+        MAIN => &[("anna", "Abel"), ("ben", "Brand")],
+        RIVAL => &[("rita", "Rival")],
+        _ => &[("rea", "Real")],
+    }
+}
+
+fn types(location: u32) -> &'static [(&'static str, u32)] {
+    match location {
+        MAIN => &[("cleaning", 60), ("checkup", 30)],
+        RIVAL => &[("rivals", 30)],
+        _ => &[],
+    }
+}
+
+fn capital(name: &str) -> String {
+    format!("{}{}", name[..1].to_uppercase(), &name[1..])
+}
+
+fn provider(id: &str, last_name: &str) -> EhrProvider {
+    EhrProvider { id: id.into(), first_name: capital(id), last_name: last_name.into(), ..EhrProvider::default() }
+}
+
+fn operatory(id: &str) -> EhrOperatory {
+    let types: &[&str] = if id == "chair 1" { &["cleaning", "checkup"] } else { &[] };
+    EhrOperatory {
+        id: id.into(),
+        name: capital(id),
+        active: true,
+        bookable_online: true,
+        appointment_types: types.iter().map(|id| (*id).to_owned()).collect(),
+        ..EhrOperatory::default()
+    }
+}
+
+fn kind(id: &str, minutes: u32) -> EhrAppointmentType {
+    EhrAppointmentType {
+        id: id.into(),
+        name: capital(id),
+        minutes,
+        bookable_online: true,
+        ..EhrAppointmentType::default()
+    }
+}
+
+fn pat() -> EhrPatient {
+    EhrPatient {
+        id: "pat".into(),
+        first_name: "Pat".into(),
+        last_name: "Present".into(),
+        date_of_birth: Some("1980-05-06".into()),
+        ..EhrPatient::default()
+    }
+}
+
+fn hours(chair: &str, who: &str) -> EhrWorkingHour {
+    EhrWorkingHour {
+        id: format!("hours in {chair}"),
+        provider: who.into(),
+        operatory: Some(chair.into()),
+        begin_time: "09:00".into(),
+        end_time: "17:00".into(),
+        days: vec![Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday, Weekday::Friday],
+        specific_date: None,
+        recurrence: None,
+        kind: HourKind::WorkingHour,
+        appointment_types: Vec::new(),
+        label: None,
+        active: true,
+        extra: Vec::new(),
+    }
+}
+
+/// Three weeks after the Monday of the tests: one an hour at the first location, one at the second and one at the rival's.
+fn appointments(location: u32) -> Vec<EhrAppointment> {
+    let first = midnight_utc(monday(engine::clock::now())).plus(21 * DAY);
+    match location {
+        MAIN => (1..=12).map(|n| appointment(n, first.plus(n * HOUR), "chair 1", "anna")).collect(),
+        SECOND => vec![appointment(50, first.plus(5 * HOUR), "chair 3", "anna")],
+        RIVAL => vec![appointment(90, first, "chair 4", "rita")],
+        _ => Vec::new(),
+    }
+}
+
+fn appointment(n: i64, start: Timestamp, chair: &str, who: &str) -> EhrAppointment {
+    EhrAppointment {
+        id: format!("appointment {n}"),
+        patient: (n == 1).then(|| "pat".into()),
+        provider: Some(who.into()),
+        operatory: Some(chair.into()),
+        appointment_type: (n % 2 == 1 && n < 50).then(|| "cleaning".into()),
+        start: start.0 / ONE_SECOND,
+        end: start.plus(30 * MINUTE).0 / ONE_SECOND,
+        unavailable: n == 12,
+        cancelled: n == 11,
+        ..EhrAppointment::default()
+    }
+}

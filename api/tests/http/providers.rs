@@ -1,0 +1,59 @@
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[actix_web::test]
+async fn one_has_all_its_fields_and_its_locations() {
+    let world = world().await;
+    let list = world.get("/providers?subdomain=acme").ok().await;
+    assert_eq!(each(&list["data"], "id"), [ANNA, BEN]);
+    let one = &list["data"][0];
+    assert_eq!((&one["name"], &one["foreign_id_type"]), (&json!("Anna Abel"), &json!("")));
+    assert_eq!(each(&one["locations"], "id"), [MAIN, SECOND]);
+    assert_eq!(one["provider_requestables"], json!([{"location_id": MAIN}, {"location_id": SECOND}]));
+    for field in ["email", "middle_name", "display_name", "npi", "tin", "state_license", "specialty_code"] {
+        assert_eq!(one.get(field), Some(&Value::Null), "{field}");
+    }
+}
+
+#[actix_web::test]
+async fn filters_and_order() {
+    let world = world().await;
+    let ids =
+        async |query: &str| each(&world.get(&format!("/providers?subdomain=acme&{query}")).ok().await["data"], "id");
+    assert_eq!(ids("location_id=2").await, [ANNA]);
+    assert_eq!(ids("ids[]=2&ids[]=99").await, [BEN]);
+    assert_eq!(ids("inactive=true").await, Vec::<Value>::new());
+    assert_eq!(ids("requestable=false").await, Vec::<Value>::new());
+    assert_eq!(ids("sort=-id").await, [BEN, ANNA]);
+    let next = world.get("/providers?subdomain=acme&sort=-id&per_page=1").ok().await;
+    let cursor = next["page_info"]["end_cursor"].as_str().unwrap();
+    assert_eq!(ids(&format!("sort=-id&per_page=1&end_cursor={cursor}")).await, [ANNA]);
+}
+
+#[actix_web::test]
+async fn v2_counts_its_pages_and_names_its_lists() {
+    let world = world().await;
+    let page = world.get("/providers?subdomain=acme&page=2&per_page=1").version("v2.2.2").ok().await;
+    assert_eq!((&page["count"], page.get("page_info")), (&json!(2), None));
+    assert_eq!(each(&page["data"]["providers"], "id"), [BEN]);
+}
+
+#[actix_web::test]
+async fn wrong_values_are_named() {
+    let world = world().await;
+    let errors = world
+        .get("/providers?subdomain=acme&sort=name&include[]=x&ids[]=a&per_page=0&requestable=maybe")
+        .fails(400)
+        .await;
+    let expected = [
+        "include[] must be one of locations, availabilities, appointment_types.",
+        "sort must be one of id, -id.",
+        "requestable must be true or false.",
+        "ids[] must be an integer.",
+        "per_page must lie between 1 and 1000.",
+    ];
+    assert_eq!(errors, expected);
+    let note = world.get("/providers?subdomain=acme&include[]=availabilities").ok().await["description"].clone();
+    assert_eq!(note, json!("Note that following parameters are ignored: include."));
+}

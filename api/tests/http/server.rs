@@ -1,0 +1,102 @@
+//! On a real socket: timeouts and what is not HTTP.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use api::{config::HttpRules, server};
+
+use crate::support::*;
+
+async fn serving(rules: HttpRules) -> (World, SocketAddr, actix_web::dev::ServerHandle) {
+    let world = world_with(HttpRules { workers: 1, ..rules }).await;
+    let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let (server, address) = server::start(world.api.clone(), listener).unwrap();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    (world, address, handle)
+}
+
+/// Sends bytes and reads until the server closes.
+async fn exchange(address: SocketAddr, parts: Vec<(Vec<u8>, Duration)>) -> String {
+    let talk = move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        for (bytes, pause) in parts {
+            if stream.write_all(&bytes).is_err() {
+                break;
+            }
+            std::thread::sleep(pause);
+        }
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    actix_web::rt::task::spawn_blocking(talk).await.unwrap()
+}
+
+fn now(bytes: impl Into<Vec<u8>>) -> (Vec<u8>, Duration) {
+    (bytes.into(), Duration::ZERO)
+}
+
+#[actix_web::test]
+async fn a_request_is_answered() {
+    let (_world, address, handle) = serving(HttpRules::default()).await;
+    let answer = exchange(address, vec![now("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")]).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    handle.stop(true).await;
+}
+
+#[actix_web::test]
+async fn slow_heads_and_bodies_are_cut_off() {
+    let rules = HttpRules {
+        header_timeout: Duration::from_secs(1),
+        body_timeout: Duration::from_millis(300),
+        keep_alive: Duration::from_secs(1),
+        ..HttpRules::default()
+    };
+    let (world, address, handle) = serving(rules).await;
+    let started = Instant::now();
+    let answer = exchange(address, vec![(b"GET /healthz HTT".to_vec(), Duration::ZERO)]).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+
+    let head = format!(
+        "POST /intent/booking/search?subdomain=acme&location_id=1 HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nSvc-Api-Version: v3.0.0\r\n\
+         Authorization: {}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{",
+        world.token(ACME_KEY)
+    );
+    let answer = exchange(address, vec![(head.into_bytes(), Duration::from_millis(600))]).await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("The request was not received in time."), "{answer}");
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    handle.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_body_without_announced_length_is_counted() {
+    let (world, address, handle) = serving(HttpRules { max_body: 2_048, ..HttpRules::default() }).await;
+    let head = format!(
+        "POST /intent/booking/search?subdomain=acme&location_id=1 HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nSvc-Api-Version: v3.0.0\r\n\
+         Authorization: {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        world.token(ACME_KEY)
+    );
+    let chunk = format!("400\r\n{}\r\n", " ".repeat(0x400));
+    let body = format!("{head}{}0\r\n\r\n", chunk.repeat(3));
+    let answer = exchange(address, vec![now(body)]).await;
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("larger than 2048 bytes"), "{answer}");
+    handle.stop(true).await;
+}
+
+#[actix_web::test]
+async fn what_is_not_http_is_refused() {
+    let (_world, address, handle) = serving(HttpRules { keep_alive: Duration::ZERO, ..HttpRules::default() }).await;
+    for bytes in ["\r\n\r\n\r\nnonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n"] {
+        let answer = exchange(address, vec![now(bytes)]).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{bytes:?}: {answer}");
+    }
+    let huge = format!("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Huge: {}\r\n\r\n", "x".repeat(300_000));
+    let answer = exchange(address, vec![now(huge)]).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer:.200}");
+    handle.stop(true).await;
+}

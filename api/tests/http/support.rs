@@ -1,0 +1,343 @@
+//! A world to call: three institutions, their locations on EHRs of their own, keys, and requests that read like sentences.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use actix_web::{
+    http::{Method, StatusCode, header::HeaderMap},
+    test::{TestRequest, call_service, init_service, read_body},
+    web::Data,
+};
+use api::{
+    app::Api,
+    config::{HttpRules, RateRules},
+    keys::{ApiKey, Grants, hash},
+    secret::Secret,
+    server,
+};
+use engine::{
+    Engine,
+    engine::Parts,
+    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    store::memory::MemoryStore,
+};
+use location::{
+    hours::Weekday,
+    ids::{InstitutionId, LocationId},
+    settings::{BookingRules, PullRules, Quota, WriteRules},
+    time::{DAY, HOUR, Timestamp},
+    zone::Date,
+};
+use serde_json::Value;
+
+use crate::practice::Practice;
+
+// Institutions `acme` (1) and `rival` (2) are in the sandbox, `real` (3) is in production.
+pub const MAIN: u32 = 1;
+/// Books by operatory, in Chicago.
+pub const SECOND: u32 = 2;
+pub const PENDING: u32 = 3;
+pub const CLOSED: u32 = 4;
+pub const RIVAL: u32 = 5;
+pub const REAL: u32 = 6;
+
+/// Without EHR.
+pub const BARE: u32 = 7;
+
+/// One after the other, so that ids are known.
+const PULLED: [u32; 4] = [MAIN, SECOND, RIVAL, REAL];
+
+pub const ANNA: u32 = 1;
+pub const BEN: u32 = 2;
+pub const RIVALS_PROVIDER: u32 = 3;
+pub const CHAIR_1: u64 = 1;
+pub const CHAIR_2: u64 = 2;
+pub const SECONDS_CHAIR: u64 = 3;
+pub const CLEANING: u32 = 1;
+pub const CHECKUP: u32 = 2;
+pub const RIVALS_TYPE: u32 = 3;
+pub const PAT: u32 = 1;
+/// After the twelve of the first location.
+pub const SECONDS_APPOINTMENT: u64 = 13;
+pub const RIVALS_APPOINTMENT: u64 = 14;
+
+/// May do everything at `acme`.
+pub const ACME_KEY: &str = "key-acme";
+/// Only at the first location, without grants.
+pub const MAIN_KEY: &str = "key-main";
+pub const RIVAL_KEY: &str = "key-rival";
+pub const REAL_KEY: &str = "key-real";
+
+pub struct World {
+    pub api: Data<Api>,
+    pub engine: Arc<Engine>,
+}
+
+pub async fn world() -> World {
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    world_with(HttpRules { rates, ..HttpRules::default() }).await
+}
+
+/// The engine as it is, over a store in memory, after its first pull.
+pub async fn world_with(rules: HttpRules) -> World {
+    let turn = Arc::new(AtomicUsize::new(0));
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    for (order, location) in PULLED.into_iter().enumerate() {
+        let ehr = Practice::new(location, order, turn.clone());
+        parts.own.insert(LocationId(location), Arc::new(ehr));
+    }
+    let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
+    for (order, location) in PULLED.into_iter().enumerate() {
+        turn.store(order, Ordering::SeqCst);
+        pulled(&engine, LocationId(location)).await;
+    }
+    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    World { api: Data::new(api), engine }
+}
+
+async fn pulled(engine: &Engine, location: LocationId) {
+    for _ in 0..3_000 {
+        if engine.sync_state(location).await.unwrap().last_sync.is_some() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("location {location} was not pulled");
+}
+
+pub fn keys() -> Vec<ApiKey> {
+    let key = |name: &str, institution, environment, locations: Option<Vec<u32>>, beta| ApiKey {
+        name: name.to_owned(),
+        hash: hash(name),
+        environment,
+        institutions: vec![InstitutionId(institution)],
+        locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
+        grants: Grants { financial: beta, beta },
+        organisation: format!("organisation of {name}"),
+    };
+    vec![
+        key(ACME_KEY, 1, Environment::Sandbox, None, true),
+        key(MAIN_KEY, 1, Environment::Sandbox, Some(vec![MAIN]), false),
+        key(RIVAL_KEY, 2, Environment::Sandbox, None, true),
+        key(REAL_KEY, 3, Environment::Production, None, false),
+    ]
+}
+
+fn setup() -> Setup {
+    let institution = |id, subdomain: &str, environment| Institution {
+        id: InstitutionId(id),
+        subdomain: subdomain.into(),
+        name: subdomain.to_uppercase(),
+        phone_number: None,
+        country_code: "US".into(),
+        environment,
+    };
+    let institutions = [
+        institution(1, "acme", Environment::Sandbox),
+        institution(2, "rival", Environment::Sandbox),
+        institution(3, "real", Environment::Production),
+    ];
+    let active = LocationStatus::Active;
+    let locations = [
+        place(MAIN, 1, "America/New_York", active),
+        LocationSetup {
+            map_by_operatory: true,
+            foreign_id: Some("F2".into()),
+            ..place(SECOND, 1, "America/Chicago", active)
+        },
+        place(PENDING, 1, "America/New_York", LocationStatus::Pending),
+        place(CLOSED, 1, "America/New_York", LocationStatus::Closed),
+        place(RIVAL, 2, "Europe/Berlin", active),
+        place(REAL, 3, "Europe/Berlin", active),
+        LocationSetup { source: None, ..place(BARE, 1, "America/New_York", active) },
+    ];
+    let sources = [1, 2, 3].map(|id| DataSource {
+        id,
+        institution: InstitutionId(id),
+        name: format!("Source {id}"),
+        adapter: String::new(),
+        base_url: "https://ehr.example".into(),
+        headers: Vec::new(),
+        allowed_paths: Vec::new(),
+        guest_memory_mib: 64,
+        guest_requests_per_call: 10,
+    });
+    Setup {
+        institutions: institutions.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
+        locations: locations.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
+        sources: sources.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
+        engine: EngineRules { actor_threads: 1, webhook_development: false, ..EngineRules::default() },
+    }
+}
+
+fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> LocationSetup {
+    LocationSetup {
+        id: LocationId(id),
+        institution: InstitutionId(institution),
+        name: format!("Place {id}"),
+        street_address: Some("1 Main Street".into()),
+        street_address_2: None,
+        city: Some("Springfield".into()),
+        state: Some("NY".into()),
+        zip_code: Some("10001".into()),
+        country_code: Some("US".into()),
+        phone_number: None,
+        email: None,
+        latitude: Some(40.5),
+        longitude: None,
+        zone: zone.parse().unwrap(),
+        map_by_operatory: false,
+        status,
+        source: Some(institution),
+        foreign_id: None,
+        booking: BookingRules::default(),
+        write: WriteRules::default(),
+        pull: PullRules::default(),
+        quota: Quota { per_minute: 60_000, burst: 1_000 },
+        adapter_config: Default::default(),
+    }
+}
+
+/// A Monday three to nine days from now.
+pub fn monday(now: Timestamp) -> Date {
+    let first = Date((now.0.div_euclid(DAY) + 3) as i32);
+    (0..7).map(|days| first.add_days(days)).find(|date| date.weekday() == Weekday::Monday).unwrap()
+}
+
+pub fn midnight_utc(date: Date) -> Timestamp {
+    Timestamp(i64::from(date.0) * DAY)
+}
+
+impl World {
+    pub fn monday(&self) -> Date {
+        monday(self.engine.now())
+    }
+
+    pub fn get(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str, body: Value) -> Ask<'_> {
+        self.ask(Method::POST, path).json(body)
+    }
+
+    pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {
+        let token = self.token(ACME_KEY);
+        let headers = [("Svc-Api-Version", "v3.0.0"), ("User-Agent", "test-suite/1.0"), ("Authorization", &token)];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        Ask { world: self, method, path: path.to_owned(), headers, body: None }
+    }
+
+    pub fn token(&self, key: &str) -> String {
+        let id = keys().into_iter().find(|known| known.name == key).unwrap().id();
+        format!("Bearer {}", self.api.tokens.mint(id, self.engine.now(), HOUR))
+    }
+
+    /// The first `count` slots of a search at a location.
+    pub async fn offers(&self, location: u32, count: usize) -> Vec<Value> {
+        let search = format!("/intent/booking/search?subdomain=acme&location_id={location}");
+        let body = serde_json::json!({"start_date": self.monday().to_string(), "limit": count, "appointment_type_id": CHECKUP});
+        let found = self.post(&search, body).ok().await;
+        assert_eq!(found["slots"].as_array().unwrap().len(), count);
+        found["slots"].as_array().unwrap().clone()
+    }
+}
+
+pub struct Ask<'w> {
+    world: &'w World,
+    method: Method,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Ask<'_> {
+    pub fn json(self, body: Value) -> Self {
+        self.with("Content-Type", "application/json").bytes(body.to_string())
+    }
+
+    pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// Replaces the header.
+    pub fn with(self, name: &str, value: &str) -> Self {
+        let mut without = self.without(name);
+        without.headers.push((name.to_owned(), value.to_owned()));
+        without
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self
+    }
+
+    pub fn key(self, key: &str) -> Self {
+        let token = self.world.token(key);
+        self.with("Authorization", &token)
+    }
+
+    pub fn version(self, version: &str) -> Self {
+        self.with("Svc-Api-Version", version)
+    }
+
+    pub async fn reply(self) -> Reply {
+        let app = init_service(server::app(self.world.api.clone())).await;
+        let mut request = TestRequest::with_uri(&self.path).method(self.method);
+        for (name, value) in self.headers {
+            request = request.insert_header((name, value));
+        }
+        if let Some(body) = self.body {
+            request = request.insert_header(("Content-Length", body.len().to_string())).set_payload(body);
+        }
+        let response = call_service(&app, request.to_request()).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Reply { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() }
+    }
+
+    /// The body of an answer with this status.
+    pub async fn answers(self, status: u16) -> Value {
+        let asked = format!("{} {}", self.method, self.path);
+        let reply = self.reply().await;
+        assert_eq!(reply.status.as_u16(), status, "{asked}: {}", reply.text);
+        reply.json()
+    }
+
+    pub async fn ok(self) -> Value {
+        self.answers(200).await
+    }
+
+    /// The messages of a failure, in the envelope.
+    pub async fn fails(self, status: u16) -> Vec<String> {
+        let body = self.answers(status).await;
+        assert_eq!((&body["code"], &body["data"]), (&Value::Bool(false), &Value::Null), "{body}");
+        body["error"].as_array().unwrap().iter().map(|message| message.as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Reply {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+/// One field of each element.
+pub fn each(rows: &Value, field: &str) -> Vec<Value> {
+    rows.as_array().unwrap().iter().map(|row| row[field].clone()).collect()
+}

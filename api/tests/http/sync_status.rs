@@ -1,0 +1,37 @@
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[actix_web::test]
+async fn locations_of_one_source_are_one_entry() {
+    let world = world().await;
+    let list = world.get("/sync_status?subdomain=acme").ok().await;
+    assert_eq!(list["count"], json!(2));
+    let bare = &list["data"][0];
+    assert_eq!(
+        (&bare["emr"], &bare["sync_source_name"], each(&bare["locations"], "id")),
+        (&Value::Null, &Value::Null, vec![json!(BARE)])
+    );
+    let shared = &list["data"][1];
+    assert_eq!((&shared["institution_id"], &shared["sync_source_name"]), (&json!(1), &json!("Source 1")));
+    assert_eq!(shared["emr"], json!({"id": 1, "name": "", "display_name": "Practice", "type": "cloud"}));
+    assert_eq!(each(&shared["locations"], "id"), [MAIN, SECOND]);
+    for entry in [bare, shared] {
+        assert_eq!((&entry["read_status"], &entry["write_status"]), (&json!("green"), &json!("green")));
+        assert!(entry["read_status_at"].is_string() && entry["write_status_at"].is_string());
+    }
+}
+
+#[actix_web::test]
+async fn filters() {
+    let world = world().await;
+    let count = async |query: &str| world.get(&format!("/sync_status?{query}")).ok().await["count"].clone();
+    assert_eq!(count("read_status=green").await, 2);
+    assert_eq!(count("write_status=red").await, 0);
+    assert_eq!(count("location_ids[]=2").await, 1);
+    assert_eq!(world.get("/sync_status?read_status=blue").fails(400).await, ["read_status must be one of green, red."]);
+    for other in [RIVAL, PENDING, CLOSED] {
+        let errors = world.get(&format!("/sync_status?location_ids[]={other}")).fails(404).await;
+        assert_eq!(errors, [format!("Location with id {other} not found")]);
+    }
+}

@@ -1,0 +1,186 @@
+//! How long a location takes to come into memory: read, decrypted, checked, decoded, and its tail of records applied.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    error::Error,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use engine::{
+    Engine,
+    actor::{
+        pool::Pool,
+        request::Request,
+        turn::{Env, Shell},
+    },
+    clock,
+    ehr::Ehr,
+    engine::Parts,
+    secrets::Secrets,
+    setup::Setup,
+    store::{Store, counters::Ids},
+    webhooks::{
+        egress::{Egress, Reach},
+        outbox::{Doorbell, Outbox},
+        registry::Registry,
+    },
+};
+use location::{
+    command::{Command, Hold, Placement},
+    ids::LocationId,
+    slots::SlotQuery,
+    time::{DAY, MINUTE, SECOND},
+    zone::Date,
+};
+
+use super::{
+    Options, Outcome,
+    own_ehr::{OwnEhr, Writes},
+    practices,
+    report::{Aim, Report, median},
+};
+use crate::practice;
+
+const LOCATION: LocationId = LocationId(1);
+const ROUNDS: usize = 7;
+/// Commits under way while the journal is filled.
+const AHEAD: usize = 2_000;
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    report.section(
+        "activation",
+        format!("one location on the embedded store, each time from a store opened anew; median of {ROUNDS}"),
+    );
+    actix_rt::System::new().block_on(async {
+        let dir = tempfile::Builder::new().prefix("bench-activation").tempdir_in(&options.dir)?;
+        let appointments = options.appointments;
+        let free = fill_calendar(dir.path(), appointments).await?;
+        let (time, found) = activated(dir.path()).await?;
+        let what = format!("{found} future appointments, all in the snapshot");
+        report.time(&what, time, Aim::Below(Duration::from_millis(20)));
+        let records = fill_journal(dir.path(), free, options.journal).await?;
+        let (time, found) = activated(dir.path()).await?;
+        let what = format!("{records} records, {found} appointments, longest possible tail");
+        report.time(&what, time, Aim::Below(Duration::from_millis(200)));
+        Ok(())
+    })
+}
+
+/// Through the engine: an EHR with so many appointments is pulled, then the location leaves memory. Answers a free place.
+async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
+    let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
+    let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
+    let mut parts = Parts::new(practices::store(dir)?);
+    parts.own = HashMap::from([(LOCATION, ehr)]);
+    let engine = Engine::start(practices::setup(1), parts).await?;
+    first_sync(&engine, LOCATION).await?;
+    let days_filled = appointments as i64 * 30 / (24 * 60 * super::own_ehr::OPERATORIES as i64);
+    let query = query(practice::today() + i32::try_from(days_filled)? + 3);
+    let free = engine.free_slots(LOCATION, query).await?;
+    let slot = free.slots.first().ok_or("no free slot")?;
+    engine.stop().await;
+    Ok(Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span })
+}
+
+pub async fn first_sync(engine: &Engine, location: LocationId) -> Result<(), Box<dyn Error>> {
+    let since = Instant::now();
+    while engine.sync_state(location).await?.last_sync.is_none() {
+        if since.elapsed() > Duration::from_secs(60) {
+            return Err("the first read cycle did not end".into());
+        }
+        actix_rt::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+fn query(from: i32) -> SlotQuery {
+    SlotQuery {
+        from: Date(from),
+        days: 7,
+        length: 30 * MINUTE,
+        interval: None,
+        appointment_type: None,
+        providers: Vec::new(),
+        operatories: Vec::new(),
+        source: None,
+        join_blocks: true,
+        overlapping_operatory_slots: false,
+        appointments_per_timeslot: 1,
+        not_before: clock::now(),
+        limit: 1,
+    }
+}
+
+/// What the locations of an engine share, without an engine.
+async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Error>> {
+    let ids = Arc::new(Ids::new(store.clone()));
+    let secrets = Secrets::load(&store).await?;
+    let registry = Registry::load(store.clone(), ids.clone(), Arc::new(Egress::new(Reach::Public)?))?;
+    let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
+    Ok(Arc::new(Env { setup: Arc::new(setup), store, ids, pool: Pool::default(), outbox, secrets }))
+}
+
+/// The time it takes and the appointments in memory.
+async fn activated(dir: &Path) -> Result<(Duration, usize), Box<dyn Error>> {
+    let (mut times, mut found) = (Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let env = env(practices::setup(1), practices::store(dir)?).await?;
+        let start = Instant::now();
+        let shell = Shell::load(env, LOCATION)?;
+        times.push(start.elapsed());
+        found = shell.machine.state.appointments.len();
+    }
+    Ok((median(times), found))
+}
+
+/// Holds are taken and given back as the location would, with a snapshot whenever one is due, except at the end: then the tail is as
+/// long as it gets. Commits are sent ahead of their durability to be done in minutes; what is on disk is the same.
+async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usize, Box<dyn Error>> {
+    let env = env(practices::setup(1), practices::store(dir)?).await?;
+    let mut shell = Shell::load(env.clone(), LOCATION)?;
+    let mut under_way = VecDeque::new();
+    let mut records = 0;
+    loop {
+        if shell.snapshot_due() {
+            while let Some(committed) = under_way.pop_front() {
+                committed.await?;
+            }
+            if records >= count {
+                return Ok(records);
+            }
+            env.store.commit(shell.snapshot()?).await?;
+            shell.snapshot_taken();
+        }
+        let hold = records as u64 / 2;
+        let command = match records % 2 {
+            0 => Command::Hold(Hold {
+                hold,
+                placement: place,
+                appointment_type: None,
+                expires: clock::now().plus(DAY),
+                join_blocks: true,
+            }),
+            _ => Command::Release { hold },
+        };
+        let mut turn = shell.prepare(clock::cx(), &Request::Command(command))?;
+        if turn.is_free() {
+            return Err("a hold was refused".into());
+        }
+        under_way.push_back(env.store.commit(std::mem::take(&mut turn.batch)));
+        shell.finish(turn);
+        records += 1;
+        if under_way.len() >= AHEAD
+            && let Some(committed) = under_way.pop_front()
+        {
+            committed.await?;
+        }
+    }
+}
+
+/// An EHR of the benchmark for each location.
+pub fn own(locations: u32, writes: Writes) -> HashMap<LocationId, Arc<dyn Ehr>> {
+    let ehr = |id| (LocationId(id), Arc::new(OwnEhr::new(writes)) as Arc<dyn Ehr>);
+    (1..=locations).map(ehr).collect()
+}

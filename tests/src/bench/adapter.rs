@@ -1,0 +1,71 @@
+//! What the sandbox around an adapter adds to a call.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use chrono_tz::Tz;
+use engine::{
+    adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture},
+    ehr::{Fault, Resource},
+};
+
+use super::{
+    Outcome,
+    report::{Aim, Report, median},
+};
+use crate::adapters;
+
+const CALLS: usize = 3_000;
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// An EHR that answers at once what the sandbox adapter asks in `describe`.
+struct Canned;
+
+impl Transport for Canned {
+    fn send(&self, _: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        let about = r#"{"name":"Canned EHR","locations":["main-street"],"new_patients":true,"required_patient_fields":[],
+                        "max_plan_name":32,"requests_per_minute":null}"#;
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        let answer = HttpResponse { status: 200, headers, body: about.into() };
+        Box::pin(async { Ok(answer) })
+    }
+}
+
+pub fn run(report: &mut Report) -> Outcome {
+    report.section(
+        "adapter host",
+        format!("the sandbox adapter, one call after the other, each in a fresh instance; median and 99th of {CALLS}"),
+    );
+    actix_rt::System::new().block_on(async {
+        let registry = adapters::load(&["sandbox"]).await;
+        let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, Arc::new(Canned));
+        let ehr = registry.connect("sandbox", connection).ok_or("the adapter is not loaded")??;
+        // It looks at the cursor, refuses it and returns: next to nothing happens inside.
+        let empty =
+            timed(async || match ehr.pull(Resource::Patients, Some("no cursor".to_owned()), 1, DEADLINE).await {
+                Err(Fault::Rejected(_)) => Ok(()),
+                other => Err(format!("expected a rejection, got {other:?}")),
+            });
+        let (middle, slow) = empty.await?;
+        report.time("a call whose guest does nothing", middle, Aim::Below(Duration::from_micros(50)));
+        report.time("  its 99th percentile", slow, Aim::None);
+        let describe = timed(async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string()));
+        let (middle, slow) = describe.await?;
+        report.time("describe: one request, JSON parsed, a record returned", middle, Aim::None);
+        report.time("  its 99th percentile", slow, Aim::None);
+        Ok(())
+    })
+}
+
+async fn timed(call: impl AsyncFn() -> Result<(), String>) -> Result<(Duration, Duration), String> {
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let start = Instant::now();
+        call().await?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    Ok((times[CALLS / 2], median(times.split_off(CALLS * 98 / 100))))
+}

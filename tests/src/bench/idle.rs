@@ -1,0 +1,137 @@
+//! A start with very many locations of which none has anything to do: its cost must not grow with their number.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use engine::{
+    Engine,
+    actor::turn::description_key,
+    clock,
+    ehr::Ehr,
+    engine::Parts,
+    setup::Setup,
+    store::{Batch, Direction, Store, journal, keys},
+};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{DAY, HOUR, SECOND},
+};
+
+use super::{
+    Options, Outcome,
+    activation::first_sync,
+    own_ehr::OwnEhr,
+    practices,
+    report::{Aim, Report, say},
+    servers::{Server, ready},
+};
+use crate::practice;
+
+const PER_INSTITUTION: u32 = 100;
+const APPOINTMENTS: usize = 20;
+/// Locations written with one commit.
+const AT_ONCE: u32 = 500;
+/// How long the process stays idle before its memory is read again.
+const REST: Duration = Duration::from_secs(3);
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    report.section(
+        "idle locations",
+        format!(
+            "{} locations asleep, each with a snapshot of {APPOINTMENTS} appointments, a journal and a wake time an hour or more ahead; \
+             the engine as `serve` opens it, in a process of its own, every record of the store verified",
+            options.idle
+        ),
+    );
+    let dir = tempfile::Builder::new().prefix("bench-idle").tempdir_in(&options.dir)?;
+    actix_rt::System::new().block_on(prepare(dir.path(), options.idle))?;
+    let folder = dir.path().to_str().ok_or("a folder whose name is no text")?;
+    let server = Server::start(&["idle", folder, &options.idle.to_string()])?;
+    let said = |name: &str| {
+        let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+        figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
+    };
+    let start = Duration::from_secs_f64(said("start")?);
+    std::thread::sleep(REST);
+    let memory = resident(server.pid())?;
+    let setup = said("setup")?;
+    report.time("start: store opened and verified, engine running", start, Aim::Below(Duration::from_secs(1)));
+    report.megabytes("memory of the whole process after 3 s", memory, Aim::BelowMegabytes(200.0));
+    report.megabytes("  of it the configuration of all locations", setup, Aim::None);
+    Ok(())
+}
+
+fn setup(locations: u32) -> Setup {
+    let mut setup = Setup::default();
+    for first in (1..=locations).step_by(PER_INSTITUTION as usize) {
+        let id = InstitutionId(1 + first / PER_INSTITUTION);
+        let count = PER_INSTITUTION.min(locations + 1 - first);
+        practices::add_institution(&mut setup, id, &format!("practice-{id}"), first, count);
+    }
+    setup
+}
+
+/// One location lives through its first pull and falls asleep; the others are as it is.
+async fn prepare(dir: &Path, locations: u32) -> Outcome {
+    let first = LocationId(1);
+    let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
+    let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, APPOINTMENTS));
+    let mut parts = Parts::new(practices::store(dir)?);
+    parts.own = HashMap::from([(first, ehr)]);
+    let store = parts.store.clone();
+    let engine = Engine::start(setup(1), parts).await?;
+    first_sync(&engine, first).await?;
+    engine.stop().await;
+    drop(engine);
+    let next = clock::now().plus(HOUR).0;
+    let model = journal::load(&*store, first.0)?;
+    let (_, state) = model.snapshot.ok_or("the location left no snapshot")?;
+    let record = last_record(&*store, first.0)?;
+    let description = store.get(&description_key(first))?.ok_or("the location has no description")?;
+    for block in (2..=locations).step_by(AT_ONCE as usize) {
+        let mut batch = Batch::new();
+        for id in block..(block + AT_ONCE).min(locations + 1) {
+            journal::append(&mut batch, id, journal::FIRST_SEQ, record.clone());
+            journal::write_snapshot(&mut batch, id, journal::FIRST_SEQ, &state);
+            let wake = next + i64::from(id);
+            batch.put(description_key(LocationId(id)), description.clone());
+            batch.put(keys::wake(wake, id), Vec::new()).put(keys::asleep(id), wake.to_be_bytes().to_vec());
+        }
+        store.commit(batch).await?;
+    }
+    Ok(())
+}
+
+fn last_record(store: &dyn Store, location: u32) -> Result<Vec<u8>, Box<dyn Error>> {
+    let range = engine::store::KeyRange::new(keys::journal(location, 0), keys::journal(location, u64::MAX));
+    let last = store.scan(range, Direction::Backward, 1)?.pop();
+    Ok(last.ok_or("the location has no journal")?.1)
+}
+
+/// This process starts an engine and does nothing more.
+pub async fn serve(dir: &Path, locations: u32) -> Outcome {
+    let before = resident(std::process::id())?;
+    let setup = setup(locations);
+    say(format!("setup {}", resident(std::process::id())? - before));
+    let start = Instant::now();
+    let opened = engine::open(setup, dir).await?;
+    say(format!("start {}", start.elapsed().as_secs_f64()));
+    opened.engine.ready()?;
+    ready(([127, 0, 0, 1], 0).into());
+    std::future::pending::<()>().await;
+    Ok(())
+}
+
+/// Megabytes a process has in memory.
+fn resident(pid: u32) -> io::Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<f64>().ok());
+    kib.map(|kib| kib * 1_024.0 / 1e6).ok_or_else(|| io::Error::other("no VmRSS"))
+}

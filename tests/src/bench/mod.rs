@@ -1,0 +1,122 @@
+//! The benchmark: sections that can be asked for by name, each with its setting, its figures and its aims.
+
+mod activation;
+mod adapter;
+mod bodies;
+mod bookings;
+mod cluster;
+mod idle;
+mod load;
+mod own_ehr;
+mod practices;
+mod report;
+mod servers;
+mod slots;
+
+use std::{error::Error, path::PathBuf, process::ExitCode};
+
+use clap::{Parser, ValueEnum};
+
+use report::{Report, say};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Prints figures with their aims. Without names: all sections.
+#[derive(Parser)]
+#[command(name = "bench")]
+pub struct Options {
+    #[arg(value_enum)]
+    sections: Vec<Section>,
+    /// Where data goes; durable figures depend on its disk.
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    dir: PathBuf,
+    /// Length of a run under load, in seconds.
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// What comes before it and does not count.
+    #[arg(long, default_value_t = 2)]
+    warm_up: u64,
+    #[arg(long, default_value_t = 64)]
+    connections: usize,
+    /// Locations the bookings are spread over.
+    #[arg(long, default_value_t = 250)]
+    locations: usize,
+    /// Bookings prepared for a run, at most.
+    #[arg(long, default_value_t = 150_000)]
+    bookings: usize,
+    /// Sessions of the PostgreSQL comparison.
+    #[arg(long, default_value_t = 32)]
+    sessions: usize,
+    /// Future appointments of the location that is activated.
+    #[arg(long, default_value_t = 5_000)]
+    appointments: usize,
+    /// Records of its journal.
+    #[arg(long, default_value_t = 1_000_000)]
+    journal: usize,
+    /// Locations that are asleep.
+    #[arg(long, default_value_t = 100_000)]
+    idle: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Durable bookings per second over HTTP, beside an echo and PostgreSQL.
+    Bookings,
+    /// Free slots of a month.
+    Slots,
+    /// Bringing a location into memory.
+    Activation,
+    /// A start with many locations that have nothing to do.
+    Idle,
+    /// What the sandbox of an adapter costs.
+    Adapter,
+}
+
+pub fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((first, rest)) if first == servers::SERVER => serve(rest),
+        _ => run(&Options::parse()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format!("bench: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Outcome {
+    let mut report = Report::start(&options.dir);
+    let all = [Section::Slots, Section::Adapter, Section::Activation, Section::Idle, Section::Bookings];
+    let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
+    for section in asked {
+        match section {
+            Section::Bookings => bookings::run(options, &mut report)?,
+            Section::Slots => slots::run(&mut report)?,
+            Section::Activation => activation::run(options, &mut report)?,
+            Section::Idle => idle::run(options, &mut report)?,
+            Section::Adapter => adapter::run(&mut report)?,
+        }
+    }
+    report.end();
+    Ok(())
+}
+
+/// This process is one of the servers that are measured.
+fn serve(arguments: &[String]) -> Outcome {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    actix_rt::System::new().block_on(async {
+        match arguments.as_slice() {
+            ["echo"] => servers::echo::serve().await?,
+            ["postgres", sockets, sessions] => servers::postgres::serve(sockets.as_ref(), sessions.parse()?).await?,
+            ["product", dir, locations, writes] => {
+                servers::product::serve(dir.as_ref(), locations.parse()?, writes).await?;
+            }
+            ["idle", dir, locations] => idle::serve(dir.as_ref(), locations.parse()?).await?,
+            other => return Err(format!("no such server: {other:?}").into()),
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,52 @@
+//! Setups and stores of the benchmark's own practices.
+
+use std::{path::Path, sync::Arc};
+
+use chrono_tz::America::New_York;
+use engine::{
+    setup::{EngineRules, LocationSetup, Setup},
+    store::{SledConfig, SledStore, Store, StoreError, StoreKey},
+};
+use location::{
+    ids::{InstitutionId, LocationId},
+    settings::{PullRules, Quota},
+    time::DAY,
+};
+
+use crate::practice;
+
+pub const SUBDOMAIN: &str = "bench";
+
+/// One institution of locations numbered from `first`, each with a data source of its own. They read once a day, so that a run is not
+/// about reading.
+pub fn add_institution(setup: &mut Setup, id: InstitutionId, subdomain: &str, first: u32, locations: u32) {
+    setup.institutions.insert(id, Arc::new(practice::institution(id, subdomain)));
+    for number in first..first + locations {
+        // The EHR is handed over in `Parts`: no adapter, no address.
+        setup.sources.insert(number, Arc::new(practice::source(number, id, "", "http://127.0.0.1:9")));
+        let plain = practice::location(LocationId(number), &format!("location-{number}"), New_York, false);
+        let location = LocationSetup {
+            institution: id,
+            source: Some(number),
+            pull: PullRules { every: DAY, ..PullRules::default() },
+            quota: Quota { per_minute: 1_000_000, burst: 100_000 },
+            ..plain
+        };
+        setup.locations.insert(location.id, Arc::new(location));
+    }
+}
+
+pub fn setup(locations: u32) -> Setup {
+    let mut setup = Setup::default();
+    add_institution(&mut setup, practice::INSTITUTION, SUBDOMAIN, 1, locations);
+    setup
+}
+
+/// The store as the product opens it.
+pub fn store(dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
+    let rules = EngineRules::default();
+    let mut config = SledConfig::new(dir.join("store"), StoreKey::load_or_create(&dir.join("store.key"))?);
+    config.cache_bytes = rules.store_cache_bytes;
+    config.floor_bytes = rules.store_floor_bytes;
+    Ok(Arc::new(SledStore::open(config)?))
+}

@@ -1,0 +1,130 @@
+//! What the benchmark prints: the machine, and one line per figure with the setting it was measured in and its aim.
+
+use std::{
+    fmt::Display,
+    io::{self, Write},
+    path::Path,
+    time::Duration,
+};
+
+/// What a figure should be.
+pub enum Aim {
+    Below(Duration),
+    BelowMegabytes(f64),
+    AtLeast(f64),
+    /// For comparison.
+    None,
+}
+
+pub struct Report {
+    missed: usize,
+}
+
+impl Report {
+    pub fn start(dir: &Path) -> Report {
+        let cores = std::thread::available_parallelism().map_or(0, usize::from);
+        let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
+        say(format!("machine: {cores} cores, {}, {}", processor(), memory()));
+        say(format!("build: {profile}; data in {} ({})", dir.display(), filesystem(dir)));
+        Report { missed: 0 }
+    }
+
+    pub fn section(&self, name: &str, setting: impl Display) {
+        say(format!("\n{name}\n  setting: {setting}"));
+    }
+
+    pub fn time(&mut self, what: &str, figure: Duration, aim: Aim) {
+        let met = match aim {
+            Aim::Below(limit) => Some(figure < limit),
+            _ => None,
+        };
+        self.line(what, &short(figure), &aim, met);
+    }
+
+    pub fn megabytes(&mut self, what: &str, figure: f64, aim: Aim) {
+        let met = match aim {
+            Aim::BelowMegabytes(limit) => Some(figure < limit),
+            _ => None,
+        };
+        self.line(what, &format!("{figure:.0} MB"), &aim, met);
+    }
+
+    pub fn number(&mut self, what: &str, figure: f64, unit: &str, aim: Aim) {
+        let met = match aim {
+            Aim::AtLeast(limit) => Some(figure >= limit),
+            _ => None,
+        };
+        let figure = if figure >= 100.0 { format!("{figure:.0}{unit}") } else { format!("{figure:.2}{unit}") };
+        self.line(what, &figure, &aim, met);
+    }
+
+    pub fn note(&self, text: impl Display) {
+        say(format!("  {text}"));
+    }
+
+    fn line(&mut self, what: &str, figure: &str, aim: &Aim, met: Option<bool>) {
+        let aim = match aim {
+            Aim::Below(limit) => format!("aim < {}", short(*limit)),
+            Aim::BelowMegabytes(limit) => format!("aim < {limit:.0} MB"),
+            Aim::AtLeast(limit) => format!("aim >= {limit}"),
+            Aim::None => String::new(),
+        };
+        let verdict = match met {
+            Some(true) => "met",
+            Some(false) => "MISSED",
+            None => "",
+        };
+        self.missed += usize::from(met == Some(false));
+        say(format!("  {what:<58} {figure:>12}  {aim:<16} {verdict}").trim_end());
+    }
+
+    pub fn end(self) {
+        match self.missed {
+            0 => say("\nno aim was missed"),
+            1 => say("\n1 aim was missed"),
+            n => say(format!("\n{n} aims were missed")),
+        }
+    }
+}
+
+/// To stdout. A reader that has gone away is not an error.
+pub fn say(text: impl Display) {
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
+pub fn short(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    match micros {
+        ..1_000.0 => format!("{micros:.1} us"),
+        ..1_000_000.0 => format!("{:.2} ms", micros / 1e3),
+        _ => format!("{:.2} s", micros / 1e6),
+    }
+}
+
+/// The middle one.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn memory() -> String {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib =
+        info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{} GB of memory", kib / 1_000_000))
+}
+
+/// Of the mount a folder lies on: a figure about durable writes means nothing on tmpfs.
+fn filesystem(dir: &Path) -> String {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let around = fields.filter(|fields| fields.len() > 2 && dir.starts_with(fields[1]));
+    around.max_by_key(|fields| fields[1].len()).map_or_else(|| "unknown".to_owned(), |fields| fields[2].to_owned())
+}

@@ -1,0 +1,22 @@
+//! The floor of what a booking over HTTP costs: the same bodies, read into the same fields and sent back.
+
+use std::io;
+
+use actix_web::{
+    App, HttpServer,
+    web::{self, Json},
+};
+
+use super::{WORKERS, ready};
+use crate::bench::bodies::Booking;
+
+pub async fn serve() -> io::Result<()> {
+    let book = || web::resource("/intent/booking/book").route(web::post().to(echo));
+    let server = HttpServer::new(move || App::new().service(book())).workers(WORKERS).bind(("127.0.0.1", 0))?;
+    ready(server.addrs()[0]);
+    server.run().await
+}
+
+async fn echo(booking: Json<Booking>) -> Json<Booking> {
+    booking
+}

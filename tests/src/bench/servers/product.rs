@@ -1,0 +1,58 @@
+//! The product: its routes, its engine, its store; only the EHRs are the benchmark's own.
+
+use std::{error::Error, net::SocketAddr, path::Path, sync::Arc};
+
+use actix_web::web::Data;
+use api::{
+    app::Api,
+    config::{HttpRules, RateRules},
+    keys::{ApiKey, Grants, hash},
+    secret::Secret,
+    server,
+};
+use engine::{Engine, engine::Parts, setup::Environment};
+use location::ids::LocationId;
+
+use super::{WORKERS, ready};
+use crate::{
+    bench::{
+        activation::{first_sync, own},
+        own_ehr::Writes,
+        practices,
+    },
+    practice,
+};
+
+pub const API_KEY: &str = "psk_of_the_benchmark";
+
+pub async fn serve(dir: &Path, locations: u32, writes: &str) -> Result<(), Box<dyn Error>> {
+    let writes = match writes {
+        "wait" => Writes::Wait,
+        "at-once" => Writes::TakenAtOnce,
+        other => return Err(format!("no such way with writes: {other}").into()),
+    };
+    let mut parts = Parts::new(practices::store(dir)?);
+    parts.own = own(locations, writes);
+    let engine = Arc::new(Engine::start(practices::setup(locations), parts).await?);
+    for id in 1..=locations {
+        first_sync(&engine, LocationId(id)).await?;
+    }
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    let rules = HttpRules { workers: WORKERS, rates, ..HttpRules::default() };
+    let key = ApiKey {
+        name: "benchmark".to_owned(),
+        hash: hash(API_KEY),
+        environment: Environment::Sandbox,
+        institutions: vec![practice::INSTITUTION],
+        locations: None,
+        grants: Grants::default(),
+        organisation: "benchmark".to_owned(),
+    };
+    let api = Data::new(Api::new(engine, vec![key], &Secret::from_bytes([7; 32]), rules));
+    let listener = server::listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let (server, address) = server::start(api, listener)?;
+    // The server runs from its first poll on.
+    let server = actix_rt::spawn(server);
+    ready(address);
+    Ok(server.await??)
+}

@@ -1,0 +1,227 @@
+//! The product as its users run it: a process of its own, a configuration file, a data directory, an EHR it reaches over the network.
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use location::zone::Date;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    adapters,
+    http::{Caller, Connection, request},
+    practice,
+};
+
+pub const API_KEY: &str = "psk_of_the_tests";
+pub const SUBDOMAIN: &str = "demo-dental";
+/// Id, foreign id, zone, and whether bookings must name an operatory.
+pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
+    [(101, "main-street", "America/New_York", false), (102, "lakeside", "America/Chicago", true)];
+/// How long a start may take before it counts as failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a process is started again and again.
+pub struct Site {
+    program: PathBuf,
+    config: PathBuf,
+    /// What all its processes said.
+    log: PathBuf,
+    pub address: SocketAddr,
+}
+
+/// One run of it, killed with this value.
+pub struct Process(Child);
+
+impl Site {
+    /// `rules` are tables of the configuration file that set its knobs.
+    pub fn new(program: &Path, dir: &Path, ehr_url: &str, rules: &str) -> io::Result<Site> {
+        let address = free_address()?;
+        let config = dir.join("practice-sync.toml");
+        fs::write(&config, configuration(dir, address, ehr_url, rules))?;
+        Ok(Site { program: program.to_path_buf(), config, log: dir.join("log"), address })
+    }
+
+    /// Starts a process and waits until it is ready for traffic.
+    pub async fn start(&self) -> io::Result<Process> {
+        let mut command = Command::new(&self.program);
+        command.arg("serve").arg("--config").arg(&self.config).stdin(Stdio::null()).stdout(Stdio::null());
+        let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
+        command.stderr(log).env_remove("RUST_LOG");
+        let mut process = Process(command.spawn()?);
+        let since = Instant::now();
+        loop {
+            if let Some(status) = process.0.try_wait()? {
+                let log = fs::read_to_string(&self.log)?;
+                let last = log.lines().next_back().unwrap_or_default();
+                return Err(io::Error::other(format!("the server ended with {status} instead of serving: {last}")));
+            }
+            if self.ready().await {
+                return Ok(process);
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn ready(&self) -> bool {
+        let Ok(mut connection) = Connection::open(self.address).await else { return false };
+        connection.send(&request("GET", "/readyz", &[], &[])).await.is_ok_and(|answer| answer.status == 200)
+    }
+
+    /// Lines of the log that tell of a panic. A location is rebuilt after one, so that no client may notice.
+    pub fn panics(&self) -> io::Result<Vec<String>> {
+        let log = fs::read_to_string(&self.log)?;
+        let lines: Vec<&str> = log.lines().collect();
+        let panics = lines.windows(2).filter(|pair| pair[0].contains("panicked at"));
+        Ok(panics.map(|pair| pair.join(" ")).collect())
+    }
+
+    pub async fn sign_in(&self) -> io::Result<Caller> {
+        Caller::sign_in(self.address, API_KEY).await
+    }
+}
+
+impl Process {
+    /// `kill -9`: nothing is flushed, nothing is said.
+    pub fn kill(mut self) -> io::Result<()> {
+        self.0.kill()?;
+        self.0.wait().map(drop)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Killed already, or the test failed half way.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Free when it is looked for. Connections of an earlier process do not keep it.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+fn configuration(dir: &Path, address: SocketAddr, ehr_url: &str, rules: &str) -> String {
+    let adapter = adapters::component("sandbox");
+    let cache = adapters::root().join("target").join("adapters").join("compiled");
+    let key = hex::encode(Sha256::digest(API_KEY));
+    let location = |(id, foreign_id, zone, map_by_operatory): (u32, &str, &str, bool)| {
+        format!(
+            "[[institutions.locations]]\nid = {id}\nname = \"{foreign_id}\"\nzone = \"{zone}\"\nsource = 11\n\
+             foreign_id = \"{foreign_id}\"\nmap_by_operatory = {map_by_operatory}\n"
+        )
+    };
+    let locations: String = LOCATIONS.into_iter().map(location).collect();
+    format!(
+        r#"data_dir = "{data}"
+log = "error"
+[http]
+listen = "{address}"
+slot_token = "12h"
+[limits]
+per_second = 0
+per_minute = 0
+[limits.endpoints]
+"POST /intent/booking/search" = 0
+[engine]
+adapter_cache = "{cache}"
+[adapters]
+sandbox = "{adapter}"
+{rules}
+[[institutions]]
+id = 1
+subdomain = "{SUBDOMAIN}"
+name = "Demo Dental"
+environment = "sandbox"
+[[institutions.sources]]
+id = 11
+name = "Sandbox EHR"
+adapter = "sandbox"
+base_url = "{ehr_url}"
+{locations}
+[[keys]]
+name = "tests"
+sha256 = "{key}"
+environment = "sandbox"
+institutions = ["{SUBDOMAIN}"]
+"#,
+        data = dir.join("data").display(),
+        cache = cache.display(),
+        adapter = adapter.display(),
+    )
+}
+
+pub fn path(route: &str, location: u32) -> String {
+    format!("{route}?subdomain={SUBDOMAIN}&location_id={location}")
+}
+
+/// Offers of a location that do not overlap: one per operatory and time, as many as there are within two months.
+pub async fn offers(caller: &mut Caller, location: u32) -> io::Result<Vec<String>> {
+    let today = Date(practice::today());
+    let mut tokens = Vec::new();
+    for operatory in operatories(caller, location).await? {
+        for days in (1..60).step_by(3) {
+            let start = today.add_days(days).to_string();
+            let asked = json!({"operatory_ids": [operatory], "start_date": start, "days": 3, "limit": 100});
+            let (status, found) = caller.post(&path("/intent/booking/search", location), &asked).await?;
+            let slots = found["slots"].as_array().filter(|_| status == 200);
+            let slots = slots.ok_or_else(|| io::Error::other(format!("search: {status} {found}")))?;
+            tokens.extend(disjoint(slots));
+        }
+    }
+    Ok(tokens)
+}
+
+/// Several providers may be offered in one operatory at the same time: only one of them can be booked.
+fn disjoint(slots: &[Value]) -> Vec<String> {
+    let mut starts = std::collections::BTreeSet::new();
+    let first = slots.iter().filter(|slot| starts.insert(slot["start_iso"].as_str()));
+    first.filter_map(|slot| Some(slot["slot_token"].as_str()?.to_owned())).collect()
+}
+
+async fn operatories(caller: &mut Caller, location: u32) -> io::Result<Vec<u64>> {
+    let (status, answer) = caller.get(&format!("{}&per_page=100", path("/operatories", location))).await?;
+    let records = answer["data"].as_array().filter(|_| status == 200);
+    let records = records.ok_or_else(|| io::Error::other(format!("operatories: {status} {answer}")))?;
+    Ok(records.iter().filter_map(|record| record["id"].as_u64()).collect())
+}
+
+/// Waits until the first read cycle of every location is complete: before that, an offer may be of a time that is taken.
+pub async fn first_sync(caller: &mut Caller) -> io::Result<()> {
+    let since = Instant::now();
+    loop {
+        let (status, answer) = caller.get(&format!("/sync_status?subdomain={SUBDOMAIN}")).await?;
+        let states = answer["data"].as_array().filter(|states| status == 200 && !states.is_empty());
+        if states.is_some_and(|states| states.iter().all(|state| state["read_status"] == "green")) {
+            return Ok(());
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(io::Error::other(format!("no first sync: {status} {answer}")));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+pub fn booking(slot_token: &str, idempotency_key: &str, person: u64, note: &str) -> Value {
+    json!({
+        "slot_token": slot_token,
+        "idempotency_key": idempotency_key,
+        "note": note,
+        "patient": {
+            "first_name": "Zoë",
+            "last_name": format!("Ångström-{person}"),
+            "date_of_birth": format!("{}-{:02}-{:02}", 1950 + person % 60, 1 + person % 12, 1 + person % 28),
+            "phone_number": format!("+1 555 {person:07}"),
+            "email": format!("zoe{person}@mail.example"),
+        },
+    })
+}

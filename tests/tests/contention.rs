@@ -1,0 +1,130 @@
+//! Many clients at once, over HTTP: one slot is booked once, one key makes one booking.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use engine::sandbox_ehr::Profile;
+use serde_json::Value;
+use tempfile::TempDir;
+use tests::{
+    ehr_server::EhrServer,
+    http::Caller,
+    practice,
+    site::{self, LOCATIONS, Process, Site, booking, path},
+};
+
+const CLIENTS: usize = 64;
+
+struct World {
+    site: Site,
+    caller: Caller,
+    location: u32,
+    offers: Vec<String>,
+    _process: Process,
+    _ehr: EhrServer,
+    _dir: TempDir,
+}
+
+async fn world() -> World {
+    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..practice::profile(5) };
+    let ehr = EhrServer::start(profile).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let site = Site::new(program, dir.path(), &ehr.url(), "").unwrap();
+    let process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    site::first_sync(&mut caller).await.unwrap();
+    let location = LOCATIONS[0].0;
+    let offers = site::offers(&mut caller, location).await.unwrap();
+    assert!(offers.len() > 2 * CLIENTS);
+    World { site, caller, location, offers, _process: process, _ehr: ehr, _dir: dir }
+}
+
+impl World {
+    /// One client per body, all at once.
+    async fn book(&self, bodies: Vec<Value>) -> Vec<(u16, Value)> {
+        let mut clients = Vec::new();
+        for body in bodies {
+            let mut caller = self.caller.another(self.site.address).await.unwrap();
+            let path = path("/intent/booking/book", self.location);
+            clients.push(tokio::spawn(async move { caller.post(&path, &body).await.unwrap() }));
+        }
+        let mut answers = Vec::new();
+        for client in clients {
+            answers.push(client.await.unwrap());
+        }
+        assert_eq!(self.site.panics().unwrap(), [""; 0]);
+        answers
+    }
+}
+
+fn booking_ref(answer: &Value) -> &str {
+    answer["booking"]["booking_ref"].as_str().unwrap()
+}
+
+/// How the answers came out, without the tokens in them.
+fn outcomes(answers: &[(u16, Value)]) -> BTreeMap<String, usize> {
+    let mut outcomes = BTreeMap::new();
+    for (status, answer) in answers {
+        *outcomes.entry(format!("{status} {} replay {}", answer["reason"], answer["replay"])).or_default() += 1;
+    }
+    outcomes
+}
+
+fn accepted(answers: &[(u16, Value)]) -> Vec<&Value> {
+    answers.iter().filter(|(status, _)| *status == 200).map(|(_, answer)| answer).collect()
+}
+
+fn refused<'a>(answers: &'a [(u16, Value)], reason: &str) -> Vec<&'a Value> {
+    let with_reason = |(status, answer): &&(u16, Value)| *status == 409 && answer["reason"] == reason;
+    answers.iter().filter(with_reason).map(|(_, answer)| answer).collect()
+}
+
+#[actix::test]
+async fn one_slot_is_booked_once() {
+    let mut world = world().await;
+    let slot = world.offers[0].clone();
+    let bodies = (0..CLIENTS).map(|n| booking(&slot, &format!("slot-{n}"), n as u64, "one slot")).collect();
+    let answers = world.book(bodies).await;
+    assert_eq!(accepted(&answers).len(), 1, "{:?}", outcomes(&answers));
+    let taken = refused(&answers, "slot_taken");
+    assert_eq!(taken.len(), CLIENTS - 1, "{:?}", outcomes(&answers));
+    for answer in &taken {
+        let alternatives = answer["alternatives"].as_array().unwrap();
+        assert_eq!(alternatives.len(), 5, "{answer}");
+        assert!(alternatives.iter().all(|offer| offer["slot_token"].as_str().unwrap().starts_with("slt_")));
+    }
+    // An alternative is an offer that can be booked as it is, and the key of a refused booking is free.
+    let alternative = taken[0]["alternatives"][0]["slot_token"].as_str().unwrap();
+    let loser = (0..CLIENTS).find(|n| answers[*n].0 == 409).unwrap();
+    let body = booking(alternative, &format!("slot-{loser}"), loser as u64, "one slot");
+    let (status, answer) = world.caller.post(&path("/intent/booking/book", world.location), &body).await.unwrap();
+    assert_eq!((status, &answer["replay"]), (200, &Value::Bool(false)), "{answer}");
+}
+
+#[actix::test]
+async fn one_key_and_the_same_data_make_one_booking() {
+    let world = world().await;
+    let body = booking(&world.offers[0], "same-key", 1, "same data");
+    let answers = world.book(vec![body; CLIENTS]).await;
+    let all = accepted(&answers);
+    assert_eq!(all.len(), CLIENTS, "{:?}", outcomes(&answers));
+    assert_eq!(all.iter().filter(|answer| answer["replay"] == false).count(), 1);
+    assert_eq!(all.iter().filter(|answer| answer["replay"] == true).count(), CLIENTS - 1);
+    assert_eq!(all.into_iter().map(booking_ref).collect::<BTreeSet<_>>().len(), 1);
+}
+
+#[actix::test]
+async fn one_key_and_different_data_are_a_conflict() {
+    let world = world().await;
+    // Half of them want other slots, half the same slot for other people: what differs does not matter.
+    let body = |n: usize| booking(&world.offers[if n.is_multiple_of(2) { n } else { 0 }], "one-key", n as u64, "data");
+    let answers = world.book((0..CLIENTS).map(body).collect()).await;
+    let all = accepted(&answers);
+    assert_eq!(all.len(), 1, "{:?}", outcomes(&answers));
+    assert_eq!(all[0]["replay"], false);
+    assert_eq!(refused(&answers, "idempotency_conflict").len(), CLIENTS - 1, "{:?}", outcomes(&answers));
+}

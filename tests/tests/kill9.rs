@@ -1,0 +1,275 @@
+//! Real processes on a real store: the server is killed at random moments while bookings arrive and are written back to an EHR that
+//! loses replies and never recognises a write it has seen. In the end every booking that was acknowledged exists, its key still
+//! answers with it, and the EHR has exactly one appointment for each. `KILL9_ROUNDS` says how often it is killed.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use engine::{
+    clock::random_u64,
+    sandbox_ehr::{
+        Behaviours, Control, Profile,
+        records::{Record, Resource},
+    },
+};
+use serde_json::Value;
+use tests::{
+    ehr_server::EhrServer,
+    http::Caller,
+    practice,
+    site::{self, LOCATIONS, SUBDOMAIN, Site, booking, path},
+};
+
+const CLIENTS: u64 = 8;
+/// Pause of a client between two bookings, at most.
+const THINK_MS: u64 = 60;
+/// A process lives this long under load, at least and at most.
+const LIFE_MS: (u64, u64) = (50, 450);
+/// Bookings of earlier rounds that are looked at after each restart, besides all of the last one.
+const SAMPLE: usize = 10;
+/// Different patients; they come again, also at both locations at once.
+const PEOPLE: u64 = 400;
+const RULES: &str = r#"
+[defaults.write]
+concurrency = 8
+call_deadline = "2s"
+backoff_base = "100ms"
+backoff_cap = "1s"
+settle = "100ms"
+breaker_threshold = 100
+breaker_pause = "1s"
+breaker_pause_cap = "1s"
+[defaults.pull]
+every = "10s"
+jitter_percent = 50
+call_deadline = "2s"
+retry_base = "100ms"
+retry_cap = "1s"
+[defaults.quota]
+per_minute = 1000000
+burst = 100000
+"#;
+
+/// A booking as its client knows it.
+#[derive(Clone)]
+struct Attempt {
+    location: u32,
+    key: String,
+    body: Value,
+}
+
+#[derive(Clone)]
+struct Accepted {
+    attempt: Attempt,
+    booking_ref: String,
+    appointment_id: u64,
+    round: usize,
+}
+
+#[derive(Default)]
+struct Ledger {
+    slots: Vec<(u32, String)>,
+    accepted: BTreeMap<String, Accepted>,
+    /// Sent, and the answer never came: to be sent again as they are.
+    open: Vec<Attempt>,
+    replayed_after_a_crash: usize,
+}
+
+impl Ledger {
+    fn next(&mut self) -> Option<Attempt> {
+        if let Some(open) = self.open.pop() {
+            return Some(open);
+        }
+        let (location, token) = self.slots.pop()?;
+        let key = format!("kill9-{}", self.slots.len());
+        let body = booking(&token, &key, random_u64() % PEOPLE, &key);
+        Some(Attempt { location, key, body })
+    }
+
+    fn accept(&mut self, attempt: Attempt, answer: &Value, round: usize) {
+        let made = &answer["booking"];
+        let booking_ref = made["booking_ref"].as_str().unwrap().to_owned();
+        let appointment_id = made["appointment_id"].as_u64().unwrap();
+        self.replayed_after_a_crash += usize::from(answer["replay"] == true);
+        let key = attempt.key.clone();
+        let before = self.accepted.insert(key, Accepted { attempt, booking_ref, appointment_id, round });
+        assert!(before.is_none(), "a key was accepted twice");
+    }
+}
+
+/// Books until the connection breaks.
+async fn client(mut caller: Caller, ledger: Arc<Mutex<Ledger>>, round: usize) {
+    loop {
+        let Some(attempt) = ledger.lock().unwrap().next() else { return };
+        let answered = caller.post(&path("/intent/booking/book", attempt.location), &attempt.body).await;
+        match answered {
+            Ok((200, answer)) => ledger.lock().unwrap().accept(attempt, &answer, round),
+            // Nothing was done, and the server says so.
+            Ok((503, _)) => ledger.lock().unwrap().open.push(attempt),
+            Ok((status, answer)) => panic!("{}: {status} {answer}", attempt.key),
+            Err(_) => return ledger.lock().unwrap().open.push(attempt),
+        }
+        tokio::time::sleep(Duration::from_millis(random_u64() % THINK_MS)).await;
+    }
+}
+
+/// The booking is there, and its key answers with it and with nothing else.
+async fn assert_kept(caller: &mut Caller, it: &Accepted) {
+    let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", it.booking_ref);
+    let (code, answer) = caller.get(&status).await.unwrap();
+    assert_eq!(code, 200, "{} is lost: {answer}", it.attempt.key);
+    assert_eq!(answer["booking"]["appointment_id"], it.appointment_id);
+    let (code, answer) =
+        caller.post(&path("/intent/booking/book", it.attempt.location), &it.attempt.body).await.unwrap();
+    assert_eq!((code, &answer["replay"]), (200, &Value::Bool(true)), "{}: {answer}", it.attempt.key);
+    assert_eq!(answer["booking"]["booking_ref"], it.booking_ref.as_str());
+}
+
+fn to_look_at(ledger: &Ledger, round: usize) -> Vec<Accepted> {
+    let (last, earlier): (Vec<_>, Vec<_>) =
+        ledger.accepted.values().cloned().partition(|accepted| accepted.round + 1 == round);
+    let some = (0..SAMPLE.min(earlier.len())).map(|_| earlier[random_u64() as usize % earlier.len()].clone());
+    last.into_iter().chain(some).collect()
+}
+
+fn unpleasant_ehr() -> EhrServer {
+    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..practice::profile(9) };
+    let ehr = EhrServer::start(profile).unwrap();
+    let behaviours = Behaviours {
+        idempotent: false,
+        lose_replies_per_mille: 60,
+        drop_writes_per_mille: 30,
+        ..Behaviours::default()
+    };
+    ehr.ehr().control(Control::Behave(behaviours)).unwrap();
+    ehr
+}
+
+#[actix::test]
+async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
+    let rounds = std::env::var("KILL9_ROUNDS").ok().map_or(50, |rounds| rounds.parse().unwrap());
+    let ehr = unpleasant_ehr();
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let site = Site::new(program, dir.path(), &ehr.url(), RULES).unwrap();
+
+    let process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    site::first_sync(&mut caller).await.unwrap();
+    let ledger = Arc::new(Mutex::new(Ledger::default()));
+    for (location, ..) in LOCATIONS {
+        let offers = site::offers(&mut caller, location).await.unwrap();
+        ledger.lock().unwrap().slots.extend(offers.into_iter().map(|token| (location, token)));
+    }
+    shuffle(&mut ledger.lock().unwrap().slots);
+    process.kill().unwrap();
+
+    let since = Instant::now();
+    for round in 0..rounds {
+        kill_under_load(&site, &ledger, round).await;
+    }
+    let took = since.elapsed();
+
+    let _process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    finish_open_attempts(&mut caller, &ledger, rounds).await;
+    let accepted: Vec<Accepted> = ledger.lock().unwrap().accepted.values().cloned().collect();
+    for it in &accepted {
+        assert_kept(&mut caller, it).await;
+    }
+    drained(&mut caller, &accepted).await;
+    assert_written_once(&ehr, &accepted);
+    assert_eq!(site.panics().unwrap(), [""; 0]);
+    let replayed = ledger.lock().unwrap().replayed_after_a_crash;
+    eprintln!(
+        "kill -9 x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
+         {:.2} s a round",
+        accepted.len(),
+        took.as_secs_f64() / rounds as f64
+    );
+    assert!(accepted.len() > rounds, "too few bookings to mean anything");
+}
+
+async fn kill_under_load(site: &Site, ledger: &Arc<Mutex<Ledger>>, round: usize) {
+    let process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    let looked_at = to_look_at(&ledger.lock().unwrap(), round);
+    for accepted in looked_at {
+        assert_kept(&mut caller, &accepted).await;
+    }
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let caller = caller.another(site.address).await.unwrap();
+        clients.push(tokio::spawn(client(caller, ledger.clone(), round)));
+    }
+    let (least, most) = LIFE_MS;
+    tokio::time::sleep(Duration::from_millis(least + random_u64() % (most - least))).await;
+    process.kill().unwrap();
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(!ledger.lock().unwrap().slots.is_empty(), "no slots left: fewer rounds, or a larger practice");
+}
+
+/// What a client does that never got an answer: the same again.
+async fn finish_open_attempts(caller: &mut Caller, ledger: &Mutex<Ledger>, round: usize) {
+    let open = std::mem::take(&mut ledger.lock().unwrap().open);
+    for attempt in open {
+        let (status, answer) =
+            caller.post(&path("/intent/booking/book", attempt.location), &attempt.body).await.unwrap();
+        assert_eq!(status, 200, "{}: {answer}", attempt.key);
+        ledger.lock().unwrap().accept(attempt, &answer, round);
+    }
+}
+
+async fn drained(caller: &mut Caller, accepted: &[Accepted]) {
+    let since = Instant::now();
+    for it in accepted {
+        let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={}", it.booking_ref);
+        loop {
+            let (_, answer) = caller.get(&status).await.unwrap();
+            match answer["booking"]["ehr_writeback"].as_str() {
+                Some("confirmed") => break,
+                Some("pending") if since.elapsed() < Duration::from_secs(120) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                _ => panic!("{} after {:?}: {answer}", it.attempt.key, since.elapsed()),
+            }
+        }
+    }
+}
+
+/// The EHR has one appointment for each booking, none for anything else, and no patient twice.
+fn assert_written_once(ehr: &EhrServer, accepted: &[Accepted]) {
+    let ehr = ehr.ehr();
+    let mut by_note: BTreeMap<String, usize> = BTreeMap::new();
+    for record in ehr.records(Resource::Appointments) {
+        let Record::Appointment(appointment) = record else { continue };
+        if let Some(note) = appointment.note.as_ref().filter(|note| note.starts_with("kill9-")) {
+            *by_note.entry(note.clone()).or_default() += 1;
+        }
+    }
+    for it in accepted {
+        let count = by_note.remove(&it.attempt.key).unwrap_or(0);
+        assert_eq!(count, 1, "appointments in the EHR for {} ({})", it.attempt.key, it.booking_ref);
+    }
+    assert!(by_note.is_empty(), "appointments nobody was told of: {by_note:?}");
+    let mut people = BTreeSet::new();
+    for record in ehr.records(Resource::Patients) {
+        let Record::Patient(patient) = record else { continue };
+        if patient.last_name.starts_with("Ångström-") {
+            assert!(people.insert(patient.last_name.clone()), "{} is in the EHR twice", patient.last_name);
+        }
+    }
+}
+
+fn shuffle<T>(items: &mut [T]) {
+    for at in (1..items.len()).rev() {
+        items.swap(at, random_u64() as usize % (at + 1));
+    }
+}
