@@ -178,6 +178,29 @@ impl Directory {
         }
     }
 
+    /// Brings in again whose actor ended though the store has them in memory: it panicked, or its last commit failed. Their work would
+    /// wait for a request, or for a start.
+    fn revive(&self) {
+        let locations = || self.locations.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended: Vec<LocationId> =
+            locations().iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
+        for id in ended {
+            match self.env.store.get(&keys::active(id.0)) {
+                Ok(Some(_)) => {
+                    tracing::warn!(location = %id, "its actor ended without leaving; it is brought in again");
+                    self.attend(id);
+                }
+                Ok(None) => {
+                    let mut locations = locations();
+                    if locations.get(&id).is_some_and(|address| !address.connected()) {
+                        locations.remove(&id);
+                    }
+                }
+                Err(error) => tracing::error!(location = %id, %error, "the store could not be read"),
+            }
+        }
+    }
+
     /// Brings in what is due, until the directory stops.
     pub async fn watch(self: Arc<Self>) {
         while !self.stopping.load(Ordering::SeqCst) {
@@ -185,6 +208,7 @@ impl Directory {
                 Ok(due) => due.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
                 Err(error) => tracing::error!(%error, "the due index could not be read"),
             }
+            self.revive();
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
