@@ -8,6 +8,7 @@ mod simulation {
     pub mod agenda;
     pub mod calls;
     pub mod clients;
+    pub mod directory;
     pub mod ehr;
     pub mod invariants;
     pub mod ledger;

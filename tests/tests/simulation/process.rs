@@ -1,4 +1,4 @@
-//! The process: what the directory and the actors do in the engine, with crashes in all the places where one can happen. Only waiting,
+//! The process: what the actors do in the engine, with crashes in all the places where one can happen. Only waiting,
 //! the clock and the EHR are made up; what is decided, committed and replayed is the engine's own.
 
 use std::{
@@ -17,13 +17,7 @@ use engine::{
     },
     secrets::Secrets,
     setup::Setup,
-    store::{
-        CommitError, Direction, MemoryStore, Store, StoreError,
-        counters::Ids,
-        due,
-        keys::{self, Space},
-        memory::Fault,
-    },
+    store::{CommitError, MemoryStore, Store, StoreError, counters::Ids, keys, memory::Fault},
     webhooks::{
         outbox::{Doorbell, Outbox},
         subscriptions::Subscriptions,
@@ -45,7 +39,7 @@ pub struct Host {
     pub shell: Shell,
     /// Answers and timers are for one stay in memory only.
     pub incarnation: u64,
-    timer: Option<Timestamp>,
+    pub timer: Option<Timestamp>,
     /// Another process committed for this location: what is in memory is older than the disk.
     pub behind: bool,
 }
@@ -97,26 +91,6 @@ impl World {
         Cx { now: self.now, random: self.random.next() }
     }
 
-    /// Brings a location into memory, unless the process is down.
-    pub fn attend(&mut self, id: LocationId) {
-        if !self.process.up || self.process.hosts.contains_key(&id) {
-            return;
-        }
-        let shell = match Shell::load(self.process.env.clone(), id) {
-            Ok(shell) => shell,
-            Err(error) => panic!("location {id} could not be loaded: {error}"),
-        };
-        self.incarnations += 1;
-        let incarnation = self.incarnations;
-        if shell.setup.source.is_some() {
-            let at = self.now.plus(self.random.between(50..=2 * SECOND));
-            self.agenda.plan(at, Happening::Described { location: id, incarnation });
-        }
-        self.say(|| format!("location {id} comes into memory"));
-        self.process.hosts.insert(id, Host { shell, incarnation, timer: None, behind: false });
-        self.set_timer(id);
-    }
-
     /// Memory follows the disk again; calls in flight go on.
     fn reload(&mut self, id: LocationId) {
         match Shell::load(self.process.env.clone(), id) {
@@ -130,7 +104,7 @@ impl World {
         }
     }
 
-    fn set_timer(&mut self, id: LocationId) {
+    pub fn set_timer(&mut self, id: LocationId) {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
         let wake = host.shell.machine.wake_at();
         if host.timer == wake {
@@ -310,80 +284,6 @@ impl World {
 
     fn die(&mut self, id: LocationId, when: &str) {
         if self.random.chance(500) { self.kill_process(when) } else { self.kill_location(id, when) }
-    }
-
-    /// All memory is gone. Calls that were on their way reach the EHR nevertheless.
-    pub fn kill_process(&mut self, when: &str) {
-        self.say(|| format!("the process dies {when}"));
-        self.process = Process::start(self.plan.setup.clone(), self.store.clone());
-        self.process.up = false;
-        let at = self.now.plus(self.random.between(1..=90) * SECOND);
-        self.agenda.plan(at, Happening::Restart);
-    }
-
-    /// An actor panics; the directory brings the location in again.
-    pub fn kill_location(&mut self, id: LocationId, when: &str) {
-        self.say(|| format!("location {id} dies {when}"));
-        self.process.hosts.remove(&id);
-        let at = self.now.plus(self.random.between(1..=2 * MINUTE));
-        self.agenda.plan(at, Happening::Restart);
-    }
-
-    /// What a start does: locations that were in memory, those that are due, and those never seen.
-    pub fn restart(&mut self) {
-        self.process.up = true;
-        let known = |space: Space, parse: fn(&[u8]) -> Option<u32>| {
-            let keys = self.store.scan_keys(space.range(), Direction::Forward, usize::MAX).expect("the store reads");
-            keys.iter().filter_map(|key| parse(key)).map(LocationId).collect::<Vec<_>>()
-        };
-        let (active, asleep) = (known(Space::Active, keys::parse_active), known(Space::Asleep, keys::parse_asleep));
-        let setup = self.plan.setup.clone();
-        let fresh = setup.locations.values().filter(|location| location.source.is_some()).map(|location| location.id);
-        let fresh: Vec<_> = fresh.filter(|id| !active.contains(id) && !asleep.contains(id)).collect();
-        for id in active.into_iter().chain(fresh) {
-            self.attend(id);
-        }
-        self.look();
-    }
-
-    /// Brings in who is due, and looks again when the next one is.
-    pub fn look(&mut self) {
-        // A start looks by itself.
-        if !self.process.up {
-            return;
-        }
-        let due = due::due(&*self.store, self.now.0, 64).expect("the store reads");
-        for (_, id) in due {
-            self.attend(LocationId(id));
-        }
-        if let Some(next) = due::next_due(&*self.store).expect("the store reads") {
-            let at = Timestamp(next).max(self.now.plus(MINUTE));
-            if self.next_look.is_none_or(|planned| at < planned || planned <= self.now) {
-                self.next_look = Some(at);
-                self.agenda.plan(at, Happening::Look);
-            }
-        }
-    }
-
-    /// Out of memory in order; a commit that fails keeps it in.
-    pub fn leave(&mut self, id: LocationId) {
-        let Some(host) = self.process.hosts.get(&id) else { return };
-        let batch = host.shell.leave().expect("a state can be written");
-        match self.store.commit_now(batch) {
-            Ok(()) => {
-                invariants::memory_equals_replay::check(self, id);
-                self.say(|| format!("location {id} leaves memory"));
-                self.process.hosts.remove(&id);
-                self.look();
-            }
-            Err(CommitError::Conflict { .. }) => {
-                self.say(|| format!("location {id} cannot leave: it is behind"));
-                self.process.hosts.remove(&id);
-                let at = self.now.plus(MINUTE);
-                self.agenda.plan(at, Happening::Restart);
-            }
-            Err(error) => self.say(|| format!("location {id} cannot leave: {error}")),
-        }
     }
 
     fn keep_snapshot(&mut self, id: LocationId) {

@@ -1,0 +1,115 @@
+//! Which locations are in memory: what the directory does, with all the ways in which one can leave.
+
+use engine::{
+    actor::turn::Shell,
+    store::{
+        CommitError, Direction, Store, due,
+        keys::{self, Space},
+    },
+};
+use location::{
+    ids::LocationId,
+    time::{MINUTE, SECOND, Timestamp},
+};
+
+use super::{
+    agenda::Happening,
+    invariants,
+    process::{Host, Process},
+    world::World,
+};
+
+impl World {
+    /// Brings a location into memory, unless the process is down.
+    pub fn attend(&mut self, id: LocationId) {
+        if !self.process.up || self.process.hosts.contains_key(&id) {
+            return;
+        }
+        let shell = match Shell::load(self.process.env.clone(), id) {
+            Ok(shell) => shell,
+            Err(error) => panic!("location {id} could not be loaded: {error}"),
+        };
+        self.incarnations += 1;
+        let incarnation = self.incarnations;
+        if shell.setup.source.is_some() {
+            let at = self.now.plus(self.random.between(50..=2 * SECOND));
+            self.agenda.plan(at, Happening::Described { location: id, incarnation });
+        }
+        self.say(|| format!("location {id} comes into memory"));
+        self.process.hosts.insert(id, Host { shell, incarnation, timer: None, behind: false });
+        self.set_timer(id);
+    }
+
+    /// All memory is gone. Calls that were on their way reach the EHR nevertheless.
+    pub fn kill_process(&mut self, when: &str) {
+        self.say(|| format!("the process dies {when}"));
+        self.process = Process::start(self.plan.setup.clone(), self.store.clone());
+        self.process.up = false;
+        let at = self.now.plus(self.random.between(1..=90) * SECOND);
+        self.agenda.plan(at, Happening::Restart);
+    }
+
+    /// An actor panics; the directory brings the location in again.
+    pub fn kill_location(&mut self, id: LocationId, when: &str) {
+        self.say(|| format!("location {id} dies {when}"));
+        self.process.hosts.remove(&id);
+        let at = self.now.plus(self.random.between(1..=2 * MINUTE));
+        self.agenda.plan(at, Happening::Restart);
+    }
+
+    /// What a start does: locations that were in memory, those that are due, and those never seen.
+    pub fn restart(&mut self) {
+        self.process.up = true;
+        let known = |space: Space, parse: fn(&[u8]) -> Option<u32>| {
+            let keys = self.store.scan_keys(space.range(), Direction::Forward, usize::MAX).expect("the store reads");
+            keys.iter().filter_map(|key| parse(key)).map(LocationId).collect::<Vec<_>>()
+        };
+        let (active, asleep) = (known(Space::Active, keys::parse_active), known(Space::Asleep, keys::parse_asleep));
+        let setup = self.plan.setup.clone();
+        let fresh = setup.locations.values().filter(|location| location.source.is_some()).map(|location| location.id);
+        let fresh: Vec<_> = fresh.filter(|id| !active.contains(id) && !asleep.contains(id)).collect();
+        for id in active.into_iter().chain(fresh) {
+            self.attend(id);
+        }
+        self.look();
+    }
+
+    /// Brings in who is due, and looks again when the next one is.
+    pub fn look(&mut self) {
+        if !self.process.up {
+            return;
+        }
+        let due = due::due(&*self.store, self.now.0, 64).expect("the store reads");
+        for (_, id) in due {
+            self.attend(LocationId(id));
+        }
+        if let Some(next) = due::next_due(&*self.store).expect("the store reads") {
+            let at = Timestamp(next).max(self.now.plus(MINUTE));
+            if self.next_look.is_none_or(|planned| at < planned || planned <= self.now) {
+                self.next_look = Some(at);
+                self.agenda.plan(at, Happening::Look);
+            }
+        }
+    }
+
+    /// Out of memory in order; a commit that fails keeps it in.
+    pub fn leave(&mut self, id: LocationId) {
+        let Some(host) = self.process.hosts.get(&id) else { return };
+        let batch = host.shell.leave().expect("a state can be written");
+        match self.store.commit_now(batch) {
+            Ok(()) => {
+                invariants::memory_equals_replay::check(self, id);
+                self.say(|| format!("location {id} leaves memory"));
+                self.process.hosts.remove(&id);
+                self.look();
+            }
+            Err(CommitError::Conflict { .. }) => {
+                self.say(|| format!("location {id} cannot leave: it is behind"));
+                self.process.hosts.remove(&id);
+                let at = self.now.plus(MINUTE);
+                self.agenda.plan(at, Happening::Restart);
+            }
+            Err(error) => self.say(|| format!("location {id} cannot leave: {error}")),
+        }
+    }
+}
