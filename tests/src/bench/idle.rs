@@ -45,26 +45,30 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         "idle locations",
         format!(
             "{} locations asleep, each with a snapshot of {APPOINTMENTS} appointments, a journal and a wake time an hour or more ahead; \
-             the engine as `serve` opens it, in a process of its own, every record of the store verified",
+             the engine as `serve` opens it, in a process of its own",
             options.idle
         ),
     );
     let dir = tempfile::Builder::new().prefix("bench-idle").tempdir_in(&options.dir)?;
     actix_rt::System::new().block_on(prepare(dir.path(), options.idle))?;
     let folder = dir.path().to_str().ok_or("a folder whose name is no text")?;
-    let server = Server::start(&["idle", folder, &options.idle.to_string()])?;
-    let said = |name: &str| {
-        let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
-        figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
-    };
-    let start = Duration::from_secs_f64(said("start")?);
-    std::thread::sleep(REST);
-    let memory = resident(server.pid())?;
-    let setup = said("setup")?;
-    report.time("start: store opened and verified, engine running", start, Aim::Below(Duration::from_secs(1)));
-    report.megabytes("memory of the whole process after 3 s", memory, Aim::BelowMegabytes(200.0));
-    report.megabytes("  of it the configuration of all locations", setup, Aim::None);
+    let locations = options.idle.to_string();
+    for (verify, what) in [("true", "every record verified, as shipped"), ("false", "nothing verified")] {
+        let server = Server::start(&["idle", folder, &locations, verify])?;
+        let start = Duration::from_secs_f64(said(&server, "start")?);
+        std::thread::sleep(REST);
+        let memory = resident(server.pid())?;
+        report.time(&format!("start: store and engine, {what}"), start, Aim::Below(Duration::from_secs(1)));
+        report.megabytes("  memory of the whole process after 3 s", memory, Aim::BelowMegabytes(200.0));
+        report.megabytes("  of it the configuration of all locations", said(&server, "setup")?, Aim::None);
+    }
     Ok(())
+}
+
+/// A figure the process told before it was ready.
+fn said(server: &Server, name: &str) -> Result<f64, String> {
+    let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
 }
 
 fn setup(locations: u32) -> Setup {
@@ -115,9 +119,10 @@ fn last_record(store: &dyn Store, location: u32) -> Result<Vec<u8>, Box<dyn Erro
 }
 
 /// This process starts an engine and does nothing more.
-pub async fn serve(dir: &Path, locations: u32) -> Outcome {
+pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     let before = resident(std::process::id())?;
-    let setup = setup(locations);
+    let mut setup = setup(locations);
+    setup.engine.store_verify = verify;
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
     let opened = engine::open(setup, dir).await?;

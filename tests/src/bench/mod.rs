@@ -114,7 +114,9 @@ fn serve(arguments: &[String]) -> Outcome {
             ["product", dir, locations, writes] => {
                 servers::product::serve(dir.as_ref(), locations.parse()?, writes).await?;
             }
-            ["idle", dir, locations] => idle::serve(dir.as_ref(), locations.parse()?).await?,
+            ["idle", dir, locations, verify] => {
+                idle::serve(dir.as_ref(), locations.parse()?, verify.parse()?).await?;
+            }
             other => return Err(format!("no such server: {other:?}").into()),
         }
         Ok(())

@@ -24,7 +24,7 @@ impl Report {
     pub fn start(dir: &Path) -> Report {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
-        say(format!("machine: {cores} cores, {}, {}", processor(), memory()));
+        say(format!("machine: {cores} cores, {}, {}; load {} before the run", processor(), memory(), busy()));
         say(format!("build: {profile}; data in {} ({})", dir.display(), filesystem(dir)));
         Report { missed: 0 }
     }
@@ -118,6 +118,12 @@ fn memory() -> String {
     let kib =
         info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
     kib.map_or_else(|| "memory unknown".to_owned(), |kib| format!("{} GB of memory", kib / 1_000_000))
+}
+
+/// Processes that wanted a core in the last minute: with others at work the figures are theirs as well.
+fn busy() -> String {
+    let loads = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    loads.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Of the mount a folder lies on: a figure about durable writes means nothing on tmpfs.
