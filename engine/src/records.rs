@@ -228,3 +228,47 @@ pub struct Write {
     pub queued_at: Timestamp,
     pub finished_at: Timestamp,
 }
+
+/// When a document was made, last changed, and last said by the EHR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    pub synced: Option<Timestamp>,
+}
+
+/// A document whose content can be compared apart from its times.
+pub trait Timed: PartialEq {
+    fn times(&self) -> Times;
+    /// Sets the times and answers those before.
+    fn swap_times(&mut self, times: Times) -> Times;
+}
+
+macro_rules! timed {
+    ($($name:ident),*; without last_sync_time: $($bare:ident),*) => {
+        $(impl Timed for $name {
+            fn times(&self) -> Times {
+                Times { created: self.created_at, updated: self.updated_at, synced: self.last_sync_time }
+            }
+
+            fn swap_times(&mut self, times: Times) -> Times {
+                let before = self.times();
+                (self.created_at, self.updated_at, self.last_sync_time) = (times.created, times.updated, times.synced);
+                before
+            }
+        })*
+        $(impl Timed for $bare {
+            fn times(&self) -> Times {
+                Times { created: self.created_at, updated: self.updated_at, synced: None }
+            }
+
+            fn swap_times(&mut self, times: Times) -> Times {
+                let before = self.times();
+                (self.created_at, self.updated_at) = (times.created, times.updated);
+                before
+            }
+        })*
+    };
+}
+
+timed!(Provider, Operatory, Patient, Appointment; without last_sync_time: AppointmentType, WorkingHour);

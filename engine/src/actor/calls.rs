@@ -1,0 +1,133 @@
+//! Calls to the EHR: made when the machine says so, their answers sent to the actor itself as requests.
+
+use std::time::Duration;
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture, fut::LocalBoxActorFuture};
+use location::{
+    command::{Command, Failure},
+    decision::Call,
+    event::CallKind,
+    time::{Millis, Timestamp},
+};
+
+use super::{LocationActor, Own, outgoing, request::Request, tell, tell_later};
+use crate::{
+    clock,
+    ehr::{Description, Fault},
+    metrics::Metrics,
+};
+
+/// What a call is given less than the machine waits for it, so that its own answer comes first.
+const MARGIN: Millis = 500;
+/// The EHR is asked again what it can do.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
+const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
+
+impl LocationActor {
+    /// Makes a call to the EHR; its answer comes back as a request of its own.
+    pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
+        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return };
+        self.metrics.adapter_calls.add(1);
+        let metrics = self.metrics.clone();
+        match call {
+            Call::Pull { resource, call, cursor, until } => {
+                let (limit, deadline) = (shell.settings().pull.page, time_left(until));
+                let pulled = async move { ehr.pull(resource, cursor, limit, deadline).await };
+                ctx.spawn(pulled.into_actor(self).map(move |page, act, ctx| {
+                    let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
+                    tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
+                }));
+            }
+            Call::Write { write, attempt, kind, work, key, placement, until } => {
+                let prepared = shell.outgoing(work, &key, placement);
+                let deadline = time_left(until);
+                let outgoing = match prepared {
+                    Ok(Ok(outgoing)) => outgoing,
+                    Ok(Err(failure)) => {
+                        let command = match kind {
+                            CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
+                            CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
+                        };
+                        return tell(ctx, Own::Request(Request::Command(command)));
+                    }
+                    Err(error) => {
+                        tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
+                        let reason = "its records could not be read".to_owned();
+                        let outcome = Err(Failure::NotReady(reason));
+                        let command = Command::Pushed { write, attempt, outcome };
+                        return tell(ctx, Own::Request(Request::Command(command)));
+                    }
+                };
+                match kind {
+                    CallKind::Push => {
+                        let pushed = async move { ehr.push(key, outgoing, deadline).await };
+                        ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
+                            let outcome =
+                                receipt.map(outgoing::written).map_err(|fault| act.fault(&metrics, "push", fault));
+                            let command = Command::Pushed { write, attempt, outcome };
+                            tell(ctx, Own::Request(Request::Command(command)));
+                        }));
+                    }
+                    CallKind::Find => {
+                        let found = async move { ehr.find(key, outgoing, deadline).await };
+                        ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
+                            let outcome = receipt
+                                .map(|found| found.map(outgoing::written))
+                                .map_err(|fault| act.fault(&metrics, "find", fault));
+                            let command = Command::Found { write, attempt, outcome };
+                            tell(ctx, Own::Request(Request::Command(command)));
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn fault(&self, metrics: &Metrics, what: &str, fault: Fault) -> Failure {
+        metrics.adapter_faults.add(1);
+        tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
+        outgoing::failure(fault)
+    }
+
+    pub(super) fn describe(&mut self, ctx: &mut Context<Self>) {
+        let Some(ehr) = self.ehr.clone() else { return };
+        let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
+        ctx.spawn(asked.into_actor(self).map(|described, _, ctx| {
+            tell(ctx, Own::Described(described.map_err(|fault| fault.to_string())));
+        }));
+    }
+
+    pub(super) fn described(
+        &mut self,
+        described: Result<Description, String>,
+        ctx: &mut Context<Self>,
+    ) -> LocalBoxActorFuture<Self, ()> {
+        let description = match described {
+            Ok(description) => description,
+            Err(error) => {
+                tracing::warn!(location = %self.id, %error, "the EHR did not say what it can do");
+                tell_later(ctx, Own::Describe, DESCRIBE_AGAIN);
+                return Box::pin(async {}.into_actor(self));
+            }
+        };
+        tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
+        let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
+        if shell.description.as_ref() == Some(&description) {
+            return Box::pin(async {}.into_actor(self));
+        }
+        let batch = shell.describe(description);
+        self.set_timer(ctx);
+        let Ok(batch) = batch else { return Box::pin(async {}.into_actor(self)) };
+        let stored = self.env.store.commit(batch).into_actor(self).map(|result, act, _| {
+            if let Err(error) = result {
+                tracing::warn!(location = %act.id, %error, "what the EHR can do was not stored; it will be asked again");
+            }
+        });
+        Box::pin(stored)
+    }
+}
+
+fn time_left(until: Timestamp) -> Duration {
+    Duration::from_millis((until.since(clock::now()) - MARGIN).max(1).unsigned_abs())
+}

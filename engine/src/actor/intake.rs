@@ -1,0 +1,399 @@
+//! What each kind of record of the EHR becomes: a document of ours, and what the machine has to know of it.
+
+use location::{
+    command::{Placement, PulledAppointment, PulledOperatory, Written},
+    hours::{HourSource, Recurrence},
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    time::{SECOND, Span, Timestamp},
+    zone::Date,
+};
+use sha2::{Digest, Sha256};
+
+use super::{
+    book::narrow,
+    docs::{Docs, Document, Kind, Link},
+    pages::Intake,
+    pool::Sequence,
+    turn::TurnError,
+};
+use crate::{
+    ehr::{self, EhrRecord},
+    records::{self, Timed, Times},
+    store::keys,
+};
+
+impl Intake<'_, '_, '_> {
+    /// `Err` says what is wrong with the record.
+    pub fn record(&mut self, record: &EhrRecord) -> Result<Result<(), String>, TurnError> {
+        match record {
+            EhrRecord::Provider(provider) => self.provider(provider),
+            EhrRecord::Operatory(operatory) => self.operatory(operatory),
+            EhrRecord::AppointmentType(kind) => self.appointment_type(kind),
+            EhrRecord::Patient(patient) => self.patient(patient),
+            EhrRecord::WorkingHour(hour) => return self.working_hour(hour),
+            EhrRecord::Appointment(appointment) => return self.appointment(appointment),
+        }
+        .map(Ok)
+    }
+
+    /// The record's id, and whether the EHR says anything new of it.
+    fn seen(
+        &mut self,
+        kind: Kind,
+        sequence: Sequence,
+        foreign_id: &str,
+        said: &impl serde::Serialize,
+    ) -> Result<(u64, bool), TurnError> {
+        let link = self.docs.id_of(self.source, kind, sequence, foreign_id)?;
+        self.page.seen.push(link.id);
+        let digest = digest(said)?;
+        if link.digest == digest {
+            return Ok((link.id, false));
+        }
+        self.docs.put_link(self.source, kind, foreign_id, Link { id: link.id, digest });
+        Ok((link.id, true))
+    }
+
+    /// Our id of a record this one refers to.
+    fn refer(&mut self, kind: Kind, sequence: Sequence, foreign_id: Option<&String>) -> Result<Option<u64>, TurnError> {
+        foreign_id.map(|id| self.docs.id_of(self.source, kind, sequence, id).map(|link| link.id)).transpose()
+    }
+
+    fn refer32(
+        &mut self,
+        kind: Kind,
+        sequence: Sequence,
+        foreign_id: Option<&String>,
+    ) -> Result<Option<u32>, TurnError> {
+        self.refer(kind, sequence, foreign_id)?.map(narrow).transpose()
+    }
+
+    /// Writes a document unless it says nothing new: then not even its times change.
+    fn put<T: Document + Timed>(&mut self, before: Option<T>, mut fresh: T) -> Result<(), TurnError> {
+        if is_news(before, &mut fresh) { self.docs.put(&fresh) } else { Ok(()) }
+    }
+
+    fn provider(&mut self, said: &ehr::EhrProvider) -> Result<(), TurnError> {
+        let (id, news) = self.seen(Kind::Provider, Sequence::Provider, &said.id, said)?;
+        if !news {
+            return Ok(());
+        }
+        let institution_id = self.shell.institution.id.0;
+        let fresh = records::Provider {
+            id: narrow(id)?,
+            institution_id,
+            foreign_id: Some(said.id.clone()),
+            first_name: said.first_name.clone(),
+            middle_name: said.middle_name.clone(),
+            last_name: said.last_name.clone(),
+            display_name: said.display_name.clone(),
+            email: said.email.clone(),
+            npi: said.npi.clone(),
+            tin: said.tin.clone(),
+            state_license: said.state_license.clone(),
+            specialty_code: said.specialty_code.clone(),
+            inactive: said.inactive,
+            created_at: self.cx.now,
+            updated_at: self.cx.now,
+            last_sync_time: Some(self.cx.now),
+        };
+        let before = self.docs.get(institution_id, id)?;
+        self.put(before, fresh)
+    }
+
+    fn operatory(&mut self, said: &ehr::EhrOperatory) -> Result<(), TurnError> {
+        let (id, news) = self.seen(Kind::Operatory, Sequence::Operatory, &said.id, said)?;
+        self.page.operatories.push(PulledOperatory { id: OperatoryId(id), active: said.active });
+        if !news {
+            return Ok(());
+        }
+        let location_id = self.shell.setup.id.0;
+        let fresh = records::Operatory {
+            id,
+            location_id,
+            foreign_id: Some(said.id.clone()),
+            name: said.name.clone(),
+            display_name: said.display_name.clone(),
+            active: said.active,
+            bookable_online: said.bookable_online,
+            appointment_type_ids: self.types(&said.appointment_types)?,
+            created_at: self.cx.now,
+            updated_at: self.cx.now,
+            last_sync_time: Some(self.cx.now),
+            deleted_at: None,
+        };
+        let before = self.docs.get(location_id, id)?;
+        self.put(before, fresh)
+    }
+
+    fn types(&mut self, said: &[String]) -> Result<Vec<u32>, TurnError> {
+        let mut ids = Vec::with_capacity(said.len());
+        for foreign_id in said {
+            ids.extend(self.refer32(Kind::AppointmentType, Sequence::AppointmentType, Some(foreign_id))?);
+        }
+        Ok(ids)
+    }
+
+    fn appointment_type(&mut self, said: &ehr::EhrAppointmentType) -> Result<(), TurnError> {
+        let (id, news) = self.seen(Kind::AppointmentType, Sequence::AppointmentType, &said.id, said)?;
+        if !news {
+            return Ok(());
+        }
+        let institution_id = self.shell.institution.id.0;
+        let fresh = records::AppointmentType {
+            id: narrow(id)?,
+            institution_id,
+            foreign_id: Some(said.id.clone()),
+            name: said.name.clone(),
+            minutes: said.minutes,
+            bookable_online: said.bookable_online,
+            created_at: self.cx.now,
+            updated_at: self.cx.now,
+            deleted_at: None,
+        };
+        let before = self.docs.get(institution_id, id)?;
+        self.put(before, fresh)
+    }
+
+    fn patient(&mut self, said: &ehr::EhrPatient) -> Result<(), TurnError> {
+        let (id, news) = self.seen(Kind::Patient, Sequence::Patient, &said.id, said)?;
+        if !news {
+            return Ok(());
+        }
+        let institution_id = self.shell.institution.id.0;
+        let before: Option<records::Patient> = self.docs.get(institution_id, id)?;
+        let mut location_ids = before.as_ref().map_or_else(Vec::new, |b| b.location_ids.clone());
+        if location_ids.is_empty() {
+            location_ids.push(self.shell.setup.id.0);
+        }
+        let address = said.address.as_ref().map(|address| records::PatientAddress {
+            line_1: address.line1.clone(),
+            line_2: address.line2.clone(),
+            city: address.city.clone(),
+            region: address.region.clone(),
+            postal_code: address.postal_code.clone(),
+            country: address.country.clone(),
+        });
+        let fresh = records::Patient {
+            id: narrow(id)?,
+            institution_id,
+            source_id: Some(self.source),
+            foreign_id: Some(said.id.clone()),
+            first_name: said.first_name.clone(),
+            middle_name: said.middle_name.clone(),
+            last_name: said.last_name.clone(),
+            date_of_birth: said.date_of_birth.clone(),
+            gender: said.gender.clone(),
+            email: said.email.clone(),
+            cell_phone: said.cell_phone.clone(),
+            home_phone: said.home_phone.clone(),
+            work_phone: said.work_phone.clone(),
+            work_phone_extension: said.work_phone_extension.clone(),
+            primary_phone: said.primary_phone.clone(),
+            address,
+            provider_id: self.refer32(Kind::Provider, Sequence::Provider, said.provider.as_ref())?,
+            billing_type: said.billing_type.clone(),
+            chart_id: said.chart_id.clone(),
+            preferred_language: said.preferred_language.clone(),
+            premedication: said.premedication.clone(),
+            inactive: said.inactive,
+            new_patient: said.new_patient,
+            non_patient: said.non_patient,
+            unsubscribed_sms: said.unsubscribed_sms,
+            unsubscribed_email: said.unsubscribed_email,
+            location_ids,
+            created_at: self.cx.now,
+            updated_at: self.cx.now,
+            last_sync_time: Some(self.cx.now),
+            write_error: None,
+        };
+        self.shell.index_patient(before.as_ref(), &fresh, self.docs)?;
+        self.put(before, fresh)
+    }
+
+    fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, TurnError> {
+        let (id, news) = self.seen(Kind::WorkingHour, Sequence::WorkingHour, &said.id, said)?;
+        let times = (minutes(&said.begin_time), minutes(&said.end_time), recurrence(said));
+        let (Some(begin), Some(end), Some(recurrence)) = times else {
+            return Ok(Err("begin_time, end_time or the days of the working hour cannot be read".to_owned()));
+        };
+        let id = narrow(id)?;
+        let provider = self.refer32(Kind::Provider, Sequence::Provider, Some(&said.provider))?.unwrap_or_default();
+        let operatory = self.refer(Kind::Operatory, Sequence::Operatory, said.operatory.as_ref())?;
+        let appointment_type_ids = self.types(&said.appointment_types)?;
+        let hour = location::hours::WorkingHour {
+            id: WorkingHourId(id),
+            provider: ProviderId(provider),
+            operatory: operatory.map(OperatoryId),
+            begin,
+            end,
+            recurrence: recurrence.clone(),
+            kind: said.kind,
+            source: HourSource::Synced,
+            appointment_types: appointment_type_ids.iter().map(|id| AppointmentTypeId(*id)).collect(),
+            active: said.active,
+        };
+        if let Err(problems) = hour.validate() {
+            return Ok(Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
+        }
+        self.page.hours.push(hour);
+        if !news {
+            return Ok(Ok(()));
+        }
+        let location_id = self.shell.setup.id.0;
+        let fresh = records::WorkingHour {
+            id,
+            location_id,
+            foreign_id: Some(said.id.clone()),
+            provider_id: provider,
+            operatory_id: operatory,
+            begin,
+            end,
+            recurrence,
+            kind: said.kind,
+            source: HourSource::Synced,
+            appointment_type_ids,
+            label: said.label.clone(),
+            active: said.active,
+            created_at: self.cx.now,
+            updated_at: self.cx.now,
+        };
+        let before = self.docs.get(location_id, u64::from(id))?;
+        self.put(before, fresh)?;
+        Ok(Ok(()))
+    }
+
+    fn appointment(&mut self, said: &ehr::EhrAppointment) -> Result<Result<(), String>, TurnError> {
+        let span = Span::new(Timestamp(said.start.saturating_mul(SECOND)), Timestamp(said.end.saturating_mul(SECOND)));
+        let Some(span) = span else { return Ok(Err("end is not after start".to_owned())) };
+        if self.docs.link(self.source, Kind::Appointment, &said.id)?.is_none() {
+            // A record with our write key is the appointment that write was for, whatever became of the reply.
+            let key = said.write_key.as_ref();
+            match key.map(|key| self.shell.written_by(key, self.docs)).transpose()?.flatten() {
+                Some(ours) => self.docs.put_link(self.source, Kind::Appointment, &said.id, Link::new(ours.0)),
+                None => self.page.strangers += 1,
+            }
+        }
+        let (id, news) = self.seen(Kind::Appointment, Sequence::Appointment, &said.id, said)?;
+        if !news {
+            return Ok(Ok(()));
+        }
+        let placement = Placement {
+            operatory: self.refer(Kind::Operatory, Sequence::Operatory, said.operatory.as_ref())?.map(OperatoryId),
+            provider: self.refer32(Kind::Provider, Sequence::Provider, said.provider.as_ref())?.map(ProviderId),
+            span,
+        };
+        let patient = self.refer32(Kind::Patient, Sequence::Patient, said.patient.as_ref())?;
+        let kind = self.refer32(Kind::AppointmentType, Sequence::AppointmentType, said.appointment_type.as_ref())?;
+        let before: Option<records::Appointment> = self.docs.get(0, id)?;
+        let past = span.end < self.cx.now.minus(self.shell.settings().pull.keep_past);
+        if !past || self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
+            self.page.appointments.push(PulledAppointment {
+                id: AppointmentId(id),
+                patient: patient.map(PatientId),
+                appointment_type: kind.map(AppointmentTypeId),
+                placement,
+                unavailable: said.unavailable,
+                cancelled: said.cancelled,
+                written: Written { foreign_id: said.id.clone(), version: said.version.clone() },
+            });
+        }
+        let time = |at: Option<i64>| at.map(|seconds| Timestamp(seconds.saturating_mul(SECOND)));
+        let kept = |since: Option<Timestamp>, holds: bool| holds.then(|| since.unwrap_or(self.cx.now));
+        let old = before.as_ref();
+        let fresh = records::Appointment {
+            id,
+            institution_id: self.shell.institution.id.0,
+            location_id: self.shell.setup.id.0,
+            foreign_id: Some(said.id.clone()),
+            version: said.version.clone(),
+            patient_id: patient,
+            appointment_type_id: kind.or(old.and_then(|b| b.appointment_type_id)),
+            placement,
+            note: said.note.clone(),
+            unavailable: said.unavailable,
+            cancelled: said.cancelled,
+            cancelled_at: kept(old.and_then(|b| b.cancelled_at), said.cancelled),
+            cancel_reason: old.and_then(|b| b.cancel_reason.clone()).filter(|_| said.cancelled),
+            confirmed: said.confirmed,
+            confirmed_at: kept(old.and_then(|b| b.confirmed_at), said.confirmed),
+            patient_confirmed: said.patient_confirmed,
+            patient_confirmed_at: kept(old.and_then(|b| b.patient_confirmed_at), said.patient_confirmed),
+            patient_missed: said.patient_missed,
+            checkin_at: time(said.checkin_at),
+            checked_out_at: time(said.checked_out_at),
+            created_at: self.cx.now,
+            updated_at: self.cx.now,
+            last_sync_time: Some(self.cx.now),
+            booking: old.and_then(|b| b.booking.clone()),
+        };
+        self.appointments.push((fresh, before));
+        Ok(Ok(()))
+    }
+}
+
+/// Writes a pulled appointment unless it says nothing new.
+pub fn put_appointment(
+    location: u32,
+    mut fresh: records::Appointment,
+    before: Option<records::Appointment>,
+    docs: &mut Docs<'_>,
+) -> Result<(), TurnError> {
+    let place = before.as_ref().map(|before| (before.location_id, before.placement.span.start));
+    if !is_news(before, &mut fresh) {
+        return Ok(());
+    }
+    if let Some(booking) = &mut fresh.booking {
+        booking.writeback = records::Writeback::Confirmed;
+        booking.failure_reason = None;
+    }
+    if let Some((other, start)) = place.filter(|(before, _)| *before != location) {
+        docs.delete(keys::appointment_time(other, start.0, fresh.id));
+    }
+    let old = place.filter(|(before, _)| *before == location).map(|(_, start)| start);
+    docs.index_start(location, fresh.id, old, fresh.placement.span.start);
+    docs.put(&fresh)
+}
+
+/// Whether the EHR's record says more than the document before. The times of what is no news, and the first time of all, stay.
+fn is_news<T: Timed>(before: Option<T>, fresh: &mut T) -> bool {
+    let Some(before) = before else { return true };
+    let now = fresh.swap_times(before.times());
+    if *fresh == before {
+        return false;
+    }
+    let created = before.times().created;
+    fresh.swap_times(Times { created, ..now });
+    true
+}
+
+fn digest(said: &impl serde::Serialize) -> Result<[u8; 16], TurnError> {
+    let bytes = serde_json::to_vec(said).map_err(|_| TurnError::Damaged("a record that cannot be written"))?;
+    let full: [u8; 32] = Sha256::digest(&bytes).into();
+    let mut short = [0; 16];
+    short.copy_from_slice(&full[..16]);
+    // All zero means that nothing was pulled yet.
+    short[0] |= 1;
+    Ok(short)
+}
+
+/// `HH:MM` as minutes after midnight, `24:00` included.
+fn minutes(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let total = hours.checked_mul(60)?.checked_add(minutes)?;
+    (minutes < 60 && total <= 1_440).then_some(total)
+}
+
+fn recurrence(said: &ehr::EhrWorkingHour) -> Option<Recurrence> {
+    match (&said.specific_date, &said.recurrence) {
+        (Some(date), None) => Some(Recurrence::On(date.parse::<Date>().ok()?)),
+        (None, Some(every)) => Some(Recurrence::Every {
+            number: every.number,
+            unit: every.unit,
+            reference: every.reference.parse::<Date>().ok()?,
+        }),
+        (None, None) => Some(Recurrence::Weekly(said.days.clone())),
+        (Some(_), Some(_)) => None,
+    }
+}
