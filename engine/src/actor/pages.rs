@@ -12,6 +12,7 @@ use location::{
 use super::{
     docs::{Docs, Kind, Link},
     intake::put_appointment,
+    pool::Sequence,
     request::Answer,
     turn::{Shell, TurnError},
 };
@@ -125,6 +126,10 @@ impl Intake<'_, '_, '_> {
                 }
             } else if resource == Resource::Appointments {
                 self.page.strangers += 1;
+                if self.shell.machine.state.queue.inserts().next().is_some() {
+                    // It may be what an insert made whose answer comes later: then the answer finds that it is gone.
+                    self.docs.id_of(self.source, Kind::Appointment, Sequence::Appointment, foreign_id)?;
+                }
             }
         }
         self.page.cursor.clone_from(&page.cursor);

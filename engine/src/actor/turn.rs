@@ -190,23 +190,23 @@ impl Shell {
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
             let (id, written) = (*appointment, written.clone());
             let shown = docs.link(source, Kind::Appointment, &written.foreign_id)?.filter(|link| link.id != id.0);
-            let twin = shown.map(|link| docs.get::<records::Appointment>(0, link.id)).transpose()?.flatten();
-            if let Some(twin) = twin {
-                let mut after = self.machine.clone();
-                events.iter().for_each(|event| after.evolve(cx.now, event));
-                let ours = after.state.appointments.get(&id);
-                let record = PulledAppointment {
-                    id,
-                    patient: ours.and_then(|ours| ours.patient),
-                    appointment_type: ours.and_then(|ours| ours.appointment_type),
-                    placement: twin.placement,
-                    unavailable: twin.unavailable,
-                    cancelled: twin.cancelled,
-                    written,
-                };
-                let command = Command::Superseded { twin: AppointmentId(twin.id), record };
-                events.extend(after.decide(cx, &command).events);
-            }
+            let Some(shown) = shown else { continue };
+            let mut after = self.machine.clone();
+            events.iter().for_each(|event| after.evolve(cx.now, event));
+            let Some(ours) = after.state.appointments.get(&id) else { continue };
+            // Without a document: it was gone when we first heard of it.
+            let twin = docs.get::<records::Appointment>(0, shown.id)?;
+            let record = PulledAppointment {
+                id,
+                patient: ours.patient,
+                appointment_type: ours.appointment_type,
+                placement: twin.as_ref().map_or(ours.placement, |twin| twin.placement),
+                unavailable: twin.as_ref().is_some_and(|twin| twin.unavailable),
+                cancelled: twin.is_none_or(|twin| twin.cancelled),
+                written,
+            };
+            let command = Command::Superseded { twin: AppointmentId(shown.id), record };
+            events.extend(after.decide(cx, &command).events);
         }
         Ok(())
     }

@@ -106,7 +106,8 @@ impl World {
 
     /// Somebody may at once change what we wrote.
     fn staff_may_notice(&mut self, source: u32, id: &str) {
-        if !self.calm && self.random.chance(150) {
+        let often = if self.plan.hectic { 600 } else { 100 };
+        if !self.calm && self.random.chance(often) {
             let at = self.now.plus(self.random.between(1..=MINUTE));
             self.agenda.plan(at, Happening::Notice { source, id: id.to_owned() });
         }

@@ -41,6 +41,8 @@ pub struct Plan {
     pub start: Timestamp,
     /// How long clients, staff and troubles go on.
     pub busy: Millis,
+    /// Staff are quick and crashes frequent.
+    pub hectic: bool,
 }
 
 impl Plan {
@@ -76,7 +78,8 @@ impl Plan {
             ehrs.insert(source, ehr);
         }
         let busy = random.between(14..=24) * HOUR;
-        (Plan { setup: Arc::new(setup), descriptions, start, busy }, ehrs)
+        let hectic = random.chance(250);
+        (Plan { setup: Arc::new(setup), descriptions, start, busy, hectic }, ehrs)
     }
 }
 

@@ -276,7 +276,8 @@ impl World {
     }
 
     fn death(&mut self) -> Option<Death> {
-        if self.calm || !self.random.chance(8) {
+        let often = if self.plan.hectic { 40 } else { 8 };
+        if self.calm || !self.random.chance(often) {
             return None;
         }
         Some([Death::BeforeCommit, Death::BeforeEvolve, Death::BeforeActing][self.random.below(3)])

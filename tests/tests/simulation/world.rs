@@ -163,7 +163,8 @@ impl World {
         let Some(ehr) = self.ehrs.get_mut(&source) else { return };
         let line = ehr.staff_acts(institution, self.now, wanted, &mut self.random);
         self.say(|| line);
-        let at = self.now.plus(self.random.between(MINUTE..=50 * MINUTE));
+        let rest = if self.plan.hectic { 6 * MINUTE } else { 50 * MINUTE };
+        let at = self.now.plus(self.random.between(SECOND..=rest));
         self.agenda.plan(at, Happening::Staff { source });
     }
 
