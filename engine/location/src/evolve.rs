@@ -163,6 +163,7 @@ impl State {
                     self.pulls.accepted.remove(resource);
                     self.pulls.guarded.remove(resource);
                     self.pulls.deleted.remove(resource);
+                    self.pulls.known.insert(*resource);
                 } else if *whole {
                     let landed = landed.iter().map(|appointment| appointment.0);
                     self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));

@@ -33,7 +33,7 @@ use crate::{
     event::Event,
     hours::WorkingHour,
     pull::Resource,
-    settings::Settings,
+    settings::{PullPlan, Settings},
     state::State,
     time::Timestamp,
 };
@@ -81,14 +81,21 @@ impl Location {
         self.state.evolve(at, event, self.settings.quota);
     }
 
+    /// Whether what the EHR has booked is known. Until its appointments were shown once, every hour may be taken there.
+    fn knows_the_calendar(&self) -> bool {
+        let pulled = |plan: &PullPlan| plan.resource == Resource::Appointments;
+        !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
+    }
+
     /// Working hours that count: active, and in an operatory that is in use. Where the EHR tells its operatories, one it does not
     /// tell is gone; where bookings must name an operatory, hours without one offer nothing that could be booked.
     pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {
+        let known = self.knows_the_calendar();
         let otherwise = !self.settings.capabilities.pulls.iter().any(|plan| plan.resource == Resource::Operatories);
         let in_use = move |hour: &&WorkingHour| match hour.operatory {
             Some(id) => hour.active && self.state.operatories.get(&id).copied().unwrap_or(otherwise),
             None => hour.active && !self.settings.map_by_operatory,
         };
-        self.state.hours.values().filter(in_use)
+        self.state.hours.values().filter(move |_| known).filter(in_use)
     }
 }

@@ -51,6 +51,8 @@ pub struct Pulls {
     pub guarded: BTreeSet<Resource>,
     /// Resources whose next deletions an operator accepted.
     pub accepted: BTreeSet<Resource>,
+    /// Resources one whole pass of which has ended: before, what the EHR holds of them is not known.
+    pub known: BTreeSet<Resource>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

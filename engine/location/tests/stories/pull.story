@@ -475,3 +475,21 @@ settings pulls=appointments
 wake
 pulled appointments 0 retry "busy" after 9999d -> ignored
 + pull_failed appointments until 2026-12-02T08:00 "busy"
+
+story nothing is offered or booked before the EHR has shown its appointments once
+settings pulls=appointments new_here
+expect slot op1 prov1 10:00 30m closed
+book a2 op1 prov1 11:00 30m patient p2 -> refused slot_taken *
+wake
+page appointments 0 cursor c1 -> applied
++ pulled a1 *
++ page_applied *
++ pulling *
+> pull appointments *
+| a1 op1 prov1 10:00 30m patient p1
+expect slot op1 prov1 11:00 30m closed
+page appointments 1 cursor c2 last -> applied
++ page_applied *
+expect slot op1 prov1 10:00 30m busy
+expect slot op1 prov1 11:00 30m free
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2

@@ -9,6 +9,7 @@ use location::{
     event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
+    pull::Resource,
     queue::WriteState,
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
     slots::{Fit, Slot, Wanted, fits},
@@ -46,7 +47,7 @@ pub fn hour(id: u32, operatory: u64, provider: u32) -> WorkingHour {
 
 impl World {
     /// A practice with operatories 1 to 3, in each of which providers 1 and 2 work from 8 to 18, and an EHR that can do everything.
-    /// Nothing is pulled unless a story says so.
+    /// Nothing is pulled unless a story says so; what the EHR has booked is known, unless a story is `new_here`.
     pub fn new() -> World {
         let mut settings = Settings::new(LocationId(1), Zone::utc());
         settings.capabilities = Capabilities {
@@ -65,6 +66,7 @@ impl World {
                 happened(Event::HourPulled(hour(operatory as u32 * 10 + provider, operatory, provider)));
             }
         }
+        state.pulls.known.insert(Resource::Appointments);
         let snapshot = serde_json::to_string(&state).unwrap();
         let now = time(Timestamp::default(), "2026-12-01T08:00").unwrap();
         World { now, random: 1, location: Location::load(Arc::new(settings), state), journal: Vec::new(), snapshot }
@@ -122,6 +124,11 @@ impl World {
         let small = || value.parse::<u8>().map_err(|_| format!("`{value}` is no small number"));
         let can = &mut settings.capabilities;
         match name {
+            // As on the very first start, before any pull.
+            "new_here" => {
+                self.location.state.pulls.known.clear();
+                self.snapshot = serde_json::to_string(&self.location.state).unwrap();
+            }
             "unintegrated" => can.integrated = false,
             "integrated" => can.integrated = true,
             "no_new_patients" => can.new_patients = false,
