@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
     component::{HasSelf, Linker},
 };
 
@@ -93,10 +93,12 @@ fn config(limits: &HostLimits) -> Config {
         .total_tables(calls * TABLES_PER_COMPONENT)
         .max_tables_per_component(TABLES_PER_COMPONENT)
         .table_elements(TABLE_ELEMENTS)
-        .total_stacks(calls)
-        .pagemap_scan(wasmtime::Enabled::Auto)
-        .linear_memory_keep_resident(KEPT_MEMORY)
-        .table_keep_resident(KEPT_TABLE);
+        .total_stacks(calls);
+    // Clearing just the pages a call has touched takes a third off the cost of a call. Without this help of newer Linux kernels the
+    // lowest pages would be cleared whether touched or not, which costs more than giving them back.
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT_MEMORY).table_keep_resident(KEPT_TABLE);
+    }
     let mut config = Config::new();
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
