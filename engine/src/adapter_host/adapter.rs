@@ -5,15 +5,18 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use wasmtime::component::InstancePre;
+
 use super::{
-    AddressError, Connection, bindings::AdapterPre, connection, host::Shared, imports::CallState, manifest::Manifest,
+    AddressError, Connection, connection, host::Shared, imports::CallState, instance::Exports, manifest::Manifest,
 };
 use crate::ehr::Ehr;
 
 /// One version of an adapter, compiled and linked. Several versions can be loaded side by side.
 pub struct Adapter {
     pub(super) host: Arc<Shared>,
-    pub(super) pre: AdapterPre<CallState>,
+    pub(super) pre: InstancePre<CallState>,
+    pub(super) exports: Exports,
     pub(super) manifest: Manifest,
     pub(super) sha256: String,
     pub(super) from_cache: bool,

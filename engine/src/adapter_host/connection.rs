@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use chrono_tz::Tz;
 use tokio::time::{Instant, timeout_at};
-use wasmtime::Store;
 
 use super::{
     AddressError, Secret,
-    adapter::{Adapter, Slot},
-    bindings::{self, exports::practice_sync::ehr::ehr as wit},
+    adapter::Slot,
+    bindings::exports::practice_sync::ehr::ehr as wit,
     convert,
     imports::{CallState, Trace, system_clock},
+    instance::Instance,
     limits::{GuestLimits, REASON_BYTES},
     log_line::{LineBudget, plain},
     outbound::Address,
@@ -98,12 +98,6 @@ struct Connected {
     limits: GuestLimits,
 }
 
-/// A fresh instance, to be used for one call.
-struct Instance {
-    store: Store<CallState>,
-    guest: bindings::Adapter,
-}
-
 /// How a call ended that the guest did not answer.
 #[derive(Debug)]
 enum Lost {
@@ -148,7 +142,7 @@ impl Connected {
         let ended = adapter.host.threads.spawn(async move {
             let run = async {
                 let _place = running.host.places.acquire().await.map_err(|e| Lost::Host(e.to_string()))?;
-                let instance = instantiate(&running, state).await.map_err(trapped)?;
+                let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
                 work(instance).await.map_err(trapped)
             };
             timeout_at(ends, run).await.unwrap_or(Err(Lost::OutOfTime(allowed)))
@@ -184,9 +178,7 @@ impl Connected {
         let lost =
             |reason| if trace.sent() { Fault::Unknown(reason) } else { Fault::RetryLater { reason, after: None } };
         let write = convert::write(write);
-        let work = |mut instance: Instance| async move {
-            instance.guest.practice_sync_ehr_ehr().call_push(&mut instance.store, &write_key, &write).await
-        };
+        let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
         let answer = self.call("push", deadline, &trace, work).await.map_err(|ended| lost(ended.reason()))?;
         convert::receipt(answer.map_err(convert::fault)?)
             // The guest says it is written, whatever it sent.
@@ -196,12 +188,9 @@ impl Connected {
 
 impl Ehr for Connected {
     fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
-        let work = |mut instance: Instance| async move {
-            instance.guest.practice_sync_ehr_ehr().call_describe(&mut instance.store).await
-        };
         let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
         Box::pin(async move {
-            let mut description = self.read("describe", deadline, work, accept).await?;
+            let mut description = self.read("describe", deadline, Instance::describe, accept).await?;
             let asked = self.slot.current().manifest.requests_per_minute;
             description.requests_per_minute = [description.requests_per_minute, asked].into_iter().flatten().min();
             Ok(description)
@@ -210,10 +199,8 @@ impl Ehr for Connected {
 
     fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32, deadline: Duration) -> EhrFuture<'_, Page> {
         let given = cursor.clone();
-        let work = move |mut instance: Instance| async move {
-            let ehr = instance.guest.practice_sync_ehr_ehr();
-            ehr.call_pull(&mut instance.store, convert::resource(resource), cursor.as_deref(), limit).await
-        };
+        let asked = convert::resource(resource);
+        let work = move |instance: Instance| async move { instance.pull(asked, cursor.as_deref(), limit).await };
         let accept = move |page| convert::page(page, resource, given.as_deref(), limit);
         Box::pin(self.read("pull", deadline, work, accept))
     }
@@ -224,31 +211,12 @@ impl Ehr for Connected {
 
     fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>> {
         let write = convert::write(write);
-        let work = move |mut instance: Instance| async move {
-            instance.guest.practice_sync_ehr_ehr().call_find(&mut instance.store, &write_key, &write).await
-        };
+        let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
         let accept = |found: Option<wit::Receipt>| {
             found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
         };
         Box::pin(self.read("find", deadline, work, accept))
     }
-}
-
-async fn instantiate(adapter: &Adapter, state: CallState) -> wasmtime::Result<Instance> {
-    let mut store = open_store(adapter, state);
-    let guest = adapter.pre.instantiate_async(&mut store).await?;
-    Ok(Instance { store, guest })
-}
-
-/// A store with all its limits set.
-pub fn open_store(adapter: &Adapter, state: CallState) -> Store<CallState> {
-    let copy_limit = state.copy_limit();
-    let mut store = Store::new(&adapter.host.engine, state);
-    store.limiter(|state| &mut state.store_limits);
-    store.set_hostcall_fuel(copy_limit);
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_async_yield_and_update(1);
-    store
 }
 
 /// The innermost cause; around it wasmtime puts a backtrace of numbers.

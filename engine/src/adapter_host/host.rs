@@ -9,18 +9,18 @@ use tokio::{
     task::JoinHandle,
 };
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
     component::{HasSelf, Linker},
 };
 
 use super::{
-    Adapter, HostError, LoadError, LoadFailed,
-    bindings::{self, AdapterPre},
+    Adapter, HostError, LoadError, LoadFailed, bindings,
     cache::Cache,
     imports::CallState,
+    instance::Exports,
     limits::{
-        COMPONENT_BYTES, CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, HostLimits, MEMORIES_PER_COMPONENT, TABLE_ELEMENTS,
-        TABLES_PER_COMPONENT,
+        COMPONENT_BYTES, CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, HostLimits, KEPT_MEMORY, KEPT_TABLE,
+        MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT,
     },
     manifest::Manifest,
     trial,
@@ -74,9 +74,10 @@ impl Host {
         let (component, from_cache) = shared.cache.component(&shared.engine, &bytes).map_err(compile)?;
         // The linker compares every type on both sides; its messages are long, their innermost part says what differs.
         let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
-        let pre = AdapterPre::new(shared.linker.instantiate_pre(&component).map_err(shape)?).map_err(shape)?;
+        let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
+        let exports = Exports::of(&pre).map_err(shape)?;
         let sha256 = hex::encode(Sha256::digest(&bytes));
-        Ok(Arc::new(Adapter { host: shared.clone(), pre, manifest, sha256, from_cache }))
+        Ok(Arc::new(Adapter { host: shared.clone(), pre, exports, manifest, sha256, from_cache }))
     }
 }
 
@@ -93,6 +94,11 @@ fn config(limits: &HostLimits) -> Config {
         .max_tables_per_component(TABLES_PER_COMPONENT)
         .table_elements(TABLE_ELEMENTS)
         .total_stacks(calls);
+    // Clearing just the pages a call has touched takes a third off the cost of a call. Without this help of newer Linux kernels the
+    // lowest pages would be cleared whether touched or not, which costs more than giving them back.
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT_MEMORY).table_keep_resident(KEPT_TABLE);
+    }
     let mut config = Config::new();
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))

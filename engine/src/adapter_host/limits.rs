@@ -54,6 +54,10 @@ impl Default for HostLimits {
 pub const EPOCH_TICK: Duration = Duration::from_millis(10);
 /// Time to reach the EHR's host.
 pub const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of an instance's memory and tables that are cleared rather than given back to the system after a call: taking them anew
+/// would cost every call a dozen page faults.
+pub const KEPT_MEMORY: usize = 256 * KIB;
+pub const KEPT_TABLE: usize = 16 * KIB;
 
 /// A component file. The largest interpreter measured made 18 MiB.
 pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;

@@ -13,6 +13,8 @@ use super::{
 /// The WIT package of the contract, and the version this engine offers.
 pub const CONTRACT_PACKAGE: &str = "practice-sync:ehr";
 pub const CONTRACT_VERSION: &str = "1.0.0";
+/// What every adapter exports.
+pub const EHR_INTERFACE: &str = "practice-sync:ehr/ehr@1.0.0";
 const SECTION: &str = "practice-sync:manifest";
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

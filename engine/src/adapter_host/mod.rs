@@ -17,6 +17,7 @@ mod convert;
 mod error;
 mod host;
 mod imports;
+mod instance;
 mod limits;
 mod log_line;
 mod manifest;

@@ -8,9 +8,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Adapter, LoadError,
-    bindings::AdapterIndices,
-    connection::{Link, open_store},
+    connection::Link,
     imports::{CallState, system_clock},
+    instance::Instance,
     limits::GuestLimits,
     log_line::LineBudget,
     outbound::Address,
@@ -23,15 +23,10 @@ pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let limits = adapter.manifest().narrow(&GuestLimits::default());
     let ends = Instant::now() + TIME;
     let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default());
-    let mut store = open_store(adapter, state);
-    let starting = timeout_at(ends, adapter.pre.instance_pre().instantiate_async(&mut store));
-    let started = starting.await.map_err(|_| LoadError::Start("it does not end".into()))?;
+    let started = timeout_at(ends, Instance::new(adapter.clone(), state)).await;
+    let started = started.map_err(|_| LoadError::Start("it does not end".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
-    let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
-    AdapterIndices::new(adapter.pre.instance_pre())
-        .and_then(|exports| exports.load(&mut store, &instance))
-        .map_err(shape)?;
-    Ok(())
+    instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
 }
 
 /// Leads nowhere.
