@@ -85,7 +85,7 @@ impl Engine {
         self.document(institution.0, u64::from(id))
     }
 
-    /// At most `limits::APPOINTMENT_TYPES`; practices have some dozens.
+    /// All of them, up to the limit of one list: practices have some dozens.
     pub fn appointment_types(&self, institution: InstitutionId) -> Result<Vec<records::AppointmentType>, EngineError> {
         self.list(institution.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
     }

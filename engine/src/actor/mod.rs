@@ -25,7 +25,6 @@ use actix::{
 };
 use location::{
     command::Command,
-    decision::Refusal,
     ids::LocationId,
     slots::{SlotQuery, free_slots, next_available},
     time::{DAY, Timestamp},
@@ -377,13 +376,5 @@ impl Handler<Own> for LocationActor {
             }
             Own::Idle => self.idle(ctx),
         })
-    }
-}
-
-/// A refusal or a failure, for callers that tell them apart.
-pub fn refusal(answer: &Answer) -> Option<&Refusal> {
-    match &answer.reply {
-        location::decision::Reply::Refused(refusal) => Some(refusal),
-        _ => None,
     }
 }

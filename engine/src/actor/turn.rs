@@ -27,7 +27,7 @@ use crate::{
     secrets::Secrets,
     settings,
     setup::{Institution, LocationSetup, Setup},
-    store::{Batch, Store, StoreError, counters::Ids, journal, keys},
+    store::{Batch, Store, StoreError, counters::Ids, due, journal, keys},
     webhooks::outbox::{Enqueued, Outbox},
 };
 
@@ -247,10 +247,6 @@ impl Shell {
         self.since_snapshot >= SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64)
     }
 
-    pub fn has_tail(&self) -> bool {
-        self.since_snapshot > 0
-    }
-
     pub fn snapshot(&self) -> Result<Batch, TurnError> {
         let mut batch = Batch::new();
         if self.since_snapshot > 0 {
@@ -275,7 +271,8 @@ impl Shell {
             batch.put(keys::active(id), Vec::new());
         }
         if let Some(at) = self.asleep {
-            batch.delete(keys::wake(at, id)).delete(keys::asleep(id));
+            due::set_wake(batch, id, Some(at), None);
+            batch.delete(keys::asleep(id));
         }
     }
 
@@ -288,12 +285,11 @@ impl Shell {
         }
         let wake = self.machine.wake_at().map(|at| at.0);
         if wake != self.asleep {
-            if let Some(old) = self.asleep {
-                batch.delete(keys::wake(old, id)).delete(keys::asleep(id));
-            }
-            if let Some(at) = wake {
-                batch.put(keys::wake(at, id), Vec::new()).put(keys::asleep(id), at.to_be_bytes().to_vec());
-            }
+            due::set_wake(&mut batch, id, self.asleep, wake);
+            match wake {
+                Some(at) => batch.put(keys::asleep(id), at.to_be_bytes().to_vec()),
+                None => batch.delete(keys::asleep(id)),
+            };
         }
         Ok(batch)
     }
