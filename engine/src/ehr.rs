@@ -4,8 +4,9 @@
 use std::{future::Future, pin::Pin, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-pub use location::pull::Resource;
+pub use location::pull::{Resource, Verb};
 
 pub type ForeignId = String;
 /// What an EHR knows beyond a record's fields.
@@ -89,9 +90,25 @@ pub enum EhrRecord {
     AppointmentType(EhrAppointmentType),
     WorkingHour(EhrWorkingHour),
     Appointment(EhrAppointment),
+    /// Any other resource.
+    Entry(EhrEntry),
 }
 
-/// The writes of the main job.
+impl EhrRecord {
+    pub fn resource(&self) -> Resource {
+        match self {
+            EhrRecord::Patient(_) => Resource::Patients,
+            EhrRecord::Provider(_) => Resource::Providers,
+            EhrRecord::Operatory(_) => Resource::Operatories,
+            EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
+            EhrRecord::WorkingHour(_) => Resource::WorkingHours,
+            EhrRecord::Appointment(_) => Resource::Appointments,
+            EhrRecord::Entry(entry) => entry.resource,
+        }
+    }
+}
+
+/// What can be written.
 #[allow(clippy::large_enum_variant, reason = "patients are the common case; a box each would cost more than it saves")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Write {
@@ -99,6 +116,27 @@ pub enum Write {
     CreateAppointment(EhrAppointment),
     RescheduleAppointment(EhrAppointment),
     CancelAppointment(EhrAppointment, Option<String>),
+    UpdatePatient(EhrPatient),
+    ConfirmAppointment(EhrAppointment),
+    CheckInAppointment(EhrAppointment),
+    NoteAppointment(EhrAppointment),
+    Entry(Verb, EhrEntry),
+}
+
+/// A record that no rule of the schedule needs: its fields under the contract's names in snake case (`paid_at`, `charge_splits`), money
+/// as `{amount, currency}`, references as foreign ids. `id` is not among the fields; it is empty in a write that creates.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct EhrEntry {
+    pub resource: Resource,
+    pub id: ForeignId,
+    pub fields: Map<String, Value>,
+}
+
+/// Patient data never reaches a log by accident.
+impl std::fmt::Debug for EhrEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EhrEntry({:?}, {:?}, redacted)", self.resource, self.id)
+    }
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +154,8 @@ pub struct EhrPatient {
     pub work_phone_extension: Option<String>,
     pub primary_phone: Option<String>,
     pub address: Option<EhrAddress>,
+    /// Written, never read back.
+    pub ssn: Option<String>,
     pub guarantor: Option<ForeignId>,
     pub provider: Option<ForeignId>,
     pub billing_type: Option<String>,

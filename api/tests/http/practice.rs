@@ -100,6 +100,7 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -307,7 +307,7 @@ impl Location {
                 self.state.hours.values().filter(synced).map(|hour| u64::from(hour.id.0)).collect()
             }
             Resource::Operatories => self.state.operatories.keys().map(|id| id.0).collect(),
-            Resource::Providers | Resource::AppointmentTypes | Resource::Patients => BTreeSet::new(),
+            _ => BTreeSet::new(),
         }
     }
 
@@ -330,9 +330,7 @@ impl Location {
                 events.push(Event::OperatoryGone { operatory: OperatoryId(id) });
                 events.push(Event::RecordGone { resource, id });
             }
-            Resource::Providers | Resource::AppointmentTypes | Resource::Patients => {
-                events.push(Event::RecordGone { resource, id });
-            }
+            _ => events.push(Event::RecordGone { resource, id }),
         }
     }
 }

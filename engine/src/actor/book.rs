@@ -4,6 +4,7 @@ use location::{
     command::{Book, BookPatient, Command, Cx, KeyUse, Placement},
     decision::{Decision, Reply},
     ids::{AppointmentId, PatientId},
+    pull::Resource,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use super::{
     docs::{Docs, decode},
-    pool::Sequence,
     request::Answer,
     turn::{Shell, TurnError},
 };
@@ -47,9 +47,9 @@ impl Shell {
         let is_new = matched.as_ref().is_none_or(|known| known.foreign_id.is_none() && known.write_error.is_some());
         let patient_id = match &matched {
             Some(known) => known.id,
-            None => narrow(docs.allot(Sequence::Patient)?)?,
+            None => narrow(docs.allot(Resource::Patients)?)?,
         };
-        let appointment_id = docs.allot(Sequence::Appointment)?;
+        let appointment_id = docs.allot(Resource::Appointments)?;
         let offer = &request.offer;
         let placement = Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span };
         let command = Command::Book(Book {

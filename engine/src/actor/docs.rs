@@ -2,29 +2,71 @@
 
 use std::collections::BTreeMap;
 
-use location::time::Timestamp;
+use location::{pull::Resource, time::Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{pool::Pool, pool::Sequence, turn::TurnError};
+use super::{pool::Pool, turn::TurnError};
 use crate::{
     records,
     store::{Batch, Key, Store, StoreError, keys},
 };
 
-/// Kinds of records, as bytes in keys. Never reused or changed: they are on disks.
+/// Kinds of records, as bytes in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Kind {
-    Provider = 1,
-    Operatory = 2,
-    AppointmentType = 3,
-    Patient = 4,
-    WorkingHour = 5,
-    Appointment = 6,
+    Of(Resource),
     /// A finished write to the EHR.
-    Write = 7,
+    Write,
     /// What a location's EHR can do.
-    Description = 8,
+    Description,
+}
+
+impl Kind {
+    /// Never reused or changed: they are on disks.
+    pub fn byte(self) -> u8 {
+        match self {
+            Kind::Write => 7,
+            Kind::Description => 8,
+            Kind::Of(resource) => match resource {
+                Resource::Providers => 1,
+                Resource::Operatories => 2,
+                Resource::AppointmentTypes => 3,
+                Resource::Patients => 4,
+                Resource::WorkingHours => 5,
+                Resource::Appointments => 6,
+                Resource::AppointmentDescriptors => 20,
+                Resource::FeeSchedules => 21,
+                Resource::InsurancePlans => 22,
+                Resource::Coverages => 23,
+                Resource::HistoryItems => 24,
+                Resource::PatientHistoryItems => 25,
+                Resource::PatientAlerts => 26,
+                Resource::CommunicationLogs => 27,
+                Resource::Conversations => 28,
+                Resource::FormSchemas => 29,
+                Resource::FormResponses => 30,
+                Resource::ProcedureCodeCategories => 31,
+                Resource::ProcedureCodes => 32,
+                Resource::Fees => 33,
+                Resource::Procedures => 34,
+                Resource::TreatmentPlans => 35,
+                Resource::ClinicalNotes => 36,
+                Resource::RecallTypes => 37,
+                Resource::PatientRecalls => 38,
+                Resource::DocumentTypes => 39,
+                Resource::Documents => 40,
+                Resource::PaymentTypes => 41,
+                Resource::AdjustmentTypes => 42,
+                Resource::Charges => 43,
+                Resource::Claims => 44,
+                Resource::PaymentPlans => 45,
+                Resource::Payments => 46,
+                Resource::Adjustments => 47,
+                Resource::GuarantorBalances => 48,
+                Resource::InsuranceBalances => 49,
+            },
+        }
+    }
 }
 
 /// A record that has a place in the store.
@@ -38,9 +80,9 @@ pub trait Document: Serialize + DeserializeOwned {
 }
 
 macro_rules! documents {
-    ($($name:ident, $scope:expr, $shared:literal;)*) => {$(
+    ($($name:ident, $kind:expr, $scope:expr, $shared:literal;)*) => {$(
         impl Document for records::$name {
-            const KIND: Kind = Kind::$name;
+            const KIND: Kind = $kind;
             const SHARED: bool = $shared;
             fn scope(&self) -> u32 {
                 let scope: fn(&records::$name) -> u32 = $scope;
@@ -54,13 +96,13 @@ macro_rules! documents {
 }
 
 documents! {
-    Provider, |record| record.institution_id, true;
-    AppointmentType, |record| record.institution_id, true;
-    Patient, |record| record.institution_id, true;
-    Operatory, |record| record.location_id, false;
-    WorkingHour, |record| record.location_id, false;
-    Appointment, |_| 0, false;
-    Write, |record| record.location_id, false;
+    Provider, Kind::Of(Resource::Providers), |record| record.institution_id, true;
+    AppointmentType, Kind::Of(Resource::AppointmentTypes), |record| record.institution_id, true;
+    Patient, Kind::Of(Resource::Patients), |record| record.institution_id, true;
+    Operatory, Kind::Of(Resource::Operatories), |record| record.location_id, false;
+    WorkingHour, Kind::Of(Resource::WorkingHours), |record| record.location_id, false;
+    Appointment, Kind::Of(Resource::Appointments), |_| 0, false;
+    Write, Kind::Write, |record| record.location_id, false;
 }
 
 /// A foreign id's record here, and a digest of what the EHR last said of it.
@@ -95,7 +137,7 @@ pub struct Docs<'a> {
     store: &'a dyn Store,
     pool: &'a Pool,
     /// Ids taken from the pool, to be given back when the turn comes to nothing.
-    taken: Vec<(Sequence, u64)>,
+    taken: Vec<(Resource, u64)>,
     written: BTreeMap<Key, Option<Vec<u8>>>,
     /// What must be unchanged at the commit.
     expected: BTreeMap<Key, Option<Vec<u8>>>,
@@ -132,7 +174,7 @@ impl<'a> Docs<'a> {
     }
 
     pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
-        let key = keys::record(T::KIND as u8, scope, id);
+        let key = keys::record(T::KIND.byte(), scope, id);
         let value = if T::SHARED { self.guarded(key)? } else { self.raw(&key)? };
         value.map(|bytes| decode(&bytes)).transpose()
     }
@@ -140,7 +182,7 @@ impl<'a> Docs<'a> {
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), TurnError> {
         let value =
             serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
-        self.put_raw(keys::record(T::KIND as u8, document.scope(), document.id()), value);
+        self.put_raw(keys::record(T::KIND.byte(), document.scope(), document.id()), value);
         Ok(())
     }
 
@@ -157,28 +199,28 @@ impl<'a> Docs<'a> {
         Ok(Some(document))
     }
 
-    pub fn link(&mut self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<Link>, TurnError> {
-        let value = self.guarded(keys::link(source, kind as u8, foreign_id.as_bytes()))?;
+    pub fn link(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<Link>, TurnError> {
+        let value = self.guarded(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()))?;
         value.map(|bytes| Link::from_bytes(&bytes).ok_or(TurnError::Damaged("a link"))).transpose()
     }
 
-    pub fn put_link(&mut self, source: u32, kind: Kind, foreign_id: &str, link: Link) {
-        self.put_raw(keys::link(source, kind as u8, foreign_id.as_bytes()), link.to_bytes());
+    pub fn put_link(&mut self, source: u32, resource: Resource, foreign_id: &str, link: Link) {
+        self.put_raw(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
     }
 
     /// Our id of a foreign record, allotted on first mention: what refers to it may come before it.
-    pub fn id_of(&mut self, source: u32, kind: Kind, sequence: Sequence, foreign_id: &str) -> Result<Link, TurnError> {
-        if let Some(link) = self.link(source, kind, foreign_id)? {
+    pub fn id_of(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Link, TurnError> {
+        if let Some(link) = self.link(source, resource, foreign_id)? {
             return Ok(link);
         }
-        let link = Link::new(self.allot(sequence)?);
-        self.put_link(source, kind, foreign_id, link);
+        let link = Link::new(self.allot(resource)?);
+        self.put_link(source, resource, foreign_id, link);
         Ok(link)
     }
 
-    pub fn allot(&mut self, sequence: Sequence) -> Result<u64, TurnError> {
-        let id = self.pool.take(sequence).ok_or(TurnError::NeedIds(sequence))?;
-        self.taken.push((sequence, id));
+    pub fn allot(&mut self, resource: Resource) -> Result<u64, TurnError> {
+        let id = self.pool.take(resource).ok_or(TurnError::NeedIds(resource))?;
+        self.taken.push((resource, id));
         Ok(id)
     }
 
@@ -200,8 +242,8 @@ impl<'a> Docs<'a> {
     }
 
     fn release(&mut self) {
-        for (sequence, id) in self.taken.drain(..).rev() {
-            self.pool.give_back(sequence, id);
+        for (resource, id) in self.taken.drain(..).rev() {
+            self.pool.give_back(resource, id);
         }
     }
 

@@ -4,6 +4,7 @@ use location::{
     command::{Placement, PulledAppointment, PulledOperatory, Written},
     hours::{HourSource, Recurrence},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    pull::Resource,
     time::{SECOND, Span, Timestamp},
     zone::Date,
 };
@@ -11,9 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::{
     book::narrow,
-    docs::{Docs, Document, Kind, Link},
+    docs::{Docs, Document, Link},
     pages::Intake,
-    pool::Sequence,
     turn::TurnError,
 };
 use crate::{
@@ -32,6 +32,7 @@ impl Intake<'_, '_, '_> {
             EhrRecord::Patient(patient) => self.patient(patient),
             EhrRecord::WorkingHour(hour) => return self.working_hour(hour),
             EhrRecord::Appointment(appointment) => return self.appointment(appointment),
+            EhrRecord::Entry(_) => return Ok(Err("resources of this kind are not kept yet".to_owned())),
         }
         .map(Ok)
     }
@@ -39,33 +40,27 @@ impl Intake<'_, '_, '_> {
     /// The record's id, and whether the EHR says anything new of it.
     fn seen(
         &mut self,
-        kind: Kind,
-        sequence: Sequence,
+        resource: Resource,
         foreign_id: &str,
         said: &impl serde::Serialize,
     ) -> Result<(u64, bool), TurnError> {
-        let link = self.docs.id_of(self.source, kind, sequence, foreign_id)?;
+        let link = self.docs.id_of(self.source, resource, foreign_id)?;
         self.page.seen.push(link.id);
         let digest = digest(said)?;
         if link.digest == digest {
             return Ok((link.id, false));
         }
-        self.docs.put_link(self.source, kind, foreign_id, Link { id: link.id, digest });
+        self.docs.put_link(self.source, resource, foreign_id, Link { id: link.id, digest });
         Ok((link.id, true))
     }
 
     /// Our id of a record this one refers to.
-    fn refer(&mut self, kind: Kind, sequence: Sequence, foreign_id: Option<&String>) -> Result<Option<u64>, TurnError> {
-        foreign_id.map(|id| self.docs.id_of(self.source, kind, sequence, id).map(|link| link.id)).transpose()
+    fn refer(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u64>, TurnError> {
+        foreign_id.map(|id| self.docs.id_of(self.source, resource, id).map(|link| link.id)).transpose()
     }
 
-    fn refer32(
-        &mut self,
-        kind: Kind,
-        sequence: Sequence,
-        foreign_id: Option<&String>,
-    ) -> Result<Option<u32>, TurnError> {
-        self.refer(kind, sequence, foreign_id)?.map(narrow).transpose()
+    fn refer32(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u32>, TurnError> {
+        self.refer(resource, foreign_id)?.map(narrow).transpose()
     }
 
     /// Writes a document unless it says nothing new: then not even its times change.
@@ -74,7 +69,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn provider(&mut self, said: &ehr::EhrProvider) -> Result<(), TurnError> {
-        let (id, news) = self.seen(Kind::Provider, Sequence::Provider, &said.id, said)?;
+        let (id, news) = self.seen(Resource::Providers, &said.id, said)?;
         if !news {
             return Ok(());
         }
@@ -102,7 +97,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn operatory(&mut self, said: &ehr::EhrOperatory) -> Result<(), TurnError> {
-        let (id, news) = self.seen(Kind::Operatory, Sequence::Operatory, &said.id, said)?;
+        let (id, news) = self.seen(Resource::Operatories, &said.id, said)?;
         self.page.operatories.push(PulledOperatory { id: OperatoryId(id), active: said.active });
         if !news {
             return Ok(());
@@ -129,13 +124,13 @@ impl Intake<'_, '_, '_> {
     fn types(&mut self, said: &[String]) -> Result<Vec<u32>, TurnError> {
         let mut ids = Vec::with_capacity(said.len());
         for foreign_id in said {
-            ids.extend(self.refer32(Kind::AppointmentType, Sequence::AppointmentType, Some(foreign_id))?);
+            ids.extend(self.refer32(Resource::AppointmentTypes, Some(foreign_id))?);
         }
         Ok(ids)
     }
 
     fn appointment_type(&mut self, said: &ehr::EhrAppointmentType) -> Result<(), TurnError> {
-        let (id, news) = self.seen(Kind::AppointmentType, Sequence::AppointmentType, &said.id, said)?;
+        let (id, news) = self.seen(Resource::AppointmentTypes, &said.id, said)?;
         if !news {
             return Ok(());
         }
@@ -156,7 +151,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn patient(&mut self, said: &ehr::EhrPatient) -> Result<(), TurnError> {
-        let (id, news) = self.seen(Kind::Patient, Sequence::Patient, &said.id, said)?;
+        let (id, news) = self.seen(Resource::Patients, &said.id, said)?;
         if !news {
             return Ok(());
         }
@@ -191,7 +186,7 @@ impl Intake<'_, '_, '_> {
             work_phone_extension: said.work_phone_extension.clone(),
             primary_phone: said.primary_phone.clone(),
             address,
-            provider_id: self.refer32(Kind::Provider, Sequence::Provider, said.provider.as_ref())?,
+            provider_id: self.refer32(Resource::Providers, said.provider.as_ref())?,
             billing_type: said.billing_type.clone(),
             chart_id: said.chart_id.clone(),
             preferred_language: said.preferred_language.clone(),
@@ -212,14 +207,14 @@ impl Intake<'_, '_, '_> {
     }
 
     fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, TurnError> {
-        let (id, news) = self.seen(Kind::WorkingHour, Sequence::WorkingHour, &said.id, said)?;
+        let (id, news) = self.seen(Resource::WorkingHours, &said.id, said)?;
         let times = (minutes(&said.begin_time), minutes(&said.end_time), recurrence(said));
         let (Some(begin), Some(end), Some(recurrence)) = times else {
             return Ok(Err("begin_time, end_time or the days of the working hour cannot be read".to_owned()));
         };
         let id = narrow(id)?;
-        let provider = self.refer32(Kind::Provider, Sequence::Provider, Some(&said.provider))?.unwrap_or_default();
-        let operatory = self.refer(Kind::Operatory, Sequence::Operatory, said.operatory.as_ref())?;
+        let provider = self.refer32(Resource::Providers, Some(&said.provider))?.unwrap_or_default();
+        let operatory = self.refer(Resource::Operatories, said.operatory.as_ref())?;
         let appointment_type_ids = self.types(&said.appointment_types)?;
         let hour = location::hours::WorkingHour {
             id: WorkingHourId(id),
@@ -266,25 +261,25 @@ impl Intake<'_, '_, '_> {
     fn appointment(&mut self, said: &ehr::EhrAppointment) -> Result<Result<(), String>, TurnError> {
         let span = Span::new(Timestamp(said.start.saturating_mul(SECOND)), Timestamp(said.end.saturating_mul(SECOND)));
         let Some(span) = span else { return Ok(Err("end is not after start".to_owned())) };
-        if self.docs.link(self.source, Kind::Appointment, &said.id)?.is_none() {
+        if self.docs.link(self.source, Resource::Appointments, &said.id)?.is_none() {
             // A record with our write key is the appointment that write was for, whatever became of the reply.
             let key = said.write_key.as_ref();
             match key.map(|key| self.shell.written_by(key, self.docs)).transpose()?.flatten() {
-                Some(ours) => self.docs.put_link(self.source, Kind::Appointment, &said.id, Link::new(ours.0)),
+                Some(ours) => self.docs.put_link(self.source, Resource::Appointments, &said.id, Link::new(ours.0)),
                 None => self.page.strangers += 1,
             }
         }
-        let (id, news) = self.seen(Kind::Appointment, Sequence::Appointment, &said.id, said)?;
+        let (id, news) = self.seen(Resource::Appointments, &said.id, said)?;
         if !news {
             return Ok(Ok(()));
         }
         let placement = Placement {
-            operatory: self.refer(Kind::Operatory, Sequence::Operatory, said.operatory.as_ref())?.map(OperatoryId),
-            provider: self.refer32(Kind::Provider, Sequence::Provider, said.provider.as_ref())?.map(ProviderId),
+            operatory: self.refer(Resource::Operatories, said.operatory.as_ref())?.map(OperatoryId),
+            provider: self.refer32(Resource::Providers, said.provider.as_ref())?.map(ProviderId),
             span,
         };
-        let patient = self.refer32(Kind::Patient, Sequence::Patient, said.patient.as_ref())?;
-        let kind = self.refer32(Kind::AppointmentType, Sequence::AppointmentType, said.appointment_type.as_ref())?;
+        let patient = self.refer32(Resource::Patients, said.patient.as_ref())?;
+        let kind = self.refer32(Resource::AppointmentTypes, said.appointment_type.as_ref())?;
         let before: Option<records::Appointment> = self.docs.get(0, id)?;
         let past = span.end < self.cx.now.minus(self.shell.settings().pull.keep_past);
         if !past || self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {

@@ -112,6 +112,7 @@ impl Shell {
                 postal_code: address.postal_code,
                 country: address.country,
             }),
+            ssn: None,
             guarantor: None,
             provider,
             billing_type: patient.billing_type,

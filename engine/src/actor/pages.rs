@@ -12,13 +12,11 @@ use location::{
 use super::{
     docs::{Docs, Kind, Link},
     intake::put_appointment,
-    pool::Sequence,
     request::Answer,
     turn::{Shell, TurnError},
 };
 use crate::{
-    ehr::{self, EhrRecord},
-    records,
+    ehr, records,
     store::{Direction, keys},
 };
 
@@ -109,7 +107,7 @@ impl Intake<'_, '_, '_> {
     /// `Err` says what is wrong with the page.
     fn take(&mut self, resource: Resource, page: &ehr::Page) -> Result<Result<(), String>, TurnError> {
         for (position, record) in page.records.iter().enumerate() {
-            if resource_of(record) != resource {
+            if record.resource() != resource {
                 return Ok(Err(format!("record {position} of the page is not one of {resource:?}")));
             }
             if let Err(reason) = self.record(record)? {
@@ -117,10 +115,10 @@ impl Intake<'_, '_, '_> {
             }
         }
         for foreign_id in &page.deleted {
-            if let Some(link) = self.docs.link(self.source, kind_of(resource), foreign_id)? {
+            if let Some(link) = self.docs.link(self.source, resource, foreign_id)? {
                 self.page.deleted.push(link.id);
                 // Should it come back, it is news again.
-                self.docs.put_link(self.source, kind_of(resource), foreign_id, Link::new(link.id));
+                self.docs.put_link(self.source, resource, foreign_id, Link::new(link.id));
                 if resource == Resource::Appointments {
                     self.forgotten_is_gone(link.id)?;
                 }
@@ -128,7 +126,7 @@ impl Intake<'_, '_, '_> {
                 self.page.strangers += 1;
                 if self.shell.machine.state.queue.inserts().next().is_some() {
                     // It may be what an insert made whose answer comes later: then the answer finds that it is gone.
-                    self.docs.id_of(self.source, Kind::Appointment, Sequence::Appointment, foreign_id)?;
+                    self.docs.id_of(self.source, Resource::Appointments, foreign_id)?;
                 }
             }
         }
@@ -163,7 +161,7 @@ impl Intake<'_, '_, '_> {
     fn known(&mut self, resource: Resource, look_for_gone: bool) -> Result<(), TurnError> {
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         let earlier = self.shell.machine.state.pulls.seen.get(&resource);
-        let mut range = keys::links(self.source, kind_of(resource) as u8);
+        let mut range = keys::links(self.source, Kind::Of(resource).byte());
         loop {
             let links = self.shell.env.store.scan(range.clone(), Direction::Forward, LINKS_AT_ONCE)?;
             let more = links.len() == LINKS_AT_ONCE;
@@ -181,27 +179,5 @@ impl Intake<'_, '_, '_> {
                 return Ok(());
             }
         }
-    }
-}
-
-fn kind_of(resource: Resource) -> Kind {
-    match resource {
-        Resource::Providers => Kind::Provider,
-        Resource::Operatories => Kind::Operatory,
-        Resource::AppointmentTypes => Kind::AppointmentType,
-        Resource::Patients => Kind::Patient,
-        Resource::WorkingHours => Kind::WorkingHour,
-        Resource::Appointments => Kind::Appointment,
-    }
-}
-
-fn resource_of(record: &EhrRecord) -> Resource {
-    match record {
-        EhrRecord::Provider(_) => Resource::Providers,
-        EhrRecord::Operatory(_) => Resource::Operatories,
-        EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
-        EhrRecord::Patient(_) => Resource::Patients,
-        EhrRecord::WorkingHour(_) => Resource::WorkingHours,
-        EhrRecord::Appointment(_) => Resource::Appointments,
     }
 }

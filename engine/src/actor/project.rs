@@ -9,7 +9,7 @@ use location::{
 
 use super::{
     book::Claim,
-    docs::{Docs, Kind, Link, decode},
+    docs::{Docs, Link, decode},
     turn::{Shell, TurnError},
 };
 use crate::{
@@ -50,7 +50,7 @@ pub fn event(
             })?;
         }
         Event::InsertDone { appointment, written } => {
-            link(shell, Kind::Appointment, appointment.0, written, docs)?;
+            link(shell, Resource::Appointments, appointment.0, written, docs)?;
             let done = change(cx, *appointment, docs, |record| {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.version.clone_from(&written.version);
@@ -159,10 +159,10 @@ fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Doc
 }
 
 /// The EHR has a record of ours now: what it says of it under that id is the same record.
-fn link(shell: &Shell, kind: Kind, id: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+fn link(shell: &Shell, resource: Resource, id: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     let Some(source) = shell.source() else { return Ok(()) };
-    if docs.link(source, kind, &written.foreign_id)?.is_none_or(|known| known.id != id) {
-        docs.put_link(source, kind, &written.foreign_id, Link::new(id));
+    if docs.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
+        docs.put_link(source, resource, &written.foreign_id, Link::new(id));
     }
     Ok(())
 }
@@ -171,12 +171,12 @@ fn done(shell: &Shell, cx: Cx, work: Work, written: &Written, docs: &mut Docs<'_
     match work {
         Work::CreatePatient(patient) => {
             let shown =
-                shell.source().map(|source| docs.link(source, Kind::Patient, &written.foreign_id)).transpose()?;
+                shell.source().map(|source| docs.link(source, Resource::Patients, &written.foreign_id)).transpose()?;
             if let Some(twin) = shown.flatten().filter(|link| link.id != u64::from(patient.0)) {
                 // A pull showed the patient before we knew that it is ours.
                 gone(shell, cx, Resource::Patients, twin.id, docs)?;
             }
-            link(shell, Kind::Patient, u64::from(patient.0), written, docs)?;
+            link(shell, Resource::Patients, u64::from(patient.0), written, docs)?;
             docs.change::<records::Patient>(shell.institution.id.0, u64::from(patient.0), |record| {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.write_error = None;
@@ -253,6 +253,8 @@ fn gone(shell: &Shell, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>)
         }
         // `Cancelled` says it.
         Resource::Appointments => {}
+        // Not kept yet.
+        _ => {}
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use location::{
     decision::{Call, Decision, Reply},
     event::Event,
     ids::{AppointmentId, LocationId},
+    pull::Resource,
     settings::Settings,
     state::State,
     time::Timestamp,
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     docs::{Docs, Document, Kind},
-    pool::{Pool, Sequence},
+    pool::Pool,
     project,
     request::{Answer, Request},
 };
@@ -51,8 +52,8 @@ pub struct Env {
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
     /// Fetch some and prepare again.
-    #[error("no ids of this sequence at hand")]
-    NeedIds(Sequence),
+    #[error("no ids of this resource at hand")]
+    NeedIds(Resource),
     #[error("damaged: {0}")]
     Damaged(&'static str),
     #[error(transparent)]
@@ -189,7 +190,7 @@ impl Shell {
         for index in 0..events.len() {
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
             let (id, written) = (*appointment, written.clone());
-            let shown = docs.link(source, Kind::Appointment, &written.foreign_id)?.filter(|link| link.id != id.0);
+            let shown = docs.link(source, Resource::Appointments, &written.foreign_id)?.filter(|link| link.id != id.0);
             let Some(shown) = shown else { continue };
             let mut after = self.machine.clone();
             events.iter().for_each(|event| after.evolve(cx.now, event));
@@ -310,7 +311,7 @@ impl Shell {
 }
 
 pub fn description_key(location: LocationId) -> crate::store::Key {
-    keys::record(Kind::Description as u8, 0, u64::from(location.0))
+    keys::record(Kind::Description.byte(), 0, u64::from(location.0))
 }
 
 /// The machine's reply as an answer without a document.

@@ -15,28 +15,25 @@ use crate::ehr::{
     EhrRecurrence, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
 };
 
-pub fn resource(resource: Resource) -> wit::Resource {
-    match resource {
-        Resource::Patients => wit::Resource::Patients,
-        Resource::Providers => wit::Resource::Providers,
-        Resource::Operatories => wit::Resource::Operatories,
-        Resource::AppointmentTypes => wit::Resource::AppointmentTypes,
-        Resource::WorkingHours => wit::Resource::WorkingHours,
-        Resource::Appointments => wit::Resource::Appointments,
-    }
+macro_rules! resources {
+    ($($name:ident)*) => {
+        pub fn resource(resource: Resource) -> wit::Resource {
+            match resource { $(Resource::$name => wit::Resource::$name,)* }
+        }
+
+        fn known_resource(resource: wit::Resource) -> Resource {
+            match resource { $(wit::Resource::$name => Resource::$name,)* }
+        }
+    };
 }
 
-/// None for what this engine does not pull yet.
-fn known_resource(resource: wit::Resource) -> Option<Resource> {
-    match resource {
-        wit::Resource::Patients => Some(Resource::Patients),
-        wit::Resource::Providers => Some(Resource::Providers),
-        wit::Resource::Operatories => Some(Resource::Operatories),
-        wit::Resource::AppointmentTypes => Some(Resource::AppointmentTypes),
-        wit::Resource::WorkingHours => Some(Resource::WorkingHours),
-        wit::Resource::Appointments => Some(Resource::Appointments),
-        _ => None,
-    }
+resources! {
+    Providers Operatories AppointmentTypes Patients WorkingHours Appointments
+    AppointmentDescriptors FeeSchedules InsurancePlans Coverages HistoryItems PatientHistoryItems
+    PatientAlerts CommunicationLogs Conversations FormSchemas FormResponses ProcedureCodeCategories
+    ProcedureCodes Fees Procedures TreatmentPlans ClinicalNotes RecallTypes
+    PatientRecalls DocumentTypes Documents PaymentTypes AdjustmentTypes Charges
+    Claims PaymentPlans Payments Adjustments GuarantorBalances InsuranceBalances
 }
 
 /// Reasons are cut: they end up in the store and in messages.
@@ -54,7 +51,6 @@ pub fn fault(fault: wit::Fault) -> Fault {
     }
 }
 
-/// What this engine does not pull yet is left out; an adapter may be ahead of it.
 pub fn description(from: wit::Description) -> Checked<Description> {
     require(!from.name.is_empty(), "name", "must not be empty")?;
     require(matches!(from.hosting.as_str(), "cloud" | "onprem"), "hosting", "must be cloud or onprem")?;
@@ -67,7 +63,7 @@ pub fn description(from: wit::Description) -> Checked<Description> {
     )?;
     require(from.max_lengths.len() <= DESCRIBED, "max_lengths", "must have at most 200 entries")?;
     require(from.requests_per_minute != Some(0), "requests_per_minute", "must be at least 1")?;
-    let pulls: Vec<PullAbility> = from.pulls.into_iter().filter_map(pull_ability).collect();
+    let pulls: Vec<PullAbility> = from.pulls.into_iter().map(pull_ability).collect();
     let distinct: BTreeSet<Resource> = pulls.iter().map(|ability| ability.resource).collect();
     require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
     let length = |(field, characters)| Ok((check::text("max_lengths", field)?, characters));
@@ -90,9 +86,9 @@ pub fn description(from: wit::Description) -> Checked<Description> {
     })
 }
 
-fn pull_ability(from: wit::PullAbility) -> Option<PullAbility> {
+fn pull_ability(from: wit::PullAbility) -> PullAbility {
     let deletions_by_absence = matches!(from.deletions, wit::Deletions::ByAbsence);
-    Some(PullAbility { resource: known_resource(from.resource)?, delta: from.delta, deletions_by_absence })
+    PullAbility { resource: known_resource(from.resource), delta: from.delta, deletions_by_absence }
 }
 
 /// The name the contract gives it.
@@ -137,7 +133,7 @@ pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) 
             .ok_or_else(|| format!("record {index}: {kind} records are not supported yet by this engine"))?;
         let converted = converted.map_err(|broken| format!("record {index} ({kind}), {broken}"))?;
         whole_page(
-            resource_of(&converted) == asked,
+            converted.resource() == asked,
             &format!("record {index} is of kind {kind}, but {asked:?} were asked for"),
         )?;
         records.push(converted);
@@ -151,17 +147,6 @@ pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) 
 
 pub fn receipt(from: wit::Receipt) -> Checked<Receipt> {
     Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_text("version", from.version)? })
-}
-
-fn resource_of(record: &EhrRecord) -> Resource {
-    match record {
-        EhrRecord::Patient(_) => Resource::Patients,
-        EhrRecord::Provider(_) => Resource::Providers,
-        EhrRecord::Operatory(_) => Resource::Operatories,
-        EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
-        EhrRecord::WorkingHour(_) => Resource::WorkingHours,
-        EhrRecord::Appointment(_) => Resource::Appointments,
-    }
 }
 
 /// None for a kind this engine does not take yet.
@@ -239,6 +224,7 @@ fn patient(from: types::Patient) -> Checked<EhrPatient> {
         work_phone_extension: check::optional_text("work_phone_extension", from.work_phone_extension)?,
         primary_phone: check::optional_text("primary_phone", from.primary_phone)?,
         address: from.address.map(address).transpose()?,
+        ssn: None,
         guarantor: check::optional_id("guarantor", from.guarantor)?,
         provider: check::optional_id("provider", from.provider)?,
         billing_type: check::optional_text("billing_type", from.billing_type)?,
@@ -385,6 +371,11 @@ pub fn write(write: Write) -> wit::Write {
         Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
         Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
         Write::CancelAppointment(appointment, reason) => wit::Write::CancelAppointment(change(appointment, reason)),
+        Write::UpdatePatient(patient) => wit::Write::UpdatePatient(to_patient(patient)),
+        Write::ConfirmAppointment(appointment) => wit::Write::ConfirmAppointment(change(appointment, None)),
+        Write::CheckInAppointment(appointment) => wit::Write::CheckInAppointment(change(appointment, None)),
+        Write::NoteAppointment(appointment) => wit::Write::NoteAppointment(change(appointment, None)),
+        Write::Entry(..) => unreachable!("the engine queues none yet"),
     }
 }
 
@@ -403,8 +394,7 @@ fn to_patient(from: EhrPatient) -> types::Patient {
         work_phone_extension: from.work_phone_extension,
         primary_phone: from.primary_phone,
         address: from.address.map(to_address),
-        // Not one of the engine's fields yet.
-        ssn: None,
+        ssn: from.ssn,
         guarantor: from.guarantor,
         provider: from.provider,
         billing_type: from.billing_type,

@@ -102,7 +102,7 @@ fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
     for (id, known) in host.shell.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
         let kept: records::Appointment = document(world, 0, id.0).expect("an appointment has its document");
         let foreign_id = kept.foreign_id.clone().unwrap_or_default();
-        let linked = linked(world, ehr.source, Kind::Appointment, &foreign_id);
+        let linked = linked(world, ehr.source, Resource::Appointments, &foreign_id);
         assert_eq!(
             linked,
             Some(id.0),
@@ -117,21 +117,21 @@ fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
 
 /// A patient of the EHR is one patient here.
 fn patients_are_one(world: &World, ehr: &Ehr, institution: u32) {
-    let range = keys::records(Kind::Patient as u8, institution);
+    let range = keys::records(Kind::Of(Resource::Patients).byte(), institution);
     for (_, bytes) in world.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
         let kept: records::Patient = serde_json::from_slice(&bytes).expect("a document can be read");
         if let (Some(foreign_id), Some(source), false) = (&kept.foreign_id, kept.source_id, kept.inactive)
             && source == ehr.source
         {
-            let linked = linked(world, source, Kind::Patient, foreign_id);
+            let linked = linked(world, source, Resource::Patients, foreign_id);
             assert_eq!(linked, Some(u64::from(kept.id)), "liveness: {} is not EHR {source}'s {foreign_id}", kept.id);
         }
     }
 }
 
 /// Our id of what the EHR calls so.
-fn linked(world: &World, source: u32, kind: Kind, foreign_id: &str) -> Option<u64> {
-    let key = keys::link(source, kind as u8, foreign_id.as_bytes());
+fn linked(world: &World, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
+    let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
     let link = world.store.get(&key).expect("the store reads");
     link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
 }
@@ -172,7 +172,7 @@ fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointme
 fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
     let shell = &world.process.hosts.get(&location).expect("everybody is in memory").shell;
     let source = ehr.source;
-    let Some(linked) = linked(world, source, Kind::Appointment, foreign_id) else {
+    let Some(linked) = linked(world, source, Resource::Appointments, foreign_id) else {
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} is unknown at {location}");
         return;
     };

@@ -266,7 +266,7 @@ impl World {
 
 /// A document as it lies in the store.
 pub fn document<T: engine::actor::docs::Document>(world: &World, scope: u32, id: u64) -> Option<T> {
-    let bytes = world.store.get(&keys::record(T::KIND as u8, scope, id)).expect("the store reads")?;
+    let bytes = world.store.get(&keys::record(T::KIND.byte(), scope, id)).expect("the store reads")?;
     Some(serde_json::from_slice(&bytes).expect("a document can be read"))
 }
 

@@ -100,7 +100,7 @@ impl Ehr {
     pub fn add(&mut self, location: Option<LocationId>, mut record: EhrRecord) -> String {
         self.changes += 1;
         let id = format!("{:06}", self.rows.len() + 1);
-        let resource = resource_of(&record);
+        let resource = record.resource();
         *id_of(&mut record) = id.clone();
         let row = Row { location, record, changed: self.changes, deleted: false, made_for: None, by_staff: false };
         self.rows.insert((resource, id.clone()), row);
@@ -172,6 +172,7 @@ impl Ehr {
                 self.change_appointment(&appointment.id, |known| known.cancelled = true);
                 appointment.id.clone()
             }
+            _ => return Err(Fault::Unsupported(format!("{work:?}"))),
         };
         let receipt = Receipt { id, version: self.tags_versions.then(|| self.changes.to_string()) };
         self.written.insert(key.to_owned(), receipt.clone());
@@ -224,16 +225,6 @@ fn id_of(record: &mut EhrRecord) -> &mut String {
         EhrRecord::AppointmentType(record) => &mut record.id,
         EhrRecord::WorkingHour(record) => &mut record.id,
         EhrRecord::Appointment(record) => &mut record.id,
-    }
-}
-
-fn resource_of(record: &EhrRecord) -> Resource {
-    match record {
-        EhrRecord::Patient(_) => Resource::Patients,
-        EhrRecord::Provider(_) => Resource::Providers,
-        EhrRecord::Operatory(_) => Resource::Operatories,
-        EhrRecord::AppointmentType(_) => Resource::AppointmentTypes,
-        EhrRecord::WorkingHour(_) => Resource::WorkingHours,
-        EhrRecord::Appointment(_) => Resource::Appointments,
+        EhrRecord::Entry(record) => &mut record.id,
     }
 }

@@ -1,5 +1,7 @@
 //! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
 
+pub mod entry;
+
 use location::{
     command::Placement,
     hours::{HourKind, HourSource, Recurrence},

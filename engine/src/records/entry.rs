@@ -1,0 +1,49 @@
+//! Records that no rule of the schedule needs: one frame around a body of their own. They belong to a data source.
+
+use location::{pull::Resource, time::Timestamp};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// What is particular to one resource. References are our ids.
+pub trait Body: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
+    const RESOURCE: Resource;
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry<T> {
+    pub id: u64,
+    pub institution_id: u32,
+    pub source_id: u32,
+    /// The location it was made at; none where only the EHR knows.
+    pub location_id: Option<u32>,
+    pub foreign_id: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_sync_time: Option<Timestamp>,
+    pub deleted_at: Option<Timestamp>,
+    /// How its write to the EHR goes; none of what came from there.
+    pub write: Option<EntryWrite>,
+    pub body: T,
+}
+
+/// Patient data never reaches a log by accident.
+impl<T> std::fmt::Debug for Entry<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Entry({}, redacted)", self.id)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryWrite {
+    pub status: WriteStatus,
+    /// Why it failed, without patient data.
+    pub reason: Option<String>,
+}
+
+/// Specification 3, communication log request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteStatus {
+    Pending,
+    Succeeded,
+    Failed,
+}
