@@ -15,6 +15,7 @@ use location::{
     time::{Span, Timestamp},
     zone::{Date, Zone},
 };
+use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -31,6 +32,7 @@ use crate::{
     ehr::Ehr,
     metrics::{Metrics, Numbers},
     records,
+    saving::{SaveRequest, Saved, Unmet},
     secrets::Secrets,
     setup::{LocationStatus, Setup},
     store::{CommitError, Store, StoreError, counters::Ids},
@@ -66,6 +68,7 @@ pub enum EngineError {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refused {
     Rule(Refusal),
+    Unmet(Unmet),
     Engine(EngineError),
 }
 
@@ -341,6 +344,22 @@ impl Engine {
             Reply::Moved => Ok(()),
             other => Err(unexpected(other)),
         }
+    }
+
+    /// Saves one thing at a location; `T` is the document of what is saved.
+    pub async fn save<T: DeserializeOwned>(&self, request: SaveRequest) -> Result<Saved<T>, Refused> {
+        let (location, request) = (request.location, Box::new(request));
+        let answer = self.directory.request(location, || Request::Save(request.clone())).await?;
+        if let Some(why) = answer.unmet {
+            return Err(Refused::Unmet(why));
+        }
+        let Some(saved) = answer.saved else { return Err(unexpected(answer.reply)) };
+        let record = serde_json::from_value(saved).map_err(|error| {
+            tracing::error!(%error, "a saved record is not what was asked for");
+            EngineError::Internal
+        })?;
+        let Answer { replay, existing, warnings, .. } = answer;
+        Ok(Saved { record, replay, existing, warnings })
     }
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {

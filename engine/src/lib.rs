@@ -13,6 +13,7 @@ mod reads;
 pub mod records;
 pub mod sandbox_ehr;
 pub mod sandbox_host;
+pub mod saving;
 pub mod secrets;
 mod settings;
 pub mod setup;

@@ -1,15 +1,19 @@
 //! One actor per location: a thin shell around its machine that waits for the store, the EHR and the clock.
 
+mod before;
 pub mod book;
 mod calls;
 pub mod docs;
+mod gone;
 mod intake;
 pub mod outgoing;
 mod pages;
 pub mod pool;
 mod project;
 pub mod request;
+mod saving;
 pub mod turn;
+mod written;
 
 use std::{
     sync::{

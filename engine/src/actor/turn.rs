@@ -163,6 +163,7 @@ impl Shell {
         let mut docs = Docs::new(&*self.env.store, &self.env.pool);
         let (decision, answer) = match request {
             Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
+            Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
             Request::Command(command) => self.prepare_command(cx, command),
         };
@@ -214,7 +215,7 @@ impl Shell {
 
     fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
         let decision = self.machine.decide(cx, command);
-        let answer = Answer { reply: decision.reply.clone(), appointment: None };
+        let answer = Answer::from(decision.reply.clone());
         (decision, answer)
     }
 
@@ -312,11 +313,4 @@ impl Shell {
 
 pub fn description_key(location: LocationId) -> crate::store::Key {
     keys::record(Kind::Description.byte(), 0, u64::from(location.0))
-}
-
-/// The machine's reply as an answer without a document.
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Answer {
-        Answer { reply, appointment: None }
-    }
 }

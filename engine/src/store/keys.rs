@@ -45,6 +45,8 @@ spaces! {
     PatientMatch = 0x43 "patient match",
     /// location, start time, appointment -> nothing
     AppointmentTime = 0x44 "appointment time",
+    /// kind, scope, id -> what the EHR still has of a document that is being changed here
+    Before = 0x47 "before",
     /// data source, number -> a change of the simulated EHR
     SandboxChange = 0x48 "sandbox change",
     // Webhooks build their own keys, in `webhooks/keys.rs`.
@@ -157,6 +159,10 @@ pub fn record(kind: u8, scope: u32, id: u64) -> Key {
 
 pub fn parse_record(key: &[u8]) -> Option<(u8, u32, u64)> {
     Parts::parse(Space::Record, key, |parts| Some((parts.u8()?, parts.u32()?, parts.u64()?)))
+}
+
+pub fn before(kind: u8, scope: u32, id: u64) -> Key {
+    Build::new(Space::Before).u8(kind).u32(scope).u64(id).key()
 }
 
 /// Every record of a kind in a scope, in the order of their ids.
@@ -310,6 +316,7 @@ mod tests {
             (Space::Secret, secret("seed")),
             (Space::PatientMatch, patient_match(1, 2, &[7; 32])),
             (Space::AppointmentTime, appointment_time(1, -2, 3)),
+            (Space::Before, before(1, 2, 3)),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::Counter, counter("patient")),
             (Space::Record, record(1, 2, 3)),
