@@ -7,6 +7,7 @@ mod connections;
 mod directory;
 pub mod ehr;
 pub mod engine;
+pub mod entries;
 pub mod metrics;
 pub mod open;
 mod reads;

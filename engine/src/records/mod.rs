@@ -1,6 +1,16 @@
 //! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
 
+pub mod catalogue;
+pub mod clinical;
+pub mod documents;
 pub mod entry;
+pub mod forms;
+pub mod history;
+pub mod insurance;
+pub mod ledger;
+pub mod money;
+pub mod talk;
+pub mod values;
 
 use location::{
     command::Placement,
