@@ -73,16 +73,24 @@ records! {
     InsuranceBalances InsuranceBalance Balance,
 }
 
-/// The fields of a record that are known: no nulls, no empty `id`, no empty lists.
+/// The fields of a record that are known: no nulls, no empty `id`, no empty lists, in records within it neither.
 pub fn fields(record: &impl Serialize) -> serde_json::Result<Map<String, Value>> {
     let mut fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(record)?)?;
+    forget_unknown(&mut fields);
+    Ok(fields)
+}
+
+fn forget_unknown(fields: &mut Map<String, Value>) {
     fields.retain(|name, value| match value {
         Value::Null => false,
         Value::String(text) => name != "id" || !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
+        Value::Object(inner) => {
+            forget_unknown(inner);
+            true
+        }
         _ => true,
     });
-    Ok(fields)
 }
 
 /// The contract's name of a resource in snake case, `insurance_plans`.
