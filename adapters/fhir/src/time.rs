@@ -1,43 +1,7 @@
-//! Instants and dates as FHIR and HTTP write them.
+//! Dates as FHIR and HTTP write them, beside the SDK's instants.
 
-/// `2026-12-01T14:00:00Z`.
-pub fn instant_text(at: i64) -> String {
-    let (days, second) = (at.div_euclid(86_400), at.rem_euclid(86_400));
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{}T{hour:02}:{minute:02}:{second:02}Z", date_text(days))
-}
-
-/// An instant with its zone: `2026-12-01T09:00:00-05:00`, `...T14:00:00.123Z`. Fractions of a second are cut off.
-pub fn instant_of(text: &str) -> Option<i64> {
-    let days = date_of(text.get(..10)?)?;
-    let (clock, rest) = (text.get(10..19)?, text.get(19..)?);
-    let number = |from: usize| clock.get(from..from + 2).filter(|t| digits(t))?.parse::<i64>().ok();
-    let (hour, minute, second) = (number(1)?, number(4)?, number(7)?);
-    let shaped = clock.starts_with('T') && clock.get(3..4) == Some(":") && clock.get(6..7) == Some(":");
-    if !shaped || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let zone = match rest.strip_prefix('.') {
-        Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
-        None => rest,
-    };
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second - offset_of(zone)?)
-}
-
-/// Seconds east of UTC.
-fn offset_of(zone: &str) -> Option<i64> {
-    if zone == "Z" {
-        return Some(0);
-    }
-    let sign = match zone.get(..1)? {
-        "+" => 1,
-        "-" => -1,
-        _ => return None,
-    };
-    let (hours, minutes) = zone[1..].split_once(':')?;
-    let both = [hours, minutes].map(|t| (t.len() == 2 && digits(t)).then(|| t.parse::<i64>().ok()).flatten());
-    Some(sign * (both[0]? * 3_600 + both[1]? * 60))
-}
+use adapter_sdk::time::{date_of, date_text};
+pub use adapter_sdk::time::{instant_of, instant_text};
 
 /// A whole date; FHIR also knows `1969` and `1969-10`, which are none.
 pub fn is_date(text: &str) -> bool {
@@ -60,71 +24,10 @@ pub fn http_date(text: &str) -> Option<i64> {
     instant_of(&format!("{year}-{month:02}-{day}T{clock}Z"))
 }
 
-fn digits(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit())
-}
-
-fn date_text(days: i64) -> String {
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-fn date_of(text: &str) -> Option<i64> {
-    let number = |from: usize, to: usize| text.get(from..to).filter(|t| digits(t))?.parse::<i64>().ok();
-    let days = days_of(number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    (date_text(days) == text).then_some(days)
-}
-
-/// Days since 1970-01-01 of a date of the Gregorian calendar.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The inverse of `days_of`.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, of_year - (153 * march_month + 2) / 5 + 1)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn instants_of_every_writing() {
-        for (text, at) in [
-            ("2026-11-20T22:15:42Z", 1_795_212_942),
-            ("2026-11-20T22:15:42.999Z", 1_795_212_942),
-            ("2026-11-20T17:15:42-05:00", 1_795_212_942),
-            ("2026-11-21T03:45:42.1+05:30", 1_795_212_942),
-            ("1969-12-31T23:59:59Z", -1),
-        ] {
-            assert_eq!(instant_of(text), Some(at), "{text}");
-        }
-        assert_eq!(instant_text(1_795_212_942), "2026-11-20T22:15:42Z");
-        for bad in [
-            "",
-            "2026-11-20",
-            "2026-11-20T22:15:42",
-            "2026-02-30T00:00:00Z",
-            "2026-11-20T24:00:00Z",
-            "2026-11-20T22:15:42+5",
-            "2026-11-20T22:15:42ä",
-            "2026-11-20 22:15:42Z",
-            "ä026-11-20T22:15:42Z",
-        ] {
-            assert_eq!(instant_of(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn dates() {

@@ -6,7 +6,6 @@ pub mod faults;
 pub mod map;
 pub mod requests;
 pub mod responses;
-pub mod time;
 
 use adapter_sdk::{
     Adapter, AppointmentChange, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind,

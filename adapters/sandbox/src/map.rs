@@ -3,12 +3,10 @@
 use adapter_sdk::{
     Record,
     records::{self, HourKind, Recurrence, RecurrenceUnit, Weekday},
-};
-
-use crate::{
-    responses::{Address, Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, Unit},
     time::instant_of,
 };
+
+use crate::responses::{Address, Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, Unit};
 
 /// None where the EHR shows something that cannot be such a record.
 pub trait Mapped {

@@ -3,10 +3,9 @@
 use adapter_sdk::{
     http::encode,
     records::{Address, Appointment, Patient},
+    time::instant_text,
 };
 use serde_json::{Map, Value, json};
-
-use crate::time::instant_text;
 
 pub const ABOUT: &str = "/v1/about";
 

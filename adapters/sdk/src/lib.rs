@@ -1,5 +1,5 @@
 //! The guest side of the adapter contract: implement [`Adapter`], hand the type to [`export_adapter!`], and use [`http`],
-//! [`clock`], [`config`] and [`log`] for everything outside the sandbox.
+//! [`clock`], [`config`] and [`log`] for everything outside the sandbox. [`json`] makes records of an EHR's JSON.
 //!
 //! ```
 //! use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, http};
@@ -32,11 +32,13 @@ pub mod config;
 mod fault;
 pub mod gate;
 pub mod http;
+pub mod json;
 pub mod log;
 #[cfg(target_arch = "wasm32")]
 mod panics;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+pub mod time;
 
 /// What the bindings generator makes of the contract. The modules below re-export what adapters use.
 #[allow(unsafe_code, clippy::all, reason = "generated: the canonical ABI passes pointers")]
@@ -48,8 +50,10 @@ pub mod bindings {
         pub_export_macro: true,
         export_macro_name: "export_bindings",
         default_bindings_module: "adapter_sdk::bindings",
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         additional_type_attributes: {
+            "practice-sync:ehr/types@1.0.0/history-category": [#[serde(rename_all = "snake_case")]],
+            "practice-sync:ehr/ehr@1.0.0/resource": [#[serde(rename_all = "snake_case")]],
             "practice-sync:ehr/types@1.0.0/address": [#[derive(Default)]],
             "practice-sync:ehr/types@1.0.0/patient": [#[derive(Default)]],
             "practice-sync:ehr/types@1.0.0/provider": [#[derive(Default)]],

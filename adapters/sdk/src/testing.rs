@@ -19,6 +19,7 @@ use crate::{
     http::{Error, Request, Response},
     log::Level,
     records::Instant,
+    time,
 };
 
 type Answer = Box<dyn FnMut(&Request) -> Result<Response, Error>>;
@@ -135,53 +136,15 @@ pub(crate) fn now() -> Instant {
 
 pub(crate) fn to_instant(local: &str) -> Vec<Instant> {
     let offset = HOST.with_borrow(|host| host.offset);
-    parse(local).map(|seconds| seconds - i64::from(offset)).into_iter().collect()
+    // As if it were UTC; a text with a zone of its own is none.
+    let shown = (local.len() == 19).then(|| time::instant_of(&format!("{local}Z"))).flatten();
+    shown.map(|seconds| seconds - i64::from(offset)).into_iter().collect()
 }
 
 pub(crate) fn to_local(at: Instant) -> Local {
     let offset = HOST.with_borrow(|host| host.offset);
-    let shown = at + i64::from(offset);
-    let (days, second) = (shown.div_euclid(86_400), shown.rem_euclid(86_400));
-    let (year, month, day) = date_of(days);
-    let text = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    let text = time::instant_text(at + i64::from(offset)).trim_end_matches('Z').to_owned();
     Local { text, offset, abbreviation: if offset == 0 { "UTC".into() } else { format!("{:+03}", offset / 3600) } }
-}
-
-/// `YYYY-MM-DDTHH:MM:SS` as if it were UTC.
-fn parse(text: &str) -> Option<i64> {
-    let shape = b"dddd-dd-ddTdd:dd:dd";
-    let fits = |(byte, mask): (u8, &u8)| if *mask == b'd' { byte.is_ascii_digit() } else { byte == *mask };
-    if text.len() != shape.len() || !text.bytes().zip(shape).all(fits) {
-        return None;
-    }
-    let number = |from: usize, to: usize| text[from..to].parse::<i64>().ok();
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let days = days_of(year, month, day);
-    let real = date_of(days) == (year, month, day) && hour < 24 && minute < 60 && second < 60;
-    real.then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
-}
-
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar (Howard Hinnant's `days_from_civil`).
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year - era * 400;
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The inverse of `days_of`.
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted - era * 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The rules for what guests return. A rule that is broken is named with its field, never with the value: that may be patient data.
 
-use std::{fmt, ops::RangeInclusive};
+use std::{borrow::Cow, fmt, ops::RangeInclusive};
 
 use chrono::NaiveDate;
 
@@ -13,9 +13,9 @@ use crate::ehr::Extra;
 pub const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 /// A field that breaks a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     pub rule: &'static str,
 }
 
@@ -27,14 +27,47 @@ impl fmt::Display for Broken {
 
 pub type Checked<T> = Result<T, Broken>;
 
-pub fn require(holds: bool, field: &'static str, rule: &'static str) -> Checked<()> {
-    if holds { Ok(()) } else { Err(Broken { field, rule }) }
+pub fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
+    if holds { Ok(()) } else { Err(Broken { field: field.into(), rule }) }
+}
+
+/// What a text must be; the error says it.
+pub type Rule = fn(&str) -> Result<(), &'static str>;
+
+fn must(holds: bool, rule: &'static str) -> Result<(), &'static str> {
+    if holds { Ok(()) } else { Err(rule) }
+}
+
+pub fn is_id(value: &str) -> Result<(), &'static str> {
+    must((1..=ID_BYTES).contains(&value.len()), "must have 1 to 200 bytes")?;
+    must(!value.chars().any(char::is_control), "must hold no control characters")
+}
+
+pub fn is_text(value: &str) -> Result<(), &'static str> {
+    must(value.len() <= SHORT_TEXT_BYTES, "must have at most 500 bytes")
+}
+
+pub fn is_long_text(value: &str) -> Result<(), &'static str> {
+    must(value.len() <= LONG_TEXT_BYTES, "must have at most 65536 bytes")
+}
+
+pub fn is_date(value: &str) -> Result<(), &'static str> {
+    let shaped = value.len() == 10
+        && value.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    let real = shaped && !value.starts_with("0000") && NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok();
+    must(real, "must be a date, YYYY-MM-DD")
+}
+
+fn kept(field: &'static str, value: String, rule: Rule) -> Checked<String> {
+    rule(&value).map_err(|rule| Broken { field: field.into(), rule })?;
+    Ok(value)
 }
 
 pub fn id(field: &'static str, value: String) -> Checked<String> {
-    require((1..=ID_BYTES).contains(&value.len()), field, "must have 1 to 200 bytes")?;
-    require(!value.chars().any(char::is_control), field, "must hold no control characters")?;
-    Ok(value)
+    kept(field, value, is_id)
 }
 
 pub fn optional_id(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
@@ -47,8 +80,7 @@ pub fn ids(field: &'static str, values: Vec<String>) -> Checked<Vec<String>> {
 }
 
 pub fn text(field: &'static str, value: String) -> Checked<String> {
-    require(value.len() <= SHORT_TEXT_BYTES, field, "must have at most 500 bytes")?;
-    Ok(value)
+    kept(field, value, is_text)
 }
 
 pub fn optional_text(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
@@ -56,20 +88,11 @@ pub fn optional_text(field: &'static str, value: Option<String>) -> Checked<Opti
 }
 
 pub fn optional_long_text(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
-    let fits = value.as_ref().is_none_or(|value| value.len() <= LONG_TEXT_BYTES);
-    require(fits, field, "must have at most 65536 bytes")?;
-    Ok(value)
+    value.map(|value| kept(field, value, is_long_text)).transpose()
 }
 
 pub fn date(field: &'static str, value: String) -> Checked<String> {
-    let shaped = value.len() == 10
-        && value.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    let real = shaped && !value.starts_with("0000") && NaiveDate::parse_from_str(&value, "%Y-%m-%d").is_ok();
-    require(real, field, "must be a date, YYYY-MM-DD")?;
-    Ok(value)
+    kept(field, value, is_date)
 }
 
 pub fn optional_date(field: &'static str, value: Option<String>) -> Checked<Option<String>> {

@@ -177,7 +177,7 @@ impl Connected {
         let trace = Arc::new(Trace::default());
         let lost =
             |reason| if trace.sent() { Fault::Unknown(reason) } else { Fault::RetryLater { reason, after: None } };
-        let write = convert::write(write);
+        let write = convert::write(write)?;
         let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
         let answer = self.call("push", deadline, &trace, work).await.map_err(|ended| lost(ended.reason()))?;
         convert::receipt(answer.map_err(convert::fault)?)
@@ -210,12 +210,14 @@ impl Ehr for Connected {
     }
 
     fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>> {
-        let write = convert::write(write);
-        let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
         let accept = |found: Option<wit::Receipt>| {
             found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
         };
-        Box::pin(self.read("find", deadline, work, accept))
+        Box::pin(async move {
+            let write = convert::write(write)?;
+            let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
+            self.read("find", deadline, work, accept).await
+        })
     }
 }
 

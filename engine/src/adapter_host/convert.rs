@@ -3,10 +3,12 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use location::hours::{HourKind, RecurrenceUnit, Weekday};
+use serde::Serialize;
 
 use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
     check::{self, Broken, Checked, require},
+    entry,
     limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, REASON_BYTES},
     log_line::plain,
 };
@@ -128,9 +130,7 @@ pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) 
     whole_page(moves, "field cursor: must move on a page that is not the last")?;
     let mut records = Vec::with_capacity(from.records.len());
     for (index, wit_record) in from.records.into_iter().enumerate() {
-        let kind = kind(&wit_record);
-        let converted = record(wit_record)
-            .ok_or_else(|| format!("record {index}: {kind} records are not supported yet by this engine"))?;
+        let (kind, converted) = record(wit_record);
         let converted = converted.map_err(|broken| format!("record {index} ({kind}), {broken}"))?;
         whole_page(
             converted.resource() == asked,
@@ -149,58 +149,56 @@ pub fn receipt(from: wit::Receipt) -> Checked<Receipt> {
     Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_text("version", from.version)? })
 }
 
-/// None for a kind this engine does not take yet.
-fn record(from: wit::Record) -> Option<Checked<EhrRecord>> {
-    Some(match from {
-        wit::Record::Patient(from) => patient(from).map(EhrRecord::Patient),
-        wit::Record::Provider(from) => provider(from).map(EhrRecord::Provider),
-        wit::Record::Operatory(from) => operatory(from).map(EhrRecord::Operatory),
-        wit::Record::AppointmentType(from) => appointment_type(from).map(EhrRecord::AppointmentType),
-        wit::Record::WorkingHour(from) => working_hour(from).map(EhrRecord::WorkingHour),
-        wit::Record::Appointment(from) => appointment(from).map(EhrRecord::Appointment),
-        _ => return None,
-    })
+/// The name the contract gives its kind, and the record.
+fn record(record: wit::Record) -> (&'static str, Checked<EhrRecord>) {
+    match record {
+        wit::Record::Patient(from) => ("patient", patient(from).map(EhrRecord::Patient)),
+        wit::Record::Provider(from) => ("provider", provider(from).map(EhrRecord::Provider)),
+        wit::Record::Operatory(from) => ("operatory", operatory(from).map(EhrRecord::Operatory)),
+        wit::Record::AppointmentType(from) => {
+            ("appointment-type", appointment_type(from).map(EhrRecord::AppointmentType))
+        }
+        wit::Record::WorkingHour(from) => ("working-hour", working_hour(from).map(EhrRecord::WorkingHour)),
+        wit::Record::Appointment(from) => ("appointment", appointment(from).map(EhrRecord::Appointment)),
+        wit::Record::AppointmentDescriptor(from) => {
+            entry("appointment-descriptor", Resource::AppointmentDescriptors, &from)
+        }
+        wit::Record::InsurancePlan(from) => entry("insurance-plan", Resource::InsurancePlans, &from),
+        wit::Record::Coverage(from) => entry("coverage", Resource::Coverages, &from),
+        wit::Record::HistoryItem(from) => entry("history-item", Resource::HistoryItems, &from),
+        wit::Record::PatientHistoryItem(from) => entry("patient-history-item", Resource::PatientHistoryItems, &from),
+        wit::Record::PatientAlert(from) => entry("patient-alert", Resource::PatientAlerts, &from),
+        wit::Record::CommunicationLog(from) => entry("communication-log", Resource::CommunicationLogs, &from),
+        wit::Record::Conversation(from) => entry("conversation", Resource::Conversations, &from),
+        wit::Record::FormSchema(from) => entry("form-schema", Resource::FormSchemas, &from),
+        wit::Record::FormResponse(from) => entry("form-response", Resource::FormResponses, &from),
+        wit::Record::ProcedureCode(from) => entry("procedure-code", Resource::ProcedureCodes, &from),
+        wit::Record::ProcedureCodeCategory(from) => {
+            entry("procedure-code-category", Resource::ProcedureCodeCategories, &from)
+        }
+        wit::Record::Procedure(from) => entry("procedure", Resource::Procedures, &from),
+        wit::Record::TreatmentPlan(from) => entry("treatment-plan", Resource::TreatmentPlans, &from),
+        wit::Record::ClinicalNote(from) => entry("clinical-note", Resource::ClinicalNotes, &from),
+        wit::Record::RecallType(from) => entry("recall-type", Resource::RecallTypes, &from),
+        wit::Record::PatientRecall(from) => entry("patient-recall", Resource::PatientRecalls, &from),
+        wit::Record::Document(from) => entry("document", Resource::Documents, &from),
+        wit::Record::DocumentType(from) => entry("document-type", Resource::DocumentTypes, &from),
+        wit::Record::FeeSchedule(from) => entry("fee-schedule", Resource::FeeSchedules, &from),
+        wit::Record::Fee(from) => entry("fee", Resource::Fees, &from),
+        wit::Record::PaymentType(from) => entry("payment-type", Resource::PaymentTypes, &from),
+        wit::Record::AdjustmentType(from) => entry("adjustment-type", Resource::AdjustmentTypes, &from),
+        wit::Record::Charge(from) => entry("charge", Resource::Charges, &from),
+        wit::Record::Payment(from) => entry("payment", Resource::Payments, &from),
+        wit::Record::Adjustment(from) => entry("adjustment", Resource::Adjustments, &from),
+        wit::Record::Claim(from) => entry("claim", Resource::Claims, &from),
+        wit::Record::PaymentPlan(from) => entry("payment-plan", Resource::PaymentPlans, &from),
+        wit::Record::GuarantorBalance(from) => entry("guarantor-balance", Resource::GuarantorBalances, &from),
+        wit::Record::InsuranceBalance(from) => entry("insurance-balance", Resource::InsuranceBalances, &from),
+    }
 }
 
-fn kind(record: &wit::Record) -> &'static str {
-    match record {
-        wit::Record::Patient(_) => "patient",
-        wit::Record::Provider(_) => "provider",
-        wit::Record::Operatory(_) => "operatory",
-        wit::Record::AppointmentType(_) => "appointment-type",
-        wit::Record::AppointmentDescriptor(_) => "appointment-descriptor",
-        wit::Record::WorkingHour(_) => "working-hour",
-        wit::Record::Appointment(_) => "appointment",
-        wit::Record::InsurancePlan(_) => "insurance-plan",
-        wit::Record::Coverage(_) => "coverage",
-        wit::Record::HistoryItem(_) => "history-item",
-        wit::Record::PatientHistoryItem(_) => "patient-history-item",
-        wit::Record::PatientAlert(_) => "patient-alert",
-        wit::Record::CommunicationLog(_) => "communication-log",
-        wit::Record::Conversation(_) => "conversation",
-        wit::Record::FormSchema(_) => "form-schema",
-        wit::Record::FormResponse(_) => "form-response",
-        wit::Record::ProcedureCode(_) => "procedure-code",
-        wit::Record::ProcedureCodeCategory(_) => "procedure-code-category",
-        wit::Record::Procedure(_) => "procedure",
-        wit::Record::TreatmentPlan(_) => "treatment-plan",
-        wit::Record::ClinicalNote(_) => "clinical-note",
-        wit::Record::RecallType(_) => "recall-type",
-        wit::Record::PatientRecall(_) => "patient-recall",
-        wit::Record::Document(_) => "document",
-        wit::Record::DocumentType(_) => "document-type",
-        wit::Record::FeeSchedule(_) => "fee-schedule",
-        wit::Record::Fee(_) => "fee",
-        wit::Record::PaymentType(_) => "payment-type",
-        wit::Record::AdjustmentType(_) => "adjustment-type",
-        wit::Record::Charge(_) => "charge",
-        wit::Record::Payment(_) => "payment",
-        wit::Record::Adjustment(_) => "adjustment",
-        wit::Record::Claim(_) => "claim",
-        wit::Record::PaymentPlan(_) => "payment-plan",
-        wit::Record::GuarantorBalance(_) => "guarantor-balance",
-        wit::Record::InsuranceBalance(_) => "insurance-balance",
-    }
+fn entry<T: Serialize>(kind: &'static str, resource: Resource, from: &T) -> (&'static str, Checked<EhrRecord>) {
+    (kind, entry::read(kind, resource, from).map(EhrRecord::Entry))
 }
 
 fn patient(from: types::Patient) -> Checked<EhrPatient> {
@@ -364,9 +362,10 @@ fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
     })
 }
 
-pub fn write(write: Write) -> wit::Write {
+/// A write the contract has no case for is unsupported.
+pub fn write(write: Write) -> Result<wit::Write, Fault> {
     let change = |appointment, reason| wit::AppointmentChange { appointment: to_appointment(appointment), reason };
-    match write {
+    Ok(match write {
         Write::CreatePatient(patient) => wit::Write::CreatePatient(to_patient(patient)),
         Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
         Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
@@ -375,8 +374,8 @@ pub fn write(write: Write) -> wit::Write {
         Write::ConfirmAppointment(appointment) => wit::Write::ConfirmAppointment(change(appointment, None)),
         Write::CheckInAppointment(appointment) => wit::Write::CheckInAppointment(change(appointment, None)),
         Write::NoteAppointment(appointment) => wit::Write::NoteAppointment(change(appointment, None)),
-        Write::Entry(..) => unreachable!("the engine queues none yet"),
-    }
+        Write::Entry(verb, entry) => entry::write(verb, entry)?,
+    })
 }
 
 fn to_patient(from: EhrPatient) -> types::Patient {

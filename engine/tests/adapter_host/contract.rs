@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use engine::ehr::{EhrPatient, EhrRecord, Fault, Resource, Write};
+use engine::ehr::{EhrEntry, EhrPatient, EhrRecord, Fault, Resource, Verb, Write};
+use serde_json::{Map, Value, json};
 
 use crate::support::{DEADLINE, TestEhr, booking, connected};
 
@@ -22,7 +23,6 @@ async fn a_broken_rule_is_named() {
         ("long-cursor", Patients, "field cursor: must have at most 4096 bytes"),
         ("stuck-cursor", Patients, "field cursor: must move"),
         ("other-resource", Patients, "record 0 is of kind provider, but Patients were asked for"),
-        ("later-resource", Patients, "record 0: insurance-plan records are not supported yet by this engine"),
         ("bad-deletion", Patients, "deletion 1, field deleted: must have 1 to 200 bytes"),
         ("many-deletions", Patients, "field deleted: must have at most 10000 entries"),
         ("empty-id", Operatories, "record 0 (operatory), field id: must have 1 to 200 bytes"),
@@ -44,6 +44,241 @@ async fn a_broken_rule_is_named() {
             "{behaviour}: {reason}"
         );
     }
+}
+
+async fn shown(resource: Resource, fields: &Value) -> Result<EhrEntry, Fault> {
+    let guest = connected(&[("record", &fields.to_string())], &TestEhr::ok()).await;
+    let mut page = guest.pull(resource, None, 1, DEADLINE).await?;
+    match page.records.remove(0) {
+        EhrRecord::Entry(entry) => Ok(entry),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One record of every resource the engine keeps as fields, with most of its fields.
+fn entries() -> Vec<(Resource, Value)> {
+    use Resource::*;
+    let usd = |amount: &str| json!({"amount": amount, "currency": "USD"});
+    let split = json!([{"id": "X-1", "amount": {"amount": "1", "currency": "USD"}}]);
+    let ages = json!({"id": "1", "patient": "P-1", "guarantor": "P-2", "total": usd("10"), "write_off_estimate": usd("0"),
+        "under30": usd("4"), "from31_to60": usd("3.00"), "from61_to90": usd("-2"), "over90": usd("+1"),
+        "billed_under30": usd("1"), "billed31_to60": usd("1"), "billed61_to90": usd("1"), "billed_over90": usd("1"),
+        "insurance_estimate": usd("1"), "guarantor_portion": usd("1")});
+    let ledger = |amount: &str, more: Value| {
+        let mut all = json!({"id": "1", "patient": "P-1", "guarantor": "P-2", "provider": "D-1", "charge": "C-1", "claim": "K-1",
+            "amount": usd(amount), "transaction_id": "t", "description": "d", "charge_splits": split.clone(),
+            "provider_splits": split.clone()});
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    vec![
+        (AppointmentDescriptors, json!({"id": "1", "kind": "reason", "name": "Pain", "code": "P", "active": true})),
+        (FeeSchedules, json!({"id": "1", "name": "Standard", "active": true})),
+        (
+            InsurancePlans,
+            json!({"id": "1", "payer_id": "P", "name": "Zähne", "address": {"city": "Bern", "country": "CH"},
+            "group_number": "G", "employer_name": "E", "fee_schedule": "F-1", "annual_max_individual": usd("1500.00"),
+            "benefit_year_renewal_month": 12, "extra": [["phone", "+1"]]}),
+        ),
+        (
+            Coverages,
+            json!({"id": "1", "patient": "P-1", "plan": "I-1", "relation": "signif_other", "priority": 2,
+            "subscriber": "P-2", "subscriber_name": "S", "subscriber_date_of_birth": "1970-01-01", "subscriber_number": "9",
+            "effective_date": "2026-01-01", "expiration_date": "2026-12-31", "insurance_type": "dental", "active": true}),
+        ),
+        (HistoryItems, json!({"id": "1", "category": "medications", "name": "Aspirin"})),
+        (
+            PatientHistoryItems,
+            json!({"id": "1", "patient": "P-1", "category": "allergies", "item": "L-1", "note": "n",
+            "active": false}),
+        ),
+        (PatientAlerts, json!({"id": "1", "patient": "P-1", "note": "n", "disabled_at": 1_795_212_942})),
+        (
+            CommunicationLogs,
+            json!({"id": "1", "patient": "P-1", "note": "n", "mode": "in_person", "direction": "received",
+            "occurred_at": -1}),
+        ),
+        (Conversations, json!({"id": "1", "patient": "P-1", "subject": "s", "messages_json": "[{}]"})),
+        (
+            FormSchemas,
+            json!({"id": "1", "title": "t", "slug": "s", "version": "2", "schema_json": "{\"components\":[]}"}),
+        ),
+        (
+            FormResponses,
+            json!({"id": "1", "patient": "P-1", "form_schema": "S-1", "answers_json": "{}", "submitted_at": 5}),
+        ),
+        (ProcedureCodeCategories, json!({"id": "1", "name": "Preventive"})),
+        (ProcedureCodes, json!({"id": "1", "code": "D1", "description": "d", "category": "G-1", "active": true})),
+        (Fees, json!({"id": "1", "fee_schedule": "F-1", "procedure_code": "Q-1", "code": "D1", "amount": usd("80")})),
+        (
+            Procedures,
+            json!({"id": "1", "patient": "P-1", "provider": "D-1", "appointment": "A-1", "code": "D1", "name": "n",
+            "status": "referred", "teeth": ["3", "14"], "surface": "MO", "fee": usd("80"), "start_date": "2026-01-01",
+            "end_date": "2026-01-02", "treatment_plans": ["T-1"]}),
+        ),
+        (
+            TreatmentPlans,
+            json!({"id": "1", "name": "n", "patient": "P-1", "status": "accepted", "procedures": ["R-1"]}),
+        ),
+        (
+            ClinicalNotes,
+            json!({"id": "1", "patient": "P-1", "procedure": "R-1", "entered_at": 7, "content": "c",
+            "signed": true, "completed": false}),
+        ),
+        (
+            RecallTypes,
+            json!({"id": "1", "name": "n", "description": "d", "interval_number": 6, "interval_unit": "month"}),
+        ),
+        (
+            PatientRecalls,
+            json!({"id": "1", "patient": "P-1", "appointment": "A-1", "recall_type": "E-1",
+            "date_due": "2027-01-01"}),
+        ),
+        (DocumentTypes, json!({"id": "1", "name": "n", "active": false})),
+        (
+            Documents,
+            json!({"id": "1", "patient": "P-1", "filename": "x.pdf", "media_type": "application/pdf",
+            "document_type": "N-1", "created_at": 9}),
+        ),
+        (PaymentTypes, json!({"id": "1", "name": "n", "active": true})),
+        (AdjustmentTypes, json!({"id": "1", "name": "n", "active": true, "action": "credit"})),
+        (
+            Charges,
+            json!({"id": "1", "patient": "P-1", "guarantor": "P-2", "provider": "D-1", "procedure": "R-1",
+            "procedure_code": "D1", "description": "d", "fee": usd("80"), "charged_at": "2026-01-01"}),
+        ),
+        (
+            Claims,
+            json!({"id": "1", "patient": "P-1", "provider": "D-1", "guarantor": "P-2", "status": "canceled", "sent_at": 1,
+            "received_at": 2, "note": "n", "primary_plan": "I-1", "secondary_plan": "I-2", "date_of_service": "2026-01-01",
+            "totals": {"billed": usd("80"), "write_off": usd("5")}, "payouts": [{"charge": "C-1", "estimated": usd("1"),
+            "paid": usd("1"), "allowed": usd("1")}]}),
+        ),
+        (
+            PaymentPlans,
+            json!({"id": "1", "patient": "P-1", "guarantor": "P-2", "first_payment_due": "2026-01-01",
+            "created": "2026-01-01", "active": true}),
+        ),
+        (
+            Payments,
+            ledger(
+                "12.50",
+                json!({"payment_plan": "L-1", "insurance_plan": "I-1", "payment_type": "Y-1",
+            "paid_at": "2026-01-01"}),
+            ),
+        ),
+        (Adjustments, ledger("-5", json!({"adjustment_type": "J-1", "adjusted_at": "2026-01-01"}))),
+        (GuarantorBalances, ages.clone()),
+        (InsuranceBalances, ages),
+    ]
+}
+
+#[tokio::test]
+async fn every_record_arrives_with_all_its_fields() {
+    let entries = entries();
+    assert_eq!(entries.len(), 30);
+    for (resource, given) in entries {
+        let entry = shown(resource, &given).await.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
+        let mut arrived = entry.fields;
+        arrived.retain(|name, value| given.get(name).is_some() || *value != json!([]));
+        arrived.insert("id".into(), entry.id.into());
+        assert_eq!((entry.resource, Value::Object(arrived)), (resource, given));
+    }
+}
+
+#[tokio::test]
+async fn a_broken_rule_of_an_entry_is_named_without_its_value() {
+    use Resource::*;
+    let with = |resource: Resource, field: &str, value: Value| {
+        let (_, mut fields) = entries().into_iter().find(|(of, _)| *of == resource).unwrap();
+        fields[field] = value;
+        (resource, fields)
+    };
+    for ((resource, fields), expected) in [
+        (with(Coverages, "id", json!("")), "record 0 (coverage), field id: must have 1 to 200 bytes"),
+        (with(Coverages, "plan", json!("x".repeat(201))), "field plan: must have 1 to 200 bytes"),
+        (with(Coverages, "relation", json!("sister")), "field relation: must be one of the contract's words"),
+        (with(Fees, "amount", json!({"amount": "8e1", "currency": "USD"})), "field amount: must be an amount"),
+        (with(Fees, "amount", json!({"amount": "8", "currency": "dollar"})), "field amount: must have a currency"),
+        (with(Documents, "filename", json!("x".repeat(501))), "field filename: must have at most 500 bytes"),
+        (with(ClinicalNotes, "content", json!("x".repeat(70_000))), "field content: must have at most 65536 bytes"),
+        (with(Conversations, "messages_json", json!("{}")), "field messages_json: must be a JSON array"),
+        (with(PatientRecalls, "date_due", json!("soon")), "field date_due: must be a date, YYYY-MM-DD"),
+        (with(PatientAlerts, "disabled_at", json!(i64::MIN)), "field disabled_at: must lie in the years 1 to 9999"),
+        (with(TreatmentPlans, "procedures", json!(vec!["r"; 1_001])), "field procedures: must have at most 1000"),
+        (with(RecallTypes, "extra", json!(vec![["a", "b"]; 65])), "field extra: must have at most 64 pairs"),
+        (
+            with(Claims, "payouts", json!([{"charge": ""}])),
+            "record 0 (claim), field payouts.charge: must have 1 to 200",
+        ),
+    ] {
+        let Err(Fault::RetryLater { reason, .. }) = shown(resource, &fields).await else { panic!("{expected}") };
+        assert!(reason.starts_with("the adapter broke the contract: ") && reason.contains(expected), "{reason}");
+        assert!(!reason.contains("sister") && !reason.contains("soon"), "{reason}");
+    }
+}
+
+/// Without what is null.
+fn known(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, v)| !v.is_null())
+            .map(|(name, v)| (name, known(v)))
+            .collect::<Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.into_iter().map(known).collect(),
+        other => other,
+    }
+}
+
+#[tokio::test]
+async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
+    use Verb::*;
+    let ehr = TestEhr::ok();
+    let guest = connected(&[("behaviour", "echo")], &ehr).await;
+    for (verb, resource, case) in [
+        (Create, Resource::InsurancePlans, "CreateInsurancePlan"),
+        (Create, Resource::Coverages, "CreateCoverage"),
+        (Delete, Resource::Coverages, "DeleteCoverage"),
+        (Create, Resource::PatientHistoryItems, "SavePatientHistoryItem"),
+        (Update, Resource::PatientHistoryItems, "SavePatientHistoryItem"),
+        (Create, Resource::PatientAlerts, "CreatePatientAlert"),
+        (Update, Resource::PatientAlerts, "DisablePatientAlert"),
+        (Create, Resource::CommunicationLogs, "CreateCommunicationLog"),
+        (Create, Resource::FormResponses, "CreateFormResponse"),
+        (Create, Resource::Payments, "CreatePayment"),
+        (Create, Resource::Adjustments, "CreateAdjustment"),
+    ] {
+        let (_, given) = entries().into_iter().find(|(of, _)| *of == resource).unwrap();
+        let mut fields = given.as_object().unwrap().clone();
+        let Some(Value::String(id)) = fields.remove("id") else { panic!("an id") };
+        let write = Write::Entry(verb, EhrEntry { resource, id, fields });
+        guest.push("k".into(), write, DEADLINE).await.unwrap();
+        let seen: Value =
+            serde_json::from_slice(ehr.seen.lock().unwrap().last().unwrap().body.as_deref().unwrap()).unwrap();
+        let (name, arrived) = seen.as_object().unwrap().iter().next().unwrap();
+        assert_eq!(name, case);
+        match arrived {
+            Value::Object(record) => {
+                for (field, value) in given.as_object().unwrap() {
+                    assert_eq!(known(record[field].clone()), *value, "{case}, {field}");
+                }
+            }
+            id => assert_eq!(*id, given["id"]),
+        }
+    }
+    let before = ehr.seen.lock().unwrap().len();
+    for (verb, resource) in [(Create, Resource::Claims), (Update, Resource::Payments), (Delete, Resource::Patients)] {
+        let write = Write::Entry(verb, EhrEntry { resource, id: "1".into(), fields: Map::new() });
+        let pushed = guest.push("k".into(), write.clone(), DEADLINE).await;
+        assert!(matches!(pushed, Err(Fault::Unsupported(_))), "{pushed:?}");
+        assert!(matches!(guest.find("k".into(), write, DEADLINE).await, Err(Fault::Unsupported(_))));
+    }
+    let lacking =
+        Write::Entry(Create, EhrEntry { resource: Resource::Payments, id: String::new(), fields: Map::new() });
+    assert!(matches!(guest.push("k".into(), lacking, DEADLINE).await, Err(Fault::Rejected(_))));
+    assert_eq!(ehr.seen.lock().unwrap().len(), before, "the guest is not asked");
 }
 
 #[tokio::test]
@@ -79,10 +314,11 @@ async fn writes_arrive_as_they_were_given() {
 }
 
 #[tokio::test]
-async fn a_description_is_checked_and_narrowed_to_what_the_engine_knows() {
+async fn a_description_is_checked() {
     let description = connected(&[], &TestEhr::ok()).await.describe(DEADLINE).await.unwrap();
     let pulls: Vec<_> = description.pulls.iter().map(|p| (p.resource, p.delta, p.deletions_by_absence)).collect();
-    assert_eq!(pulls, [(Resource::Patients, true, false), (Resource::Appointments, false, true)]);
+    let claims = (Resource::Claims, false, true);
+    assert_eq!(pulls, [(Resource::Patients, true, false), claims, (Resource::Appointments, false, true)]);
     assert_eq!(description.writes, ["create-appointment", "check-in-appointment"]);
     assert_eq!(description.requests_per_minute, Some(120), "the manifest's number is the lower one");
     for (settings, expected) in [

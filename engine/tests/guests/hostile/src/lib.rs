@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapter_sdk::{
     Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write, WriteKind, clock,
-    config, export_adapter, gate, http,
+    config, export_adapter, gate, http, json,
     log::Level,
-    records::{Appointment, AppointmentType, HourKind, InsurancePlan, Operatory, Patient, Provider, WorkingHour},
+    records::{Appointment, AppointmentType, HourKind, Operatory, Patient, Provider, WorkingHour},
 };
 
 struct Hostile;
@@ -51,7 +51,6 @@ impl Adapter for Hostile {
             "long-cursor" => Page { cursor: "c".repeat(4097), ..page },
             "stuck-cursor" => Page { cursor: cursor.unwrap_or_default(), last: false, ..page },
             "other-resource" => Page { records: vec![record(Resource::Providers, "1".into())], ..page },
-            "later-resource" => Page { records: vec![Record::InsurancePlan(insurance_plan())], ..page },
             "bad-deletion" => Page { deleted: vec!["1".into(), String::new()], ..page },
             "many-deletions" => Page { deleted: vec!["1".into(); 10_001], ..page },
             _ => page,
@@ -63,6 +62,11 @@ impl Adapter for Hostile {
         match behaviour().as_str() {
             "get-then-panic" => {
                 http::get("/before").send()?;
+            }
+            // What arrived here, to be seen outside.
+            "echo" => {
+                http::post("/echo").json(&write)?.send()?;
+                return Ok(Receipt { id: "echoed".into(), version: None });
             }
             "post-then" => {
                 http::post(format!("/writes/{write_key}")).send()?;
@@ -192,6 +196,10 @@ fn recurse(depth: u64) -> u64 {
 }
 
 fn record(resource: Resource, id: String) -> Record {
+    if let Some(given) = config::get("record") {
+        let fields = serde_json::from_str(&given).expect("the test gives JSON");
+        return json::record(resource, fields).expect("the test gives a record of this resource");
+    }
     let bad = behaviour();
     let is = |name: &str| bad == name;
     let id = match bad.as_str() {
@@ -240,20 +248,5 @@ fn record(resource: Resource, id: String) -> Record {
             end: if is("bad-end") { 1_000 } else { 1_900 },
             ..Default::default()
         }),
-    }
-}
-
-fn insurance_plan() -> InsurancePlan {
-    InsurancePlan {
-        id: "1".into(),
-        payer_id: None,
-        name: "Plan".into(),
-        address: None,
-        group_number: None,
-        employer_name: None,
-        fee_schedule: None,
-        annual_max_individual: None,
-        benefit_year_renewal_month: None,
-        extra: vec![],
     }
 }

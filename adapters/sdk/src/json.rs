@@ -1,0 +1,131 @@
+//! Records as JSON, for an EHR whose own names are, or can be made, those of the contract in snake case: `{"id": "C-1", "paid_at":
+//! "2026-12-01", "amount": {"amount": "12.50", "currency": "USD"}}`. Instants are numbers, `history-category` is a word.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::{Record, Resource, records};
+
+/// Lists of the contract's records: absent in JSON means empty.
+const LISTS: [&str; 9] = [
+    "extra",
+    "appointment_types",
+    "days",
+    "teeth",
+    "treatment_plans",
+    "procedures",
+    "charge_splits",
+    "provider_splits",
+    "payouts",
+];
+
+macro_rules! records {
+    ($($resource:ident $case:ident $record:ident,)*) => {
+        /// The record of a resource that these fields are. Optional fields and lists may be absent, others are ignored.
+        pub fn record(resource: Resource, mut fields: Map<String, Value>) -> serde_json::Result<Record> {
+            for list in LISTS {
+                fields.entry(list).or_insert_with(|| json!([]));
+            }
+            let fields = Value::Object(fields);
+            Ok(match resource {
+                $(Resource::$resource => Record::$case(serde_json::from_value::<records::$record>(fields)?),)*
+            })
+        }
+    };
+}
+
+records! {
+    Patients Patient Patient,
+    Providers Provider Provider,
+    Operatories Operatory Operatory,
+    AppointmentTypes AppointmentType AppointmentType,
+    AppointmentDescriptors AppointmentDescriptor AppointmentDescriptor,
+    WorkingHours WorkingHour WorkingHour,
+    Appointments Appointment Appointment,
+    InsurancePlans InsurancePlan InsurancePlan,
+    Coverages Coverage Coverage,
+    HistoryItems HistoryItem HistoryItem,
+    PatientHistoryItems PatientHistoryItem PatientHistoryItem,
+    PatientAlerts PatientAlert PatientAlert,
+    CommunicationLogs CommunicationLog CommunicationLog,
+    Conversations Conversation Conversation,
+    FormSchemas FormSchema FormSchema,
+    FormResponses FormResponse FormResponse,
+    ProcedureCodes ProcedureCode ProcedureCode,
+    ProcedureCodeCategories ProcedureCodeCategory ProcedureCodeCategory,
+    Procedures Procedure Procedure,
+    TreatmentPlans TreatmentPlan TreatmentPlan,
+    ClinicalNotes ClinicalNote ClinicalNote,
+    RecallTypes RecallType RecallType,
+    PatientRecalls PatientRecall PatientRecall,
+    Documents Document Document,
+    DocumentTypes DocumentType DocumentType,
+    FeeSchedules FeeSchedule FeeSchedule,
+    Fees Fee Fee,
+    PaymentTypes PaymentType PaymentType,
+    AdjustmentTypes AdjustmentType AdjustmentType,
+    Charges Charge Charge,
+    Payments Payment Payment,
+    Adjustments Adjustment Adjustment,
+    Claims Claim Claim,
+    PaymentPlans PaymentPlan PaymentPlan,
+    GuarantorBalances GuarantorBalance Balance,
+    InsuranceBalances InsuranceBalance Balance,
+}
+
+/// The fields of a record that are known: no nulls, no empty `id`, no empty lists, in records within it neither.
+pub fn fields(record: &impl Serialize) -> serde_json::Result<Map<String, Value>> {
+    let mut fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(record)?)?;
+    forget_unknown(&mut fields);
+    Ok(fields)
+}
+
+fn forget_unknown(fields: &mut Map<String, Value>) {
+    fields.retain(|name, value| match value {
+        Value::Null => false,
+        Value::String(text) => name != "id" || !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(inner) => {
+            forget_unknown(inner);
+            true
+        }
+        _ => true,
+    });
+}
+
+/// The contract's name of a resource in snake case, `insurance_plans`.
+pub fn name(resource: Resource) -> String {
+    match serde_json::to_value(resource) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn json_becomes_a_record_and_back() {
+        let payment = json!({"id": "Y-1", "patient": "P-1", "amount": {"amount": "12.50", "currency": "USD"},
+            "provider_splits": [{"id": "D-1", "amount": {"amount": "12.50", "currency": "USD"}}], "version": 5});
+        let Record::Payment(made) = record(Resource::Payments, map(payment.clone())).unwrap() else { panic!() };
+        assert_eq!((made.amount.amount.as_str(), made.provider_splits.len(), made.charge), ("12.50", 1, None));
+        let Record::Payment(made) = record(Resource::Payments, map(payment.clone())).unwrap() else { panic!() };
+        let mut back = fields(&made).unwrap();
+        back.insert("version".into(), 5.into());
+        assert_eq!(Value::Object(back), payment);
+        let item = json!({"id": "", "category": "medications", "name": "Aspirin"});
+        let Record::HistoryItem(item) = record(Resource::HistoryItems, map(item)).unwrap() else { panic!() };
+        assert_eq!(fields(&item).unwrap(), map(json!({"category": "medications", "name": "Aspirin"})));
+        let balance = record(Resource::InsuranceBalances, map(json!({"id": "B-1", "from31_to60": null}))).unwrap();
+        assert!(matches!(balance, Record::InsuranceBalance(_)));
+        assert!(record(Resource::Payments, map(json!({"id": "Y-1"}))).is_err());
+        assert_eq!(name(Resource::ProcedureCodeCategories), "procedure_code_categories");
+    }
+}
