@@ -4,8 +4,8 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header},
 };
-use engine::{EngineError, Refused};
-use location::decision::Refusal;
+use engine::{EngineError, Refused, saving::Unmet};
+use location::{decision::Refusal, pull::Resource};
 
 use crate::{bounds::MAX_DEPTH, envelope::Envelope};
 
@@ -165,8 +165,16 @@ impl From<Refusal> for ApiError {
             Refusal::AppointmentNotOpen => {
                 ApiError::bad("The appointment is in the past, cancelled or failed and cannot be changed any more.")
             }
-            Refusal::NotSupportedByEhr => {
-                ApiError::Refused("The practice's health record system cannot do this.".into())
+            Refusal::NotSupportedByEhr => ApiError::bad("EMR does not support this operation."),
+            Refusal::AppointmentNotSynced => {
+                ApiError::bad("Cannot update appointment because it is not synced with the PMS and/or a live client")
+            }
+            Refusal::HourNotFound => ApiError::NotFound("Working Hour".into()),
+            Refusal::HourOfEhr => {
+                ApiError::bad("The working hours come from the health record system and are changed there.")
+            }
+            Refusal::TooManyHours { limit } => {
+                ApiError::bad(format!("The location has {limit} working hours already; remove some first."))
             }
             Refusal::TooManyHolds { limit } => ApiError::TooMany {
                 message: format!("The location keeps {limit} slots on hold already; book or release some first."),
@@ -177,10 +185,53 @@ impl From<Refusal> for ApiError {
     }
 }
 
+/// What a request names and is not so. Handlers of endpoints for which the specification has words of its own map those first.
+impl From<Unmet> for ApiError {
+    fn from(unmet: Unmet) -> ApiError {
+        match unmet {
+            Unmet::NotFound { resource, id } => ApiError::NotFound(format!("{} with id {id}", name_of(resource))),
+            Unmet::NotUsable { resource, id } => {
+                ApiError::bad(format!("{} with id {id} cannot be used or changed here", name_of(resource)))
+            }
+            Unmet::PatientOfOtherLocation { id } => ApiError::NotFound(format!("Patient with id {id}")),
+            Unmet::PatientOfOtherEhr { .. } => ApiError::bad(
+                "Cannot create an appointment where the patient belongs to a location from a different EHR",
+            ),
+            Unmet::PatientNotSynced => {
+                ApiError::Refused("The patient is not in the health record system yet; try again later.".into())
+            }
+            Unmet::PatientNotConverted => {
+                ApiError::bad("Cannot create an appointment where the patient attribute new_patient=true")
+            }
+            Unmet::DuplicatePatient { id } => {
+                ApiError::bad(format!("A patient with that information already exists -id={id}"))
+            }
+            Unmet::KeyReused => {
+                ApiError::Conflict("The Idempotency-Key was used for a request with other data.".into())
+            }
+            Unmet::Wrong(problem) => ApiError::bad(problem),
+        }
+    }
+}
+
+/// What a message calls a record.
+pub fn name_of(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Providers => "Provider",
+        Resource::Operatories => "Operatory",
+        Resource::AppointmentTypes => "Appointment Type",
+        Resource::Patients => "Patient",
+        Resource::WorkingHours => "Working Hour",
+        Resource::Appointments => "Appointment",
+        framed => engine::entries::rules(framed).map_or("Record", |rules| rules.name),
+    }
+}
+
 impl From<Refused> for ApiError {
     fn from(refused: Refused) -> ApiError {
         match refused {
             Refused::Rule(refusal) => refusal.into(),
+            Refused::Unmet(unmet) => unmet.into(),
             Refused::Engine(error) => error.into(),
         }
     }

@@ -148,6 +148,34 @@ pub fn write_kind(resource: Resource, verb: Verb) -> Option<&'static str> {
     rules(resource)?.writes.iter().find(|(known, _)| *known == verb).map(|(_, kind)| *kind)
 }
 
+/// Every write the contract has for records in a frame, with its name there; patients' updates too.
+pub fn all_writes() -> impl Iterator<Item = ((Resource, Verb), &'static str)> {
+    #[derive(Clone)]
+    struct All;
+    impl Visitor for All {
+        type Output = Resource;
+
+        fn visit<T: Body>(self) -> Resource {
+            T::RESOURCE
+        }
+    }
+    let framed = on_all(All).into_iter().filter_map(rules);
+    let framed = framed.flat_map(|rules| rules.writes.iter().map(|(verb, kind)| ((rules.resource, *verb), *kind)));
+    framed.chain([((Resource::Patients, Verb::Update), "update-patient")])
+}
+
+/// The patient a body is about.
+pub fn patient_of(body: &impl Body) -> Option<u32> {
+    let id = serde_json::to_value(body).ok()?.get("patient_id")?.as_u64()?;
+    u32::try_from(id).ok()
+}
+
+/// Kept, but not in use any more.
+pub fn inactive(body: &impl Body) -> bool {
+    let active = serde_json::to_value(body).ok().and_then(|body| body.get("active")?.as_bool());
+    active == Some(false)
+}
+
 /// Each value at a path, through lists; not the nulls.
 fn collect(value: &Value, path: &str, found: &mut impl FnMut(&Value)) {
     match value {

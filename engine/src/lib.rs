@@ -9,6 +9,7 @@ pub mod ehr;
 pub mod engine;
 pub mod entries;
 pub mod metrics;
+pub mod once;
 pub mod open;
 mod reads;
 pub mod records;

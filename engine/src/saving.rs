@@ -21,19 +21,42 @@ pub struct SaveRequest {
 #[derive(Clone)]
 pub enum Saving {
     Patient(Box<NewPatient>),
-    PatientChange { id: u32, change: Box<PatientChange> },
+    PatientChange {
+        id: u32,
+        change: Box<PatientChange>,
+    },
     Appointment(Box<NewAppointment>),
-    AppointmentChange { id: AppointmentId, change: AppointmentChange },
+    AppointmentChange {
+        id: AppointmentId,
+        change: AppointmentChange,
+    },
     Hour(NewHour),
-    HourChange { id: u32, hour: NewHour },
-    HourRemoval { id: u32 },
+    HourChange {
+        id: u32,
+        hour: NewHour,
+    },
+    HourRemoval {
+        id: u32,
+    },
     AppointmentType(NewAppointmentType),
-    AppointmentTypeChange { id: u32, change: AppointmentTypeChange },
-    AppointmentTypeRemoval { id: u32 },
+    AppointmentTypeChange {
+        id: u32,
+        change: AppointmentTypeChange,
+    },
+    AppointmentTypeRemoval {
+        id: u32,
+    },
     /// A typed body as JSON.
     Entry(NewEntry),
-    EntryChange { resource: Resource, id: u64, body: Value },
-    EntryRemoval { resource: Resource, id: u64 },
+    EntryChange {
+        resource: Resource,
+        id: u64,
+        body: Value,
+    },
+    EntryRemoval {
+        resource: Resource,
+        id: u64,
+    },
 }
 
 #[derive(Clone)]
@@ -153,18 +176,31 @@ pub struct Saved<T> {
 /// What a request rests on and is not so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmet {
-    NotFound { resource: Resource, id: u64 },
+    NotFound {
+        resource: Resource,
+        id: u64,
+    },
     /// Not in use any more, or of a kind that cannot be used here.
-    NotUsable { resource: Resource, id: u64 },
+    NotUsable {
+        resource: Resource,
+        id: u64,
+    },
     /// A patient who is not in the EHR yet belongs to the location that made them.
-    PatientOfOtherLocation { id: u32 },
+    PatientOfOtherLocation {
+        id: u32,
+    },
     /// A patient of another EHR of the institution; `synced`: that EHR has them.
-    PatientOfOtherEhr { id: u32, synced: bool },
+    PatientOfOtherEhr {
+        id: u32,
+        synced: bool,
+    },
     /// The EHR does not have the patient yet.
     PatientNotSynced,
     /// The EHR shows a new patient on their first appointment only.
     PatientNotConverted,
-    DuplicatePatient { id: u32 },
+    DuplicatePatient {
+        id: u32,
+    },
     /// The idempotency key was used for another request.
     KeyReused,
     /// What is wrong with a value, beginning with the field.

@@ -202,11 +202,7 @@ impl Shell {
     }
 
     /// Patients of this data source with the same date of birth and last name.
-    pub fn namesakes(
-        &self,
-        details: &PatientDetails,
-        docs: &mut Docs<'_>,
-    ) -> Result<Vec<records::Patient>, TurnError> {
+    pub fn namesakes(&self, details: &PatientDetails, docs: &mut Docs<'_>) -> Result<Vec<records::Patient>, TurnError> {
         let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
         let Some(key) = self.match_key(&details.last_name, &born.to_string()) else { return Ok(Vec::new()) };
         let mut patients = Vec::new();

@@ -7,7 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{pool::Pool, turn::TurnError};
 use crate::{
-    records,
+    records::{
+        self,
+        entry::{Body, Entry},
+    },
     store::{Batch, Key, Store, StoreError, keys},
 };
 
@@ -103,6 +106,19 @@ documents! {
     WorkingHour, Kind::Of(Resource::WorkingHours), |record| record.location_id, false;
     Appointment, Kind::Of(Resource::Appointments), |_| 0, false;
     Write, Kind::Write, |record| record.location_id, false;
+}
+
+impl<T: Body> Document for Entry<T> {
+    const KIND: Kind = Kind::Of(T::RESOURCE);
+    const SHARED: bool = true;
+
+    fn scope(&self) -> u32 {
+        self.source_id
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 /// A foreign id's record here, and a digest of what the EHR last said of it.

@@ -110,9 +110,7 @@ impl Shell {
             None => None,
         };
         let guarantor = match patient.guarantor_id {
-            Some(id) => {
-                self.read::<records::Patient>(self.institution.id.0, u64::from(id))?.and_then(|p| p.foreign_id)
-            }
+            Some(id) => self.read::<records::Patient>(self.institution.id.0, u64::from(id))?.and_then(|p| p.foreign_id),
             None => None,
         };
         Ok(EhrPatient {
@@ -206,11 +204,11 @@ impl Visitor for Out<'_> {
         let Out { shell, id, verb } = self;
         let entry = shell.read::<Entry<T>>(shell.source().unwrap_or(0), id)?;
         let entry = entry.ok_or(TurnError::Damaged("a write without its record"))?;
-        let body = serde_json::to_value(&entry.body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
+        let body =
+            serde_json::to_value(&entry.body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
         let mut failure = None;
-        let mut foreign = |resource, id| {
-            shell.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok())
-        };
+        let mut foreign =
+            |resource, id| shell.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok());
         let fields = entries::theirs(T::RESOURCE, body, &mut foreign)?;
         Ok(match (fields, failure) {
             (Ok(fields), None) => {

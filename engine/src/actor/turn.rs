@@ -6,7 +6,7 @@ use std::sync::Arc;
 use location::{
     Location,
     command::{Command, Cx, PulledAppointment},
-    decision::{Call, Decision, Reply},
+    decision::{Call, Decision},
     event::Event,
     ids::{AppointmentId, LocationId},
     pull::Resource,

@@ -50,7 +50,7 @@ impl Failure {
     ) -> Failure {
         let refusal = match refused {
             Refused::Rule(refusal) => refusal,
-            Refused::Engine(error) => return Failure::Other(error.into()),
+            other => return Failure::Other(other.into()),
         };
         match refusal {
             Refusal::SlotExpired => {

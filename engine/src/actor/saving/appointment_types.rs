@@ -33,13 +33,7 @@ impl Shell {
         self.put_type(cx, Verb::Create, &kind, docs)
     }
 
-    pub(super) fn change_type(
-        &self,
-        cx: Cx,
-        id: u32,
-        change: &AppointmentTypeChange,
-        docs: &mut Docs<'_>,
-    ) -> Prepared {
+    pub(super) fn change_type(&self, cx: Cx, id: u32, change: &AppointmentTypeChange, docs: &mut Docs<'_>) -> Prepared {
         self.with_type(id, docs, |kind, docs| {
             if let Some(name) = &change.name {
                 kind.name.clone_from(name);

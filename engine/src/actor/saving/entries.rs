@@ -45,7 +45,8 @@ impl Shell {
             let known = match resource {
                 Resource::Patients => self.synced_patient(u32::try_from(id).unwrap_or(u32::MAX), docs)?.is_ok(),
                 Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), docs)?.is_some(),
-                _ => match entries::on(resource, Use { source, id, docs: &mut *docs }).transpose()?.unwrap_or_default() {
+                _ => match entries::on(resource, Use { source, id, docs: &mut *docs }).transpose()?.unwrap_or_default()
+                {
                     Usable::Yes => true,
                     Usable::Not => {
                         inactive.get_or_insert(Unmet::NotUsable { resource, id });

@@ -84,13 +84,7 @@ impl Shell {
         Ok(self.namesakes(&new.details, docs)?.into_iter().find(same))
     }
 
-    pub(super) fn change_patient(
-        &self,
-        cx: Cx,
-        id: u32,
-        change: &PatientChange,
-        docs: &mut Docs<'_>,
-    ) -> Prepared {
+    pub(super) fn change_patient(&self, cx: Cx, id: u32, change: &PatientChange, docs: &mut Docs<'_>) -> Prepared {
         let before = match self.synced_patient(id, docs)? {
             Ok(patient) => patient,
             Err(why) => return unmet(why),
