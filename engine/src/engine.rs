@@ -240,6 +240,10 @@ impl Engine {
         &self.env
     }
 
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     pub fn setup(&self) -> &Setup {
         &self.env.setup
     }

@@ -22,6 +22,7 @@ pub mod setup;
 pub mod store;
 mod sync_state;
 pub mod webhooks;
+pub mod write_requests;
 mod zones;
 
 pub use crate::engine::{

@@ -98,12 +98,12 @@ impl Engine {
         Ok(active.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
+    pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
         let value = self.env().store.get(&keys::record(T::KIND.byte(), scope, id)).map_err(failed)?;
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
-    fn list<T: Document>(&self, scope: u32, part: Stretch) -> Result<Vec<T>, EngineError> {
+    pub(crate) fn list<T: Document>(&self, scope: u32, part: Stretch) -> Result<Vec<T>, EngineError> {
         let kind = T::KIND.byte();
         let mut range = keys::records(kind, scope);
         if let Some(after) = part.after {
