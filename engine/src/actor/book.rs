@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     engine::{BookRequest, PatientDetails},
+    index::words::phone,
     records::{self, Booking, Writeback},
     store::{Key, keys},
 };
@@ -77,7 +78,6 @@ impl Shell {
                     self.put_patient(cx, patient_id, matched, request, docs)?;
                 }
                 let record = self.booked(cx, appointment_id, patient_id, placement, request);
-                docs.index_start(self.setup.id.0, appointment_id, None, placement.span.start);
                 docs.put(&record)?;
                 let expires = cx.now.plus(self.settings().booking.key_lifetime);
                 let claim = serde_json::to_vec(&Claim { location: self.setup.id, expires })
@@ -175,12 +175,12 @@ impl Shell {
     ) -> Result<Option<records::Patient>, TurnError> {
         let Some(born) = details.date_of_birth else { return Ok(None) };
         let Some(key) = self.match_key(&details.last_name, &born.to_string()) else { return Ok(None) };
-        let phone = details.phone_number.as_deref().and_then(phone_digits);
+        let number = details.phone_number.as_deref().and_then(phone);
         let email = details.email.as_deref().map(plain);
         for id in self.matches(&key, docs)? {
             let Some(patient) = docs.get::<records::Patient>(self.institution.id.0, u64::from(id))? else { continue };
             let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
-            let same_phone = phone.is_some() && phones.into_iter().flatten().any(|known| phone_digits(known) == phone);
+            let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
             let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
             if same_phone || same_email {
                 return Ok(Some(patient));
@@ -269,23 +269,4 @@ pub fn narrow(id: u64) -> Result<u32, TurnError> {
 /// For comparison only: lower case, without space at the ends.
 fn plain(text: &str) -> String {
     text.trim().to_lowercase()
-}
-
-/// The last ten digits: a number with and without its country code is the same number. None with fewer than seven.
-fn phone_digits(number: &str) -> Option<String> {
-    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
-    let from = digits.len().saturating_sub(10);
-    (digits.len() >= 7).then(|| digits[from..].iter().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn phones_compare_by_their_digits() {
-        assert_eq!(phone_digits("+1 (555) 010-2030"), phone_digits("5550102030"));
-        assert_ne!(phone_digits("5550102030"), phone_digits("5550102031"));
-        assert_eq!(phone_digits("12-34"), None);
-    }
 }

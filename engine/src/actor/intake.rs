@@ -19,7 +19,6 @@ use super::{
 use crate::{
     ehr::{self, EhrRecord},
     records::{self, Timed, Times},
-    store::keys,
 };
 
 impl Intake<'_, '_, '_> {
@@ -329,12 +328,10 @@ impl Intake<'_, '_, '_> {
 
 /// Writes a pulled appointment unless it says nothing new.
 pub fn put_appointment(
-    location: u32,
     mut fresh: records::Appointment,
     before: Option<records::Appointment>,
     docs: &mut Docs<'_>,
 ) -> Result<(), TurnError> {
-    let place = before.as_ref().map(|before| (before.location_id, before.placement.span.start));
     if !is_news(before, &mut fresh) {
         return Ok(());
     }
@@ -342,11 +339,6 @@ pub fn put_appointment(
         booking.writeback = records::Writeback::Confirmed;
         booking.failure_reason = None;
     }
-    if let Some((other, start)) = place.filter(|(before, _)| *before != location) {
-        docs.delete(keys::appointment_time(other, start.0, fresh.id));
-    }
-    let old = place.filter(|(before, _)| *before == location).map(|(_, start)| start);
-    docs.index_start(location, fresh.id, old, fresh.placement.span.start);
     docs.put(&fresh)
 }
 
