@@ -139,6 +139,7 @@ impl From<EngineError> for ApiError {
         match error {
             // The configuration named the location, so the engine has it.
             EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
+            EngineError::Expired => ApiError::bad("The cursor is too old: leave it empty to start again."),
             EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
             EngineError::StoreFull | EngineError::Damaged => ApiError::Unavailable { retry_after: RETRY_LATER },
         }

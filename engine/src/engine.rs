@@ -36,6 +36,7 @@ use crate::{
     secrets::Secrets,
     setup::{LocationStatus, Setup},
     store::{CommitError, Store, StoreError, counters::Ids},
+    upkeep,
     webhooks::{
         attempt::Sender,
         dispatcher::Dispatcher,
@@ -60,6 +61,8 @@ pub enum EngineError {
     StoreFull,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
+    #[error("this lies too far back to go on from; start again")]
+    Expired,
     #[error("the request met a fault inside the engine")]
     Internal,
 }
@@ -200,6 +203,7 @@ pub struct Engine {
     metrics: Arc<Metrics>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     watch: JoinHandle<()>,
+    upkeep: JoinHandle<()>,
 }
 
 impl Engine {
@@ -221,15 +225,17 @@ impl Engine {
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
         let watch = tokio::spawn(directory.clone().watch());
+        let upkeep = tokio::spawn(upkeep::run(store.clone()));
         let sender =
             Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
-        Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch })
+        Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch, upkeep })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
     pub async fn stop(&self) {
         self.watch.abort();
+        self.upkeep.abort();
         self.directory.stop(GRACE).await;
         if let Some(dispatcher) = self.dispatcher.lock().await.take() {
             dispatcher.stop(GRACE).await;

@@ -10,7 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 pub use self::table::{Visitor, on, on_all, rules};
-use crate::records::entry::Body;
+use crate::{
+    index::{Field, Term},
+    records::entry::Body,
+};
 
 /// What the engine knows of one resource.
 #[derive(Clone, Copy, Debug)]
@@ -125,22 +128,23 @@ fn rule(message: &str) -> String {
     }
 }
 
-/// What a list finds the record by: name and value, each once.
-pub fn terms(resource: Resource, body: &Value) -> Vec<(&'static str, String)> {
+/// What lists find a record by.
+pub fn terms(body: &impl Body) -> Vec<Term> {
+    let resource = resource_of(body);
+    let Some(rules) = rules(resource).filter(|rules| !rules.index.is_empty()) else { return Vec::new() };
+    let Ok(body) = serde_json::to_value(body) else { return Vec::new() };
     let mut found = Vec::new();
-    for path in rules(resource).map_or(&[][..], |rules| rules.index) {
-        let name = path.rsplit('.').next().unwrap_or(path);
-        collect(body, path, &mut |value| {
-            let term = match value {
-                Value::String(text) => (name, text.clone()),
-                other => (name, other.to_string()),
-            };
-            if !found.contains(&term) {
-                found.push(term);
-            }
-        });
+    for path in rules.index {
+        let field = Field::of_body(path.rsplit('.').next().unwrap_or(path));
+        collect(&body, path, &mut |value| found.extend(field.and_then(|field| Term::of_value(field, value))));
     }
+    found.sort();
+    found.dedup();
     found
+}
+
+fn resource_of<T: Body>(_: &T) -> Resource {
+    T::RESOURCE
 }
 
 /// What the contract calls a write; none where it has no such write.

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     engine::{BookRequest, PatientDetails},
+    index::words::phone,
     records::{self, Booking, Writeback},
     store::{Key, keys},
 };
@@ -77,7 +78,7 @@ impl Shell {
                     self.put_patient(cx, patient_id, matched, request, docs)?;
                 }
                 let record = self.booked(cx, appointment_id, patient_id, placement, request);
-                self.put_new_appointment(&record, docs)?;
+                docs.put(&record)?;
                 let expires = cx.now.plus(self.settings().booking.key_lifetime);
                 let claim = serde_json::to_vec(&Claim { location: self.setup.id, expires })
                     .map_err(|_| TurnError::Damaged("a claim that cannot be written"))?;
@@ -146,11 +147,6 @@ impl Shell {
         }
     }
 
-    pub fn put_new_appointment(&self, record: &records::Appointment, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-        docs.index_start(self.setup.id.0, record.id, None, record.placement.span.start);
-        docs.put(record)
-    }
-
     /// A patient made here, as they start out.
     pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> records::Patient {
         let mut patient = records::Patient {
@@ -191,11 +187,11 @@ impl Shell {
         details: &PatientDetails,
         docs: &mut Docs<'_>,
     ) -> Result<Option<records::Patient>, TurnError> {
-        let phone = details.phone_number.as_deref().and_then(phone_digits);
+        let number = details.phone_number.as_deref().and_then(phone);
         let email = details.email.as_deref().map(plain);
         let same = |patient: &records::Patient| {
             let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
-            let same_phone = phone.is_some() && phones.into_iter().flatten().any(|known| phone_digits(known) == phone);
+            let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
             same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
         };
         Ok(self.namesakes(details, docs)?.into_iter().find(same))
@@ -306,23 +302,4 @@ pub fn narrow(id: u64) -> Result<u32, TurnError> {
 /// For comparison only: lower case, without space at the ends.
 pub fn plain(text: &str) -> String {
     text.trim().to_lowercase()
-}
-
-/// The last ten digits: a number with and without its country code is the same number. None with fewer than seven.
-pub fn phone_digits(number: &str) -> Option<String> {
-    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
-    let from = digits.len().saturating_sub(10);
-    (digits.len() >= 7).then(|| digits[from..].iter().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn phones_compare_by_their_digits() {
-        assert_eq!(phone_digits("+1 (555) 010-2030"), phone_digits("5550102030"));
-        assert_ne!(phone_digits("5550102030"), phone_digits("5550102031"));
-        assert_eq!(phone_digits("12-34"), None);
-    }
 }

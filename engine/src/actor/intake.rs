@@ -25,7 +25,6 @@ use crate::{
         self, Timed, Times,
         entry::{Body, Entry},
     },
-    store::keys,
 };
 
 impl Intake<'_, '_, '_> {
@@ -419,12 +418,10 @@ impl Visitor for Taken<'_, '_, '_, '_> {
 
 /// Writes a pulled appointment unless it says nothing new.
 pub fn put_appointment(
-    location: u32,
     mut fresh: records::Appointment,
     before: Option<records::Appointment>,
     docs: &mut Docs<'_>,
 ) -> Result<(), TurnError> {
-    let place = before.as_ref().map(|before| (before.location_id, before.placement.span.start));
     if !is_news(before, &mut fresh) {
         return Ok(());
     }
@@ -432,11 +429,6 @@ pub fn put_appointment(
         booking.writeback = records::Writeback::Confirmed;
         booking.failure_reason = None;
     }
-    if let Some((other, start)) = place.filter(|(before, _)| *before != location) {
-        docs.delete(keys::appointment_time(other, start.0, fresh.id));
-    }
-    let old = place.filter(|(before, _)| *before == location).map(|(_, start)| start);
-    docs.index_start(location, fresh.id, old, fresh.placement.span.start);
     docs.put(&fresh)
 }
 

@@ -32,9 +32,9 @@ pub fn event(
 ) -> Result<Enqueued, TurnError> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
-            place(shell, cx, *appointment, *to, docs)?;
+            place(cx, *appointment, *to, docs)?;
         }
-        Event::AppointmentPulled { record, keep: false } => place(shell, cx, record.id, record.placement, docs)?,
+        Event::AppointmentPulled { record, keep: false } => place(cx, record.id, record.placement, docs)?,
         Event::Cancelled { appointment, reason, .. } => {
             change(cx, *appointment, docs, |record| {
                 record.cancelled = true;
@@ -147,10 +147,10 @@ fn change(
     })
 }
 
-fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    let before = docs.get::<Appointment>(0, id.0)?.filter(|before| before.placement != to);
-    let Some(before) = before else { return Ok(()) };
-    docs.index_start(shell.setup.id.0, id.0, Some(before.placement.span.start), to.span.start);
+fn place(cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    if docs.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
+        return Ok(());
+    }
     change(cx, id, docs, |record| record.placement = to)?;
     Ok(())
 }

@@ -17,7 +17,7 @@ use location::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    docs::{Docs, Document, Kind},
+    docs::{Docs, Document, Home, Kind, decode},
     pool::Pool,
     project,
     request::{Answer, Request},
@@ -160,7 +160,8 @@ impl Shell {
 
     /// Decides, and gathers all that is to be committed with it. Changes nothing.
     pub fn prepare(&self, cx: Cx, request: &Request) -> Result<Turn, TurnError> {
-        let mut docs = Docs::new(&*self.env.store, &self.env.pool);
+        let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
+        let mut docs = Docs::new(&*self.env.store, &self.env.pool, &self.env.secrets, home);
         let (decision, answer) = match request {
             Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
             Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
@@ -179,7 +180,7 @@ impl Shell {
                 .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            docs.into_batch(&mut batch);
+            docs.into_batch(&mut batch)?;
         }
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
     }
@@ -298,7 +299,8 @@ impl Shell {
 
     /// A document of this location's turn, for reads outside a turn.
     pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
-        Docs::new(&*self.env.store, &self.env.pool).get(scope, id)
+        let value = self.env.store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        value.map(|bytes| decode(&bytes)).transpose()
     }
 
     pub fn appointment(&self, id: u64) -> Result<Option<records::Appointment>, TurnError> {

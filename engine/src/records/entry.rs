@@ -4,10 +4,16 @@ use location::{pull::Resource, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Timed, Times};
+use crate::{entries, index::Term};
 
 /// What is particular to one resource. References are our ids.
 pub trait Body: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
     const RESOURCE: Resource;
+
+    /// What its records are found by, besides their ids and the time they changed.
+    fn terms(&self) -> Vec<Term> {
+        entries::terms(self)
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -95,7 +95,7 @@ impl Shell {
                 self.index_patient(None, &dependent, docs)?;
                 docs.put(&dependent)?;
             }
-            self.put_new_appointment(&record, docs)?;
+            docs.put(&record)?;
         }
         saved(decision, &record)
     }

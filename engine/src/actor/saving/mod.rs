@@ -20,7 +20,7 @@ use super::{
     turn::{Shell, TurnError},
 };
 use crate::{
-    once::Used,
+    once::Seen,
     records,
     saving::{SaveRequest, Saving, Unmet},
 };
@@ -31,9 +31,9 @@ impl Shell {
     pub fn prepare_save(&self, cx: Cx, request: &SaveRequest, docs: &mut Docs<'_>) -> Prepared {
         if let Some(once) = &request.once {
             match docs.once(once, cx.now)? {
-                Used::Fresh => {}
-                Used::Replay(saved) => return Ok((Decision::nothing(), Answer::replay(saved))),
-                Used::Conflict => return unmet(Unmet::KeyReused),
+                Seen::Fresh => {}
+                Seen::Replay(saved) => return Ok((Decision::nothing(), Answer::replay(saved))),
+                Seen::Conflict => return unmet(Unmet::KeyReused),
             }
         }
         let (decision, answer) = match &request.what {

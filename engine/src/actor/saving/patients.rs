@@ -10,11 +10,12 @@ use location::{
 use super::{Prepared, refused, saved, unmet};
 use crate::{
     actor::{
-        book::{narrow, phone_digits, plain},
+        book::{narrow, plain},
         docs::Docs,
         request::Answer,
         turn::{Shell, TurnError},
     },
+    index::words::phone,
     records,
     saving::{NewPatient, PatientChange, Unmet},
 };
@@ -75,10 +76,10 @@ impl Shell {
     fn duplicate(&self, new: &NewPatient, docs: &mut Docs<'_>) -> Result<Option<records::Patient>, TurnError> {
         let first = plain(&new.details.first_name);
         let given = [&new.details.phone_number, &new.cell_phone, &new.home_phone, &new.work_phone];
-        let given: Vec<String> = given.into_iter().flatten().filter_map(|number| phone_digits(number)).collect();
+        let given: Vec<String> = given.into_iter().flatten().filter_map(|number| phone(number)).collect();
         let same = |known: &records::Patient| {
             let phones = [&known.primary_phone, &known.cell_phone, &known.home_phone, &known.work_phone];
-            let mut phones = phones.into_iter().flatten().filter_map(|number| phone_digits(number));
+            let mut phones = phones.into_iter().flatten().filter_map(|number| phone(number));
             plain(&known.first_name) == first && phones.any(|number| given.contains(&number))
         };
         Ok(self.namesakes(&new.details, docs)?.into_iter().find(same))
