@@ -31,7 +31,7 @@ pub enum ApiError {
     #[error("{0} not found")]
     NotFound(String),
     #[error("The method is not allowed here; allowed: {allowed}")]
-    Method { allowed: &'static str },
+    Method { allowed: String },
     #[error("The request was not received in time.")]
     Timeout,
     #[error("The body is larger than {limit} bytes.")]
@@ -101,7 +101,7 @@ impl ApiError {
         }
         match self {
             ApiError::Token => drop(response.insert_header((header::WWW_AUTHENTICATE, "Bearer"))),
-            ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, *allowed))),
+            ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, allowed.as_str()))),
             // What is left of the request is not read, so the connection cannot serve another one.
             ApiError::TooLarge { .. } | ApiError::Timeout => drop(response.force_close()),
             _ => {}
