@@ -4,6 +4,7 @@ use actix_web::{
     HttpRequest,
     http::header::{HeaderMap, HeaderName},
 };
+use engine::once::Once;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -12,26 +13,15 @@ use crate::{bounds::MAX_IDEMPOTENCY_KEY, errors::ApiError, keys::ApiKey, query::
 pub const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What the engine needs to know of it; the key itself stays here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Once {
-    /// Over the API key, the method, the path and the client's key.
-    pub key_digest: [u8; 32],
-    /// Over the query and the body: another one under the same key is a conflict.
-    pub fingerprint: [u8; 32],
-}
-
-impl Once {
-    pub fn read(key: &ApiKey, request: &HttpRequest, query: &Params, body: &Value) -> Result<Option<Once>, ApiError> {
-        let Some(given) = given(request.headers())? else { return Ok(None) };
-        let method = request.method().as_str();
-        let key_digest = digest([key.id().as_bytes(), method.as_bytes(), request.path().as_bytes(), given.as_bytes()]);
-        let mut pairs = query.pairs_except(&[]);
-        pairs.sort_unstable();
-        let mut texts: Vec<String> =
-            pairs.iter().flat_map(|(name, value)| [*name, *value]).map(str::to_owned).collect();
-        texts.push(canonical(body));
-        Ok(Some(Once { key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
-    }
+pub fn read(key: &ApiKey, request: &HttpRequest, query: &Params, body: &Value) -> Result<Option<Once>, ApiError> {
+    let Some(given) = given(request.headers())? else { return Ok(None) };
+    let method = request.method().as_str();
+    let key_digest = digest([key.id().as_bytes(), method.as_bytes(), request.path().as_bytes(), given.as_bytes()]);
+    let mut pairs = query.pairs_except(&[]);
+    pairs.sort_unstable();
+    let mut texts: Vec<String> = pairs.iter().flat_map(|(name, value)| [*name, *value]).map(str::to_owned).collect();
+    texts.push(canonical(body));
+    Ok(Some(Once { key: key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
 }
 
 fn given(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
@@ -94,7 +84,7 @@ mod tests {
     fn once(hash: u8, path: &str, query: &str, given: &[u8], body: Value) -> Result<Option<Once>, ApiError> {
         let value = actix_web::http::header::HeaderValue::from_bytes(given).unwrap();
         let request = TestRequest::post().uri(path).insert_header((KEY, value)).to_http_request();
-        Once::read(&key(hash), &request, &Params::parse(query), &body)
+        read(&key(hash), &request, &Params::parse(query), &body)
     }
 
     #[test]
@@ -107,7 +97,7 @@ mod tests {
             once(1, "/payments", "", b"k-2", json!({})),
         ] {
             let other = other.unwrap().unwrap();
-            assert_ne!(other.key_digest, first.key_digest);
+            assert_ne!(other.key, first.key);
             assert_eq!(other.fingerprint, first.fingerprint);
         }
     }
@@ -125,10 +115,7 @@ mod tests {
 
     #[test]
     fn keys_are_visible_and_short() {
-        assert_eq!(
-            Once::read(&key(1), &TestRequest::post().to_http_request(), &Params::parse(""), &Value::Null),
-            Ok(None)
-        );
+        assert_eq!(read(&key(1), &TestRequest::post().to_http_request(), &Params::parse(""), &Value::Null), Ok(None));
         for wrong in [&b""[..], b"a b", "é".as_bytes(), &[b'x'; 256]] {
             assert!(once(1, "/payments", "", wrong, json!({})).is_err());
         }

@@ -8,7 +8,10 @@ use actix_web::{
     http::header::{AUTHORIZATION, HeaderMap},
     web::Data,
 };
-use engine::setup::{Environment, Institution, LocationSetup, LocationStatus};
+use engine::{
+    once::Once,
+    setup::{Environment, Institution, LocationSetup, LocationStatus},
+};
 use location::{ids::LocationId, time::Timestamp};
 
 use crate::{
@@ -20,7 +23,7 @@ use crate::{
     errors::ApiError,
     keys::{ApiKey, Grants},
     kinds::{Kind, id, text},
-    once::Once,
+    once,
     pages::{self, Paging},
     query::Params,
     route::{Access, Route},
@@ -104,7 +107,7 @@ impl Call {
             Access::ApiKey | Access::Anyone => Fields::default(),
         };
         let query = Params::parse(request.query_string());
-        let once = if route.takes_key() { Once::read(&key, request, &query, body.whole())? } else { None };
+        let once = if route.takes_key() { once::read(&key, request, &query, body.whole())? } else { None };
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&pages::PARAMETERS));
         let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let input = Input { query, body, now: api.engine.now(), version, cursors };

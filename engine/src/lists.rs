@@ -10,7 +10,7 @@ use crate::{
     clock,
     engine::{Engine, EngineError},
     index::{
-        Facets, Term,
+        Facets, Indexed, Term,
         places::{self, OrderBy, Stays},
         words,
     },
@@ -52,6 +52,19 @@ impl Narrow {
     pub fn name(asked: &str) -> impl Iterator<Item = Narrow> {
         words::of(asked).into_iter().map(Narrow::Begins)
     }
+
+    pub fn holds(&self, record: &impl Indexed) -> bool {
+        match self {
+            Narrow::Has(term) => record.terms().contains(term),
+            Narrow::Begins(start) => {
+                record.terms().iter().filter_map(Term::word).any(|word| word.starts_with(start.as_str()))
+            }
+            Narrow::UpdatedSince(since) => {
+                let updated = record.places().into_iter().find(|(order, _)| *order == OrderBy::Updated);
+                updated.is_some_and(|(_, at)| at >= *since)
+            }
+        }
+    }
 }
 
 /// A list, as it is walked from page to page.
@@ -63,7 +76,7 @@ pub struct Walk {
     /// For an order by time: the part of it that is walked.
     pub within: Option<Span>,
     pub narrow: Vec<Narrow>,
-    /// The moment its first page was asked for, which later pages carry on: `Walk::begin`. `Timestamp::MAX` shows each page as of now.
+    /// The moment its first page was asked for, which later pages carry on: `Walk::began`. `Timestamp::MAX` shows each page as of now.
     pub as_of: Timestamp,
 }
 
@@ -72,9 +85,9 @@ impl Walk {
         Walk { owner, order, within: None, narrow: Vec::new(), as_of: Timestamp::MAX }
     }
 
-    /// The `as_of` of a walk whose first page is asked for now.
-    pub fn begin() -> Timestamp {
-        clock::now().minus(COMMITS_WITHIN)
+    /// The `as_of` of a walk, by when its first page was asked for.
+    pub fn began(first_page: Timestamp) -> Timestamp {
+        first_page.minus(COMMITS_WITHIN)
     }
 }
 

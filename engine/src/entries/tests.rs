@@ -9,7 +9,6 @@ use std::{
 use proptest::prelude::*;
 use serde_json::json;
 
-
 use super::*;
 
 const TYPES: &str = include_str!("../../../wit/v1/types.wit");

@@ -156,7 +156,7 @@ impl Term {
         keys::index(scope, kind, self.field as u8, &self.bytes(secrets), id)
     }
 
-    fn word(&self) -> Option<&str> {
+    pub(crate) fn word(&self) -> Option<&str> {
         match (&self.field, &self.value) {
             (Field::Name, Value::Text(word)) => Some(word),
             _ => None,
