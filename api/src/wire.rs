@@ -1,8 +1,11 @@
 //! How times look on the wire: UTC with Z, local with offset, and for people.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
 use location::{ids::LocationId, time::Timestamp, zone::Date};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// A time as the API shows it: `2026-12-01T14:30:00.000Z`.
@@ -12,6 +15,20 @@ pub struct At(pub Timestamp);
 impl Serialize for At {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&utc(self.0))
+    }
+}
+
+impl JsonSchema for At {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "At".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use engine::records::AppointmentType;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Answer;
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// Specification 2.9 and the shape of existing clients.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub struct AppointmentTypeView {
     id: u32,
     name: String,
