@@ -30,4 +30,6 @@ pub mod server;
 pub mod slot_token;
 pub mod token;
 pub mod versions;
+pub mod views;
 pub mod wire;
+pub mod wire_uuid;
