@@ -13,6 +13,8 @@ use super::{
 pub struct Behaviours {
     /// Writes it refuses with 422. The first rule that fits is used.
     pub reject: Vec<Rejection>,
+    /// Writes this EHR does not know: `about` leaves them out, and each is answered with 501.
+    pub unsupported: Vec<WriteKind>,
     /// Every answer takes this long.
     pub delay_ms: u64,
     /// The next writes are carried out, their answers get lost.
@@ -46,6 +48,7 @@ impl Default for Behaviours {
     fn default() -> Behaviours {
         Behaviours {
             reject: Vec::new(),
+            unsupported: Vec::new(),
             delay_ms: 0,
             lose_next_replies: 0,
             lose_replies_per_mille: 0,
@@ -120,6 +123,10 @@ impl Behaviours {
     pub(super) fn accepts_token(&self, authorization: Option<&str>) -> bool {
         let Some(token) = &self.token else { return true };
         authorization.and_then(|value| value.strip_prefix("Bearer ")) == Some(token)
+    }
+
+    pub(super) fn supports(&self, kind: WriteKind) -> bool {
+        !self.unsupported.contains(&kind)
     }
 
     /// The answer to a write that is to be refused.

@@ -1,6 +1,6 @@
 //! Dates and instants as the dialect writes them: `2026-12-01` and `2026-12-01T15:00:00Z`.
 
-use serde::{Deserialize, Deserializer, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// Days since 1970-01-01 of a date of the Gregorian calendar.
 pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
@@ -67,5 +67,18 @@ pub(super) mod instant {
     pub(in crate::sandbox_ehr) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
         let text = String::deserialize(d)?;
         instant_of(&text).ok_or_else(|| D::Error::custom("must be a time such as 2026-12-01T15:00:00Z"))
+    }
+}
+
+/// For `#[serde(with)]`, with `default` and where None is skipped.
+pub(super) mod optional_instant {
+    use super::*;
+
+    pub(in crate::sandbox_ehr) fn serialize<S: Serializer>(at: &Option<i64>, s: S) -> Result<S::Ok, S::Error> {
+        at.map(instant_text).serialize(s)
+    }
+
+    pub(in crate::sandbox_ehr) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<i64>, D::Error> {
+        super::instant::deserialize(d).map(Some)
     }
 }

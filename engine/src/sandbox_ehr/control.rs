@@ -72,12 +72,12 @@ impl SandboxEhr {
                 Ok(vec![self.practice.save(record, None)])
             }
             Control::Delete { resource, ids } => {
-                Ok(ids.iter().filter_map(|id| self.practice.delete(resource, id)).collect())
+                Ok(ids.iter().filter_map(|id| self.practice.delete(resource, id, None)).collect())
             }
             Control::MassDelete { resource, percent } => {
                 let ids: Vec<String> = self.practice.all(resource).map(|r| r.id().to_owned()).collect();
                 let count = ids.len() * usize::try_from(percent.min(100)).unwrap_or(100) / 100;
-                Ok(ids[..count].iter().filter_map(|id| self.practice.delete(resource, id)).collect())
+                Ok(ids[..count].iter().filter_map(|id| self.practice.delete(resource, id, None)).collect())
             }
         }
     }

@@ -8,8 +8,10 @@ pub mod records;
 pub mod wire;
 
 mod calendar;
+mod filed;
 mod practice;
 mod random;
+mod resources;
 mod routes;
 mod seed;
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(super) const LONGEST: i64 = 24 * 3_600;
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     Saved { record: Box<Record>, write_key: Option<String> },
-    Deleted { resource: Resource, id: String, revision: u64 },
+    Deleted { resource: Resource, id: String, revision: u64, write_key: Option<String> },
 }
 
 /// What became of a write key.
@@ -110,9 +110,10 @@ impl Practice {
         change
     }
 
-    pub(super) fn delete(&mut self, resource: Resource, id: &str) -> Option<Change> {
+    pub(super) fn delete(&mut self, resource: Resource, id: &str, write_key: Option<&str>) -> Option<Change> {
         self.get(resource, id)?;
-        let change = Change::Deleted { resource, id: id.to_owned(), revision: self.revision + 1 };
+        let (id, write_key) = (id.to_owned(), write_key.map(str::to_owned));
+        let change = Change::Deleted { resource, id, revision: self.revision + 1, write_key };
         self.apply(change.clone());
         Some(change)
     }
@@ -126,8 +127,11 @@ impl Practice {
                 }
                 self.put(*record);
             }
-            Change::Deleted { resource, id, revision } => {
+            Change::Deleted { resource, id, revision, write_key } => {
                 self.revision = self.revision.max(revision);
+                if let Some(key) = write_key {
+                    self.remember(key, Written { resource, id: id.clone() });
+                }
                 if let Some(feed) = self.take(resource, &id) {
                     self.feeds.entry(feed).or_default().insert(revision, id);
                 }

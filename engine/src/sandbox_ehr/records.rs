@@ -3,52 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resource {
-    Patients,
-    Providers,
-    Operatories,
-    Types,
-    Hours,
-    Appointments,
-    Plans,
-}
-
-impl Resource {
-    /// By the name it has in a path.
-    pub fn named(name: &str) -> Option<Resource> {
-        Some(match name {
-            "patients" => Resource::Patients,
-            "providers" => Resource::Providers,
-            "operatories" => Resource::Operatories,
-            "types" => Resource::Types,
-            "hours" => Resource::Hours,
-            "appointments" => Resource::Appointments,
-            "plans" => Resource::Plans,
-            _ => return None,
-        })
-    }
-
-    /// What its ids begin with.
-    pub(super) fn prefix(self) -> &'static str {
-        match self {
-            Resource::Patients => "P",
-            Resource::Providers => "D",
-            Resource::Operatories => "O",
-            Resource::Types => "T",
-            Resource::Hours => "H",
-            Resource::Appointments => "A",
-            Resource::Plans => "I",
-        }
-    }
-
-    /// Belongs to one location; the rest is shared by the practice.
-    pub(super) fn is_local(self) -> bool {
-        matches!(self, Resource::Operatories | Resource::Hours | Resource::Appointments)
-    }
-}
+pub use super::{filed::Filed, resources::Resource};
 
 /// Any record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,7 +15,8 @@ pub enum Record {
     Type(AppointmentType),
     Hours(Hours),
     Appointment(Appointment),
-    Plan(Plan),
+    /// A row of any other resource.
+    Filed(Resource, Filed),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -241,6 +197,11 @@ pub struct Appointment {
     pub blocked: bool,
     #[serde(default)]
     pub patient_confirmed: bool,
+    /// When the patient came, and when they left.
+    #[serde(default, with = "calendar::optional_instant", skip_serializing_if = "Option::is_none")]
+    pub arrived_at: Option<i64>,
+    #[serde(default, with = "calendar::optional_instant", skip_serializing_if = "Option::is_none")]
+    pub left_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_key: Option<String>,
 }
@@ -250,20 +211,6 @@ impl Appointment {
     pub(super) fn occupies(&self) -> bool {
         self.status != Status::Cancelled
     }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Plan {
-    pub id: String,
-    pub version: u64,
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub employer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub write_key: Option<String>,
 }
 
 /// What all records have, without a match in every place that needs it.
@@ -276,7 +223,7 @@ macro_rules! of_any {
             Record::Type($inner) => $what,
             Record::Hours($inner) => $what,
             Record::Appointment($inner) => $what,
-            Record::Plan($inner) => $what,
+            Record::Filed(_, $inner) => $what,
         }
     };
 }
@@ -313,7 +260,7 @@ impl Record {
             Resource::Types => Record::Type(from_value(json)?),
             Resource::Hours => Record::Hours(from_value(json)?),
             Resource::Appointments => Record::Appointment(from_value(json)?),
-            Resource::Plans => Record::Plan(from_value(json)?),
+            filed => Record::Filed(filed, from_value(json)?),
         })
     }
 
@@ -325,7 +272,7 @@ impl Record {
             Record::Type(_) => Resource::Types,
             Record::Hours(_) => Resource::Hours,
             Record::Appointment(_) => Resource::Appointments,
-            Record::Plan(_) => Resource::Plans,
+            Record::Filed(resource, _) => *resource,
         }
     }
 

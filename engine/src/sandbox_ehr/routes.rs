@@ -1,14 +1,17 @@
 //! The REST dialect.
 //!
 //! - `GET /v1/about`: what the EHR can do.
-//! - `GET /v1/{patients,providers,operatories,types,hours,appointments,plans}?location=&since=&limit=`: the records after revision
-//!   `since` (0 or absent: all), in the order of their changes. Answers `{records, deleted, revision, more, total}`; with `more`
-//!   the next page starts at `revision`, else the next delta does. `location` is needed for operatories, hours and appointments.
+//! - `GET /v1/<resource>?location=&since=&limit=`, by the names of `resources` in snake case (`patients`, `types`, `hours`,
+//!   `insurance_plans`, `procedure_code_categories`, ...): the records after revision `since` (0 or absent: all), in the order of
+//!   their changes. Answers `{records, deleted, revision, more, total}`; with `more` the next page starts at `revision`, else the
+//!   next delta does. `location` is needed for operatories, hours and appointments.
 //! - `GET /v1/<resource>/<id>`: one record.
-//! - `GET /v1/writes/<write key>`: `{resource, id, version}` of the record a write left, 404 where no such write arrived.
-//! - `POST /v1/{patients,appointments,plans}`, `PATCH /v1/{patients,appointments}/<id>`: see `writes`.
+//! - `GET /v1/writes/<write key>`: `{resource, id, version}` of the record a write left, 404 where no such write arrived. A record
+//!   that is gone has no version.
+//! - `POST /v1/<resource>`, `PATCH` and `DELETE /v1/<resource>/<id>`: see `writes`.
 //!
-//! A refusal is `{error, message}`: 400 malformed, 404 unknown, 409 `slot_taken`, `stale`, `duplicate_patient`, 422 anything else.
+//! A refusal is `{error, message}`: 400 malformed, 404 unknown, 409 `slot_taken`, `stale`, `duplicate_patient`, 501
+//! `unsupported_write`, 422 anything else.
 
 use serde::Serialize;
 use serde_json::json;
@@ -36,6 +39,7 @@ pub(super) fn handle(ehr: &mut SandboxEhr, now_ms: i64, request: &SandboxRequest
         }
         ("POST", ["v1", name]) => writes::create(ehr, now_ms, name, &request.body),
         ("PATCH", ["v1", name, id]) => writes::update(ehr, name, id, &request.body),
+        ("DELETE", ["v1", name, id]) => writes::delete(ehr, name, id, &request.body),
         _ => not_found(),
     }
 }
@@ -51,6 +55,7 @@ fn about(ehr: &SandboxEhr) -> SandboxReply {
         &json!({
             "name": "Sandbox EHR",
             "locations": ehr.profile.locations.iter().map(|l| &l.key).collect::<Vec<_>>(),
+            "writes": writes::WriteKind::ALL.iter().filter(|kind| switches.supports(**kind)).collect::<Vec<_>>(),
             "new_patients": !switches.refuse_new_patients,
             "required_patient_fields": switches.required_patient_fields,
             "max_plan_name": switches.max_plan_name,

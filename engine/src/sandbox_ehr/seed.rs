@@ -1,12 +1,20 @@
 //! The practice before its first day: people, rooms, hours and a month of appointments, all from the seed.
 
+mod catalogues;
+mod charts;
+mod forms;
+mod ledger;
+
+use serde_json::Value;
+
 use super::{
     calendar::{date_text, weekday},
     practice::{Change, Practice},
     profile::{LocationProfile, Profile},
     random::Random,
     records::{
-        Address, Appointment, AppointmentType, Every, Hours, Operatory, Patient, Plan, Provider, Record, Status,
+        Address, Appointment, AppointmentType, Every, Filed, Hours, Operatory, Patient, Provider, Record, Resource,
+        Status,
     },
 };
 
@@ -119,7 +127,6 @@ pub(super) fn practice(profile: &Profile) -> Practice {
     let mut seed = Seed { practice: Practice::default(), random: Random::new(profile.seed), profile };
     let types = seed.types();
     let providers = seed.providers();
-    seed.plans();
     let patients = seed.patients(&providers);
     for (index, location) in profile.locations.iter().enumerate() {
         let staff: Vec<String> = (0..STAFF).map(|n| providers[index * (STAFF - 1) + n].clone()).collect();
@@ -127,7 +134,17 @@ pub(super) fn practice(profile: &Profile) -> Practice {
         seed.days_off_and_on(location, &staff, &types);
         seed.appointments(location, &shifts, &patients, &types);
     }
+    let catalogues = seed.catalogues();
+    let charts = seed.charts(&catalogues);
+    seed.ledger(&catalogues, &charts);
     seed.practice
+}
+
+/// Dollars and cents, as the contract has money.
+fn usd(cents: i64) -> Value {
+    let sign = if cents < 0 { "-" } else { "" };
+    let cents = cents.abs();
+    serde_json::json!({"amount": format!("{sign}{}.{:02}", cents / 100, cents % 100), "currency": "USD"})
 }
 
 struct Seed<'a> {
@@ -144,19 +161,22 @@ impl Seed<'_> {
         }
     }
 
+    /// Files a row; what is null in it is not there.
+    fn file(&mut self, resource: Resource, fields: Value) -> String {
+        let mut row = Filed::default();
+        if let Value::Object(fields) = fields {
+            row.fields = fields;
+        }
+        row.fields.retain(|_, value| !value.is_null());
+        self.save(Record::Filed(resource, row))
+    }
+
     fn types(&mut self) -> Vec<(String, u32)> {
         let saved = TYPES.map(|(name, minutes, web_booking)| {
             let kind = AppointmentType { name: name.into(), minutes, web_booking, ..AppointmentType::default() };
             (self.save(Record::Type(kind)), minutes)
         });
         saved.to_vec()
-    }
-
-    fn plans(&mut self) {
-        for (name, group) in [("Blue Tooth PPO", "G-1001"), ("Smile Union HMO", "G-2040"), ("Zähne & Söhne", "G-0007")]
-        {
-            self.save(Record::Plan(Plan { name: name.into(), group: Some(group.into()), ..Plan::default() }));
-        }
     }
 
     fn providers(&mut self) -> Vec<String> {
@@ -305,7 +325,18 @@ impl Seed<'_> {
                 let patient_confirmed = status == Status::Confirmed;
                 let note = (self.random.below(6) == 0).then(|| "Prefers mornings – läuft".to_owned());
                 let (patient, kind) = (Some(patient), Some(kind));
-                self.save(Record::Appointment(Appointment { patient, kind, status, patient_confirmed, note, ..base }));
+                let came = status == Status::Done;
+                let (arrived_at, left_at) = (came.then_some(base.start - 300), came.then_some(base.end));
+                self.save(Record::Appointment(Appointment {
+                    patient,
+                    kind,
+                    status,
+                    patient_confirmed,
+                    note,
+                    arrived_at,
+                    left_at,
+                    ..base
+                }));
                 minute = end;
             } else {
                 minute += 30;
@@ -366,6 +397,8 @@ fn appointment(at: &LocationProfile, shift: &Shift, day: i32, from: i64, to: i64
         reason: None,
         blocked: false,
         patient_confirmed: false,
+        arrived_at: None,
+        left_at: None,
         write_key: None,
     }
 }

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod filed;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -255,16 +257,22 @@ fn replay_gives_the_same_practice() {
     keep(
         &send(&mut ehr, "POST", "/v1/patients", json!({"first_name": "A", "last_name": "B", "write_key": "c"})).changes,
     );
+    let payment = json!({"patient": "P-00001", "amount": {"amount": "5", "currency": "USD"}, "write_key": "d"});
+    keep(&send(&mut ehr, "POST", "/v1/payments", payment).changes);
+    keep(&send(&mut ehr, "DELETE", "/v1/coverages/CV-00001", json!({"write_key": "e"})).changes);
     keep(&ehr.control(Control::MassDelete { resource: Resource::Appointments, percent: 30 }).unwrap());
     let changes = kept.iter().map(|line| serde_json::from_str(line).unwrap());
     let mut again = SandboxEhr::replay(profile(), changes);
-    for name in ["appointments", "patients", "hours", "plans"] {
+    for name in ["appointments", "patients", "hours", "insurance_plans", "coverages", "payments"] {
         for since in [0, 400] {
             let both = [&mut ehr, &mut again].map(|e| walk(e, name, "main-street", since, 1_000));
             assert_eq!(both[0], both[1], "{name}");
         }
     }
-    assert_eq!(get(&mut again, "/v1/writes/c"), get(&mut ehr, "/v1/writes/c"));
+    for key in ["c", "d", "e"] {
+        let target = format!("/v1/writes/{key}");
+        assert_eq!(get(&mut again, &target), get(&mut ehr, &target));
+    }
     let next = json!({"first_name": "C", "last_name": "D"});
     let both = [&mut ehr, &mut again].map(|e| send(e, "POST", "/v1/patients", next.clone()).json_body());
     assert_eq!(both[0], both[1]);
@@ -335,8 +343,8 @@ fn the_switches_do_what_they_say() {
     other_key["write_key"] = json!("l");
     assert_eq!(send(&mut twins, "POST", "/v1/patients", other_key).status, 409);
     let mut plans = ehr();
-    assert_eq!(send(&mut plans, "POST", "/v1/plans", json!({"name": "ß".repeat(32)})).status, 201);
-    assert_eq!(send(&mut plans, "POST", "/v1/plans", json!({"name": "ß".repeat(33)})).status, 422);
+    assert_eq!(send(&mut plans, "POST", "/v1/insurance_plans", json!({"name": "ß".repeat(32)})).status, 201);
+    assert_eq!(send(&mut plans, "POST", "/v1/insurance_plans", json!({"name": "ß".repeat(33)})).status, 422);
     let mut quota = switched(json!({"requests_per_minute": 2}));
     let statuses = [0; 3].map(|_| send(&mut quota, "GET", "/v1/about", Value::Null));
     assert_eq!(statuses.each_ref().map(|r| r.status), [200, 200, 429]);

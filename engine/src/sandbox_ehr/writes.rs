@@ -1,16 +1,16 @@
 //! Writes through the dialect, and what a strict EHR refuses.
 //!
 //! A create has the record's fields and a `write_key`; ids and versions are given by the EHR. An update has the fields to change, a
-//! `write_key` and optionally the `version` it rests on. Both answer with the whole record: 201 created, 200 changed, or 200 when
-//! the same write key had written it before.
+//! `write_key` and optionally the `version` it rests on; a deletion has a `write_key` or no body. They answer with the record: 201
+//! created, 200 changed, 200 deleted (its `id` only), or 200 when the same write key had written it before.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
-    SandboxEhr,
-    practice::LONGEST,
-    records::{Appointment, Patient, Plan, Record, Resource, Shown, Status},
+    Change, SandboxEhr, filed,
+    practice::{LONGEST, Written},
+    records::{Appointment, Patient, Record, Resource, Shown, Status},
     routes::not_found,
     wire::SandboxReply,
 };
@@ -18,38 +18,69 @@ use super::{
 /// The longest write key, in bytes.
 const MAX_WRITE_KEY: usize = 200;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WriteKind {
+macro_rules! write_kinds {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// All that can be written from outside.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum WriteKind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl WriteKind {
+            pub const ALL: &'static [WriteKind] = &[$(WriteKind::$name),*];
+        }
+    };
+}
+
+write_kinds! {
     CreatePatient,
     UpdatePatient,
     CreateAppointment,
     /// Any update of an appointment but a cancellation.
     UpdateAppointment,
     CancelAppointment,
-    CreatePlan,
-}
-
-impl WriteKind {
-    fn creates(self) -> bool {
-        matches!(self, WriteKind::CreatePatient | WriteKind::CreateAppointment | WriteKind::CreatePlan)
-    }
+    CreateInsurancePlan,
+    CreateCoverage,
+    DeleteCoverage,
+    CreatePatientHistoryItem,
+    UpdatePatientHistoryItem,
+    CreatePatientAlert,
+    UpdatePatientAlert,
+    CreateCommunicationLog,
+    CreateFormResponse,
+    CreatePayment,
+    CreateAdjustment,
 }
 
 type Fields = Map<String, Value>;
 /// A record that may be saved, or the refusal.
-type Checked<T = ()> = Result<T, SandboxReply>;
+pub(super) type Checked<T = ()> = Result<T, SandboxReply>;
+
+/// What a write that is accepted does.
+enum Outcome {
+    Save(u16, Record),
+    Delete(Resource, String),
+}
 
 pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8]) -> SandboxReply {
-    let kind = match name {
-        "patients" => WriteKind::CreatePatient,
-        "appointments" => WriteKind::CreateAppointment,
-        "plans" => WriteKind::CreatePlan,
+    let Some(resource) = Resource::named(name) else { return not_found() };
+    let kind = match resource {
+        Resource::Patients => WriteKind::CreatePatient,
+        Resource::Appointments => WriteKind::CreateAppointment,
+        Resource::InsurancePlans => WriteKind::CreateInsurancePlan,
+        Resource::Coverages => WriteKind::CreateCoverage,
+        Resource::PatientHistoryItems => WriteKind::CreatePatientHistoryItem,
+        Resource::PatientAlerts => WriteKind::CreatePatientAlert,
+        Resource::CommunicationLogs => WriteKind::CreateCommunicationLog,
+        Resource::FormResponses => WriteKind::CreateFormResponse,
+        Resource::Payments => WriteKind::CreatePayment,
+        Resource::Adjustments => WriteKind::CreateAdjustment,
         _ => return not_found(),
     };
     answer(write(ehr, kind, body, |ehr, fields| {
         refuse_fields(&fields, &["id", "version"])?;
-        let resource = Resource::named(name).ok_or_else(not_found)?;
+        filed::check_names(resource, &fields)?;
         let record = Record::from_json(resource, fields.into()).map_err(|e| malformed(&e))?;
         match &record {
             Record::Patient(patient) => new_patient(ehr, patient)?,
@@ -59,20 +90,22 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
                 }
                 fits(ehr, appointment)?;
             }
-            Record::Plan(plan) => new_plan(ehr, plan)?,
+            Record::Filed(_, row) => filed::check(ehr, resource, row)?,
             _ => return Err(not_found()),
         }
-        Ok((201, record))
+        Ok(Outcome::Save(201, record))
     }))
 }
 
 pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) -> SandboxReply {
-    let resource = Resource::named(name).unwrap_or(Resource::Plans);
+    let Some(resource) = Resource::named(name) else { return not_found() };
     let cancels = serde_json::from_slice::<Value>(body).is_ok_and(|fields| fields["status"] == "cancelled");
     let kind = match resource {
         Resource::Patients => WriteKind::UpdatePatient,
         Resource::Appointments if cancels => WriteKind::CancelAppointment,
         Resource::Appointments => WriteKind::UpdateAppointment,
+        Resource::PatientHistoryItems => WriteKind::UpdatePatientHistoryItem,
+        Resource::PatientAlerts => WriteKind::UpdatePatientAlert,
         _ => return not_found(),
     };
     answer(write(ehr, kind, body, |ehr, mut fields| {
@@ -82,16 +115,29 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         if ehr.behaviours.checks_versions && rests_on.is_some_and(|version| version != before.version()) {
             return Err(SandboxReply::error(409, "stale", "The record has changed since it was read"));
         }
+        filed::check_names(resource, &fields)?;
         let record = merged(before, fields).map_err(|e| malformed(&e))?;
         match (before, &record) {
             (Record::Appointment(before), Record::Appointment(_)) if before.status == Status::Cancelled => {
                 return Err(invalid("cancelled", "A cancelled appointment does not change any more"));
             }
             (_, Record::Appointment(appointment)) if appointment.occupies() => fits(ehr, appointment)?,
+            (_, Record::Filed(_, row)) => filed::check(ehr, resource, row)?,
             _ => (),
         }
-        Ok((200, record))
+        Ok(Outcome::Save(200, record))
     }))
+}
+
+pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) -> SandboxReply {
+    let body = if body.is_empty() { b"{}" } else { body };
+    match Resource::named(name) {
+        Some(resource @ Resource::Coverages) => answer(write(ehr, WriteKind::DeleteCoverage, body, |ehr, _| {
+            ehr.practice.get(resource, id).ok_or_else(not_found)?;
+            Ok(Outcome::Delete(resource, id.to_owned()))
+        })),
+        _ => not_found(),
+    }
 }
 
 /// A record with some of its fields replaced; null takes an optional field away.
@@ -113,37 +159,48 @@ fn write(
     ehr: &mut SandboxEhr,
     kind: WriteKind,
     body: &[u8],
-    check: impl FnOnce(&SandboxEhr, Fields) -> Checked<(u16, Record)>,
+    check: impl FnOnce(&SandboxEhr, Fields) -> Checked<Outcome>,
 ) -> Checked<SandboxReply> {
     let mut fields: Fields = serde_json::from_slice(body).map_err(|e| malformed(&e))?;
     let key = write_key(&mut fields)?;
-    if let Some(earlier) = key.as_deref().filter(|_| ehr.behaviours.idempotent).and_then(|key| earlier(ehr, key)) {
-        return Ok(SandboxReply::json(200, &Shown(earlier)));
+    if let Some(earlier) =
+        key.as_deref().filter(|_| ehr.behaviours.idempotent).and_then(|key| ehr.practice.written(key))
+    {
+        return Ok(shown(ehr, 200, earlier));
+    }
+    if !ehr.behaviours.supports(kind) {
+        return Err(SandboxReply::error(501, "unsupported_write", "This EHR has no such write"));
     }
     if let Some(refusal) = ehr.behaviours.rejection(kind) {
         return Err(refusal);
     }
-    if let Some(key) = key.clone().filter(|_| kind.creates()) {
+    // Only these two show the key they were written with.
+    if let Some(key) = key.clone().filter(|_| matches!(kind, WriteKind::CreatePatient | WriteKind::CreateAppointment)) {
         fields.insert("write_key".into(), key.into());
     }
-    let (status, record) = check(ehr, fields)?;
-    let resource = record.resource();
-    let change = ehr.practice.save(record, key.as_deref());
-    let saved = match &change {
-        super::Change::Saved { record, .. } => ehr.practice.get(resource, record.id()),
-        super::Change::Deleted { .. } => None,
+    let (status, change) = match check(ehr, fields)? {
+        Outcome::Save(status, record) => (status, ehr.practice.save(record, key.as_deref())),
+        Outcome::Delete(resource, id) => {
+            (200, ehr.practice.delete(resource, &id, key.as_deref()).ok_or_else(not_found)?)
+        }
     };
-    let reply = saved.map_or_else(not_found, |record| SandboxReply::json(status, &Shown(record)));
-    Ok(SandboxReply { changes: vec![change], ..reply })
+    let written = match &change {
+        Change::Saved { record, .. } => Written { resource: record.resource(), id: record.id().to_owned() },
+        Change::Deleted { resource, id, .. } => Written { resource: *resource, id: id.clone() },
+    };
+    Ok(SandboxReply { changes: vec![change], ..shown(ehr, status, &written) })
+}
+
+/// What a write left: the record, or the id of one that is gone.
+fn shown(ehr: &SandboxEhr, status: u16, written: &Written) -> SandboxReply {
+    match ehr.practice.get(written.resource, &written.id) {
+        Some(record) => SandboxReply::json(status, &Shown(record)),
+        None => SandboxReply::json(status, &json!({"id": written.id})),
+    }
 }
 
 fn answer(result: Checked<SandboxReply>) -> SandboxReply {
     result.unwrap_or_else(|refusal| refusal)
-}
-
-fn earlier<'a>(ehr: &'a SandboxEhr, key: &str) -> Option<&'a Record> {
-    let written = ehr.practice.written(key)?;
-    ehr.practice.get(written.resource, &written.id)
 }
 
 fn write_key(fields: &mut Fields) -> Checked<Option<String>> {
@@ -184,17 +241,6 @@ fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
     Ok(())
 }
 
-fn new_plan(ehr: &SandboxEhr, plan: &Plan) -> Checked {
-    let longest = ehr.behaviours.max_plan_name.unwrap_or(usize::MAX);
-    if plan.name.trim().is_empty() {
-        return Err(invalid("missing_field", "name is required"));
-    }
-    if plan.name.chars().count() > longest {
-        return Err(invalid("name_too_long", &format!("name has more than {longest} characters")));
-    }
-    Ok(())
-}
-
 /// What the strict EHR demands of an appointment that is to occupy time.
 pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
     if a.end <= a.start || a.end - a.start > LONGEST {
@@ -223,7 +269,7 @@ pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
     Ok(())
 }
 
-fn invalid(code: &str, message: &str) -> SandboxReply {
+pub(super) fn invalid(code: &str, message: &str) -> SandboxReply {
     SandboxReply::error(422, code, message)
 }
 

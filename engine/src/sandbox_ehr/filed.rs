@@ -1,0 +1,203 @@
+//! What the practice files beside its schedule: rows whose fields have the contract's names and meanings, and what a strict EHR
+//! demands of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    SandboxEhr,
+    records::{Record, Resource},
+    wire::SandboxReply,
+    writes::{Checked, invalid},
+};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filed {
+    #[serde(default)]
+    pub id: String,
+    #[serde(default)]
+    pub version: u64,
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
+}
+
+/// The fields a write may name: what a row cannot be without, and the rest. None where a resource is not written from outside.
+struct Form {
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+fn form(resource: Resource) -> Option<Form> {
+    let (required, optional): (&[&str], &[&str]) = match resource {
+        Resource::InsurancePlans => (
+            &["name"],
+            &[
+                "payer_id",
+                "address",
+                "group_number",
+                "employer_name",
+                "fee_schedule",
+                "annual_max_individual",
+                "benefit_year_renewal_month",
+            ],
+        ),
+        Resource::Coverages => (
+            &["patient", "plan", "relation"],
+            &[
+                "priority",
+                "subscriber",
+                "subscriber_name",
+                "subscriber_date_of_birth",
+                "subscriber_number",
+                "effective_date",
+                "expiration_date",
+                "insurance_type",
+                "active",
+            ],
+        ),
+        Resource::PatientHistoryItems => (&["patient", "category", "item"], &["note", "active"]),
+        Resource::PatientAlerts => (&["patient", "note"], &["disabled_at"]),
+        Resource::CommunicationLogs => (&["patient", "note", "mode", "direction", "occurred_at"], &[]),
+        Resource::FormResponses => (&["patient", "form_schema", "answers_json", "submitted_at"], &[]),
+        Resource::Payments => (
+            &["patient", "amount"],
+            &[
+                "guarantor",
+                "provider",
+                "charge",
+                "claim",
+                "payment_plan",
+                "insurance_plan",
+                "payment_type",
+                "paid_at",
+                "transaction_id",
+                "description",
+                "charge_splits",
+                "provider_splits",
+            ],
+        ),
+        Resource::Adjustments => (
+            &["patient", "amount"],
+            &[
+                "guarantor",
+                "provider",
+                "charge",
+                "claim",
+                "adjustment_type",
+                "adjusted_at",
+                "transaction_id",
+                "description",
+                "charge_splits",
+                "provider_splits",
+            ],
+        ),
+        _ => return None,
+    };
+    Some(Form { required, optional })
+}
+
+/// The resource a field refers to.
+fn target(resource: Resource, field: &str) -> Option<Resource> {
+    Some(match field {
+        "patient" | "guarantor" | "subscriber" => Resource::Patients,
+        "provider" | "provider_splits.id" => Resource::Providers,
+        "plan" | "insurance_plan" | "primary_plan" | "secondary_plan" => Resource::InsurancePlans,
+        "fee_schedule" => Resource::FeeSchedules,
+        "item" => Resource::HistoryItems,
+        "form_schema" => Resource::FormSchemas,
+        "appointment" => Resource::Appointments,
+        "category" if resource == Resource::ProcedureCodes => Resource::ProcedureCodeCategories,
+        "procedure_code" if resource == Resource::Fees => Resource::ProcedureCodes,
+        "procedure" | "procedures" => Resource::Procedures,
+        "treatment_plans" => Resource::TreatmentPlans,
+        "recall_type" => Resource::RecallTypes,
+        "document_type" => Resource::DocumentTypes,
+        "charge" | "charge_splits.id" | "payouts.charge" => Resource::Charges,
+        "claim" => Resource::Claims,
+        "payment_plan" => Resource::PaymentPlans,
+        "payment_type" => Resource::PaymentTypes,
+        "adjustment_type" => Resource::AdjustmentTypes,
+        _ => return None,
+    })
+}
+
+/// All references of a row: the resource and the id.
+pub(super) fn references(resource: Resource, fields: &Map<String, Value>) -> Vec<(Resource, &str)> {
+    fn collect<'a>(resource: Resource, field: &str, value: &'a Value, into: &mut Vec<(Resource, &'a str)>) {
+        match value {
+            Value::String(id) => into.extend(target(resource, field).map(|target| (target, id.as_str()))),
+            Value::Array(items) => items.iter().for_each(|item| collect(resource, field, item, into)),
+            Value::Object(parts) => {
+                parts.iter().for_each(|(part, value)| collect(resource, &format!("{field}.{part}"), value, into));
+            }
+            _ => (),
+        }
+    }
+    let mut found = Vec::new();
+    fields.iter().for_each(|(field, value)| collect(resource, field, value, &mut found));
+    found
+}
+
+/// What a write names that no such row has.
+pub(super) fn check_names(resource: Resource, fields: &Map<String, Value>) -> Checked {
+    let Some(Form { required, optional }) = form(resource) else { return Ok(()) };
+    match fields.keys().find(|name| !required.contains(&name.as_str()) && !optional.contains(&name.as_str())) {
+        Some(name) => Err(SandboxReply::error(400, "malformed", &format!("unknown field `{name}`"))),
+        None => Ok(()),
+    }
+}
+
+/// What the strict EHR demands of a row as it is to be.
+pub(super) fn check(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checked {
+    let required = form(resource).map_or(&[][..], |form| form.required);
+    let blank = |name: &&&str| match row.fields.get(**name) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.trim().is_empty(),
+        Some(_) => false,
+    };
+    if let Some(name) = required.iter().find(blank) {
+        return Err(invalid("missing_field", &format!("{name} is required")));
+    }
+    if let Some((target, _)) =
+        references(resource, &row.fields).iter().find(|(target, id)| ehr.practice.get(*target, id).is_none())
+    {
+        return Err(invalid("unknown_reference", &format!("there is no such row in {target:?}")));
+    }
+    check_plan_name(ehr, resource, row)?;
+    check_amount(row)?;
+    check_in_use(ehr, row, "payment_type", Resource::PaymentTypes, "inactive_payment_type")?;
+    check_in_use(ehr, row, "adjustment_type", Resource::AdjustmentTypes, "inactive_adjustment_type")
+}
+
+fn check_plan_name(ehr: &SandboxEhr, resource: Resource, row: &Filed) -> Checked {
+    let longest = ehr.behaviours.max_plan_name.unwrap_or(usize::MAX);
+    let name = row.fields.get("name").and_then(Value::as_str).unwrap_or_default();
+    if resource == Resource::InsurancePlans && name.chars().count() > longest {
+        return Err(invalid("name_too_long", &format!("name has more than {longest} characters")));
+    }
+    Ok(())
+}
+
+fn check_amount(row: &Filed) -> Checked {
+    let Some(money) = row.fields.get("amount") else { return Ok(()) };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let decimal = |text: &str| {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (whole, cents) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+        digits(whole) && digits(cents)
+    };
+    match (money["amount"].as_str(), money["currency"].as_str()) {
+        (Some(amount), Some(currency)) if decimal(amount) && currency.len() == 3 => Ok(()),
+        _ => Err(invalid("bad_amount", "amount must have decimal digits and a currency")),
+    }
+}
+
+fn check_in_use(ehr: &SandboxEhr, row: &Filed, field: &str, catalogue: Resource, code: &str) -> Checked {
+    let kind = row.fields.get(field).and_then(Value::as_str).and_then(|id| ehr.practice.get(catalogue, id));
+    match kind {
+        Some(Record::Filed(_, kind)) if kind.fields.get("active") == Some(&Value::Bool(false)) => {
+            Err(invalid(code, "It may not be used any more"))
+        }
+        _ => Ok(()),
+    }
+}
