@@ -1,195 +1,42 @@
-//! Pages of lists, at a cost that follows the page and not the list: records next to a position, in the order of their ids or of a field
-//! that may change, found through the most selective of what is asked for.
+//! Which way a walk goes: through the records, an index, an order, or a few collected beforehand.
 
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::BTreeSet;
 
-use location::time::{SECOND, Span, Timestamp};
+use location::time::Timestamp;
 
+use super::{
+    Lists, Narrow, Position, Walk, beyond,
+    merge::{Merge, READ_AT_ONCE},
+    parsed,
+};
 use crate::{
     actor::docs::Document,
-    clock,
-    engine::{Engine, EngineError},
     index::{
         Facets, Term,
         places::{self, OrderBy, Stays},
         words,
     },
-    reads::failed,
-    secrets::Secrets,
-    store::{Direction, KeyRange, Store, StoreError, keys},
+    store::{Direction, KeyRange, StoreError, keys},
 };
 
-/// A commit may land a moment after the time it was decided at: a walk begins a little earlier than it is asked for.
-const COMMITS_WITHIN: i64 = 5 * SECOND;
 /// Records counted to learn which condition is the most selective.
 const COUNTED: usize = 256;
 /// Words with one beginning that are looked up one by one; with more of them most pages fill up quickly anyway.
 const WORDS: usize = 256;
 /// Records changed since a time that are collected; with more of them every two hundredth record of a million is one.
 const COLLECTED: usize = 5_000;
-/// Ids read at first where only one key of the index is walked.
-const ONE_RUN: usize = 32;
-/// Entries of an order, or ids of a key, read at a time.
-const READ_AT_ONCE: usize = 256;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    Id,
-    By(OrderBy),
-}
-
-/// A condition that narrows what is read. Not all of them need to hold for what a walk shows: the caller filters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Narrow {
-    Has(Term),
-    /// One of its names has a word with this beginning.
-    Begins(String),
-    UpdatedSince(Timestamp),
-}
-
-impl Narrow {
-    /// A name as someone types it: each of its words begins one of the record's.
-    pub fn name(asked: &str) -> impl Iterator<Item = Narrow> {
-        words::of(asked).into_iter().map(Narrow::Begins)
-    }
-}
-
-/// A list, as it is walked from page to page.
-#[derive(Clone, Debug)]
-pub struct Walk {
-    /// Institution, data source or location whose records it shows.
-    pub owner: u32,
-    pub order: Order,
-    /// For an order by time: the part of it that is walked.
-    pub within: Option<Span>,
-    pub narrow: Vec<Narrow>,
-    /// The moment its first page was asked for, which later pages carry on: `Walk::begin`. `Timestamp::MAX` shows each page as of now.
-    pub as_of: Timestamp,
-}
-
-impl Walk {
-    pub fn new(owner: u32, order: Order) -> Walk {
-        Walk { owner, order, within: None, narrow: Vec::new(), as_of: Timestamp::MAX }
-    }
-
-    /// The `as_of` of a walk whose first page is asked for now.
-    pub fn begin() -> Timestamp {
-        clock::now().minus(COMMITS_WITHIN)
-    }
-}
-
-/// A record's place in a list: lists in the order of ids have `at` 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    pub at: Timestamp,
-    pub id: u64,
-}
-
-impl Position {
-    pub fn id(id: u64) -> Position {
-        Position { at: Timestamp(0), id }
-    }
-}
-
-/// The next part of a walk: up to `limit` records after a position, or before it when `direction` is backward, nearest first.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    pub from: Option<Position>,
-    pub direction: Direction,
-    pub limit: usize,
-}
-
-impl Engine {
-    pub fn walk<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, D)>, EngineError> {
-        self.walkable(walk)?;
-        self.lists().walk(walk, part).map_err(failed)
-    }
-
-    /// The records as JSON, as the store keeps them.
-    pub fn walk_raw<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, Vec<u8>)>, EngineError> {
-        self.walkable(walk)?;
-        self.lists().walk_raw::<D>(walk, part).map_err(failed)
-    }
-
-    fn lists(&self) -> Lists<'_> {
-        Lists { store: &*self.env().store, secrets: &self.env().secrets }
-    }
-
-    /// Places older than that are forgotten, so the walk could skip records.
-    fn walkable(&self, walk: &Walk) -> Result<(), EngineError> {
-        match walk.order {
-            Order::By(_) if walk.as_of < clock::now().minus(places::KEPT) => Err(EngineError::Expired),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Lists of a store.
-#[derive(Clone, Copy)]
-pub struct Lists<'a> {
-    pub store: &'a dyn Store,
-    pub secrets: &'a Secrets,
-}
-
-impl Lists<'_> {
-    pub fn walk<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, D)>, StoreError> {
-        self.rows::<D, _>(walk, part, |key, value| {
-            let record: D = parsed(key, &value)?;
-            Ok((record.owner() == walk.owner).then_some(record))
-        })
-    }
-
-    pub fn walk_raw<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, Vec<u8>)>, StoreError> {
-        self.rows::<D, _>(walk, part, |key, value| {
-            let apart = D::scope_of(walk.owner) == walk.owner;
-            let ours = apart || parsed::<D>(key, &value)?.owner() == walk.owner;
-            Ok(ours.then_some(value))
-        })
-    }
-
-    fn rows<D: Document, R>(
-        &self,
-        walk: &Walk,
-        part: Part,
-        take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
-    ) -> Result<Vec<(Position, R)>, StoreError> {
-        let (kind, scope) = (D::KIND.byte(), D::scope_of(walk.owner));
-        let list = List { lists: *self, kind, scope, walk, direction: part.direction };
-        let mut source = match walk.order {
-            Order::Id => list.by_id()?,
-            Order::By(order) => list.by_time::<D>(order)?,
-        };
-        let (mut rows, mut from) = (Vec::new(), part.from);
-        while rows.len() < part.limit {
-            let positions = list.next(&mut source, from, part.limit - rows.len())?;
-            let Some(last) = positions.last() else { break };
-            from = Some(*last);
-            for position in positions {
-                let key = keys::record(kind, scope, position.id);
-                let Some(value) = self.store.get(&key)? else { continue };
-                rows.extend(take(&key, value)?.map(|row| (position, row)));
-            }
-        }
-        Ok(rows)
-    }
-}
-
-fn parsed<D: Document>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
-    serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a record that cannot be read"))
-}
-
 /// One call of a walk.
-struct List<'a> {
-    lists: Lists<'a>,
-    kind: u8,
+pub(super) struct List<'a> {
+    pub lists: Lists<'a>,
+    pub kind: u8,
     /// Of the records' own keys.
-    scope: u32,
-    walk: &'a Walk,
-    direction: Direction,
+    pub scope: u32,
+    pub walk: &'a Walk,
+    pub direction: Direction,
 }
 
 /// Where positions come from.
-enum Source<'a> {
+pub(super) enum Source<'a> {
     /// The records themselves.
     Records,
     /// Ids under one or several keys of the index, those that have the terms too.
@@ -214,7 +61,7 @@ struct Candidate<'a> {
 }
 
 impl<'a> List<'a> {
-    fn by_id(&self) -> Result<Source<'a>, StoreError> {
+    pub fn by_id(&self) -> Result<Source<'a>, StoreError> {
         let mut best = self.most_selective()?;
         if best.as_ref().is_none_or(|best| best.count > COUNTED)
             && let Some(since) = self.updated_since()
@@ -234,7 +81,7 @@ impl<'a> List<'a> {
     }
 
     /// In an order by time a condition helps only if it leaves so few records that they can be sorted.
-    fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source<'a>, StoreError> {
+    pub fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source<'a>, StoreError> {
         let Some(best) = self.most_selective()?.filter(|best| best.count <= COUNTED) else {
             return Ok(Source::Order(order));
         };
@@ -317,7 +164,12 @@ impl<'a> List<'a> {
     }
 
     /// The next positions of a source; none at its end.
-    fn next(&self, source: &mut Source<'_>, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
+    pub fn next(
+        &self,
+        source: &mut Source<'_>,
+        from: Option<Position>,
+        limit: usize,
+    ) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records => self.next_records(from, limit),
             Source::Indexed { runs, merge, also } => {
@@ -406,93 +258,5 @@ impl<'a> List<'a> {
         }
         found.truncate(limit);
         Ok(found)
-    }
-}
-
-/// What is left of a range on the far side of a key.
-fn beyond(mut range: KeyRange, key: &[u8], direction: Direction) -> KeyRange {
-    match direction {
-        Direction::Forward if range.start.as_slice() <= key => range.after(key),
-        Direction::Backward if range.end.as_slice() > key => {
-            range.end = key.to_vec();
-            range
-        }
-        _ => range,
-    }
-}
-
-/// Ids under several keys of the index as one rising or falling sequence, each once.
-struct Merge {
-    runs: Vec<Run>,
-    /// The next id of each run, as `rank`, and which run.
-    heads: BinaryHeap<(u64, usize)>,
-    direction: Direction,
-    last: Option<u64>,
-    begun: bool,
-}
-
-struct Run {
-    rest: KeyRange,
-    ahead: VecDeque<u64>,
-    /// Keys to read the next time: most runs give one or two ids to a page, few give all of it.
-    chunk: usize,
-}
-
-impl Merge {
-    fn new(runs: Vec<KeyRange>, direction: Direction, from: Option<Position>) -> Merge {
-        let rest = |range: KeyRange| match from {
-            Some(from) => {
-                let key = [range.start.as_slice(), &from.id.to_be_bytes()].concat();
-                beyond(range, &key, direction)
-            }
-            None => range,
-        };
-        let chunk = if runs.len() == 1 { ONE_RUN } else { 1 };
-        let runs = runs.into_iter().map(|range| Run { rest: rest(range), ahead: VecDeque::new(), chunk }).collect();
-        Merge { runs, heads: BinaryHeap::new(), direction, last: None, begun: false }
-    }
-
-    fn next(&mut self, store: &dyn Store) -> Result<Option<u64>, StoreError> {
-        if !self.begun {
-            self.begun = true;
-            for run in 0..self.runs.len() {
-                self.advance(store, run)?;
-            }
-        }
-        while let Some((rank, run)) = self.heads.pop() {
-            self.advance(store, run)?;
-            let id = self.rank(rank);
-            if self.last != Some(id) {
-                self.last = Some(id);
-                return Ok(Some(id));
-            }
-        }
-        Ok(None)
-    }
-
-    fn advance(&mut self, store: &dyn Store, index: usize) -> Result<(), StoreError> {
-        let run = &mut self.runs[index];
-        if run.ahead.is_empty() {
-            let found = store.scan_keys(run.rest.clone(), self.direction, run.chunk)?;
-            if let Some(last) = found.last() {
-                let rest = std::mem::replace(&mut run.rest, KeyRange::new(Vec::new(), Vec::new()));
-                run.rest = beyond(rest, last, self.direction);
-            }
-            run.ahead.extend(found.iter().filter_map(|key| keys::parse_indexed(key)));
-            run.chunk = (run.chunk * 2).min(READ_AT_ONCE);
-        }
-        if let Some(id) = run.ahead.pop_front() {
-            let rank = self.rank(id);
-            self.heads.push((rank, index));
-        }
-        Ok(())
-    }
-
-    /// What comes first has the highest rank. Its own inverse.
-    fn rank(&self, id: u64) -> u64 {
-        match self.direction {
-            Direction::Forward => !id,
-            Direction::Backward => id,
-        }
     }
 }
