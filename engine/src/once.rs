@@ -81,3 +81,103 @@ pub(crate) fn forget(store: &dyn Store, now: Timestamp, limit: usize, batch: &mu
     }
     Ok(expired.len())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        actor::{docs::Home, pool::Pool},
+        secrets::Secrets,
+        store::{CommitError, MemoryStore, keys::Space},
+        upkeep,
+    };
+
+    const ONE: Once = Once { key: [1; 32], fingerprint: [7; 32] };
+    const OTHER_BODY: Once = Once { key: [1; 32], fingerprint: [8; 32] };
+    const OTHER_KEY: Once = Once { key: [2; 32], fingerprint: [7; 32] };
+
+    struct World {
+        store: MemoryStore,
+        pool: Pool,
+        secrets: Secrets,
+    }
+
+    impl World {
+        fn new() -> World {
+            World { store: MemoryStore::new(), pool: Pool::default(), secrets: Secrets::from_seed([1; 32]) }
+        }
+
+        fn docs(&self, now: i64) -> Docs<'_> {
+            let home = Home { source: None, location: 1, now: Timestamp(now) };
+            Docs::new(&self.store, &self.pool, &self.secrets, home)
+        }
+
+        /// Answers with the time, unless the request was answered before.
+        fn prepare(&self, once: &Once, now: i64) -> (Seen, Batch) {
+            let mut docs = self.docs(now);
+            let seen = docs.once(once, Timestamp(now)).unwrap();
+            if seen == Seen::Fresh {
+                docs.claim(once, json!({ "at": now }), Timestamp(now)).unwrap();
+            }
+            let mut batch = Batch::new();
+            docs.into_batch(&mut batch).unwrap();
+            (seen, batch)
+        }
+
+        fn ask(&self, once: &Once, now: i64) -> Seen {
+            let (seen, batch) = self.prepare(once, now);
+            self.store.commit_now(batch).unwrap();
+            seen
+        }
+
+        fn count(&self, space: Space) -> usize {
+            self.store.scan_keys(space.range(), Direction::Forward, 9_999).unwrap().len()
+        }
+    }
+
+    #[test]
+    fn the_first_answer_stands_for_a_day() {
+        let world = World::new();
+        assert_eq!(world.ask(&ONE, 5), Seen::Fresh);
+        assert_eq!(world.ask(&ONE, 6), Seen::Replay(json!({ "at": 5 })));
+        assert_eq!(world.ask(&OTHER_BODY, 7), Seen::Conflict);
+        assert_eq!(world.ask(&OTHER_KEY, 8), Seen::Fresh);
+        assert_eq!(world.ask(&ONE, 4 + DAY), Seen::Replay(json!({ "at": 5 })));
+        assert_eq!(world.ask(&OTHER_BODY, 5 + DAY), Seen::Fresh);
+        assert_eq!(world.ask(&OTHER_BODY, 6 + DAY), Seen::Replay(json!({ "at": 5 + DAY })));
+        assert_eq!((world.count(Space::Once), world.count(Space::OnceExpiry)), (2, 2));
+    }
+
+    #[test]
+    fn of_two_racing_requests_one_passes() {
+        let world = World::new();
+        let ((first, one), (second, other)) = (world.prepare(&ONE, 5), world.prepare(&ONE, 5));
+        assert_eq!((first, second), (Seen::Fresh, Seen::Fresh));
+        world.store.commit_now(one).unwrap();
+        assert!(matches!(world.store.commit_now(other), Err(CommitError::Conflict { .. })));
+        assert_eq!(world.ask(&ONE, 6), Seen::Replay(json!({ "at": 5 })));
+    }
+
+    #[test]
+    fn expired_claims_are_forgotten_but_not_those_renewed_meanwhile() {
+        let world = World::new();
+        for n in 0..1_200u64 {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&n.to_be_bytes());
+            world.ask(&Once { key, fingerprint: [0; 32] }, n as i64);
+        }
+        world.ask(&ONE, 0);
+        let later = Timestamp(DAY + 599);
+        let mut batch = Batch::new();
+        assert_eq!(forget(&world.store, later, 3, &mut batch).unwrap(), 3);
+        assert_eq!(world.ask(&ONE, later.0), Seen::Fresh);
+        assert!(matches!(world.store.commit_now(batch), Err(CommitError::Conflict { .. })));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(upkeep::all(&world.store, later, std::time::Duration::ZERO)).unwrap();
+        assert_eq!((world.count(Space::Once), world.count(Space::OnceExpiry)), (601, 601));
+        assert_eq!(world.ask(&ONE, later.0 + 1), Seen::Replay(json!({ "at": later.0 })));
+    }
+}

@@ -296,7 +296,7 @@ impl<'a> PatientBasic<'a> {
     pub fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientBasic<'a> {
         PatientBasic {
             user: UserView::patient(record, adapter),
-            guarantor_id: None,
+            guarantor_id: record.guarantor_id,
             billing_type: record.billing_type.as_deref(),
             chart_id: record.chart_id.as_deref(),
             preferred_language: record.preferred_language.as_deref(),
@@ -367,7 +367,7 @@ impl<'a> PatientDetailed<'a> {
             work_phone_extension: record.work_phone_extension.as_deref(),
             cell_phone_number: cell_phone(record),
             preferred_phone_number: preferred_phone(record),
-            guarantor_id: None,
+            guarantor_id: record.guarantor_id,
             billing_type: record.billing_type.as_deref(),
             chart_id: record.chart_id.as_deref(),
             preferred_language: record.preferred_language.as_deref(),

@@ -388,3 +388,96 @@ impl Drop for Docs<'_> {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TurnError> {
     serde_json::from_slice(bytes).map_err(|_| TurnError::Damaged("a document that cannot be read"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use location::{command::Placement, time::Span};
+
+    use super::*;
+    use crate::{
+        records::{Appointment, Patient},
+        store::{CommitFuture, Direction, Health, KeyRange, MemoryStore, counters::Ids},
+    };
+
+    #[derive(Default)]
+    struct Counting {
+        store: MemoryStore,
+        reads: AtomicUsize,
+    }
+
+    impl Store for Counting {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            self.store.get(key)
+        }
+
+        fn scan(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+            unreachable!("a turn scans nothing")
+        }
+
+        fn scan_keys(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<Key>, StoreError> {
+            unreachable!("a turn scans nothing")
+        }
+
+        fn commit(&self, batch: Batch) -> CommitFuture {
+            self.store.commit(batch)
+        }
+
+        fn health(&self) -> Health {
+            self.store.health()
+        }
+    }
+
+    fn appointment(id: u64) -> Appointment {
+        let span = Span::new(Timestamp(10), Timestamp(20)).unwrap();
+        let value = serde_json::json!({
+            "id": id, "institution_id": 1, "location_id": 2, "patient_id": 3,
+            "placement": Placement { operatory: None, provider: None, span },
+            "unavailable": false, "cancelled": false, "confirmed": false, "patient_confirmed": false, "patient_missed": false,
+            "created_at": Timestamp(5), "updated_at": Timestamp(5)
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// The booking path: what is new is not looked for, and what was read is not read again.
+    #[tokio::test]
+    async fn the_index_costs_few_reads() {
+        let (store, pool, secrets) = (Counting::default(), Pool::default(), Secrets::from_seed([1; 32]));
+        let ids = Ids::new(std::sync::Arc::new(MemoryStore::new()));
+        for resource in [Resource::Patients, Resource::Appointments] {
+            pool.fill(&ids, resource).await.unwrap();
+        }
+        let turn = async |now: i64, work: &dyn Fn(&mut Docs<'_>)| -> (usize, usize) {
+            let before = store.reads.load(Ordering::SeqCst);
+            let home = Home { source: Some(1), location: 2, now: Timestamp(now) };
+            let mut docs = Docs::new(&store, &pool, &secrets, home);
+            work(&mut docs);
+            let mut batch = Batch::new();
+            docs.into_batch(&mut batch).unwrap();
+            let written = batch.writes().len();
+            store.commit(batch).await.unwrap();
+            (store.reads.load(Ordering::SeqCst) - before, written)
+        };
+        let book = |docs: &mut Docs<'_>| {
+            let id = docs.allot(Resource::Appointments).unwrap();
+            docs.put(&appointment(id)).unwrap();
+        };
+        assert_eq!(turn(5, &book).await, (0, 4), "the appointment, its patient, its start, its update");
+        let with_patient = |docs: &mut Docs<'_>| {
+            let id = docs.allot(Resource::Patients).unwrap() as u32;
+            let name = "Ann".to_owned();
+            docs.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
+            book(docs);
+        };
+        assert_eq!(turn(6, &with_patient).await, (1, 10), "one word is looked up, and entered under three beginnings");
+        assert_eq!(turn(7, &with_patient).await, (1, 7), "the word is known");
+        let confirm = |docs: &mut Docs<'_>| {
+            docs.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
+            docs.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
+        };
+        assert_eq!(turn(8, &confirm).await, (3, 4), "the document, the place it leaves and the one it enters");
+    }
+}

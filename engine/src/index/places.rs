@@ -114,7 +114,8 @@ impl Stays {
     }
 }
 
-/// Moves a record from one place of an order to another. `old` is none for a new record, and holds none for one that had no place.
+/// Moves a record from one place of an order to another. `old` is none for a new record, and holds none for one that had no place. A
+/// record that comes from another list is new in this one; should it come back within a day, a walk that began before may repeat it.
 pub(super) fn write(
     store: &dyn Store,
     now: Timestamp,
@@ -149,7 +150,8 @@ pub(super) fn write(
     if let Some(place) = new {
         let (key, mut stays) = (place.key(), Stays::read(store, &place.key())?);
         stays.forget(now.minus(KEPT));
-        stays.0.push(Stay { entered: moment, left: OPEN, from });
+        let stayed = old.is_some_and(|old| old.scope == place.scope);
+        stays.0.push(if stayed { Stay { entered: moment, left: OPEN, from } } else { FIRST });
         stays.write(key, writes);
     }
     Ok(())
