@@ -66,6 +66,6 @@ mod tests {
     #[test]
     fn uuids_stay_the_same() {
         // Clients keep them.
-        assert_eq!(uuid(Resource::ProcedureCodes, 1, 42).to_string(), "PINNED");
+        assert_eq!(uuid(Resource::ProcedureCodes, 1, 42).to_string(), "bd9efa1d-21d0-86c5-a400-00000000002a");
     }
 }

@@ -30,14 +30,14 @@ pub struct UserView<'a> {
     foreign_id: Option<&'a str>,
     /// The health record system; `nex` for a record that exists only here.
     foreign_id_type: &'a str,
-    bio: Bio<'a>,
+    bio: PersonBio<'a>,
     inactive: bool,
     last_sync_time: Option<At>,
 }
 
 /// What is known of a person. Health record systems tell none of it of a provider.
 #[derive(Default, Serialize, JsonSchema)]
-pub struct Bio<'a> {
+pub struct PersonBio<'a> {
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
     gender: Option<&'a str>,
@@ -233,7 +233,7 @@ impl<'a> UserView<'a> {
             institution_id: record.institution_id,
             foreign_id: record.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            bio: Bio::of(record),
+            bio: PersonBio::of(record),
             inactive: record.inactive,
             last_sync_time: record.last_sync_time.map(At),
         }
@@ -252,18 +252,18 @@ impl<'a> UserView<'a> {
             institution_id: record.institution_id,
             foreign_id: record.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            bio: Bio::default(),
+            bio: PersonBio::default(),
             inactive: record.inactive,
             last_sync_time: record.last_sync_time.map(At),
         }
     }
 }
 
-impl<'a> Bio<'a> {
-    fn of(record: &'a Patient) -> Bio<'a> {
+impl<'a> PersonBio<'a> {
+    fn of(record: &'a Patient) -> PersonBio<'a> {
         let address = record.address.as_ref();
         let line_1 = address.and_then(|it| it.line_1.as_deref());
-        Bio {
+        PersonBio {
             date_of_birth: record.date_of_birth.as_deref(),
             gender: record.gender.as_deref(),
             phone_number: preferred_phone(record),
