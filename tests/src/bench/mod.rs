@@ -6,6 +6,7 @@ mod bodies;
 mod bookings;
 mod cluster;
 mod idle;
+mod lists;
 mod load;
 mod own_ehr;
 mod practices;
@@ -56,6 +57,9 @@ pub struct Options {
     /// Locations that are asleep.
     #[arg(long, default_value_t = 100_000)]
     idle: u32,
+    /// Patients of the list that is read.
+    #[arg(long, default_value_t = 1_000_000)]
+    patients: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,6 +74,8 @@ enum Section {
     Idle,
     /// What the sandbox of an adapter costs.
     Adapter,
+    /// Pages of a long list.
+    Lists,
 }
 
 pub fn main() -> ExitCode {
@@ -89,7 +95,7 @@ pub fn main() -> ExitCode {
 
 fn run(options: &Options) -> Outcome {
     let mut report = Report::start(&options.dir);
-    let all = [Section::Slots, Section::Adapter, Section::Activation, Section::Idle, Section::Bookings];
+    let all = [Section::Slots, Section::Adapter, Section::Activation, Section::Idle, Section::Lists, Section::Bookings];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
     for section in asked {
         match section {
@@ -98,6 +104,7 @@ fn run(options: &Options) -> Outcome {
             Section::Activation => activation::run(options, &mut report)?,
             Section::Idle => idle::run(options, &mut report)?,
             Section::Adapter => adapter::run(&mut report)?,
+            Section::Lists => lists::run(options, &mut report)?,
         }
     }
     report.end();
