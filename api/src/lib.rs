@@ -17,6 +17,7 @@ pub mod keys;
 pub mod kinds;
 pub mod limits;
 pub mod once;
+pub mod openapi;
 pub mod pages;
 pub mod query;
 pub mod resources;
