@@ -140,7 +140,9 @@ fn parameter(expected: &Expected, place: &str) -> Value {
     if let Some(default) = &expected.default {
         schema["default"] = default.clone();
     }
-    let (mut name, mut example) = (expected.name.clone(), dictionary::example(&expected.name, &expected.shape));
+    let usual = expected.default.clone();
+    let example = usual.unwrap_or_else(|| dictionary::example(&expected.name, &expected.shape));
+    let (mut name, mut example) = (expected.name.clone(), example);
     if expected.list {
         (name, example) = (format!("{name}[]"), json!([example]));
         schema = json!({"type": "array", "items": schema, "maxItems": MAX_VALUES});

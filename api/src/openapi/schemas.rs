@@ -60,7 +60,7 @@ impl Schemas {
         let mut required = vec!["code", "description", "error", "data"];
         let mut properties = json!({
             "code": {"type": "boolean", "const": true},
-            "description": {"type": ["string", "null"], "description": "A warning, or null."},
+            "description": {"type": ["string", "null"], "description": "A warning, or null.", "examples": [null]},
             "error": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
             "data": data,
         });
