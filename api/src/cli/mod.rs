@@ -65,7 +65,8 @@ pub fn main() -> ExitCode {
         Command::Config(command) => configuration::run(command),
         Command::Adapter(command) => adapter::run(command),
         Command::Openapi { version } => {
-            say(if version == "v2.2.2" { &*openapi::V2 } else { &*openapi::V3 }.trim_end());
+            let document = if version == "v2.2.2" { &openapi::V2 } else { &openapi::V3 };
+            say(document.trim_end());
             ExitCode::SUCCESS
         }
         Command::Demo(arguments) => demo::run(arguments),
