@@ -19,6 +19,7 @@ pub mod kinds;
 pub mod limits;
 pub mod listing;
 pub mod once;
+pub mod openapi;
 pub mod pages;
 pub mod query;
 pub mod resources;

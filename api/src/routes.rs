@@ -58,6 +58,7 @@ use crate::{
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
         booking::{self, Booked, Found, Held, Reason},
+        documentation,
         locations::{self, InstitutionView, LocationView},
         operations,
         operatories::{self, OperatoryView},
@@ -89,6 +90,10 @@ fn operation() -> Vec<Route> {
         open("/healthz", operations::healthz),
         open("/readyz", operations::readyz),
         open("/metrics", operations::metrics),
+        open("/openapi.json", documentation::document),
+        open("/docs", documentation::page),
+        open("/docs/style.css", documentation::style),
+        open("/docs/script.js", documentation::script),
     ]
 }
 

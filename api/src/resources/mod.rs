@@ -5,6 +5,7 @@ pub mod appointments;
 pub mod authenticates;
 pub mod available_slots;
 pub mod booking;
+pub mod documentation;
 pub mod locations;
 pub mod operations;
 pub mod operatories;
