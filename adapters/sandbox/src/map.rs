@@ -157,7 +157,6 @@ impl Mapped for Appointment {
             write_key: self.write_key,
             version: Some(self.version.to_string()),
             extra: self.reason.map(|reason| ("reason".into(), reason)).into_iter().collect(),
-            ..records::Appointment::default()
         }))
     }
 

@@ -335,7 +335,6 @@ fn every_resource_is_pulled_whole() {
             Resource::Operatories | Resource::WorkingHours | Resource::Appointments => (),
             _ => assert!(pass.last && pass.records.len() == kept && kept > 0, "{resource:?}: {kept}"),
         }
-        println!("{resource:?} {kept}");
     }
     let Record::Claim(claim) = practice.pass(Resource::Claims, None, 1_000).records.remove(0) else { panic!() };
     assert!(claim.payouts[0].charge.is_some() && claim.totals.charge.is_none() && claim.totals.billed.is_some());
