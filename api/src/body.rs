@@ -1,6 +1,6 @@
 //! JSON bodies: read under limits, then field by field by path. Unknown fields are ignored; wrong ones are named with their path.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::time::Duration;
 
 use actix_web::{
     body::{BodyStream, to_bytes_limited},
@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::{
     bounds::{MAX_DEPTH, MAX_VALUES},
+    describe::{Expected, Expects},
     errors::ApiError,
-    query::{Parsed, outside},
+    kinds::Kind,
 };
 
 /// How much of a body is read, and for how long.
@@ -96,7 +97,10 @@ fn reason(error: &serde_json::Error) -> String {
 #[derive(Debug, Default)]
 pub struct Fields {
     body: Value,
+    /// Where this object stands in the whole body: `allergies[2].`
+    prefix: String,
     problems: Vec<String>,
+    expects: Expects,
 }
 
 impl Fields {
@@ -105,42 +109,115 @@ impl Fields {
             Value::Null | Value::Object(_) => Vec::new(),
             _ => vec!["The body must be a JSON object.".to_owned()],
         };
-        Fields { body, problems }
+        Fields { body, problems, ..Fields::default() }
+    }
+
+    /// Takes nothing in: notes what is asked for, and answers with examples.
+    pub fn describing() -> Fields {
+        Fields { expects: Expects::noting(), ..Fields::default() }
+    }
+
+    /// What was asked for.
+    pub fn expected(&mut self) -> Vec<Expected> {
+        self.expects.take()
     }
 
     /// None when it is missing or null, or wrong, which is then among the problems.
-    pub fn optional<T>(&mut self, path: &str, kind: impl Fn(&Value) -> Parsed<T>) -> Option<T> {
-        let value = self.at(path)?;
-        kind(value).map_err(|problem| self.problems.push(format!("{path} {problem}."))).ok()
+    pub fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::of(path, &kind)) {
+            return kind.example();
+        }
+        self.read(path, &kind)
+    }
+
+    fn read<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
+        let read = kind.json(self.at(path)?);
+        read.map_err(|problem| self.told(path, &problem)).ok()
     }
 
     /// None is always among the problems.
-    pub fn required<T>(&mut self, path: &str, kind: impl Fn(&Value) -> Parsed<T>) -> Option<T> {
+    pub fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::of(path, &kind).required()) {
+            return kind.example();
+        }
         if self.at(path).is_none() {
-            self.problems.push(format!("{path} is missing."));
+            self.told(path, "is missing");
             return None;
         }
-        self.optional(path, kind)
+        self.read(path, &kind)
+    }
+
+    /// The default stands for a missing field or null.
+    pub fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
+        let default = default.into();
+        if !self.expects.note(|| Expected::of(path, &kind).defaulted(&default))
+            && let Some(value) = self.read(path, &kind)
+        {
+            return value;
+        }
+        kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
+    }
+
+    /// An empty text says as little as a field that is not there.
+    pub fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::of(path, &kind)) {
+            return kind.example();
+        }
+        let empty = self.at(path).and_then(Value::as_str).is_some_and(|text| text.trim().is_empty());
+        if empty { None } else { self.read(path, &kind) }
+    }
+
+    /// For changes: None when the field is not there and nothing is to change, Some(None) when it is null and to be emptied.
+    pub fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
+        if self.expects.note(|| Expected::of(path, &kind)) {
+            return Some(kind.example());
+        }
+        let null = self.found(path)?.is_null();
+        if null { Some(None) } else { self.read(path, &kind).map(Some) }
     }
 
     /// Each element is named when it is wrong: `provider_ids[3]`.
-    pub fn list<T>(&mut self, path: &str, kind: impl Fn(&Value) -> Parsed<T>) -> Vec<T> {
-        let Some(elements) = self.optional(path, |value| value.as_array().cloned().ok_or("must be an array".into()))
-        else {
-            return Vec::new();
-        };
-        if elements.len() > MAX_VALUES {
-            self.problems.push(format!("{path} holds more than {MAX_VALUES} values."));
-            return Vec::new();
+    pub fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
+        if self.expects.note(|| Expected::of(path, &kind).list()) {
+            return kind.example().into_iter().collect();
         }
         let mut values = Vec::new();
-        for (index, element) in elements.iter().enumerate() {
-            match kind(element) {
+        for (index, element) in self.elements(path).iter().enumerate() {
+            match kind.json(element) {
                 Ok(value) => values.push(value),
-                Err(problem) => self.problems.push(format!("{path}[{index}] {problem}.")),
+                Err(problem) => self.told(&format!("{path}[{index}]"), &problem),
             }
         }
         values
+    }
+
+    /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
+    pub fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
+        if self.expects.note(|| Expected::objects(path)) {
+            let mut one = Fields::describing();
+            let value = read(&mut one);
+            self.expects.add(one.expected().into_iter().map(|it| it.below(&format!("{path}[]"))));
+            return value.into_iter().collect();
+        }
+        let mut values = Vec::new();
+        for (index, element) in self.elements(path).into_iter().enumerate() {
+            if !element.is_object() {
+                self.told(&format!("{path}[{index}]"), "must be an object");
+                continue;
+            }
+            let prefix = format!("{}{path}[{index}].", self.prefix);
+            let mut one = Fields { body: element, prefix, ..Fields::default() };
+            values.extend(read(&mut one));
+            self.problems.extend(one.take_problems());
+        }
+        values
+    }
+
+    /// Lets clients send what is in the object `name` without it.
+    pub fn may_be_unwrapped(&mut self, name: &str) {
+        if self.body.is_object() && self.body.get(name).is_none() {
+            self.body = Value::Object([(name.to_owned(), self.body.take())].into_iter().collect());
+        }
     }
 
     pub fn problem(&mut self, problem: impl Into<String>) {
@@ -151,45 +228,37 @@ impl Fields {
         std::mem::take(&mut self.problems)
     }
 
+    /// The whole body, for what is bound to it.
+    pub fn whole(&self) -> &Value {
+        &self.body
+    }
+
+    fn told(&mut self, path: &str, problem: &str) {
+        self.problems.push(format!("{}{path} {problem}.", self.prefix));
+    }
+
+    fn elements(&mut self, path: &str) -> Vec<Value> {
+        match self.at(path).cloned() {
+            None => Vec::new(),
+            Some(Value::Array(elements)) if elements.len() <= MAX_VALUES => elements,
+            Some(Value::Array(_)) => {
+                self.told(path, &format!("holds more than {MAX_VALUES} values"));
+                Vec::new()
+            }
+            Some(_) => {
+                self.told(path, "must be an array");
+                Vec::new()
+            }
+        }
+    }
+
+    fn found(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(&self.body, |value, name| value.get(name))
+    }
+
     fn at(&self, path: &str) -> Option<&Value> {
-        path.split('.').try_fold(&self.body, |value, name| value.get(name)).filter(|value| !value.is_null())
+        self.found(path).filter(|value| !value.is_null())
     }
-}
-
-// Kinds.
-
-pub fn object(value: &Value) -> Parsed<()> {
-    if value.is_object() { Ok(()) } else { Err("must be an object".into()) }
-}
-
-/// A string, read further as a query parameter would be. Blank is the same as empty.
-pub fn string<T>(kind: impl Fn(&str) -> Parsed<T>) -> impl Fn(&Value) -> Parsed<T> {
-    move |value| kind(value.as_str().ok_or("must be a string")?.trim())
-}
-
-pub fn filled<T>(kind: impl Fn(&str) -> Parsed<T>) -> impl Fn(&Value) -> Parsed<T> {
-    string(move |text| if text.is_empty() { Err("must not be empty".into()) } else { kind(text) })
-}
-
-pub fn integer(range: RangeInclusive<i64>) -> impl Fn(&Value) -> Parsed<i64> {
-    move |value| match value.as_i64() {
-        Some(number) if range.contains(&number) => Ok(number),
-        Some(_) => Err(outside(&range)),
-        None if value.is_u64() => Err(outside(&range)),
-        None => Err("must be an integer".into()),
-    }
-}
-
-pub fn id(value: &Value) -> Parsed<u32> {
-    integer(crate::bounds::INT32)(value).map(|id| id as u32)
-}
-
-pub fn long_id(value: &Value) -> Parsed<u64> {
-    integer(crate::bounds::INT64)(value).map(|id| id as u64)
-}
-
-pub fn boolean(value: &Value) -> Parsed<bool> {
-    value.as_bool().ok_or("must be true or false".into())
 }
 
 #[cfg(test)]
@@ -198,7 +267,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::query::{date, text};
+    use crate::kinds::{boolean, date, filled, id, integer, long_id, object, text};
 
     fn problem(bytes: &[u8]) -> String {
         parse(bytes).unwrap_err().to_string()
@@ -236,19 +305,19 @@ mod tests {
             "flag": 1, "operatory_ids": 3
         });
         let mut fields = Fields::new(body);
-        assert_eq!(fields.required("patient", object), Some(()));
+        assert_eq!(fields.required("patient", object()), Some(()));
         assert_eq!(fields.optional("patient.last_name", filled(text(10))), Some("Lee".into()));
-        assert_eq!(fields.optional("note", string(text(10))), None);
-        fields.optional("patient.first_name", string(text(10)));
-        fields.optional("patient.date_of_birth", string(date));
-        assert_eq!(fields.list("provider_ids", id), vec![1]);
+        assert_eq!(fields.optional("note", text(10)), None);
+        fields.optional("patient.first_name", text(10));
+        fields.optional("patient.date_of_birth", date());
+        assert_eq!(fields.list("provider_ids", id()), vec![1]);
         fields.optional("days", integer(1..=60));
         fields.optional("limit", integer(1..=100));
         fields.optional("big", integer(1..=100));
-        fields.optional("flag", boolean);
-        fields.list("operatory_ids", long_id);
-        fields.required("slot_token", string(text(10)));
-        fields.required("patient.first_name.deeper", string(text(10)));
+        fields.optional("flag", boolean());
+        fields.list("operatory_ids", long_id());
+        fields.required("slot_token", text(10));
+        fields.required("patient.first_name.deeper", text(10));
         let expected = [
             "patient.first_name must be a string.",
             "patient.date_of_birth must be a date in the form YYYY-MM-DD.",

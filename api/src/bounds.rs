@@ -27,6 +27,8 @@ pub const INT64: RangeInclusive<i64> = 1..=i64::MAX;
 pub const MAX_TEXT: usize = 255;
 pub const MAX_NAME: usize = 100;
 pub const MAX_NOTE: usize = 4_000;
+/// Of an amount of money, two of them decimals.
+pub const MAX_AMOUNT_DIGITS: usize = 12;
 pub const MAX_PHONE: usize = 40;
 /// The longest address mail can be sent to.
 pub const MAX_EMAIL: usize = 254;

@@ -2,10 +2,13 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 
+use location::time::Timestamp;
+
 use crate::secret::{Key, Secret};
 
 const TAG: usize = 16;
-const POSITION: usize = 16;
+/// Place, id, and the time of the walk's first page.
+const CONTENT: usize = 24;
 
 /// A record's place in a list: lists are ordered by `at`, then `id`; lists by id alone have `at` 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,22 +58,22 @@ pub struct Bound {
 }
 
 impl Bound {
-    pub fn seal(&self, position: Position) -> String {
-        let mut bytes = [position.at.to_be_bytes(), position.id.to_be_bytes()].concat();
+    pub fn seal(&self, position: Position, as_of: Timestamp) -> String {
+        let mut bytes = [position.at.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
         let tag = self.key.tag(&[&self.query, &bytes]);
         bytes.extend_from_slice(&tag[..TAG]);
         BASE64.encode(bytes)
     }
 
-    pub fn open(&self, cursor: &str) -> Option<Position> {
-        let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == POSITION + TAG)?;
-        let (position, tag) = bytes.split_at(POSITION);
-        let known = self.key.verifies(&[&self.query, position], tag);
-        let (at, id) = position.split_at(8);
-        known.then_some(Position {
-            at: i64::from_be_bytes(at.try_into().ok()?),
-            id: u64::from_be_bytes(id.try_into().ok()?),
-        })
+    pub fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
+        let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == CONTENT + TAG)?;
+        let (content, tag) = bytes.split_at(CONTENT);
+        if !self.key.verifies(&[&self.query, content], tag) {
+            return None;
+        }
+        let part = |at: usize| content.get(at..at + 8)?.try_into().ok();
+        let position = Position { at: i64::from_be_bytes(part(0)?), id: u64::from_be_bytes(part(8)?) };
+        Some((position, Timestamp(i64::from_be_bytes(part(16)?))))
     }
 }
 
@@ -87,15 +90,17 @@ mod tests {
     fn a_cursor_leads_back_to_its_position() {
         let bound = cursors().bound_to("/providers", vec![("subdomain", "a"), ("inactive", "true")]);
         for position in [Position::id(0), Position::id(u64::MAX), Position { at: i64::MIN, id: 7 }] {
-            assert_eq!(bound.open(&bound.seal(position)), Some(position));
+            let as_of = Timestamp(77);
+            assert_eq!(bound.open(&bound.seal(position, as_of)), Some((position, as_of)));
         }
         let reordered = cursors().bound_to("/providers", vec![("inactive", "true"), ("subdomain", "a")]);
-        assert_eq!(reordered.open(&bound.seal(Position::id(3))), Some(Position::id(3)));
+        let cursor = bound.seal(Position::id(3), Timestamp(0));
+        assert_eq!(reordered.open(&cursor), Some((Position::id(3), Timestamp(0))));
     }
 
     #[test]
     fn it_opens_under_its_own_query_only() {
-        let cursor = cursors().bound_to("/providers", vec![("subdomain", "a")]).seal(Position::id(3));
+        let cursor = cursors().bound_to("/providers", vec![("subdomain", "a")]).seal(Position::id(3), Timestamp(0));
         let others = [
             ("/operatories", vec![("subdomain", "a")]),
             ("/providers", vec![("subdomain", "b")]),
@@ -113,7 +118,7 @@ mod tests {
     #[test]
     fn altered_cursors_are_refused() {
         let bound = cursors().bound_to("/providers", vec![]);
-        let cursor = bound.seal(Position::id(3));
+        let cursor = bound.seal(Position::id(3), Timestamp(0));
         for at in 0..cursor.len() {
             let mut altered = cursor.clone().into_bytes();
             altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };

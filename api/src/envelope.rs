@@ -1,12 +1,22 @@
 //! The one shape of all answers (specification 2.1).
 
-use actix_web::{HttpResponse, http::StatusCode};
+use std::collections::BTreeMap;
+
+use actix_web::{
+    HttpResponse, HttpResponseBuilder,
+    http::{
+        StatusCode,
+        header::{HeaderName, HeaderValue},
+    },
+};
 use serde::Serialize;
 
 use crate::{
     pages::{Found, Page, PageInfo},
     scope::Call,
 };
+
+pub const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 #[derive(Serialize)]
 pub struct Envelope<'a, T> {
@@ -33,31 +43,50 @@ impl<'a, T> Envelope<'a, T> {
 }
 
 impl Call {
-    pub fn ok<T: Serialize>(&self, data: T) -> HttpResponse {
-        HttpResponse::Ok().json(Envelope::success(self.description(), data))
+    /// One record, with the status the table has for the route.
+    pub fn show<T: Serialize>(&self, data: T) -> HttpResponse {
+        self.show_as(self.route.status, data)
     }
 
-    pub fn created<T: Serialize>(&self, data: T) -> HttpResponse {
-        HttpResponse::build(StatusCode::CREATED).json(Envelope::success(self.description(), data))
+    /// With the other status of success.
+    pub fn show_as<T: Serialize>(&self, status: u16, data: T) -> HttpResponse {
+        self.build(status).json(Envelope::success(self.description(), data))
+    }
+
+    /// What the first request with this Idempotency-Key made, shown again.
+    pub fn replayed<T: Serialize>(&self, data: T) -> HttpResponse {
+        let mut answer = self.show(data);
+        answer.headers_mut().insert(REPLAY, HeaderValue::from_static("true"));
+        answer
     }
 
     /// A list that is not paginated.
     pub fn list<T: Serialize>(&self, rows: &[T]) -> HttpResponse {
-        HttpResponse::Ok().json(Envelope { count: Some(rows.len()), ..Envelope::success(self.description(), rows) })
+        let envelope = Envelope::success(self.description(), rows);
+        self.build(self.route.status).json(Envelope { count: Some(rows.len()), ..envelope })
     }
 
     /// A page of a list; in v2.2.2 nested under its name.
-    pub fn page<T: Serialize>(&self, name: &str, page: &Page<T>) -> HttpResponse {
+    pub fn page<T: Serialize>(&self, page: &Page<T>) -> HttpResponse {
+        let mut answer = self.build(self.route.status);
         match &page.found {
             Found::Cursors(info) => {
                 let envelope = Envelope::success(self.description(), &page.rows);
-                HttpResponse::Ok().json(Envelope { page_info: Some(info), ..envelope })
+                answer.json(Envelope { page_info: Some(info), ..envelope })
             }
             Found::Count(count) => {
-                let nested = std::collections::BTreeMap::from([(name, &page.rows)]);
-                HttpResponse::Ok()
-                    .json(Envelope { count: Some(*count), ..Envelope::success(self.description(), nested) })
+                let nested = BTreeMap::from([(self.route.list_name(), &page.rows)]);
+                answer.json(Envelope { count: Some(*count), ..Envelope::success(self.description(), nested) })
             }
         }
+    }
+
+    /// Success without a body.
+    pub fn empty(&self) -> HttpResponse {
+        self.build(self.route.status).finish()
+    }
+
+    fn build(&self, status: u16) -> HttpResponseBuilder {
+        HttpResponse::build(StatusCode::from_u16(status).unwrap_or(StatusCode::OK))
     }
 }

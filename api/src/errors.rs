@@ -4,8 +4,8 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header},
 };
-use engine::{EngineError, Refused};
-use location::decision::Refusal;
+use engine::{EngineError, Refused, saving::Unmet};
+use location::{decision::Refusal, pull::Resource};
 
 use crate::{bounds::MAX_DEPTH, envelope::Envelope};
 
@@ -31,7 +31,7 @@ pub enum ApiError {
     #[error("{0} not found")]
     NotFound(String),
     #[error("The method is not allowed here; allowed: {allowed}")]
-    Method { allowed: &'static str },
+    Method { allowed: String },
     #[error("The request was not received in time.")]
     Timeout,
     #[error("The body is larger than {limit} bytes.")]
@@ -101,7 +101,7 @@ impl ApiError {
         }
         match self {
             ApiError::Token => drop(response.insert_header((header::WWW_AUTHENTICATE, "Bearer"))),
-            ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, *allowed))),
+            ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, allowed.as_str()))),
             // What is left of the request is not read, so the connection cannot serve another one.
             ApiError::TooLarge { .. } | ApiError::Timeout => drop(response.force_close()),
             _ => {}
@@ -139,6 +139,7 @@ impl From<EngineError> for ApiError {
         match error {
             // The configuration named the location, so the engine has it.
             EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
+            EngineError::Expired => ApiError::bad("The cursor is too old: leave it empty to start again."),
             EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
             EngineError::StoreFull | EngineError::Damaged => ApiError::Unavailable { retry_after: RETRY_LATER },
         }
@@ -165,8 +166,16 @@ impl From<Refusal> for ApiError {
             Refusal::AppointmentNotOpen => {
                 ApiError::bad("The appointment is in the past, cancelled or failed and cannot be changed any more.")
             }
-            Refusal::NotSupportedByEhr => {
-                ApiError::Refused("The practice's health record system cannot do this.".into())
+            Refusal::NotSupportedByEhr => ApiError::bad("EMR does not support this operation."),
+            Refusal::AppointmentNotSynced => {
+                ApiError::bad("Cannot update appointment because it is not synced with the PMS and/or a live client")
+            }
+            Refusal::HourNotFound => ApiError::NotFound("Working Hour".into()),
+            Refusal::HourOfEhr => {
+                ApiError::bad("The working hours come from the health record system and are changed there.")
+            }
+            Refusal::TooManyHours { limit } => {
+                ApiError::bad(format!("The location has {limit} working hours already; remove some first."))
             }
             Refusal::TooManyHolds { limit } => ApiError::TooMany {
                 message: format!("The location keeps {limit} slots on hold already; book or release some first."),
@@ -177,10 +186,53 @@ impl From<Refusal> for ApiError {
     }
 }
 
+/// What a request names and is not so. Handlers of endpoints for which the specification has words of its own map those first.
+impl From<Unmet> for ApiError {
+    fn from(unmet: Unmet) -> ApiError {
+        match unmet {
+            Unmet::NotFound { resource, id } => ApiError::NotFound(format!("{} with id {id}", name_of(resource))),
+            Unmet::NotUsable { resource, id } => {
+                ApiError::bad(format!("{} with id {id} cannot be used or changed here", name_of(resource)))
+            }
+            Unmet::PatientOfOtherLocation { id } => ApiError::NotFound(format!("Patient with id {id}")),
+            Unmet::PatientOfOtherEhr { .. } => ApiError::bad(
+                "Cannot create an appointment where the patient belongs to a location from a different EHR",
+            ),
+            Unmet::PatientNotSynced => {
+                ApiError::Refused("The patient is not in the health record system yet; try again later.".into())
+            }
+            Unmet::PatientNotConverted => {
+                ApiError::bad("Cannot create an appointment where the patient attribute new_patient=true")
+            }
+            Unmet::DuplicatePatient { id } => {
+                ApiError::bad(format!("A patient with that information already exists -id={id}"))
+            }
+            Unmet::KeyReused => {
+                ApiError::Conflict("The Idempotency-Key was used for a request with other data.".into())
+            }
+            Unmet::Wrong(problem) => ApiError::bad(problem),
+        }
+    }
+}
+
+/// What a message calls a record.
+pub fn name_of(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Providers => "Provider",
+        Resource::Operatories => "Operatory",
+        Resource::AppointmentTypes => "Appointment Type",
+        Resource::Patients => "Patient",
+        Resource::WorkingHours => "Working Hour",
+        Resource::Appointments => "Appointment",
+        framed => engine::entries::rules(framed).map_or("Record", |rules| rules.name),
+    }
+}
+
 impl From<Refused> for ApiError {
     fn from(refused: Refused) -> ApiError {
         match refused {
             Refused::Rule(refusal) => refusal.into(),
+            Refused::Unmet(unmet) => unmet.into(),
             Refused::Engine(error) => error.into(),
         }
     }

@@ -16,7 +16,7 @@ use actix_web::{
     web::Data,
 };
 
-use crate::{app::Api, bounds::MAX_REQUEST_ID, errors::ApiError, routes::OPERATIONS};
+use crate::{app::Api, bounds::MAX_REQUEST_ID, errors::ApiError, routes};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -61,7 +61,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 /// Whether the calling application names itself (specification 5.8).
 fn named(api: &Api, request: &ServiceRequest) -> bool {
     let Some(refused) = &api.rules.refused_user_agents else { return true };
-    if OPERATIONS.contains(&request.path()) {
+    if routes::is_open(request.path()) {
         return true;
     }
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().trim();

@@ -2,12 +2,16 @@
 //! position, filtered, until the page is full.
 
 use engine::{EngineError, Stretch};
+use location::time::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     bounds::{PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD},
     cursor::{Bound, Position},
-    query::{Params, Parsed, integer, text},
+    kinds::{Kind, integer},
+    query::Params,
     versions::Version,
 };
 
@@ -19,6 +23,7 @@ pub struct Paging {
     per_page: usize,
     from: From,
     cursors: Bound,
+    as_of: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +35,8 @@ enum From {
     Skip(usize),
 }
 
-/// Specification 2.1.1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Where a page stands in its list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PageInfo {
     pub has_previous_page: bool,
     pub has_next_page: bool,
@@ -54,11 +59,16 @@ pub enum Found {
 }
 
 impl Paging {
-    pub fn read(q: &mut Params, version: Version, cursors: Bound) -> Paging {
+    pub fn read(q: &mut Params, version: Version, cursors: Bound, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
-        let per_page = q.optional("per_page", integer(range)).map_or(PER_PAGE_DEFAULT, |n| n as usize);
-        let from = if version.is_v2() { numbered(q, per_page) } else { between(q, &cursors) };
-        Paging { per_page, from, cursors }
+        let per_page = q.defaulted("per_page", integer(range), PER_PAGE_DEFAULT) as usize;
+        let (from, as_of) = if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors) };
+        Paging { per_page, from, cursors, as_of: as_of.unwrap_or(now) }
+    }
+
+    /// When the first page of this walk was asked for: what changed later must not make a list by time of change endless.
+    pub fn as_of(&self) -> Timestamp {
+        self.as_of
     }
 
     /// `fetch(position, backwards, n)` gives up to `n` records on that side of the position, nearest first. `descending` shows the
@@ -103,7 +113,7 @@ impl Paging {
     }
 
     fn page<T>(&self, rows: Vec<T>, previous: bool, next: bool, position: impl Fn(&T) -> Position) -> Page<T> {
-        let cursor = |row: Option<&T>| row.map(|row| self.cursors.seal(position(row)));
+        let cursor = |row: Option<&T>| row.map(|row| self.cursors.seal(position(row), self.as_of));
         let info = PageInfo {
             has_previous_page: previous,
             has_next_page: next,
@@ -114,36 +124,35 @@ impl Paging {
     }
 }
 
-fn between(q: &mut Params, cursors: &Bound) -> From {
-    let open = |cursor: &str| -> Parsed<Position> {
-        cursors
-            .open(cursor)
-            .ok_or_else(|| "does not belong to this query; leave it empty to start from the first page".into())
-    };
-    match (q.optional("end_cursor", open), q.optional("start_cursor", open)) {
+fn between(q: &mut Params, cursors: &Bound) -> (From, Option<Timestamp>) {
+    match (q.optional("end_cursor", cursor(cursors)), q.optional("start_cursor", cursor(cursors))) {
         (Some(_), Some(_)) => {
             q.problem("end_cursor leads to the next page and start_cursor to the previous one: send only one of them.");
-            From::Start
+            (From::Start, None)
         }
-        (Some(at), None) => From::After(at),
-        (None, Some(at)) => From::Before(at),
-        (None, None) => From::Start,
+        (Some((at, as_of)), None) => (From::After(at), Some(as_of)),
+        (None, Some((at, as_of))) => (From::Before(at), Some(as_of)),
+        (None, None) => (From::Start, None),
     }
+}
+
+fn cursor(cursors: &Bound) -> Kind<(Position, Timestamp)> {
+    let cursors = cursors.clone();
+    // The documentation's own example is the empty one, the first page.
+    Kind::of_text(
+        || json!({"type": "string"}),
+        "",
+        move |cursor| {
+            let foreign = || "does not belong to this query; leave it empty to start from the first page".to_owned();
+            cursors.open(cursor).ok_or_else(foreign)
+        },
+    )
 }
 
 fn numbered(q: &mut Params, per_page: usize) -> From {
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
-    let page = q.optional("page", integer(range)).unwrap_or(1);
+    let page = q.defaulted("page", integer(range), 1);
     From::Skip((page as usize - 1) * per_page)
-}
-
-/// `sort=id`, `sort=-id`: the name and whether it is descending.
-pub fn sorted_by(names: &'static [&'static str]) -> impl Fn(&str) -> Parsed<bool> {
-    move |given| {
-        let given = text(crate::bounds::MAX_NAME)(given)?;
-        let (name, descending) = given.strip_prefix('-').map_or((given.as_str(), false), |name| (name, true));
-        if names.contains(&name) { Ok(descending) } else { Err(format!("must be one of {0}, -{0}", names.join(", "))) }
-    }
 }
 
 /// The engine's stretches of lists in id order.
@@ -221,7 +230,7 @@ mod tests {
 
     fn read(query: &str, version: Version) -> (Paging, Vec<String>) {
         let mut q = Params::parse(query);
-        let paging = Paging::read(&mut q, version, bound());
+        let paging = Paging::read(&mut q, version, bound(), Timestamp(9));
         (paging, q.take_problems())
     }
 
@@ -311,7 +320,7 @@ mod tests {
             assert_eq!(problem, "per_page must lie between 1 and 1000.");
         }
         assert!(first("end_cursor=abc", Version::V3_0_0).starts_with("end_cursor does not belong to this query"));
-        let cursor = bound().seal(Position::id(1));
+        let cursor = bound().seal(Position::id(1), Timestamp(0));
         assert!(
             first(&format!("end_cursor={cursor}&start_cursor={cursor}"), Version::V3_0_0).contains("only one of them")
         );

@@ -1,66 +1,187 @@
-//! Every route of the API.
+//! Every endpoint of the API, declared once. Dispatch, 405, grants, versions, rate limits and the OpenAPI document come from this table
+//! and from the code of the handlers; nothing is written twice.
+//!
+//! A new endpoint is a handler and a line here. The handler names what it reads in its one `in_*` call, and nowhere else:
+//!
+//! ```ignore
+//! /// A payment on the ledger.                                  // becomes the schema's description
+//! #[derive(Serialize, JsonSchema)]
+//! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
+//!
+//! pub async fn list(mut call: Call) -> Answer {
+//!     let (place, (paging, patient, deleted)) = call.in_place(|input| {
+//!         let patient = input.query.optional("patient_id", id());
+//!         let deleted = input.query.defaulted("include_deleted", boolean(), false);
+//!         Some((input.paging(), patient, deleted))              // read everything before the first `?`
+//!     })?;
+//!     let page = paging.collect(false, fetch, keep, |it| Position::id(it.id))?;
+//!     Ok(call.page(&Page { rows: page.rows.iter().map(PaymentView::of).collect(), found: page.found }))
+//! }
+//!
+//! pub async fn show(mut call: Call) -> Answer {
+//!     let id = call.path_id(long_id())?;                        // path first, also `call.path("alert_id", long_id())`
+//!     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["patient"]))))?;
+//!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
+//! }
+//!
+//! pub async fn create(mut call: Call) -> Answer {               // `update` is the same with `call.path_id` and `clearable`
+//!     let (place, (patient, amount, note)) = call.in_place(|input| {
+//!         let b = &mut input.body;
+//!         let patient = b.required("payment.patient_id", id());
+//!         let amount = b.required("payment.amount", positive_money());
+//!         let note = b.unless_empty("payment.note", text(MAX_NOTE));
+//!         Some((patient?, amount?, note))
+//!     })?;
+//!     let made = engine_call(call.once()).await?;               // Idempotency-Key, where the client sent one
+//!     Ok(if made.replay { call.replayed(view) } else { call.show(view) })
+//! }
+//!
+//! get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10").financial(),
+//! get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10").financial(),
+//! post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").financial(),
+//! ```
+//!
+//! Scopes: `in_place` (subdomain and location_id), `in_tenant` (subdomain), `in_places` (location_id narrows), `in_tenants` (subdomain
+//! narrows), `anywhere`, `in_tenant_of_query` (a subdomain that is not in the query is 403). Kinds are in `kinds`; objects in lists are
+//! read with `Fields::objects`. What a reading closure asks for must not depend on what it was given: it is also run to write the
+//! documentation. The tests of `openapi` say what a new endpoint lacks.
 
-use actix_web::{
-    HttpResponse, Resource,
-    web::{self, ServiceConfig, delete, get, post},
-};
+use std::sync::LazyLock;
+
+use actix_web::{HttpResponse, web::ServiceConfig};
 
 use crate::{
     errors::ApiError,
     resources::{
-        appointment_types, appointments, authenticates, available_slots, booking, locations, operations, operatories,
-        providers, sync_status, webhook_endpoints, webhook_subscriptions,
+        appointment_types::{self, AppointmentTypeView},
+        appointments::{self, AppointmentDetail, AppointmentView},
+        authenticates::{self, Authorization},
+        available_slots::{self, SlotsView},
+        booking::{self, Booked, Found, Held, Reason},
+        locations::{self, InstitutionView, LocationView},
+        operations,
+        operatories::{self, OperatoryView},
+        providers::{self, ProviderView},
+        sync_status::{self, SyncStatusView},
+        webhook_endpoints::{self, EndpointView},
+        webhook_subscriptions::{self, SubscriptionView},
     },
+    route::{self, Access, Route, delete, get, open, post},
+    versions::Version::V2_2_2,
 };
 
-/// For the operator's machines: without version, token and User-Agent rule.
-pub const OPERATIONS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    [
+        operation(),
+        group("Access", access()),
+        group("Practice", practice()),
+        group("Schedule", schedule()),
+        group("Booking intent", booking_intent()),
+        group("Webhooks", webhooks()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+});
 
-pub fn routes(app: &mut ServiceConfig) {
-    app.service(at("/healthz", "GET").route(get().to(operations::healthz)))
-        .service(at("/readyz", "GET").route(get().to(operations::readyz)))
-        .service(at("/metrics", "GET").route(get().to(operations::metrics)))
-        // Access
-        .service(at("/authenticates", "POST").route(post().to(authenticates::create)))
-        // Practice
-        .service(at("/locations", "GET").route(get().to(locations::list)))
-        .service(at("/locations/{id}", "GET").route(get().to(locations::show)))
-        .service(at("/operatories", "GET").route(get().to(operatories::list)))
-        .service(at("/providers", "GET").route(get().to(providers::list)))
-        .service(at("/appointment_types", "GET").route(get().to(appointment_types::list)))
-        .service(at("/sync_status", "GET").route(get().to(sync_status::list)))
-        // Schedule
-        .service(at("/available_slots", "GET").route(get().to(available_slots::list)))
-        .service(at("/appointment_slots", "GET").route(get().to(available_slots::list)))
-        .service(at("/appointments", "GET").route(get().to(appointments::list)))
-        .service(at("/appointments/{id}", "GET").route(get().to(appointments::show)))
-        // Booking intent
-        .service(at("/intent/booking/search", "POST").route(post().to(booking::search::create)))
-        .service(
-            at("/intent/booking/hold", "POST, DELETE")
-                .route(post().to(booking::hold::create))
-                .route(delete().to(booking::hold::delete)),
-        )
-        .service(at("/intent/booking/book", "POST").route(post().to(booking::book::create)))
-        .service(at("/intent/booking/status", "GET").route(get().to(booking::status::show)))
-        .service(at("/intent/booking/cancel", "POST").route(post().to(booking::cancel::create)))
-        // Webhooks
-        .service(
-            at("/webhook_endpoints", "GET, POST")
-                .route(get().to(webhook_endpoints::list))
-                .route(post().to(webhook_endpoints::create)),
-        )
-        .service(
-            at("/webhook_endpoints/{id}/webhook_subscriptions", "GET, POST")
-                .route(get().to(webhook_subscriptions::list))
-                .route(post().to(webhook_subscriptions::create)),
-        );
+fn operation() -> Vec<Route> {
+    vec![
+        open("/healthz", operations::healthz),
+        open("/readyz", operations::readyz),
+        open("/metrics", operations::metrics),
+    ]
 }
 
-/// A path; methods that no route takes are answered in the envelope too.
-fn at(path: &str, allowed: &'static str) -> Resource {
-    web::resource(path)
-        .default_service(web::to(move || async move { Err::<HttpResponse, _>(ApiError::Method { allowed }) }))
+fn access() -> Vec<Route> {
+    vec![
+        post("/authenticates", authenticates::create)
+            .creates::<Authorization>("Exchange an API key for a bearer token", "5")
+            .with_api_key()
+            .named("authenticate"),
+    ]
+}
+
+fn practice() -> Vec<Route> {
+    vec![
+        get("/locations", locations::list).lists_all::<InstitutionView>("Institutions and their locations", "4.10"),
+        get("/locations/{id}", locations::show).shows::<LocationView>("One location", "4.10"),
+        get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
+        get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10"),
+        get("/appointment_types", appointment_types::list)
+            .lists_all::<AppointmentTypeView>("Appointment types of an institution", "2.9"),
+        get("/sync_status", sync_status::list)
+            .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
+    ]
+}
+
+fn schedule() -> Vec<Route> {
+    vec![
+        get("/available_slots", available_slots::list).lists_all::<SlotsView>("Free slots", "4.10").from_v3(),
+        get("/appointment_slots", available_slots::list).lists_all::<SlotsView>("Free slots", "9").only(&[V2_2_2]),
+        get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a span of time", "4.10"),
+        get("/appointments/{id}", appointments::show).shows::<AppointmentDetail>("One appointment", "4.10"),
+    ]
+}
+
+fn booking_intent() -> Vec<Route> {
+    let search = "/intent/booking/search";
+    let hold = "/intent/booking/hold";
+    vec![
+        post(search, booking::search::create)
+            .answers::<Found>("Find open times, each with a token that books it", "4.8")
+            .named("search_open_times"),
+        post(hold, booking::hold::create)
+            .answers::<Held>("Keep an open time for a while", "4.8")
+            .fails_as::<Reason>(&[404, 409, 410])
+            .named("hold_open_time"),
+        delete(hold, booking::hold::delete)
+            .answers::<Held>("Give a kept time up", "4.8")
+            .fails_as::<Reason>(&[404, 409, 410])
+            .named("release_open_time"),
+        post("/intent/booking/book", booking::book::create)
+            .answers::<Booked>("Book an open time for a patient", "4.8")
+            .fails_as::<Reason>(&[404, 409, 410, 422])
+            .named("book"),
+        get("/intent/booking/status", booking::status::show)
+            .answers::<Booked>("How a booking stands", "4.8")
+            .fails_as::<Reason>(&[404])
+            .named("get_booking"),
+        post("/intent/booking/cancel", booking::cancel::create)
+            .answers::<Booked>("Cancel a booking", "4.8")
+            .fails_as::<Reason>(&[404, 409])
+            .named("cancel_booking"),
+    ]
+}
+
+fn webhooks() -> Vec<Route> {
+    let (endpoints, subscriptions) = ("/webhook_endpoints", "/webhook_endpoints/{id}/webhook_subscriptions");
+    vec![
+        get(endpoints, webhook_endpoints::list).lists_all::<EndpointView>("Webhook endpoints", "4.9"),
+        post(endpoints, webhook_endpoints::create).creates::<EndpointView>("Register a webhook endpoint", "4.9"),
+        get(subscriptions, webhook_subscriptions::list)
+            .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
+        post(subscriptions, webhook_subscriptions::create)
+            .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9")
+            .fails(&[409]),
+    ]
+}
+
+fn group(name: &'static str, routes: Vec<Route>) -> Vec<Route> {
+    routes.into_iter().map(|route| route.in_group(name)).collect()
+}
+
+pub fn serve(app: &mut ServiceConfig) {
+    route::serve(&TABLE, app);
+}
+
+/// Whether a path is for anyone: operators' machines, readers of the documentation.
+pub fn is_open(path: &str) -> bool {
+    TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
+}
+
+/// As rate limits name them: `GET /appointments`.
+pub fn endpoints() -> impl Iterator<Item = String> {
+    TABLE.iter().filter(|route| route.access != Access::Anyone).map(Route::endpoint)
 }
 
 pub async fn no_such_route() -> Result<HttpResponse, ApiError> {

@@ -1,41 +1,69 @@
 //! A request on its way to a handler: version, token, grants, limits, subdomain and location are checked here and nowhere else.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use actix_web::{
-    FromRequest, HttpRequest,
+    HttpRequest,
     dev::Payload,
     http::header::{AUTHORIZATION, HeaderMap},
     web::Data,
 };
-use engine::setup::{Institution, LocationSetup, LocationStatus};
-use location::ids::LocationId;
+use engine::{
+    once::Once,
+    setup::{Environment, Institution, LocationSetup, LocationStatus},
+};
+use location::{ids::LocationId, time::Timestamp};
 
 use crate::{
     app::Api,
     body::{self, BodyRules, Fields},
-    cursor::Bound,
+    bounds::MAX_TEXT,
+    cursor::{Bound, Cursors},
+    describe::{Expected, Notes},
     errors::ApiError,
-    keys::ApiKey,
+    keys::{ApiKey, Grants},
+    kinds::{Kind, id, text},
+    once,
     pages::{self, Paging},
-    query::{self, Params, Parsed, text},
+    query::Params,
+    route::{Access, Route},
+    secret::Secret,
     versions::Version,
 };
 
 /// An authenticated request.
 pub struct Call {
-    pub api: Data<Api>,
+    pub api: Shared,
     pub key: Arc<ApiKey>,
     pub version: Version,
+    pub route: &'static Route,
     input: Input,
-    path_id: Option<String>,
+    /// Names and values of the path.
+    path: Vec<(String, String)>,
+    once: Option<Once>,
     warning: Option<String>,
+    /// Instead of all the rest, when the call only describes its route.
+    notes: Option<Notes>,
+}
+
+/// What every request may use. A describing call has none of it, and ends its handler before that matters.
+pub struct Shared(Option<Data<Api>>);
+
+impl Deref for Shared {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        self.0
+            .as_ref()
+            .expect("a handler reads its input before it uses the engine; describing every route in a test shows it")
+    }
 }
 
 /// What the client sent, to be read by name.
 pub struct Input {
     pub query: Params,
     pub body: Fields,
+    pub now: Timestamp,
     version: Version,
     cursors: Bound,
 }
@@ -53,48 +81,76 @@ pub struct Place {
     pub location: Arc<LocationSetup>,
 }
 
-impl FromRequest for Call {
-    type Error = ApiError;
-    type Future = Pin<Box<dyn Future<Output = Result<Call, ApiError>>>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move {
-            let (api, version) = versioned(&request)?;
-            let key = bearer(&api, request.headers())?;
-            if version == Version::V3_1_0 && !key.grants.beta {
-                return Err(ApiError::Forbidden);
+impl Call {
+    /// Whoever calls, whatever for: the checks all routes have in common.
+    pub async fn receive(
+        route: &'static Route,
+        version: Version,
+        request: &HttpRequest,
+        payload: Payload,
+    ) -> Result<Call, ApiError> {
+        let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+        let key = match route.access {
+            Access::ApiKey => presented(&api, request.headers())?,
+            Access::Token | Access::Anyone => bearer(&api, request.headers())?,
+        };
+        let granted = (version != Version::V3_1_0 || key.grants.beta) && (!route.financial || key.grants.financial);
+        if !granted && route.access == Access::Token {
+            return Err(ApiError::Forbidden);
+        }
+        api.limits.check(&key.hash, &route.endpoint())?;
+        let body = match route.access {
+            Access::Token => {
+                let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
+                Fields::new(body::read(request.headers(), payload, rules).await?)
             }
-            within_limits(&api, &key, &request)?;
-            let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
-            let body = Fields::new(body::read(request.headers(), payload, rules).await?);
-            let query = Params::parse(request.query_string());
-            let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&pages::PARAMETERS));
-            let path_id = request.match_info().get("id").map(str::to_owned);
-            let input = Input { query, body, version, cursors };
-            Ok(Call { api, key, version, input, path_id, warning: None })
-        })
+            Access::ApiKey | Access::Anyone => Fields::default(),
+        };
+        let query = Params::parse(request.query_string());
+        let once = if route.takes_key() { once::read(&key, request, &query, body.whole())? } else { None };
+        let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&pages::PARAMETERS));
+        let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let input = Input { query, body, now: api.engine.now(), version, cursors };
+        Ok(Call { api: Shared(Some(api)), key, version, route, input, path, once, warning: None, notes: None })
+    }
+
+    /// For `describe`.
+    pub fn describing(route: &'static Route, version: Version, notes: Notes) -> Call {
+        let key = ApiKey {
+            name: String::new(),
+            hash: [0; 32],
+            environment: Environment::Sandbox,
+            institutions: Vec::new(),
+            locations: None,
+            grants: Grants::default(),
+            organisation: String::new(),
+        };
+        let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(route.path, Vec::new());
+        let (query, body) = (Params::describing(), Fields::describing());
+        Call {
+            api: Shared(None),
+            key: Arc::new(key),
+            version,
+            route,
+            input: Input { query, body, now: Timestamp(0), version, cursors },
+            path: Vec::new(),
+            once: None,
+            warning: None,
+            notes: Some(notes),
+        }
     }
 }
 
-/// The checks every route of the API has in common, also the one that needs no token.
-pub fn versioned(request: &HttpRequest) -> Result<(Data<Api>, Version), ApiError> {
-    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    let version = Version::of(request.headers())?;
-    let route = request.match_pattern().unwrap_or_default();
-    if version.has(&route) { Ok((api, version)) } else { Err(ApiError::NoSuchRoute) }
-}
-
-pub fn within_limits(api: &Api, key: &ApiKey, request: &HttpRequest) -> Result<(), ApiError> {
-    let endpoint = format!("{} {}", request.method(), request.match_pattern().unwrap_or_default());
-    api.limits.check(&key.hash, &endpoint)
-}
-
 /// The raw text of the Authorization header.
-pub fn authorization(headers: &HeaderMap) -> Option<&str> {
+fn authorization(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(AUTHORIZATION);
     let one = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(one)
+}
+
+fn presented(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
+    let key = authorization(headers).ok_or(ApiError::Credentials)?;
+    api.keys().presented(key).cloned().ok_or(ApiError::Credentials)
 }
 
 fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
@@ -110,6 +166,28 @@ impl Call {
         self.finish(value)
     }
 
+    /// For endpoints where `subdomain` narrows: one institution, or all of the key.
+    pub fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Vec<Tenant>, T), ApiError> {
+        let named = self.input.query.optional("subdomain", text(MAX_TEXT));
+        let named = self.tenant_named(named)?;
+        let value = read(&mut self.input);
+        let value = self.finish(value)?;
+        Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
+    }
+
+    /// Like `in_tenant`; a caller who names no institution in the query is refused access (specification 5.7).
+    pub fn in_tenant_of_query<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Tenant, T), ApiError> {
+        let tenant = self.tenant()?;
+        if tenant.is_none() && self.notes.is_none() {
+            return Err(ApiError::Forbidden);
+        }
+        let value = read(&mut self.input);
+        self.finish(tenant.zip(value))
+    }
+
     /// For endpoints of an institution, named by `subdomain`.
     pub fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
@@ -120,7 +198,7 @@ impl Call {
     /// For endpoints of a location, named by `subdomain` and `location_id`.
     pub fn in_place<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
         let tenant = self.tenant()?;
-        let id = self.input.query.required("location_id", query::id);
+        let id = self.input.query.required("location_id", id());
         let place = match (&tenant, id) {
             (Some(tenant), Some(id)) => Some(self.place(tenant, LocationId(id))?),
             _ => None,
@@ -135,7 +213,7 @@ impl Call {
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<Place>, T), ApiError> {
         let tenant = self.tenant()?;
-        let place = match (&tenant, self.input.query.optional("location_id", query::id)) {
+        let place = match (&tenant, self.input.query.optional("location_id", id())) {
             (Some(tenant), Some(id)) => Some(self.place(tenant, LocationId(id))?),
             _ => None,
         };
@@ -144,10 +222,24 @@ impl Call {
         Ok((tenant, place, value))
     }
 
-    /// The id in the path.
-    pub fn path_id<T>(&self, kind: impl Fn(&str) -> Parsed<T>) -> Result<T, ApiError> {
-        let given = self.path_id.as_deref().unwrap_or_default();
-        kind(given).map_err(|problem| ApiError::bad(format!("id {problem}.")))
+    /// The `{id}` of the path. Read before the call's `in_*`, so that the documentation knows of it.
+    pub fn path_id<T: 'static>(&self, kind: Kind<T>) -> Result<T, ApiError> {
+        self.path("id", kind)
+    }
+
+    /// Another part of the path: `{alert_id}`. Read before the call's `in_*`.
+    pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().path.push(Expected::of(name, &kind).required());
+            return kind.example().ok_or(ApiError::Internal);
+        }
+        let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
+        kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
+    }
+
+    /// What makes this call one that may be sent again; None without Idempotency-Key.
+    pub fn once(&self) -> Option<Once> {
+        self.once
     }
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
@@ -176,26 +268,29 @@ impl Call {
         own.map(|institution| Tenant { institution: institution.clone() }).collect()
     }
 
-    /// The institution `subdomain` names, where it is given.
-    pub fn optional_tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
-        let subdomain = self.input.query.optional("subdomain", text(crate::bounds::MAX_TEXT));
-        subdomain.map(|subdomain| self.tenant_named(&subdomain)).transpose()
-    }
-
     /// None is among the problems.
     fn tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
-        let subdomain = self.input.query.required("subdomain", text(crate::bounds::MAX_TEXT));
-        subdomain.map(|subdomain| self.tenant_named(&subdomain)).transpose()
+        let subdomain = self.input.query.required("subdomain", text(MAX_TEXT));
+        self.tenant_named(subdomain)
     }
 
     /// One answer for all that is not the caller's, so that it tells nothing about others.
-    fn tenant_named(&self, subdomain: &str) -> Result<Tenant, ApiError> {
-        let found = self.api.directory.institution(subdomain);
+    fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
+        let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
+        let found = self.api.directory.institution(&subdomain);
         let own = found.filter(|it| self.key.institutions.contains(&it.id) && it.environment == self.key.environment);
-        own.map(|institution| Tenant { institution: institution.clone() }).ok_or(ApiError::Forbidden)
+        own.map(|institution| Some(Tenant { institution: institution.clone() })).ok_or(ApiError::Forbidden)
     }
 
+    /// A describing call ends its handler here.
     fn finish<T>(&mut self, value: Option<T>) -> Result<T, ApiError> {
+        if let Some(notes) = &self.notes {
+            let mut notes = notes.borrow_mut();
+            notes.query = self.input.query.expected();
+            notes.body = self.input.body.expected();
+            notes.read = true;
+            return Err(ApiError::Internal);
+        }
         let mut problems = self.input.query.take_problems();
         problems.extend(self.input.body.take_problems());
         self.warning = self.input.query.ignored();
@@ -226,11 +321,11 @@ impl Call {
 
 impl Input {
     pub fn paging(&mut self) -> Paging {
-        Paging::read(&mut self.query, self.version, self.cursors.clone())
+        Paging::read(&mut self.query, self.version, self.cursors.clone(), self.now)
     }
 
     /// For lists that are alike in all versions.
     pub fn paging_by_cursor(&mut self) -> Paging {
-        Paging::read(&mut self.query, Version::V3_0_0, self.cursors.clone())
+        Paging::read(&mut self.query, Version::V3_0_0, self.cursors.clone(), self.now)
     }
 }

@@ -26,7 +26,7 @@ pub fn app(
 > {
     App::new()
         .app_data(api)
-        .configure(routes::routes)
+        .configure(routes::serve)
         .default_service(web::to(routes::no_such_route))
         .wrap(from_fn(guard))
 }

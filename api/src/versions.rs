@@ -1,4 +1,5 @@
-//! Versions of the API (specification 9). A route that is not redefined in v3.1.0 behaves there as in v3.0.0.
+//! Versions of the API (specification 9). Which routes a version has is said in the table of routes; one that is not redefined in
+//! v3.1.0 behaves there as in v3.0.0.
 
 use actix_web::http::header::{ACCEPT, HeaderMap};
 
@@ -53,15 +54,6 @@ impl Version {
     /// v2.2.2 has pages by number and lists under their name.
     pub fn is_v2(self) -> bool {
         self == Version::V2_2_2
-    }
-
-    /// Whether a route exists in this version. What is not named here exists in all of them.
-    pub fn has(self, route: &str) -> bool {
-        match route {
-            "/appointment_slots" => self.is_v2(),
-            "/available_slots" => !self.is_v2(),
-            _ => true,
-        }
     }
 }
 

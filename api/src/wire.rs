@@ -1,8 +1,11 @@
 //! How times look on the wire: UTC with Z, local with offset, and for people.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
 use location::{ids::LocationId, time::Timestamp, zone::Date};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// A time as the API shows it: `2026-12-01T14:30:00.000Z`.
@@ -12,6 +15,20 @@ pub struct At(pub Timestamp);
 impl Serialize for At {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&utc(self.0))
+    }
+}
+
+impl JsonSchema for At {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "At".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
     }
 }
 
@@ -54,6 +71,15 @@ fn instant(t: Timestamp) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(t.0).unwrap_or(end)
 }
 
+/// How the insert of a booking into the practice's system stands, as the engine writes it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+pub enum WritebackState {
+    Pending,
+    Confirmed,
+    Failed,
+}
+
 /// Shared by every record that names its origin: `nex` exists only here.
 pub fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
     match (foreign_id, adapter) {
@@ -63,8 +89,9 @@ pub fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -
 }
 
 /// A location as a booking shows it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Whereabouts<'a> {
+    #[schemars(with = "u32")]
     pub location_id: LocationId,
     pub name: &'a str,
     pub address: String,

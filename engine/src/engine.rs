@@ -15,6 +15,7 @@ use location::{
     time::{Span, Timestamp},
     zone::{Date, Zone},
 };
+use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -31,9 +32,11 @@ use crate::{
     ehr::Ehr,
     metrics::{Metrics, Numbers},
     records,
+    saving::{SaveRequest, Saved, Unmet},
     secrets::Secrets,
     setup::{LocationStatus, Setup},
     store::{CommitError, Store, StoreError, counters::Ids},
+    upkeep,
     webhooks::{
         attempt::Sender,
         dispatcher::Dispatcher,
@@ -58,6 +61,8 @@ pub enum EngineError {
     StoreFull,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
+    #[error("this lies too far back to go on from; start again")]
+    Expired,
     #[error("the request met a fault inside the engine")]
     Internal,
 }
@@ -66,6 +71,7 @@ pub enum EngineError {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refused {
     Rule(Refusal),
+    Unmet(Unmet),
     Engine(EngineError),
 }
 
@@ -197,6 +203,7 @@ pub struct Engine {
     metrics: Arc<Metrics>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     watch: JoinHandle<()>,
+    upkeep: JoinHandle<()>,
 }
 
 impl Engine {
@@ -218,15 +225,17 @@ impl Engine {
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
         let watch = tokio::spawn(directory.clone().watch());
+        let upkeep = tokio::spawn(upkeep::run(store.clone()));
         let sender =
             Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
-        Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch })
+        Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch, upkeep })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
     pub async fn stop(&self) {
         self.watch.abort();
+        self.upkeep.abort();
         self.directory.stop(GRACE).await;
         if let Some(dispatcher) = self.dispatcher.lock().await.take() {
             dispatcher.stop(GRACE).await;
@@ -235,6 +244,10 @@ impl Engine {
 
     pub(crate) fn env(&self) -> &Env {
         &self.env
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     pub fn setup(&self) -> &Setup {
@@ -341,6 +354,22 @@ impl Engine {
             Reply::Moved => Ok(()),
             other => Err(unexpected(other)),
         }
+    }
+
+    /// Saves one thing at a location; `T` is the document of what is saved.
+    pub async fn save<T: DeserializeOwned>(&self, request: SaveRequest) -> Result<Saved<T>, Refused> {
+        let (location, request) = (request.location, Box::new(request));
+        let answer = self.directory.request(location, || Request::Save(request.clone())).await?;
+        if let Some(why) = answer.unmet {
+            return Err(Refused::Unmet(why));
+        }
+        let Some(saved) = answer.saved else { return Err(unexpected(answer.reply)) };
+        let record = serde_json::from_value(saved).map_err(|error| {
+            tracing::error!(%error, "a saved record is not what was asked for");
+            EngineError::Internal
+        })?;
+        let Answer { replay, existing, warnings, .. } = answer;
+        Ok(Saved { record, replay, existing, warnings })
     }
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {

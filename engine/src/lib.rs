@@ -7,18 +7,26 @@ mod connections;
 mod directory;
 pub mod ehr;
 pub mod engine;
+pub mod entries;
+pub mod feed;
+pub mod index;
+pub mod lists;
 pub mod metrics;
+pub mod once;
 pub mod open;
 mod reads;
 pub mod records;
 pub mod sandbox_ehr;
 pub mod sandbox_host;
+pub mod saving;
 pub mod secrets;
 mod settings;
 pub mod setup;
 pub mod store;
 mod sync_state;
+mod upkeep;
 pub mod webhooks;
+pub mod write_requests;
 mod zones;
 
 pub use crate::engine::{

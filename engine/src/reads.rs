@@ -11,8 +11,13 @@ use serde::de::DeserializeOwned;
 use crate::{
     actor::docs::{Document, Kind},
     engine::{Engine, EngineError, Stretch},
-    records,
-    store::{Direction, KeyRange, StoreError, keys},
+    index::places::OrderBy,
+    lists::{Order, Part, Position, Walk},
+    records::{
+        self,
+        entry::{Body, Entry},
+    },
+    store::{Direction, StoreError, keys},
 };
 
 /// Working hours read to find who works at a location.
@@ -39,22 +44,12 @@ impl Engine {
         backwards: bool,
         limit: usize,
     ) -> Result<Vec<records::Appointment>, EngineError> {
-        let key = |at: Timestamp, id| keys::appointment_time(location.0, at.0, id);
-        let mut keys_in = KeyRange::new(key(range.start, 0), key(range.end, 0));
-        if let Some((at, id)) = after {
-            match backwards {
-                true => keys_in.end = keys_in.end.min(key(at, id)),
-                false => keys_in = keys_in.clone().after(&keys_in.start.clone().max(key(at, id))),
-            }
-        }
+        let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
+        walk.within = Some(range);
+        let from = after.map(|(at, id)| Position { at, id });
         let direction = if backwards { Direction::Backward } else { Direction::Forward };
-        let found = self.env().store.scan_keys(keys_in, direction, limit).map_err(failed)?;
-        let mut appointments = Vec::with_capacity(found.len());
-        for key in found {
-            let Some((_, _, id)) = keys::parse_appointment_time(&key) else { continue };
-            appointments.extend(self.appointment(AppointmentId(id))?);
-        }
-        Ok(appointments)
+        let found = self.walk(&walk, Part { from, direction, limit })?;
+        Ok(found.into_iter().map(|(_, appointment)| appointment).collect())
     }
 
     pub fn patient(&self, institution: InstitutionId, id: u32) -> Result<Option<records::Patient>, EngineError> {
@@ -98,12 +93,17 @@ impl Engine {
         Ok(active.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
+    /// A record of a data source.
+    pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Entry<T>>, EngineError> {
+        self.document(source, id)
+    }
+
+    pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
         let value = self.env().store.get(&keys::record(T::KIND.byte(), scope, id)).map_err(failed)?;
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
-    fn list<T: Document>(&self, scope: u32, part: Stretch) -> Result<Vec<T>, EngineError> {
+    pub(crate) fn list<T: Document>(&self, scope: u32, part: Stretch) -> Result<Vec<T>, EngineError> {
         let kind = T::KIND.byte();
         let mut range = keys::records(kind, scope);
         if let Some(after) = part.after {

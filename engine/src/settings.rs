@@ -4,6 +4,7 @@ use location::settings::{Capabilities, PullPlan, Settings};
 
 use crate::{
     ehr::Description,
+    entries,
     setup::{LocationSetup, LocationStatus, Setup},
     zones,
 };
@@ -40,6 +41,10 @@ fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&De
         creates_appointments: writes("create-appointment"),
         reschedules: writes("reschedule-appointment"),
         cancels: writes("cancel-appointment"),
+        confirms: writes("confirm-appointment"),
+        checks_in: writes("check-in-appointment"),
+        notes: writes("note-appointment"),
+        writes: entries::all_writes().filter(|(_, kind)| writes(kind)).map(|(write, _)| write).collect(),
         pulls,
     }
 }

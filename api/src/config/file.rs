@@ -21,7 +21,7 @@ use super::{
 use crate::{
     bounds::INT32,
     keys::{ApiKey, Grants},
-    query,
+    kinds, routes,
     secret::Secret,
 };
 
@@ -195,7 +195,7 @@ impl<'a> File<'a> {
     fn location(&mut self, s: &Section<'a, '_>, institution: InstitutionId, knobs: Knobs) {
         let id = s.required("id", s.integer("id", INT32));
         let name = s.required("name", s.text("name"));
-        let zone = s.required("zone", s.parsed("zone", query::zone));
+        let zone = s.required("zone", s.parsed("zone", |text| kinds::zone().text(text)));
         let text = |key| s.text(key).map(|placed: Placed<String>| placed.value);
         let status = s.parsed("status", status).map_or(LocationStatus::Active, |placed| placed.value);
         let source = s.integer("source", INT32);
@@ -323,12 +323,10 @@ fn read_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.knob("per_minute", 0..=60_000_000, &mut http.rates.per_minute);
     if let Some(s) = s.table("endpoints") {
         for endpoint in s.keys() {
-            let known = endpoint.value.split_once(' ').is_some_and(|(method, path)| {
-                ["GET", "POST", "PATCH", "PUT", "DELETE"].contains(&method) && path.starts_with('/')
-            });
-            if !known {
-                s.problems
-                    .add(endpoint.at, format!("`{}` must be written as in \"GET /appointments\"", endpoint.value));
+            if !routes::endpoints().any(|known| known == endpoint.value) {
+                let problem =
+                    format!("there is no endpoint `{}`; they are written as in \"GET /appointments\"", endpoint.value);
+                s.problems.add(endpoint.at, problem);
             }
             let mut limit = 0;
             s.knob(&endpoint.value, 0..=1_000_000, &mut limit);

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use engine::records::AppointmentType;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Answer;
 use crate::{
     errors::ApiError,
-    query::one_of,
+    kinds::includes,
     scope::{Call, Tenant},
 };
 
-/// Specification 2.9 and the shape of existing clients.
-#[derive(Clone, Serialize)]
+/// A kind of appointment.
+#[derive(Clone, Serialize, JsonSchema)]
 pub struct AppointmentTypeView {
     id: u32,
     name: String,
@@ -55,7 +56,7 @@ pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<AppointmentType, Ap
 pub async fn list(mut call: Call) -> Answer {
     // Types belong to the whole institution, so a location only has to be one the caller may reach.
     let (tenant, _, ()) = call.in_places(|input| {
-        if !input.query.list("include", one_of(&[("descriptors", ())])).is_empty() {
+        if !input.query.list("include", includes(&["descriptors"])).is_empty() {
             input.query.without_effect("include");
         }
         Some(())

@@ -9,6 +9,7 @@ use location::{
     ids::{AppointmentId, LocationId},
     time::{Span, Timestamp},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -18,14 +19,14 @@ use crate::{
     bounds::MAX_TEXT,
     cursor::Position,
     errors::ApiError,
-    pages::{Page, sorted_by},
-    query::{self, boolean, instant_in, long_id, one_of, text},
+    kinds::{boolean, id, instant_in, long_id, one_of, sort, text, zone},
+    pages::Page,
     scope::{Call, Place, Tenant},
-    wire::{self, At, foreign_id_type},
+    wire::{self, At, WritebackState, foreign_id_type},
 };
 
-/// The shape of existing clients, and the times with zone of specification 2.12.
-#[derive(Serialize)]
+/// An appointment, or a block of unavailable time.
+#[derive(Serialize, JsonSchema)]
 pub struct AppointmentView<'a> {
     id: u64,
     patient_id: Option<u32>,
@@ -121,12 +122,13 @@ impl<'a> AppointmentView<'a> {
 }
 
 /// One appointment with what was asked to come along.
-#[derive(Serialize)]
-struct AppointmentDetail<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
     /// Only for appointments made here (specification 3).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WritebackState>")]
     ehr_writeback: Option<Writeback>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Option<Option<PatientView>>,
@@ -153,20 +155,20 @@ struct Filter {
 pub async fn list(mut call: Call) -> Answer {
     let (tenant, place, (paging, filter)) = call.in_places(|input| {
         let q = &mut input.query;
-        let zone = q.optional("timezone", query::zone);
+        let zone = q.optional("timezone", zone());
         let (start, end) = (q.required("start", instant_in(zone)), q.required("end", instant_in(zone)));
         let range = start.zip(end).map(|(start, end)| Span::new(start, end));
         if range == Some(None) {
             q.problem("end must lie after start.");
         }
-        let descending = q.optional("sort", sorted_by(&["start_time"])).unwrap_or(false);
-        let (cancelled, unavailable) = (q.optional("cancelled", boolean), q.optional("unavailable", boolean));
-        let nex_only = q.optional("nex_only", boolean).unwrap_or(false);
+        let descending = q.defaulted("sort", sort(&["start_time"]), "start_time").descending;
+        let (cancelled, unavailable) = (q.optional("cancelled", boolean()), q.optional("unavailable", boolean()));
+        let nex_only = q.defaulted("nex_only", boolean(), false);
         let since = q.optional("updated_since", instant_in(zone));
-        let appointment_type = q.optional("appointment_type_id", query::id);
+        let appointment_type = q.optional("appointment_type_id", id());
         let foreign_id = q.optional("foreign_id", text(MAX_TEXT));
-        let (patients, providers) = (q.list("patient_ids", query::id), q.list("provider_ids", query::id));
-        let operatories = q.list("operatory_ids", long_id);
+        let (patients, providers) = (q.list("patient_ids", id()), q.list("provider_ids", id()));
+        let operatories = q.list("operatory_ids", long_id());
         let paging = input.paging();
         let range = range??;
         let filter = Filter {
@@ -198,13 +200,13 @@ pub async fn list(mut call: Call) -> Answer {
             rows.push(view(&call, place, it, &mut names)?);
         }
     }
-    Ok(call.page("appointments", &Page { rows, found: page.found }))
+    Ok(call.page(&Page { rows, found: page.found }))
 }
 
 pub async fn show(mut call: Call) -> Answer {
-    let id = call.path_id(long_id)?;
+    let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
-        let includes = [
+        const INCLUDES: &[(&str, Include)] = &[
             ("patient", Include::Patient),
             ("operatory", Include::Operatory),
             ("appointment_type", Include::AppointmentType),
@@ -213,7 +215,7 @@ pub async fn show(mut call: Call) -> Answer {
             ("booking_details", Include::Elsewhere),
             ("procedures", Include::Elsewhere),
         ];
-        let mut include = input.query.list("include", one_of(&includes));
+        let mut include = input.query.list("include", one_of(INCLUDES));
         if include.contains(&Include::Elsewhere) {
             input.query.without_effect("include");
         }
@@ -231,7 +233,7 @@ pub async fn show(mut call: Call) -> Answer {
     let operatory = operatory.as_ref().map(|found| found.as_ref().map(|it| OperatoryView::basic(it, adapter)));
     let appointment_type = asked(Include::AppointmentType).then(|| type_of(&call, &tenant, &record)).transpose()?;
     let ehr_writeback = record.booking.as_ref().map(|booking| booking.writeback);
-    Ok(call.ok(AppointmentDetail { appointment, ehr_writeback, patient, operatory, appointment_type }))
+    Ok(call.show(AppointmentDetail { appointment, ehr_writeback, patient, operatory, appointment_type }))
 }
 
 #[derive(Clone, Copy, PartialEq)]

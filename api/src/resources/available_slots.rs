@@ -10,13 +10,15 @@ use location::{
     time::MINUTE,
     zone::Date,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer, appointment_types, operatories, providers};
 use crate::{
     bounds::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_MINUTES},
     errors::ApiError,
-    query::{self, Params, boolean, date, integer, long_id, one_of},
+    kinds::{boolean, date, id, integer, long_id, one_of},
+    query::Params,
     scope::{Call, Place, Tenant},
     wire,
 };
@@ -24,20 +26,25 @@ use crate::{
 pub const NONE_FOUND: &str =
     "Next available slot not found. Please confirm that the provider has active availabilities.";
 
-#[derive(Serialize)]
-struct SlotsView {
+#[derive(Serialize, JsonSchema)]
+pub struct SlotsView {
+    #[schemars(with = "u32")]
     lid: LocationId,
+    #[schemars(with = "Option<u32>")]
     pid: Option<ProviderId>,
+    #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
     slots: Vec<SlotView>,
     next_available_date: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SlotView {
     time: String,
     end_time: String,
+    #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
+    #[schemars(with = "u32")]
     provider_id: ProviderId,
     working_hour_label_id: Option<()>,
 }
@@ -91,19 +98,19 @@ pub fn minutes(asked: Option<i64>, kind: Option<&AppointmentType>) -> i64 {
 
 impl Asked {
     fn read(q: &mut Params) -> Option<Asked> {
-        let sources = [("manual", HourSource::Manual), ("synced", HourSource::Synced)];
-        let (start_date, days) = (q.required("start_date", date), q.required("days", integer(SLOT_DAYS)));
-        let appointment_type = q.optional("appointment_type_id", query::id);
-        let source = q.optional("working_hour_source", one_of(&sources));
+        const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
+        let (start_date, days) = (q.required("start_date", date()), q.required("days", integer(SLOT_DAYS)));
+        let appointment_type = q.optional("appointment_type_id", id());
+        let source = q.optional("working_hour_source", one_of(SOURCES));
         let (length, interval) =
             (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_MINUTES)));
-        let overlapping = q.optional("overlapping_operatory_slots", boolean).unwrap_or(false);
+        let overlapping = q.defaulted("overlapping_operatory_slots", boolean(), false);
         let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
-        let per_timeslot = q.optional("appointments_per_timeslot", integer(1..=most)).unwrap_or(1) as u8;
-        let mut locations = q.required_list("lids", query::id);
+        let per_timeslot = q.defaulted("appointments_per_timeslot", integer(1..=most), 1) as u8;
+        let mut locations = q.required_list("lids", id());
         locations.sort_unstable();
         locations.dedup();
-        let (providers, operatories) = (q.list("pids", query::id), q.list("operatory_ids", long_id));
+        let (providers, operatories) = (q.list("pids", id()), q.list("operatory_ids", long_id()));
         Some(Asked {
             start_date: start_date?,
             days: days? as u16,

@@ -5,21 +5,24 @@ use location::{
     ids::{InstitutionId, LocationId},
     time::Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Answer;
 use crate::{
     bounds::MAX_TEXT,
     errors::ApiError,
-    query::{self, boolean, text},
+    kinds::{boolean, id, text},
     scope::{Call, Place, Tenant},
     wire::{At, Whereabouts, foreign_id_type},
 };
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct LocationView<'a> {
+    #[schemars(with = "u32")]
     id: LocationId,
     name: &'a str,
+    #[schemars(with = "u32")]
     institution_id: InstitutionId,
     street_address: Option<&'a str>,
     street_address_2: Option<&'a str>,
@@ -45,8 +48,9 @@ pub struct LocationView<'a> {
 }
 
 /// A location inside another resource.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct LocationBasic<'a> {
+    #[schemars(with = "u32")]
     id: LocationId,
     name: &'a str,
     street_address: Option<&'a str>,
@@ -59,8 +63,9 @@ pub struct LocationBasic<'a> {
     inactive: bool,
 }
 
-#[derive(Serialize)]
-struct InstitutionView<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct InstitutionView<'a> {
+    #[schemars(with = "u32")]
     id: InstitutionId,
     name: &'a str,
     subdomain: &'a str,
@@ -125,11 +130,9 @@ pub fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
 
 /// Pending locations are not open yet and not shown; closed ones are shown as inactive.
 pub async fn list(mut call: Call) -> Answer {
-    let tenant = call.optional_tenant()?;
-    let (inactive, foreign_id) = call.anywhere(|input| {
-        Some((input.query.optional("inactive", boolean), input.query.optional("foreign_id", text(MAX_TEXT))))
+    let (tenants, (inactive, foreign_id)) = call.in_tenants(|input| {
+        Some((input.query.optional("inactive", boolean()), input.query.optional("foreign_id", text(MAX_TEXT))))
     })?;
-    let tenants = tenant.map_or_else(|| call.tenants(), |tenant| vec![tenant]);
     let mut institutions = Vec::new();
     for Tenant { institution } in &tenants {
         let mut locations = Vec::new();
@@ -154,15 +157,13 @@ pub async fn list(mut call: Call) -> Answer {
 }
 
 pub async fn show(mut call: Call) -> Answer {
-    let id = call.path_id(query::id)?;
-    let named = call.optional_tenant()?;
-    call.anywhere(|_| Some(()))?;
-    let tenants = named.map_or_else(|| call.tenants(), |tenant| vec![tenant]);
+    let id = call.path_id(id())?;
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let institution = call.api.engine.setup().locations.get(&LocationId(id)).map(|location| location.institution);
     let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
     let Place { location, .. } = call.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, LocationId(id))?;
     let last_sync = last_sync(&call, &location).await?;
-    Ok(call.ok(LocationView::of(&location, call.api.directory.adapter(&location), last_sync)))
+    Ok(call.show(LocationView::of(&location, call.api.directory.adapter(&location), last_sync)))
 }
 
 /// A location without EHR is never synced, a closed one no more.

@@ -3,29 +3,31 @@
 use std::fmt::Write;
 
 use actix_web::{
-    HttpResponse,
+    HttpRequest, HttpResponse,
     http::header::{CONTENT_TYPE, RETRY_AFTER},
     web::Data,
 };
 use serde_json::json;
 
-use crate::app::Api;
+use super::Answer;
+use crate::{app::Api, errors::ApiError};
 
-pub async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().json(json!({ "status": "ok" }))
+pub async fn healthz(_: HttpRequest) -> Answer {
+    Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
-pub async fn readyz(api: Data<Api>) -> HttpResponse {
-    match api.engine.ready() {
+pub async fn readyz(request: HttpRequest) -> Answer {
+    Ok(match api(&request)?.engine.ready() {
         Ok(()) => HttpResponse::Ok().json(json!({ "status": "ready" })),
         Err(reason) => HttpResponse::ServiceUnavailable()
             .insert_header((RETRY_AFTER, "5"))
             .json(json!({ "status": "not ready", "reason": reason })),
-    }
+    })
 }
 
 /// Prometheus text format.
-pub async fn metrics(api: Data<Api>) -> HttpResponse {
+pub async fn metrics(request: HttpRequest) -> Answer {
+    let api = api(&request)?;
     let numbers = api.engine.metrics();
     let mut text = String::new();
     family(&mut text, "http_responses_total", "counter", "Answers by class of status.");
@@ -50,7 +52,11 @@ pub async fn metrics(api: Data<Api>) -> HttpResponse {
         family(&mut text, name, kind, help);
         sample(&mut text, name, value);
     }
-    HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text)
+    Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
+}
+
+fn api(request: &HttpRequest) -> Result<&Data<Api>, ApiError> {
+    request.app_data::<Data<Api>>().ok_or(ApiError::Internal)
 }
 
 fn family(text: &mut String, name: &str, kind: &str, help: &str) {

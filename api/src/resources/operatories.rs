@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use engine::records::Operatory;
 use location::ids::LocationId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -14,14 +15,14 @@ use crate::{
     bounds::{MAX_NAME, MAX_TEXT},
     cursor::Position,
     errors::ApiError,
+    kinds::{includes, instant, text},
     pages::{Page, stretch},
-    query::{instant, one_of, text},
     scope::{Call, Place, Tenant},
     wire::{At, foreign_id_type},
 };
 
-/// Specification 2.9 and the shape of existing clients.
-#[derive(Serialize)]
+/// A chair, column or room where providers see patients.
+#[derive(Serialize, JsonSchema)]
 pub struct OperatoryView<'a> {
     id: u64,
     name: &'a str,
@@ -75,11 +76,11 @@ pub fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, Api
 pub async fn list(mut call: Call) -> Answer {
     let (Place { institution, location }, (paging, name, foreign_id, since)) = call.in_place(|input| {
         // Types are always there; their category is part of them.
-        input.query.list("include", one_of(&[("appointment_types", ()), ("appt_categories", ())]));
+        input.query.list("include", includes(&["appointment_types", "appt_categories"]));
         let paging = input.paging_by_cursor();
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
         let foreign_id = input.query.optional("foreign_id", text(MAX_TEXT));
-        Some((paging, name, foreign_id, input.query.optional("updated_since", instant)))
+        Some((paging, name, foreign_id, input.query.optional("updated_since", instant())))
     })?;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
     let page = paging.collect(
@@ -95,5 +96,5 @@ pub async fn list(mut call: Call) -> Answer {
     )?;
     let adapter = call.api.directory.adapter(&location);
     let rows = page.rows.iter().map(|it| OperatoryView::basic(it, adapter).with_types(it, &types)).collect();
-    Ok(call.page("operatories", &Page { rows, found: page.found }))
+    Ok(call.page(&Page { rows, found: page.found }))
 }

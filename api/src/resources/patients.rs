@@ -1,12 +1,13 @@
 //! Patients, as other resources show them.
 
 use engine::records::Patient;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::wire::{At, foreign_id_type};
 
-/// The shape of existing clients (`PatientWithGuarantor`).
-#[derive(Serialize)]
+/// A patient.
+#[derive(Serialize, JsonSchema)]
 pub struct PatientView {
     id: u32,
     email: Option<String>,
@@ -31,7 +32,8 @@ pub struct PatientView {
     guarantor: Option<()>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PatientBio")]
 struct Bio {
     gender: Option<String>,
     date_of_birth: Option<String>,

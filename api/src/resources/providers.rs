@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use engine::records::Provider;
 use location::ids::LocationId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer, locations::LocationView};
@@ -11,13 +12,13 @@ use crate::{
     bounds::MAX_TEXT,
     cursor::Position,
     errors::ApiError,
-    pages::{Page, sorted_by, stretch},
-    query::{self, boolean, instant, one_of, text},
+    kinds::{boolean, id, includes, instant, sort, text},
+    pages::{Page, stretch},
     scope::{Call, Place, Tenant},
     wire::{At, foreign_id_type},
 };
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ProviderView<'a> {
     id: u32,
     email: Option<&'a str>,
@@ -43,12 +44,14 @@ pub struct ProviderView<'a> {
 }
 
 /// What is known of a provider as a person: nothing that an EHR tells.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ProviderBio")]
 struct Bio {}
 
 /// A location where the provider can be asked for.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Requestable {
+    #[schemars(with = "u32")]
     location_id: LocationId,
 }
 
@@ -108,13 +111,6 @@ impl<'a> Names<'a> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Include {
-    Locations,
-    /// Working hours and appointment types of a provider.
-    Elsewhere,
-}
-
 struct Filter {
     descending: bool,
     foreign_id: Option<String>,
@@ -126,21 +122,18 @@ struct Filter {
 
 pub async fn list(mut call: Call) -> Answer {
     let (tenant, place, (paging, filter)) = call.in_places(|input| {
-        let includes = [
-            ("locations", Include::Locations),
-            ("availabilities", Include::Elsewhere),
-            ("appointment_types", Include::Elsewhere),
-        ];
-        if input.query.list("include", one_of(&includes)).contains(&Include::Elsewhere) {
+        // Locations are always there; working hours and appointment types of a provider come from elsewhere.
+        let include = input.query.list("include", includes(&["locations", "availabilities", "appointment_types"]));
+        if include.iter().any(|name| *name != "locations") {
             input.query.without_effect("include");
         }
         let filter = Filter {
-            descending: input.query.optional("sort", sorted_by(&["id"])).unwrap_or(false),
+            descending: input.query.defaulted("sort", sort(&["id"]), "id").descending,
             foreign_id: input.query.optional("foreign_id", text(MAX_TEXT)),
-            requestable: input.query.optional("requestable", boolean),
-            inactive: input.query.optional("inactive", boolean).unwrap_or(false),
-            since: input.query.optional("updated_since", instant),
-            ids: input.query.list("ids", query::id),
+            requestable: input.query.optional("requestable", boolean()),
+            inactive: input.query.defaulted("inactive", boolean(), false),
+            since: input.query.optional("updated_since", instant()),
+            ids: input.query.list("ids", id()),
         };
         Some((input.paging(), filter))
     })?;
@@ -163,7 +156,7 @@ pub async fn list(mut call: Call) -> Answer {
             ..ProviderView::of(it, adapter)
         }
     });
-    Ok(call.page("providers", &Page { rows: rows.collect(), found: page.found }))
+    Ok(call.page(&Page { rows: rows.collect(), found: page.found }))
 }
 
 impl Filter {

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 
 use engine::SyncState;
 use location::{ids::InstitutionId, time::Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer, locations::LocationBasic};
 use crate::{
     errors::ApiError,
-    query::{self, one_of},
+    kinds::{id, name_of},
     scope::{Call, Place, Tenant},
     wire::At,
 };
 
-#[derive(Serialize)]
-struct SyncStatusView<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct SyncStatusView<'a> {
+    #[schemars(with = "u32")]
     institution_id: InstitutionId,
     sync_source_type: Option<&'static str>,
     sync_source_name: Option<&'a str>,
@@ -27,7 +29,7 @@ struct SyncStatusView<'a> {
     locations: Vec<LocationBasic<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Emr {
     id: u32,
     name: String,
@@ -80,14 +82,12 @@ impl Shared {
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    let tenant = call.optional_tenant()?;
-    let (read, write, only) = call.anywhere(|input| {
-        let status = || one_of(&[("green", "green"), ("red", "red")]);
+    let (tenants, (read, write, only)) = call.in_tenants(|input| {
+        let status = || name_of(&["green", "red"]);
         let (read, write) =
             (input.query.optional("read_status", status()), input.query.optional("write_status", status()));
-        Some((read, write, input.query.list("location_ids", query::id)))
+        Some((read, write, input.query.list("location_ids", id())))
     })?;
-    let tenants = tenant.map_or_else(|| call.tenants(), |tenant| vec![tenant]);
     let shared = gather(&call, &tenants, &only).await?;
     let wanted = |asked: Option<&str>, standing: &Standing| asked.is_none_or(|color| color == standing.color());
     let shared = shared.iter().filter(|((_, _), it)| wanted(read, &it.read) && wanted(write, &it.write));

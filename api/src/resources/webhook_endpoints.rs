@@ -5,21 +5,22 @@ use engine::webhooks::{
     registry::RegistryError,
     sign::SecretKey,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Answer;
 use crate::{
-    body,
     bounds::MAX_URL,
     errors::ApiError,
-    query::{boolean, text},
+    kinds::{boolean, filled, text},
     scope::Call,
     secret::random,
     wire::At,
 };
 
-#[derive(Serialize)]
-struct EndpointView<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct EndpointView<'a> {
+    #[schemars(with = "i32")]
     id: EndpointId,
     target_url: &'a str,
     /// Shown on registration only: a lost one means a new endpoint.
@@ -48,19 +49,19 @@ pub fn owner(call: &Call) -> Owner {
 
 pub async fn create(mut call: Call) -> Answer {
     let (target_url, active) = call.anywhere(|input| {
-        let target_url = input.body.required("target_url", body::filled(text(MAX_URL)));
-        let active = input.body.optional("active", body::boolean).unwrap_or(true);
+        let target_url = input.body.required("target_url", filled(text(MAX_URL)));
+        let active = input.body.defaulted("active", boolean(), true);
         Some((target_url?, active))
     })?;
     let engine = &call.api.engine;
     let secret_key = SecretKey::from_entropy(random());
     let endpoint =
         engine.webhooks().create_endpoint(&owner(&call), &target_url, active, secret_key, engine.now()).await?;
-    Ok(call.created(EndpointView::of(&endpoint, Some(endpoint.secret_key.reveal()))))
+    Ok(call.show(EndpointView::of(&endpoint, Some(endpoint.secret_key.reveal()))))
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    let active = call.anywhere(|input| Some(input.query.optional("active", boolean)))?;
+    let active = call.anywhere(|input| Some(input.query.optional("active", boolean())))?;
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
     let rows: Vec<_> = wanted.map(|endpoint| EndpointView::of(endpoint, None)).collect();

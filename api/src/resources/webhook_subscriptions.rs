@@ -1,27 +1,31 @@
 //! POST and GET /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
 
 use engine::webhooks::{
-    catalogue,
+    catalogue::{self, ResourceType},
     model::{EndpointId, Subscription, SubscriptionId},
     registry::NewSubscription,
 };
 use location::ids::InstitutionId;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::{Answer, webhook_endpoints::owner};
 use crate::{
-    body,
     bounds::MAX_NAME,
     errors::ApiError,
-    query::{self, text},
+    kinds::{Kind, boolean, filled, id, text},
     scope::Call,
     wire::At,
 };
 
-#[derive(Serialize)]
-struct SubscriptionView {
+#[derive(Serialize, JsonSchema)]
+pub struct SubscriptionView {
+    #[schemars(with = "i32")]
     id: SubscriptionId,
+    #[schemars(with = "i32")]
     webhook_endpoint_id: EndpointId,
+    #[schemars(with = "u32")]
     institution_id: InstitutionId,
     resource_type: &'static str,
     event: &'static str,
@@ -48,11 +52,10 @@ impl SubscriptionView {
 /// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach.
 pub async fn create(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
-    let tenant = call.optional_tenant()?.ok_or(ApiError::Forbidden)?;
-    let (resource_type, event, active) = call.anywhere(|input| {
-        let resource_type = input.body.required("resource_type", body::filled(text(MAX_NAME)));
-        let event = input.body.required("event", body::filled(text(MAX_NAME)));
-        let active = input.body.optional("active", body::boolean).unwrap_or(true);
+    let (tenant, (resource_type, event, active)) = call.in_tenant_of_query(|input| {
+        let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
+        let event = input.body.required("event", filled(text(MAX_NAME)));
+        let active = input.body.defaulted("active", boolean(), true);
         Some((resource_type?, event?, active))
     })?;
     let new = NewSubscription {
@@ -65,22 +68,19 @@ pub async fn create(mut call: Call) -> Answer {
     let engine = &call.api.engine;
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, engine.now()).await;
     let subscription = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.created(SubscriptionView::of(&subscription)))
+    Ok(call.show(SubscriptionView::of(&subscription)))
 }
 
 pub async fn list(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
-    let tenant = call.optional_tenant()?;
-    let (resource_type, event) = call.anywhere(|input| {
-        let known = |name: &str| catalogue::parse_resource_type(name).map_err(|error| format!("is not right: {error}"));
-        let resource_type = input.query.optional("resource_type", known);
+    let (tenants, (resource_type, event)) = call.in_tenants(|input| {
+        let resource_type = input.query.optional("resource_type", resource_type());
         Some((resource_type, input.query.optional("event", text(MAX_NAME))))
     })?;
     let all =
         call.api.engine.webhooks().subscriptions_of(&owner(&call), id).map_err(|error| named(error.into(), id))?;
     let wanted = all.iter().filter(|it| {
-        call.key.institutions.contains(&it.institution_id)
-            && tenant.as_ref().is_none_or(|tenant| it.institution_id == tenant.institution.id)
+        tenants.iter().any(|tenant| it.institution_id == tenant.institution.id)
             && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
             && event.as_ref().is_none_or(|event| it.event.name().eq_ignore_ascii_case(event))
     });
@@ -88,8 +88,17 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.list(&rows))
 }
 
+fn resource_type() -> Kind<ResourceType> {
+    let names = || ResourceType::ALL.iter().map(|it| it.name()).collect::<Vec<_>>();
+    Kind::of_text(
+        move || json!({"type": "string", "examples": names()}),
+        "Appointment",
+        |name| catalogue::parse_resource_type(name).map_err(|error| format!("is not right: {error}")),
+    )
+}
+
 fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
-    call.path_id(query::id).map(|id| EndpointId(id as i32))
+    call.path_id(id()).map(|id| EndpointId(id as i32))
 }
 
 fn named(error: ApiError, id: EndpointId) -> ApiError {

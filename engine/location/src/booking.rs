@@ -6,7 +6,7 @@ use crate::{
     command::{Book, Cx, Hold, KeyUse, Placement},
     decision::{Decision, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
-    ids::{AppointmentId, AppointmentTypeId, PatientId},
+    ids::{AppointmentId, AppointmentTypeId, Lane},
     queue::Write,
     slots::{Fit, Slot, Wanted, fits, nearest},
     state::Appointment,
@@ -64,10 +64,22 @@ impl Location {
         if capabilities.integrated {
             let on_its_way = |(_, write): (_, &Write)| write.work == Work::CreatePatient(book.patient.id);
             if book.patient.is_new && !self.state.queue.lane(book.patient.id).any(on_its_way) {
-                self.queue_write(cx, &mut events, Work::CreatePatient(book.patient.id), book.patient.id, None);
+                self.queue_write(
+                    cx,
+                    &mut events,
+                    Work::CreatePatient(book.patient.id),
+                    Lane::Patient(book.patient.id),
+                    None,
+                );
             }
             let start = Some(book.placement.span.start);
-            self.queue_write(cx, &mut events, Work::CreateAppointment(book.appointment), book.patient.id, start);
+            self.queue_write(
+                cx,
+                &mut events,
+                Work::CreateAppointment(book.appointment),
+                Lane::Patient(book.patient.id),
+                start,
+            );
         }
         Decision::of(Reply::Booked { appointment: book.appointment, replay: false }, events)
     }
@@ -167,7 +179,7 @@ impl Location {
         }
         let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
         if let Some(patient) = appointment.patient.filter(|_| tell) {
-            self.queue_write(cx, &mut events, Work::Reschedule(id), patient, None);
+            self.queue_write(cx, &mut events, Work::Reschedule(id), Lane::Patient(patient), None);
         }
         Decision::of(Reply::Moved, events)
     }
@@ -201,12 +213,12 @@ impl Location {
             return Decision::refuse(refusal);
         }
         if let Some(patient) = appointment.patient {
-            self.queue_write(cx, &mut events, Work::Cancel(id), patient, None);
+            self.queue_write(cx, &mut events, Work::Cancel(id), Lane::Patient(patient), None);
         }
         Decision::of(Reply::Cancelled { already: false }, events)
     }
 
-    fn queue_full(&self, more: usize, limit: u32) -> Option<Refusal> {
+    pub(crate) fn queue_full(&self, more: usize, limit: u32) -> Option<Refusal> {
         (self.state.queue.len() + more > limit as usize).then_some(Refusal::QueueFull { limit })
     }
 
@@ -223,7 +235,7 @@ impl Location {
         cx: Cx,
         events: &mut Vec<Event>,
         work: Work,
-        lane: PatientId,
+        lane: Lane,
         deadline: Option<Timestamp>,
     ) {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;

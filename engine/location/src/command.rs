@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    event::Change,
     hours::WorkingHour,
-    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, ProviderId, WriteId},
-    pull::Resource,
+    ids::{
+        AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId, WriteId,
+    },
+    pull::{Resource, Verb},
     time::{Millis, Span, Timestamp},
 };
 
@@ -40,6 +43,19 @@ pub enum Command {
     Cancel {
         appointment: AppointmentId,
         reason: Option<String>,
+    },
+    /// Changes what of an appointment is no matter of its place, and with `to` its place too: all of it or nothing.
+    Change {
+        appointment: AppointmentId,
+        to: Option<Placement>,
+        join_blocks: bool,
+        what: Change,
+    },
+    Save(Save),
+    /// Working hours set here, not by the EHR.
+    SetHour(WorkingHour),
+    RemoveHour {
+        hour: WorkingHourId,
     },
     /// A call came back.
     Pushed {
@@ -86,6 +102,17 @@ pub struct Book {
     pub join_blocks: bool,
     pub key: Option<KeyUse>,
     pub patient: BookPatient,
+}
+
+/// A record made, changed or removed here.
+#[derive(Clone, Copy, Debug)]
+pub struct Save {
+    pub resource: Resource,
+    pub id: u64,
+    pub verb: Verb,
+    pub lane: Lane,
+    /// Nothing of it concerns the EHR.
+    pub here_only: bool,
 }
 
 /// An idempotency key and what it was used for.

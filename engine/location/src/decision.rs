@@ -44,6 +44,11 @@ pub enum Reply {
     Cancelled {
         already: bool,
     },
+    Changed,
+    /// A record was saved. Not queued: it stays here only.
+    Saved {
+        queued: bool,
+    },
     /// A page was applied. For these appointments a change of ours is on its way: their placement and cancellation stay ours.
     PageApplied {
         keep: Vec<AppointmentId>,
@@ -72,8 +77,16 @@ pub enum Refusal {
     AppointmentNotFound,
     /// Cancelled, in the past or failed: it cannot be changed any more.
     AppointmentNotOpen,
+    /// The EHR does not have it yet: what it does not have cannot be changed there.
+    AppointmentNotSynced,
+    HourNotFound,
+    /// The hours come from the EHR and are changed there.
+    HourOfEhr,
     /// The EHR cannot do it.
     NotSupportedByEhr,
+    TooManyHours {
+        limit: u32,
+    },
     TooManyHolds {
         limit: u32,
     },

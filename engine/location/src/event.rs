@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::{Placement, PulledAppointment, PulledOperatory, Written},
     hours::WorkingHour,
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
-    pull::Resource,
+    ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, WorkingHourId, WriteId},
+    pull::{Resource, Verb},
     time::Timestamp,
 };
 
@@ -73,11 +73,25 @@ pub enum Event {
         reason: String,
     },
 
+    // Records no rule of the schedule needs, and what of an appointment is no matter of its place.
+    /// Made, changed or removed here; its document came with the request.
+    RecordSaved {
+        resource: Resource,
+        id: u64,
+        verb: Verb,
+    },
+    AppointmentChanged {
+        appointment: AppointmentId,
+        what: Change,
+    },
+    /// Working hours set here.
+    HourSet(WorkingHour),
+
     // Write-back.
     WriteQueued {
         write: WriteId,
         work: Work,
-        lane: PatientId,
+        lane: Lane,
         key: String,
         deadline: Timestamp,
     },
@@ -201,6 +215,26 @@ impl Event {
     }
 }
 
+/// What of an appointment was changed besides its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub confirmation: bool,
+    pub check_in: bool,
+    pub note: bool,
+}
+
+impl Change {
+    /// The writes that tell the EHR.
+    pub fn works(self, appointment: AppointmentId) -> impl Iterator<Item = Work> {
+        let works = [
+            self.confirmation.then_some(Work::Confirm(appointment)),
+            self.check_in.then_some(Work::CheckIn(appointment)),
+            self.note.then_some(Work::Note(appointment)),
+        ];
+        works.into_iter().flatten()
+    }
+}
+
 /// A key now answers with this booking until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPinned {
@@ -242,13 +276,27 @@ pub enum Work {
     CreateAppointment(AppointmentId),
     Reschedule(AppointmentId),
     Cancel(AppointmentId),
+    Confirm(AppointmentId),
+    CheckIn(AppointmentId),
+    Note(AppointmentId),
+    /// A record no rule of the schedule needs; of patients only their updates.
+    Record {
+        resource: Resource,
+        id: u64,
+        verb: Verb,
+    },
 }
 
 impl Work {
     pub fn appointment(self) -> Option<AppointmentId> {
         match self {
-            Work::CreatePatient(_) => None,
-            Work::CreateAppointment(id) | Work::Reschedule(id) | Work::Cancel(id) => Some(id),
+            Work::CreatePatient(_) | Work::Record { .. } => None,
+            Work::CreateAppointment(id)
+            | Work::Reschedule(id)
+            | Work::Cancel(id)
+            | Work::Confirm(id)
+            | Work::CheckIn(id)
+            | Work::Note(id) => Some(id),
         }
     }
 }

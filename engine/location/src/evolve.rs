@@ -82,6 +82,12 @@ impl State {
                 self.conflicts.remove(appointment);
             }
 
+            // Their documents say it; the machine needs nothing of them.
+            Event::RecordSaved { .. } | Event::AppointmentChanged { .. } => {}
+            Event::HourSet(hour) => {
+                self.hours.insert(hour.id, hour.clone());
+            }
+
             Event::WriteQueued { write, work, lane, key, deadline } => {
                 let queued = Write {
                     work: *work,

@@ -17,6 +17,7 @@ pub mod path;
 pub mod pull;
 pub mod queue;
 mod read_cycle;
+mod saving;
 pub mod settings;
 pub mod slots;
 pub mod state;
@@ -64,6 +65,12 @@ impl Location {
                 self.move_appointment(cx, *appointment, *to, *join_blocks)
             }
             Command::Cancel { appointment, reason } => self.cancel(cx, *appointment, reason.as_deref()),
+            Command::Change { appointment, to, join_blocks, what } => {
+                self.change(cx, *appointment, *to, *join_blocks, *what)
+            }
+            Command::Save(save) => self.save(cx, *save),
+            Command::SetHour(hour) => self.set_hour(hour),
+            Command::RemoveHour { hour } => self.remove_hour(*hour),
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),

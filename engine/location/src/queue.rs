@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::Placement,
     event::{CallKind, Work},
-    ids::{AppointmentId, PatientId, WriteId},
+    ids::{AppointmentId, Lane, PatientId, WriteId},
+    pull::Resource,
     time::Timestamp,
 };
 
@@ -15,8 +16,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
     pub work: Work,
-    /// Writes of one patient go to the EHR one after the other, in this order.
-    pub lane: PatientId,
+    /// Writes of one lane go to the EHR one after the other, in this order.
+    pub lane: Lane,
     /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
     pub key: String,
     pub queued_at: Timestamp,
@@ -49,8 +50,8 @@ impl Write {
 #[serde(from = "Stored", into = "Stored")]
 pub struct Queue {
     writes: BTreeMap<WriteId, Write>,
-    /// Derived: the order per patient. Only the front of a lane may be called.
-    lanes: BTreeMap<PatientId, VecDeque<WriteId>>,
+    /// Derived: the order per lane. Only the front of a lane may be called.
+    lanes: BTreeMap<Lane, VecDeque<WriteId>>,
     /// Derived: the writes of each appointment, in order.
     appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
     /// Derived: fronts that wait, by the time they may be tried.
@@ -145,7 +146,17 @@ impl Queue {
 
     /// Unfinished writes of one patient, in order.
     pub fn lane(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.lanes.get(&patient).into_iter().flatten().map(|id| (*id, &self.writes[id]))
+        self.lanes.get(&Lane::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
+    }
+
+    /// Unfinished writes of one record, in order.
+    pub fn of_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
+        let about = move |work: Work| match work {
+            Work::Record { resource: its, id: known, .. } => its == resource && known == id,
+            Work::CreatePatient(patient) => resource == Resource::Patients && u64::from(patient.0) == id,
+            _ => false,
+        };
+        self.iter().filter(move |(_, write)| about(write.work))
     }
 
     /// Appointments whose insert is not done.

@@ -1,10 +1,12 @@
 //! Every knob of a location's machine, with its default and its reason. Values come from the operator's configuration.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ids::LocationId,
-    pull::Resource,
+    pull::{Resource, Verb},
     time::{DAY, HOUR, MINUTE, Millis, SECOND},
     zone::Zone,
 };
@@ -32,6 +34,11 @@ pub struct Capabilities {
     pub creates_appointments: bool,
     pub reschedules: bool,
     pub cancels: bool,
+    pub confirms: bool,
+    pub checks_in: bool,
+    pub notes: bool,
+    /// Records it takes, and what can be done to them.
+    pub writes: BTreeSet<(Resource, Verb)>,
     /// What this location pulls, in order. Resources shared by a data source are pulled by one of its locations only.
     pub pulls: Vec<PullPlan>,
 }

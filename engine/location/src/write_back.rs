@@ -8,6 +8,7 @@ use crate::{
     decision::{Decision, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
     ids::{AppointmentId, WriteId},
+    pull::Verb,
     queue::{Write, WriteState},
     state::Appointment,
     time::{DAY, Millis, Timestamp},
@@ -140,6 +141,15 @@ impl Location {
         let reason = reason.to_owned();
         events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
         match write.work {
+            // The shell puts back what the EHR still has.
+            Work::Confirm(_) | Work::CheckIn(_) | Work::Note(_) => {}
+            Work::Record { resource, id: record, verb } => {
+                // What was to follow a record that will never be there.
+                let later = self.state.queue.of_record(resource, record).filter(|(other, _)| *other > id);
+                for (other, later) in later.filter(|_| verb == Verb::Create) {
+                    events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
+                }
+            }
             Work::CreatePatient(patient) => {
                 // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient.
                 let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);

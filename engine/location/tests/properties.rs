@@ -5,6 +5,7 @@
 mod sim;
 
 use location::{
+    pull::Verb,
     settings::Quota,
     time::{HOUR, MINUTE, SECOND},
 };
@@ -28,6 +29,7 @@ fn how() -> impl Strategy<Value = How> {
 
 fn step() -> impl Strategy<Value = Step> {
     let staff = prop_oneof![Just(Staff::Book), Just(Staff::Move), Just(Staff::Cancel), Just(Staff::Delete)];
+    let verb = prop_oneof![Just(Verb::Update), Just(Verb::Delete)];
     let time = prop_oneof![
         3 => 1..2 * SECOND,
         3 => SECOND..40 * SECOND,
@@ -41,6 +43,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..4_u8).prop_map(|hold| Step::Release { hold }),
         5 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Move { which, slot }),
         3 => any::<u8>().prop_map(|which| Step::Cancel { which }),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(which, slot)| Step::Change { which, slot }),
+        3 => (0..5_u8, 0..40_u8, verb).prop_map(|(patient, record, verb)| Step::Save { patient, record, verb }),
         16 => (any::<u8>(), how()).prop_map(|(which, how)| Step::Answer { which, how }),
         2 => (any::<u8>(), any::<bool>()).prop_map(|(which, off)| Step::Again { which, off }),
         4 => (any::<u8>(), staff, any::<u8>()).prop_map(|(which, what, slot)| Step::Staff { which, what, slot }),

@@ -42,7 +42,7 @@ fn full(free: impl Fn(i32, u64, i64) -> bool) -> Location {
         creates_appointments: true,
         reschedules: true,
         cancels: true,
-        pulls: Vec::new(),
+        ..Capabilities::default()
     };
     let mut location = Location::new(Arc::new(settings));
     let mut happens = |event: Event| location.evolve(now(), &event);

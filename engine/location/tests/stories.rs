@@ -27,4 +27,5 @@ stories!(
     conflicts,
     deletion_guard,
     precedence,
+    saving,
 );

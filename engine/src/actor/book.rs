@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     engine::{BookRequest, PatientDetails},
+    index::words::phone,
     records::{self, Booking, Writeback},
     store::{Key, keys},
 };
@@ -77,7 +78,6 @@ impl Shell {
                     self.put_patient(cx, patient_id, matched, request, docs)?;
                 }
                 let record = self.booked(cx, appointment_id, patient_id, placement, request);
-                docs.index_start(self.setup.id.0, appointment_id, None, placement.span.start);
                 docs.put(&record)?;
                 let expires = cx.now.plus(self.settings().booking.key_lifetime);
                 let claim = serde_json::to_vec(&Claim { location: self.setup.id, expires })
@@ -99,15 +99,36 @@ impl Shell {
         request: &BookRequest,
     ) -> records::Appointment {
         records::Appointment {
+            appointment_type_id: request.offer.appointment_type.map(|id| id.0),
+            note: request.note.clone(),
+            booking: Some(Booking {
+                booking_ref: self.env.secrets.booking_ref(id),
+                writeback: Writeback::Pending,
+                failure_reason: None,
+                patient_first_name: request.patient.first_name.clone(),
+                patient_last_name: request.patient.last_name.clone(),
+                created_by: request.created_by.clone(),
+                is_guardian: false,
+                is_new_clients_patient: false,
+                referrer: None,
+                descriptor_ids: Vec::new(),
+            }),
+            ..self.fresh_appointment(cx, id, patient, placement)
+        }
+    }
+
+    /// An appointment made here, as it starts out.
+    pub fn fresh_appointment(&self, cx: Cx, id: u64, patient: u32, placement: Placement) -> records::Appointment {
+        records::Appointment {
             id,
             institution_id: self.institution.id.0,
             location_id: self.setup.id.0,
             foreign_id: None,
             version: None,
             patient_id: Some(patient),
-            appointment_type_id: request.offer.appointment_type.map(|id| id.0),
+            appointment_type_id: None,
             placement,
-            note: request.note.clone(),
+            note: None,
             unavailable: false,
             cancelled: false,
             cancelled_at: None,
@@ -122,15 +143,23 @@ impl Shell {
             created_at: cx.now,
             updated_at: cx.now,
             last_sync_time: None,
-            booking: Some(Booking {
-                booking_ref: self.env.secrets.booking_ref(id),
-                writeback: Writeback::Pending,
-                failure_reason: None,
-                patient_first_name: request.patient.first_name.clone(),
-                patient_last_name: request.patient.last_name.clone(),
-                created_by: request.created_by.clone(),
-            }),
+            booking: None,
         }
+    }
+
+    /// A patient made here, as they start out.
+    pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> records::Patient {
+        let mut patient = records::Patient {
+            id,
+            institution_id: self.institution.id.0,
+            source_id: self.source(),
+            new_patient: true,
+            location_ids: vec![self.setup.id.0],
+            created_at: cx.now,
+            ..records::Patient::default()
+        };
+        describe_patient(cx, &mut patient, details);
+        patient
     }
 
     /// Creates the patient, or brings one the EHR refused up to what this request says.
@@ -144,49 +173,39 @@ impl Shell {
     ) -> Result<(), TurnError> {
         let details = &request.patient;
         let mut patient = known.unwrap_or_else(|| records::Patient {
-            id,
-            institution_id: self.institution.id.0,
-            source_id: self.source(),
-            created_at: cx.now,
-            new_patient: true,
-            location_ids: vec![self.setup.id.0],
             provider_id: Some(request.offer.provider.0),
-            ..records::Patient::default()
+            ..self.fresh_patient(cx, id, details)
         });
-        patient.first_name.clone_from(&details.first_name);
-        patient.middle_name.clone_from(&details.middle_name);
-        patient.last_name.clone_from(&details.last_name);
-        patient.date_of_birth = details.date_of_birth.map(|date| date.to_string());
-        patient.cell_phone.clone_from(&details.phone_number);
-        patient.email.clone_from(&details.email);
-        patient.gender.clone_from(&details.gender);
-        patient.address.clone_from(&details.address);
-        patient.write_error = None;
-        patient.updated_at = cx.now;
+        describe_patient(cx, &mut patient, details);
         self.index_patient(None, &patient, docs)?;
         docs.put(&patient)
     }
 
     /// The patient of this data source with the same date of birth, last name, and phone or e-mail (decisions: Booking intent).
-    fn matching_patient(
+    pub fn matching_patient(
         &self,
         details: &PatientDetails,
         docs: &mut Docs<'_>,
     ) -> Result<Option<records::Patient>, TurnError> {
-        let Some(born) = details.date_of_birth else { return Ok(None) };
-        let Some(key) = self.match_key(&details.last_name, &born.to_string()) else { return Ok(None) };
-        let phone = details.phone_number.as_deref().and_then(phone_digits);
+        let number = details.phone_number.as_deref().and_then(phone);
         let email = details.email.as_deref().map(plain);
-        for id in self.matches(&key, docs)? {
-            let Some(patient) = docs.get::<records::Patient>(self.institution.id.0, u64::from(id))? else { continue };
+        let same = |patient: &records::Patient| {
             let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
-            let same_phone = phone.is_some() && phones.into_iter().flatten().any(|known| phone_digits(known) == phone);
-            let same_email = email.is_some() && patient.email.as_deref().map(plain) == email;
-            if same_phone || same_email {
-                return Ok(Some(patient));
-            }
+            let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
+            same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
+        };
+        Ok(self.namesakes(details, docs)?.into_iter().find(same))
+    }
+
+    /// Patients of this data source with the same date of birth and last name.
+    pub fn namesakes(&self, details: &PatientDetails, docs: &mut Docs<'_>) -> Result<Vec<records::Patient>, TurnError> {
+        let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
+        let Some(key) = self.match_key(&details.last_name, &born.to_string()) else { return Ok(Vec::new()) };
+        let mut patients = Vec::new();
+        for id in self.matches(&key, docs)? {
+            patients.extend(docs.get::<records::Patient>(self.institution.id.0, u64::from(id))?);
         }
-        Ok(None)
+        Ok(patients)
     }
 
     fn matches(&self, key: &Key, docs: &mut Docs<'_>) -> Result<Vec<u32>, TurnError> {
@@ -229,7 +248,7 @@ impl Shell {
     }
 
     /// Fields a new patient needs and the request lacks, named as in the API: who it is, and what the EHR asks for besides.
-    fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
+    pub fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
         let given = |field: &str| match field {
             "first_name" => !details.first_name.is_empty(),
             "last_name" => !details.last_name.is_empty(),
@@ -252,6 +271,20 @@ impl Shell {
     }
 }
 
+/// What a request says of a patient.
+fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &PatientDetails) {
+    patient.first_name.clone_from(&details.first_name);
+    patient.middle_name.clone_from(&details.middle_name);
+    patient.last_name.clone_from(&details.last_name);
+    patient.date_of_birth = details.date_of_birth.map(|date| date.to_string());
+    patient.cell_phone.clone_from(&details.phone_number);
+    patient.email.clone_from(&details.email);
+    patient.gender.clone_from(&details.gender);
+    patient.address.clone_from(&details.address);
+    patient.write_error = None;
+    patient.updated_at = cx.now;
+}
+
 pub fn key_digest(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
@@ -267,25 +300,6 @@ pub fn narrow(id: u64) -> Result<u32, TurnError> {
 }
 
 /// For comparison only: lower case, without space at the ends.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     text.trim().to_lowercase()
-}
-
-/// The last ten digits: a number with and without its country code is the same number. None with fewer than seven.
-fn phone_digits(number: &str) -> Option<String> {
-    let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
-    let from = digits.len().saturating_sub(10);
-    (digits.len() >= 7).then(|| digits[from..].iter().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn phones_compare_by_their_digits() {
-        assert_eq!(phone_digits("+1 (555) 010-2030"), phone_digits("5550102030"));
-        assert_ne!(phone_digits("5550102030"), phone_digits("5550102031"));
-        assert_eq!(phone_digits("12-34"), None);
-    }
 }

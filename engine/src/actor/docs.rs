@@ -7,7 +7,13 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{pool::Pool, turn::TurnError};
 use crate::{
-    records,
+    feed::{Change, FeedEntry, Stream},
+    index::{self, Facets, Indexed, Writes},
+    records::{
+        self,
+        entry::{Body, Entry},
+    },
+    secrets::Secrets,
     store::{Batch, Key, Store, StoreError, keys},
 };
 
@@ -70,11 +76,19 @@ impl Kind {
 }
 
 /// A record that has a place in the store.
-pub trait Document: Serialize + DeserializeOwned {
+pub trait Document: Indexed + Serialize + DeserializeOwned {
     const KIND: Kind;
     /// Institution or location it belongs to; 0 where ids are unique by themselves.
     fn scope(&self) -> u32;
     fn id(&self) -> u64;
+    /// Institution, data source or location whose lists show it: its scope, where records have one.
+    fn owner(&self) -> u32 {
+        self.scope()
+    }
+    /// The scope of an owner's records.
+    fn scope_of(owner: u32) -> u32 {
+        owner
+    }
     /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
     const SHARED: bool;
 }
@@ -101,8 +115,41 @@ documents! {
     Patient, Kind::Of(Resource::Patients), |record| record.institution_id, true;
     Operatory, Kind::Of(Resource::Operatories), |record| record.location_id, false;
     WorkingHour, Kind::Of(Resource::WorkingHours), |record| record.location_id, false;
-    Appointment, Kind::Of(Resource::Appointments), |_| 0, false;
     Write, Kind::Write, |record| record.location_id, false;
+}
+
+impl Document for records::Appointment {
+    const KIND: Kind = Kind::Of(Resource::Appointments);
+    const SHARED: bool = false;
+
+    fn scope(&self) -> u32 {
+        0
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn owner(&self) -> u32 {
+        self.location_id
+    }
+
+    fn scope_of(_: u32) -> u32 {
+        0
+    }
+}
+
+impl<T: Body> Document for Entry<T> {
+    const KIND: Kind = Kind::Of(T::RESOURCE);
+    const SHARED: bool = true;
+
+    fn scope(&self) -> u32 {
+        self.source_id
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 /// A foreign id's record here, and a digest of what the EHR last said of it.
@@ -133,25 +180,51 @@ impl Link {
     }
 }
 
+/// Where and when a turn happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    pub source: Option<u32>,
+    pub location: u32,
+    pub now: Timestamp,
+}
+
+/// A record this turn writes: as the store has it, and as the index is to show it.
+struct Touched {
+    resource: Resource,
+    id: u64,
+    stream: Stream,
+    stored: Option<Vec<u8>>,
+    before: Option<Facets>,
+    after: Facets,
+}
+
 pub struct Docs<'a> {
     store: &'a dyn Store,
     pool: &'a Pool,
+    secrets: &'a Secrets,
+    home: Home,
     /// Ids taken from the pool, to be given back when the turn comes to nothing.
     taken: Vec<(Resource, u64)>,
-    written: BTreeMap<Key, Option<Vec<u8>>>,
+    written: Writes,
     /// What must be unchanged at the commit.
     expected: BTreeMap<Key, Option<Vec<u8>>>,
+    /// Documents of this location alone, as the store has them.
+    read: BTreeMap<Key, Option<Vec<u8>>>,
+    touched: BTreeMap<Key, Touched>,
 }
 
 impl<'a> Docs<'a> {
-    pub fn new(store: &'a dyn Store, pool: &'a Pool) -> Docs<'a> {
-        Docs { store, pool, taken: Vec::new(), written: BTreeMap::new(), expected: BTreeMap::new() }
-    }
-
-    pub fn raw(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.written.get(key) {
-            Some(value) => Ok(value.clone()),
-            None => self.store.get(key),
+    pub fn new(store: &'a dyn Store, pool: &'a Pool, secrets: &'a Secrets, home: Home) -> Docs<'a> {
+        Docs {
+            store,
+            pool,
+            secrets,
+            home,
+            taken: Vec::new(),
+            written: Writes::new(),
+            expected: BTreeMap::new(),
+            read: BTreeMap::new(),
+            touched: BTreeMap::new(),
         }
     }
 
@@ -175,14 +248,51 @@ impl<'a> Docs<'a> {
 
     pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
         let key = keys::record(T::KIND.byte(), scope, id);
-        let value = if T::SHARED { self.guarded(key)? } else { self.raw(&key)? };
+        let value = match self.written.get(&key) {
+            Some(value) => value.clone(),
+            None => self.stored::<T>(&key)?,
+        };
         value.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// The document as the store has it, read once.
+    fn stored<T: Document>(&mut self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        let reads = if T::SHARED { &mut self.expected } else { &mut self.read };
+        if let Some(value) = reads.get(key) {
+            return Ok(value.clone());
+        }
+        let value = self.store.get(key)?;
+        reads.insert(key.clone(), value.clone());
+        Ok(value)
     }
 
     pub fn put<T: Document>(&mut self, document: &T) -> Result<(), TurnError> {
         let value =
             serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
-        self.put_raw(keys::record(T::KIND.byte(), document.scope(), document.id()), value);
+        let key = keys::record(T::KIND.byte(), document.scope(), document.id());
+        if let Kind::Of(resource) = T::KIND {
+            self.touch(resource, &key, document)?;
+        }
+        self.put_raw(key, value);
+        Ok(())
+    }
+
+    fn touch<T: Document>(&mut self, resource: Resource, key: &Key, document: &T) -> Result<(), TurnError> {
+        let after = Facets::of(document);
+        if let Some(touched) = self.touched.get_mut(key) {
+            touched.after = after;
+            return Ok(());
+        }
+        let id = document.id();
+        let fresh = self.taken.contains(&(resource, id));
+        let stored = if fresh { None } else { self.stored::<T>(key)? };
+        let before = stored.as_deref().map(decode::<T>).transpose()?;
+        let before = before.map(|before| Facets::of(&before));
+        let stream = match self.home.source.filter(|_| T::SHARED) {
+            Some(source) => Stream::Source(source),
+            None => Stream::Location(self.home.location),
+        };
+        self.touched.insert(key.clone(), Touched { resource, id, stream, stored, before, after });
         Ok(())
     }
 
@@ -224,20 +334,11 @@ impl<'a> Docs<'a> {
         Ok(id)
     }
 
-    /// An appointment's place in the index by start time.
-    pub fn index_start(&mut self, location: u32, id: u64, old: Option<Timestamp>, new: Timestamp) {
-        if let Some(old) = old.filter(|old| *old != new) {
-            self.delete(keys::appointment_time(location, old.0, id));
-        }
-        if old != Some(new) {
-            self.put_raw(keys::appointment_time(location, new.0, id), Vec::new());
-        }
-    }
-
     /// Forgets what was written so far, and gives the ids back.
     pub fn discard(&mut self) {
         self.written.clear();
         self.expected.clear();
+        self.touched.clear();
         self.release();
     }
 
@@ -247,8 +348,23 @@ impl<'a> Docs<'a> {
         }
     }
 
-    /// Everything written and expected, into the turn's batch.
-    pub fn into_batch(mut self, batch: &mut Batch) {
+    /// Everything written and expected, into the turn's batch, with the index and the feed that follow from it.
+    pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), TurnError> {
+        for (key, touched) in std::mem::take(&mut self.touched) {
+            if self.written.get(&key).is_some_and(|written| *written == touched.stored) {
+                self.written.remove(&key);
+                continue;
+            }
+            let Touched { before, after, .. } = &touched;
+            index::write(self.store, self.secrets, self.home.now, before.as_ref(), after, &mut self.written)?;
+            let change = match before {
+                None => Change::Created,
+                Some(before) if after.deleted && !before.deleted => Change::Deleted,
+                Some(_) => Change::Updated,
+            };
+            let entry = FeedEntry { at: self.home.now, resource: touched.resource, id: touched.id, change };
+            batch.append(touched.stream.number(), entry.to_bytes());
+        }
         self.taken.clear();
         for (key, value) in std::mem::take(&mut self.expected) {
             batch.expect_unchanged(key, value);
@@ -259,6 +375,7 @@ impl<'a> Docs<'a> {
                 None => batch.delete(key),
             };
         }
+        Ok(())
     }
 }
 
@@ -270,4 +387,97 @@ impl Drop for Docs<'_> {
 
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TurnError> {
     serde_json::from_slice(bytes).map_err(|_| TurnError::Damaged("a document that cannot be read"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use location::{command::Placement, time::Span};
+
+    use super::*;
+    use crate::{
+        records::{Appointment, Patient},
+        store::{CommitFuture, Direction, Health, KeyRange, MemoryStore, counters::Ids},
+    };
+
+    #[derive(Default)]
+    struct Counting {
+        store: MemoryStore,
+        reads: AtomicUsize,
+    }
+
+    impl Store for Counting {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            self.store.get(key)
+        }
+
+        fn scan(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+            unreachable!("a turn scans nothing")
+        }
+
+        fn scan_keys(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<Key>, StoreError> {
+            unreachable!("a turn scans nothing")
+        }
+
+        fn commit(&self, batch: Batch) -> CommitFuture {
+            self.store.commit(batch)
+        }
+
+        fn health(&self) -> Health {
+            self.store.health()
+        }
+    }
+
+    fn appointment(id: u64) -> Appointment {
+        let span = Span::new(Timestamp(10), Timestamp(20)).unwrap();
+        let value = serde_json::json!({
+            "id": id, "institution_id": 1, "location_id": 2, "patient_id": 3,
+            "placement": Placement { operatory: None, provider: None, span },
+            "unavailable": false, "cancelled": false, "confirmed": false, "patient_confirmed": false, "patient_missed": false,
+            "created_at": Timestamp(5), "updated_at": Timestamp(5)
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// The booking path: what is new is not looked for, and what was read is not read again.
+    #[tokio::test]
+    async fn the_index_costs_few_reads() {
+        let (store, pool, secrets) = (Counting::default(), Pool::default(), Secrets::from_seed([1; 32]));
+        let ids = Ids::new(std::sync::Arc::new(MemoryStore::new()));
+        for resource in [Resource::Patients, Resource::Appointments] {
+            pool.fill(&ids, resource).await.unwrap();
+        }
+        let turn = async |now: i64, work: &dyn Fn(&mut Docs<'_>)| -> (usize, usize) {
+            let before = store.reads.load(Ordering::SeqCst);
+            let home = Home { source: Some(1), location: 2, now: Timestamp(now) };
+            let mut docs = Docs::new(&store, &pool, &secrets, home);
+            work(&mut docs);
+            let mut batch = Batch::new();
+            docs.into_batch(&mut batch).unwrap();
+            let written = batch.writes().len();
+            store.commit(batch).await.unwrap();
+            (store.reads.load(Ordering::SeqCst) - before, written)
+        };
+        let book = |docs: &mut Docs<'_>| {
+            let id = docs.allot(Resource::Appointments).unwrap();
+            docs.put(&appointment(id)).unwrap();
+        };
+        assert_eq!(turn(5, &book).await, (0, 4), "the appointment, its patient, its start, its update");
+        let with_patient = |docs: &mut Docs<'_>| {
+            let id = docs.allot(Resource::Patients).unwrap() as u32;
+            let name = "Ann".to_owned();
+            docs.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
+            book(docs);
+        };
+        assert_eq!(turn(6, &with_patient).await, (1, 10), "one word is looked up, and entered under three beginnings");
+        assert_eq!(turn(7, &with_patient).await, (1, 7), "the word is known");
+        let confirm = |docs: &mut Docs<'_>| {
+            docs.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
+            docs.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
+        };
+        assert_eq!(turn(8, &confirm).await, (3, 4), "the document, the place it leaves and the one it enters");
+    }
 }

@@ -8,9 +8,11 @@ use location::{
     time::{SECOND, Span, Timestamp},
     zone::Date,
 };
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{
+    before::{changes_content, copy_written},
     book::narrow,
     docs::{Docs, Document, Link},
     pages::Intake,
@@ -18,8 +20,11 @@ use super::{
 };
 use crate::{
     ehr::{self, EhrRecord},
-    records::{self, Timed, Times},
-    store::keys,
+    entries::{self, Visitor},
+    records::{
+        self, Timed, Times,
+        entry::{Body, Entry},
+    },
 };
 
 impl Intake<'_, '_, '_> {
@@ -32,7 +37,7 @@ impl Intake<'_, '_, '_> {
             EhrRecord::Patient(patient) => self.patient(patient),
             EhrRecord::WorkingHour(hour) => return self.working_hour(hour),
             EhrRecord::Appointment(appointment) => return self.appointment(appointment),
-            EhrRecord::Entry(_) => return Ok(Err("resources of this kind are not kept yet".to_owned())),
+            EhrRecord::Entry(entry) => return self.entry(entry),
         }
         .map(Ok)
     }
@@ -77,6 +82,7 @@ impl Intake<'_, '_, '_> {
         let fresh = records::Provider {
             id: narrow(id)?,
             institution_id,
+            source_id: self.source,
             foreign_id: Some(said.id.clone()),
             first_name: said.first_name.clone(),
             middle_name: said.middle_name.clone(),
@@ -135,18 +141,21 @@ impl Intake<'_, '_, '_> {
             return Ok(());
         }
         let institution_id = self.shell.institution.id.0;
+        let before: Option<records::AppointmentType> = self.docs.get(institution_id, id)?;
         let fresh = records::AppointmentType {
             id: narrow(id)?,
             institution_id,
+            source_id: Some(self.source),
+            location_id: None,
             foreign_id: Some(said.id.clone()),
             name: said.name.clone(),
             minutes: said.minutes,
             bookable_online: said.bookable_online,
+            descriptor_ids: before.as_ref().map_or_else(Vec::new, |before| before.descriptor_ids.clone()),
             created_at: self.cx.now,
             updated_at: self.cx.now,
             deleted_at: None,
         };
-        let before = self.docs.get(institution_id, id)?;
         self.put(before, fresh)
     }
 
@@ -186,6 +195,8 @@ impl Intake<'_, '_, '_> {
             work_phone_extension: said.work_phone_extension.clone(),
             primary_phone: said.primary_phone.clone(),
             address,
+            ssn: None,
+            guarantor_id: self.refer32(Resource::Patients, said.guarantor.as_ref())?,
             provider_id: self.refer32(Resource::Providers, said.provider.as_ref())?,
             billing_type: said.billing_type.clone(),
             chart_id: said.chart_id.clone(),
@@ -196,12 +207,17 @@ impl Intake<'_, '_, '_> {
             non_patient: said.non_patient,
             unsubscribed_sms: said.unsubscribed_sms,
             unsubscribed_email: said.unsubscribed_email,
+            more: before.as_ref().map_or_else(Vec::new, |before| before.more.clone()),
             location_ids,
             created_at: self.cx.now,
             updated_at: self.cx.now,
             last_sync_time: Some(self.cx.now),
             write_error: None,
         };
+        if self.docs.before::<records::Patient>(institution_id, id)?.is_some() {
+            // A change of ours is on its way.
+            return self.docs.set_before(&fresh);
+        }
         self.shell.index_patient(before.as_ref(), &fresh, self.docs)?;
         self.put(before, fresh)
     }
@@ -252,6 +268,7 @@ impl Intake<'_, '_, '_> {
             active: said.active,
             created_at: self.cx.now,
             updated_at: self.cx.now,
+            deleted_at: None,
         };
         let before = self.docs.get(location_id, u64::from(id))?;
         self.put(before, fresh)?;
@@ -322,19 +339,89 @@ impl Intake<'_, '_, '_> {
             last_sync_time: Some(self.cx.now),
             booking: old.and_then(|b| b.booking.clone()),
         };
+        let fresh = self.changed_here(fresh, old)?;
         self.appointments.push((fresh, before));
         Ok(Ok(()))
+    }
+
+    /// What of an appointment was changed here and is on its way stays ours; what the EHR says of it is kept beside.
+    fn changed_here(
+        &mut self,
+        mut fresh: records::Appointment,
+        ours: Option<&records::Appointment>,
+    ) -> Result<records::Appointment, TurnError> {
+        let writes = self.shell.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
+        let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
+        if let (false, Some(ours)) = (changes.is_empty(), ours) {
+            self.docs.set_before(&fresh)?;
+            changes.into_iter().for_each(|work| copy_written(work, ours, &mut fresh));
+        }
+        Ok(fresh)
+    }
+
+    fn entry(&mut self, said: &ehr::EhrEntry) -> Result<Result<(), String>, TurnError> {
+        let (id, news) = self.seen(said.resource, &said.id, said)?;
+        if !news {
+            return Ok(Ok(()));
+        }
+        let mut refer = |resource, foreign_id: &str| -> Result<u64, TurnError> {
+            Ok(self.docs.id_of(self.source, resource, foreign_id)?.id)
+        };
+        let body = match entries::ours(said.resource, said.fields.clone(), &mut refer)? {
+            Ok(body) => body,
+            Err(wrong) => return Ok(Err(wrong)),
+        };
+        let taken = entries::on(said.resource, Taken { intake: self, id, foreign_id: &said.id, body });
+        taken.unwrap_or(Err(TurnError::Damaged("a resource that is not kept in a frame")))
+    }
+}
+
+/// What the EHR says of a record in a frame.
+struct Taken<'i, 's, 'd, 'p> {
+    intake: &'i mut Intake<'s, 'd, 'p>,
+    id: u64,
+    foreign_id: &'i str,
+    body: Value,
+}
+
+impl Visitor for Taken<'_, '_, '_, '_> {
+    type Output = Result<Result<(), String>, TurnError>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let Taken { intake, id, foreign_id, body } = self;
+        let (source, now) = (intake.source, intake.cx.now);
+        let body: T = match entries::read(body) {
+            Ok(body) => body,
+            Err(wrong) => return Ok(Err(wrong)),
+        };
+        let before = intake.docs.get::<Entry<T>>(source, id)?;
+        let fresh = Entry {
+            id,
+            institution_id: intake.shell.institution.id.0,
+            source_id: source,
+            location_id: before.as_ref().and_then(|before| before.location_id),
+            foreign_id: Some(foreign_id.to_owned()),
+            created_at: now,
+            updated_at: now,
+            last_sync_time: Some(now),
+            deleted_at: None,
+            write: before.as_ref().and_then(|before| before.write.clone()),
+            body,
+        };
+        if intake.docs.before::<Entry<T>>(source, id)?.is_some() {
+            // A change of ours is on its way.
+            return intake.docs.set_before(&fresh).map(Ok);
+        }
+        intake.put(before, fresh).map(Ok)
     }
 }
 
 /// Writes a pulled appointment unless it says nothing new.
 pub fn put_appointment(
-    location: u32,
     mut fresh: records::Appointment,
     before: Option<records::Appointment>,
     docs: &mut Docs<'_>,
 ) -> Result<(), TurnError> {
-    let place = before.as_ref().map(|before| (before.location_id, before.placement.span.start));
     if !is_news(before, &mut fresh) {
         return Ok(());
     }
@@ -342,11 +429,6 @@ pub fn put_appointment(
         booking.writeback = records::Writeback::Confirmed;
         booking.failure_reason = None;
     }
-    if let Some((other, start)) = place.filter(|(before, _)| *before != location) {
-        docs.delete(keys::appointment_time(other, start.0, fresh.id));
-    }
-    let old = place.filter(|(before, _)| *before == location).map(|(_, start)| start);
-    docs.index_start(location, fresh.id, old, fresh.placement.span.start);
     docs.put(&fresh)
 }
 

@@ -1,15 +1,19 @@
 //! One actor per location: a thin shell around its machine that waits for the store, the EHR and the clock.
 
+mod before;
 pub mod book;
 mod calls;
 pub mod docs;
+mod gone;
 mod intake;
 pub mod outgoing;
 mod pages;
 pub mod pool;
 mod project;
 pub mod request;
+mod saving;
 pub mod turn;
+mod written;
 
 use std::{
     sync::{
@@ -37,6 +41,7 @@ use crate::{
     engine::{EngineError, FreeSlots, SyncState},
     metrics::Metrics,
     store::CommitError,
+    write_requests::{self, WriteRequest},
 };
 use request::{Answer, Request};
 use turn::{Env, LoadError, Shell, Turn, TurnError};
@@ -63,6 +68,9 @@ pub enum Ask {
     },
     SyncState {
         reply: Reply<SyncState>,
+    },
+    Writes {
+        reply: Reply<Vec<WriteRequest>>,
     },
     /// It is due, or was in memory when the process ended: be in memory.
     Attend,
@@ -342,6 +350,10 @@ impl Handler<Ask> for LocationActor {
             }
             Ask::SyncState { reply } => {
                 let answer = self.sync_state();
+                Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
+            }
+            Ask::Writes { reply } => {
+                let answer = self.shell.as_ref().map(write_requests::unfinished).ok_or(EngineError::Damaged);
                 Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
             }
             Ask::Attend => Box::pin(async {}.into_actor(self)),

@@ -3,22 +3,35 @@
 use location::{
     command::{Failure, Outcome, Placement, Written},
     event::Work,
+    pull::{Resource, Verb},
     time::SECOND,
 };
 
 use super::turn::{Shell, TurnError};
 use crate::{
-    ehr::{self, EhrAddress, EhrAppointment, EhrPatient, Fault, Receipt, Write},
-    records,
+    ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, Fault, Receipt, Write},
+    entries::{self, Visitor},
+    records::{
+        self,
+        entry::{Body, Entry},
+    },
 };
 
 impl Shell {
     /// The write to send, or why it cannot be sent now or ever.
     pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, TurnError> {
-        if let Work::CreatePatient(id) = work {
-            let patient = self.read::<records::Patient>(self.institution.id.0, u64::from(id.0))?;
-            let patient = patient.ok_or(TurnError::Damaged("a write without its patient"))?;
-            return Ok(Ok(Write::CreatePatient(self.patient(patient)?)));
+        let patient = |id| {
+            let patient = self.read::<records::Patient>(self.institution.id.0, id)?;
+            self.patient(patient.ok_or(TurnError::Damaged("a write without its patient"))?)
+        };
+        match work {
+            Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
+            Work::Record { resource: Resource::Patients, id, .. } => return Ok(Ok(Write::UpdatePatient(patient(id)?))),
+            Work::Record { resource, id, verb } => {
+                let out = entries::on(resource, Out { shell: self, id, verb });
+                return out.unwrap_or(Err(TurnError::Damaged("a write of a resource that has none")));
+            }
+            _ => {}
         }
         let Some(id) = work.appointment() else { return Err(TurnError::Damaged("a write of nothing")) };
         let record = self.appointment(id.0)?.ok_or(TurnError::Damaged("a write without its appointment"))?;
@@ -38,7 +51,12 @@ impl Shell {
         Ok(Ok(match work {
             Work::CreateAppointment(_) => Write::CreateAppointment(appointment),
             Work::Reschedule(_) => Write::RescheduleAppointment(appointment),
-            Work::Cancel(_) | Work::CreatePatient(_) => Write::CancelAppointment(appointment, reason),
+            Work::Confirm(_) => Write::ConfirmAppointment(appointment),
+            Work::CheckIn(_) => Write::CheckInAppointment(appointment),
+            Work::Note(_) => Write::NoteAppointment(appointment),
+            Work::Cancel(_) | Work::CreatePatient(_) | Work::Record { .. } => {
+                Write::CancelAppointment(appointment, reason)
+            }
         }))
     }
 
@@ -91,6 +109,10 @@ impl Shell {
             }
             None => None,
         };
+        let guarantor = match patient.guarantor_id {
+            Some(id) => self.read::<records::Patient>(self.institution.id.0, u64::from(id))?.and_then(|p| p.foreign_id),
+            None => None,
+        };
         Ok(EhrPatient {
             id: patient.foreign_id.unwrap_or_default(),
             first_name: patient.first_name,
@@ -112,8 +134,8 @@ impl Shell {
                 postal_code: address.postal_code,
                 country: address.country,
             }),
-            ssn: None,
-            guarantor: None,
+            ssn: patient.ssn,
+            guarantor,
             provider,
             billing_type: patient.billing_type,
             chart_id: patient.chart_id,
@@ -124,7 +146,77 @@ impl Shell {
             non_patient: patient.non_patient,
             unsubscribed_sms: patient.unsubscribed_sms,
             unsubscribed_email: patient.unsubscribed_email,
-            extra: ehr::Extra::new(),
+            extra: patient.more,
+        })
+    }
+
+    /// The EHR's id of a record of ours, or why there is none.
+    fn foreign_id(&self, resource: Resource, id: u64) -> Result<Result<String, Failure>, TurnError> {
+        let (institution, location) = (self.institution.id.0, self.setup.id.0);
+        let (found, failed) = match resource {
+            Resource::Patients => {
+                let patient = self.read::<records::Patient>(institution, id)?;
+                patient.map_or((None, None), |patient| (patient.foreign_id, patient.write_error))
+            }
+            Resource::Providers => (self.read::<records::Provider>(institution, id)?.and_then(|p| p.foreign_id), None),
+            Resource::Operatories => (self.read::<records::Operatory>(location, id)?.and_then(|o| o.foreign_id), None),
+            Resource::AppointmentTypes => {
+                (self.read::<records::AppointmentType>(institution, id)?.and_then(|kind| kind.foreign_id), None)
+            }
+            Resource::Appointments => (self.appointment(id)?.and_then(|appointment| appointment.foreign_id), None),
+            Resource::WorkingHours => (None, None),
+            resource => entries::on(resource, Foreign { shell: self, id }).transpose()?.unwrap_or_default(),
+        };
+        Ok(match (found, failed) {
+            (Some(foreign_id), _) => Ok(foreign_id),
+            (None, Some(reason)) => Err(Failure::Rejected(reason)),
+            (None, None) => Err(Failure::NotReady("a record it refers to is not in the EHR yet".to_owned())),
+        })
+    }
+}
+
+/// The foreign id of a record in a frame, and why its write failed.
+struct Foreign<'s> {
+    shell: &'s Shell,
+    id: u64,
+}
+
+impl Visitor for Foreign<'_> {
+    type Output = Result<(Option<String>, Option<String>), TurnError>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let entry = self.shell.read::<Entry<T>>(self.shell.source().unwrap_or(0), self.id)?;
+        Ok(entry.map_or((None, None), |entry| (entry.foreign_id, entry.write.and_then(|write| write.reason))))
+    }
+}
+
+/// A write of a record in a frame.
+struct Out<'s> {
+    shell: &'s Shell,
+    id: u64,
+    verb: Verb,
+}
+
+impl Visitor for Out<'_> {
+    type Output = Result<Outcome<Write>, TurnError>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let Out { shell, id, verb } = self;
+        let entry = shell.read::<Entry<T>>(shell.source().unwrap_or(0), id)?;
+        let entry = entry.ok_or(TurnError::Damaged("a write without its record"))?;
+        let body =
+            serde_json::to_value(&entry.body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
+        let mut failure = None;
+        let mut foreign =
+            |resource, id| shell.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok());
+        let fields = entries::theirs(T::RESOURCE, body, &mut foreign)?;
+        Ok(match (fields, failure) {
+            (Ok(fields), None) => {
+                let id = entry.foreign_id.unwrap_or_default();
+                Ok(Write::Entry(verb, EhrEntry { resource: T::RESOURCE, id, fields }))
+            }
+            (_, Some(why)) => Err(why),
+            (Err(_), None) => Err(Failure::NotReady("a record it refers to is not in the EHR yet".to_owned())),
         })
     }
 }

@@ -74,7 +74,7 @@ impl Shell {
                         record.cancelled = before.cancelled;
                         record.cancelled_at = before.cancelled_at;
                     }
-                    put_appointment(self.setup.id.0, record, before, docs)?;
+                    put_appointment(record, before, docs)?;
                 }
             }
             // Nothing of a page that came too late, or that the guard stopped, may be stored.

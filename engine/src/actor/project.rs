@@ -1,7 +1,7 @@
 //! What each event changes in the documents, and whom it tells. Called for every event of a turn, in order.
 
 use location::{
-    command::{Cx, Placement, Written},
+    command::{Cx, Placement},
     event::{Event, InsertFailure, Work},
     ids::{AppointmentId, WriteId},
     pull::Resource,
@@ -9,7 +9,7 @@ use location::{
 
 use super::{
     book::Claim,
-    docs::{Docs, Link, decode},
+    docs::{Docs, decode},
     turn::{Shell, TurnError},
 };
 use crate::{
@@ -32,9 +32,9 @@ pub fn event(
 ) -> Result<Enqueued, TurnError> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
-            place(shell, cx, *appointment, *to, docs)?;
+            place(cx, *appointment, *to, docs)?;
         }
-        Event::AppointmentPulled { record, keep: false } => place(shell, cx, record.id, record.placement, docs)?,
+        Event::AppointmentPulled { record, keep: false } => place(cx, record.id, record.placement, docs)?,
         Event::Cancelled { appointment, reason, .. } => {
             change(cx, *appointment, docs, |record| {
                 record.cancelled = true;
@@ -50,7 +50,7 @@ pub fn event(
             })?;
         }
         Event::InsertDone { appointment, written } => {
-            link(shell, Resource::Appointments, appointment.0, written, docs)?;
+            shell.link(Resource::Appointments, appointment.0, written, docs)?;
             let done = change(cx, *appointment, docs, |record| {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.version.clone_from(&written.version);
@@ -79,23 +79,20 @@ pub fn event(
         Event::WriteDone { write, work, written } => {
             finished(shell, cx, *write, *work, None, docs)?;
             if let Some(written) = written {
-                done(shell, cx, *work, written, docs)?;
+                shell.written(cx, *write, *work, written, docs)?;
             }
         }
         Event::WriteFailed { write, work, how, reason } => {
             finished(shell, cx, *write, *work, Some((*how, reason)), docs)?;
-            if let Work::CreatePatient(patient) = work {
-                let scope = shell.institution.id.0;
-                docs.change::<records::Patient>(scope, u64::from(patient.0), |record| {
-                    record.write_error = Some(reason.clone());
-                    record.updated_at = cx.now;
-                })?;
-            }
+            shell.not_written(cx, *write, *work, (*how, reason), docs)?;
         }
         Event::KeyExpired { key } => unclaim(shell, key, docs)?,
-        Event::RecordGone { resource, id } => gone(shell, cx, *resource, *id, docs)?,
+        Event::RecordGone { resource, id } => shell.gone(cx, *resource, *id, docs)?,
         // These change the machine only: their documents came with the request, or there are none.
         Event::Booked { .. }
+        | Event::RecordSaved { .. }
+        | Event::AppointmentChanged { .. }
+        | Event::HourSet(_)
         | Event::Held { .. }
         | Event::HoldEnded { .. }
         | Event::CancelConfirmed { .. }
@@ -150,46 +147,11 @@ fn change(
     })
 }
 
-fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    let before = docs.get::<Appointment>(0, id.0)?.filter(|before| before.placement != to);
-    let Some(before) = before else { return Ok(()) };
-    docs.index_start(shell.setup.id.0, id.0, Some(before.placement.span.start), to.span.start);
+fn place(cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    if docs.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
+        return Ok(());
+    }
     change(cx, id, docs, |record| record.placement = to)?;
-    Ok(())
-}
-
-/// The EHR has a record of ours now: what it says of it under that id is the same record.
-fn link(shell: &Shell, resource: Resource, id: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    let Some(source) = shell.source() else { return Ok(()) };
-    if docs.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
-        docs.put_link(source, resource, &written.foreign_id, Link::new(id));
-    }
-    Ok(())
-}
-
-fn done(shell: &Shell, cx: Cx, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    match work {
-        Work::CreatePatient(patient) => {
-            let shown =
-                shell.source().map(|source| docs.link(source, Resource::Patients, &written.foreign_id)).transpose()?;
-            if let Some(twin) = shown.flatten().filter(|link| link.id != u64::from(patient.0)) {
-                // A pull showed the patient before we knew that it is ours.
-                gone(shell, cx, Resource::Patients, twin.id, docs)?;
-            }
-            link(shell, Resource::Patients, u64::from(patient.0), written, docs)?;
-            docs.change::<records::Patient>(shell.institution.id.0, u64::from(patient.0), |record| {
-                record.foreign_id = Some(written.foreign_id.clone());
-                record.write_error = None;
-                record.last_sync_time = Some(cx.now);
-                record.updated_at = cx.now;
-            })?;
-        }
-        Work::Reschedule(appointment) => {
-            change(cx, appointment, docs, |record| record.version.clone_from(&written.version))?;
-        }
-        // `InsertDone` says it; a cancelled record's version matters no more.
-        Work::CreateAppointment(_) | Work::Cancel(_) => {}
-    }
     Ok(())
 }
 
@@ -215,48 +177,6 @@ fn finished(
         queued_at: write.queued_at,
         finished_at: cx.now,
     })
-}
-
-fn gone(shell: &Shell, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    let (institution, location) = (shell.institution.id.0, shell.setup.id.0);
-    match resource {
-        Resource::Providers => {
-            docs.change::<records::Provider>(institution, id, |record| {
-                record.inactive = true;
-                record.updated_at = cx.now;
-            })?;
-        }
-        Resource::Patients => {
-            docs.change::<records::Patient>(institution, id, |record| {
-                record.inactive = true;
-                record.updated_at = cx.now;
-            })?;
-        }
-        Resource::AppointmentTypes => {
-            docs.change::<records::AppointmentType>(institution, id, |record| {
-                record.deleted_at.get_or_insert(cx.now);
-                record.updated_at = cx.now;
-            })?;
-        }
-        Resource::Operatories => {
-            docs.change::<records::Operatory>(location, id, |record| {
-                record.active = false;
-                record.deleted_at.get_or_insert(cx.now);
-                record.updated_at = cx.now;
-            })?;
-        }
-        Resource::WorkingHours => {
-            docs.change::<records::WorkingHour>(location, id, |record| {
-                record.active = false;
-                record.updated_at = cx.now;
-            })?;
-        }
-        // `Cancelled` says it.
-        Resource::Appointments => {}
-        // Not kept yet.
-        _ => {}
-    }
-    Ok(())
 }
 
 /// The outcome of an insert, to who subscribed to it.

@@ -5,11 +5,18 @@ use location::{
     decision::Reply,
     pull::Resource,
 };
+use serde_json::Value;
 
-use crate::{ehr, engine::BookRequest, records};
+use crate::{
+    ehr,
+    engine::BookRequest,
+    records,
+    saving::{SaveRequest, Unmet},
+};
 
 pub enum Request {
     Book(Box<BookRequest>),
+    Save(Box<SaveRequest>),
     /// A pull call came back, in the EHR's words.
     Page {
         resource: Resource,
@@ -24,10 +31,41 @@ pub struct Answer {
     pub reply: Reply,
     /// The appointment the reply is about, as stored.
     pub appointment: Option<records::Appointment>,
+    /// The record that was saved, as stored.
+    pub saved: Option<Value>,
+    /// `saved` is what an earlier request with the same idempotency key got.
+    pub replay: bool,
+    /// `saved` was there before.
+    pub existing: bool,
+    /// Why nothing was asked of the machine.
+    pub unmet: Option<Unmet>,
+    /// What the client should know though the request worked.
+    pub warnings: Vec<String>,
+}
+
+impl Answer {
+    pub fn replay(saved: Value) -> Answer {
+        Answer { saved: Some(saved), replay: true, ..Answer::default() }
+    }
 }
 
 impl Default for Answer {
     fn default() -> Answer {
         Reply::Done.into()
+    }
+}
+
+/// The machine's reply as an answer without a document.
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Answer {
+        Answer {
+            reply,
+            appointment: None,
+            saved: None,
+            replay: false,
+            existing: false,
+            unmet: None,
+            warnings: Vec::new(),
+        }
     }
 }

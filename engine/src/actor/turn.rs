@@ -6,7 +6,7 @@ use std::sync::Arc;
 use location::{
     Location,
     command::{Command, Cx, PulledAppointment},
-    decision::{Call, Decision, Reply},
+    decision::{Call, Decision},
     event::Event,
     ids::{AppointmentId, LocationId},
     pull::Resource,
@@ -17,7 +17,7 @@ use location::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    docs::{Docs, Document, Kind},
+    docs::{Docs, Document, Home, Kind, decode},
     pool::Pool,
     project,
     request::{Answer, Request},
@@ -160,9 +160,11 @@ impl Shell {
 
     /// Decides, and gathers all that is to be committed with it. Changes nothing.
     pub fn prepare(&self, cx: Cx, request: &Request) -> Result<Turn, TurnError> {
-        let mut docs = Docs::new(&*self.env.store, &self.env.pool);
+        let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
+        let mut docs = Docs::new(&*self.env.store, &self.env.pool, &self.env.secrets, home);
         let (decision, answer) = match request {
             Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
+            Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
             Request::Command(command) => self.prepare_command(cx, command),
         };
@@ -178,7 +180,7 @@ impl Shell {
                 .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            docs.into_batch(&mut batch);
+            docs.into_batch(&mut batch)?;
         }
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
     }
@@ -214,7 +216,7 @@ impl Shell {
 
     fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
         let decision = self.machine.decide(cx, command);
-        let answer = Answer { reply: decision.reply.clone(), appointment: None };
+        let answer = Answer::from(decision.reply.clone());
         (decision, answer)
     }
 
@@ -297,7 +299,8 @@ impl Shell {
 
     /// A document of this location's turn, for reads outside a turn.
     pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
-        Docs::new(&*self.env.store, &self.env.pool).get(scope, id)
+        let value = self.env.store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        value.map(|bytes| decode(&bytes)).transpose()
     }
 
     pub fn appointment(&self, id: u64) -> Result<Option<records::Appointment>, TurnError> {
@@ -312,11 +315,4 @@ impl Shell {
 
 pub fn description_key(location: LocationId) -> crate::store::Key {
     keys::record(Kind::Description.byte(), 0, u64::from(location.0))
-}
-
-/// The machine's reply as an answer without a document.
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Answer {
-        Answer { reply, appointment: None }
-    }
 }

@@ -3,9 +3,17 @@
 use location::{pull::Resource, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::{Timed, Times};
+use crate::{entries, index::Term};
+
 /// What is particular to one resource. References are our ids.
 pub trait Body: Clone + PartialEq + Serialize + DeserializeOwned + Send + 'static {
     const RESOURCE: Resource;
+
+    /// What its records are found by, besides their ids and the time they changed.
+    fn terms(&self) -> Vec<Term> {
+        entries::terms(self)
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +31,18 @@ pub struct Entry<T> {
     /// How its write to the EHR goes; none of what came from there.
     pub write: Option<EntryWrite>,
     pub body: T,
+}
+
+impl<T: PartialEq> Timed for Entry<T> {
+    fn times(&self) -> Times {
+        Times { created: self.created_at, updated: self.updated_at, synced: self.last_sync_time }
+    }
+
+    fn swap_times(&mut self, times: Times) -> Times {
+        let before = self.times();
+        (self.created_at, self.updated_at, self.last_sync_time) = (times.created, times.updated, times.synced);
+        before
+    }
 }
 
 /// Patient data never reaches a log by accident.

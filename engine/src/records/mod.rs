@@ -1,6 +1,16 @@
 //! The documents: what the store keeps of each record and the API reads. Ids are ours; `foreign_id` is the EHR's.
 
+pub mod catalogue;
+pub mod clinical;
+pub mod documents;
 pub mod entry;
+pub mod forms;
+pub mod history;
+pub mod insurance;
+pub mod ledger;
+pub mod money;
+pub mod talk;
+pub mod values;
 
 use location::{
     command::Placement,
@@ -13,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub struct Provider {
     pub id: u32,
     pub institution_id: u32,
+    pub source_id: u32,
     pub foreign_id: Option<String>,
     pub first_name: String,
     pub middle_name: Option<String>,
@@ -59,10 +70,16 @@ pub struct Operatory {
 pub struct AppointmentType {
     pub id: u32,
     pub institution_id: u32,
+    /// None of a type made here.
+    pub source_id: Option<u32>,
+    /// The one location it is for; none: for the whole institution.
+    pub location_id: Option<u32>,
     pub foreign_id: Option<String>,
     pub name: String,
     pub minutes: u32,
     pub bookable_online: bool,
+    /// Descriptors of the EHR that appointments of this type carry.
+    pub descriptor_ids: Vec<u32>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
@@ -86,6 +103,7 @@ pub struct WorkingHour {
     pub active: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    pub deleted_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +124,9 @@ pub struct Patient {
     pub work_phone_extension: Option<String>,
     pub primary_phone: Option<String>,
     pub address: Option<PatientAddress>,
+    /// Until the EHR has it: written, never read back.
+    pub ssn: Option<String>,
+    pub guarantor_id: Option<u32>,
     pub provider_id: Option<u32>,
     pub billing_type: Option<String>,
     pub chart_id: Option<String>,
@@ -116,6 +137,8 @@ pub struct Patient {
     pub non_patient: bool,
     pub unsubscribed_sms: bool,
     pub unsubscribed_email: bool,
+    /// What was given here beyond the fields above, and is told to the EHR: name and value.
+    pub more: Vec<(String, String)>,
     /// Locations the patient was created or seen at.
     pub location_ids: Vec<u32>,
     pub created_at: Timestamp,
@@ -195,6 +218,15 @@ pub struct Booking {
     pub patient_first_name: String,
     pub patient_last_name: String,
     pub created_by: String,
+    /// The patient books for somebody else.
+    #[serde(default)]
+    pub is_guardian: bool,
+    #[serde(default)]
+    pub is_new_clients_patient: bool,
+    #[serde(default)]
+    pub referrer: Option<String>,
+    #[serde(default)]
+    pub descriptor_ids: Vec<u32>,
 }
 
 /// `ehr_writeback` (specification 3).

@@ -16,6 +16,7 @@ use super::{
     Batch, CommitError, Expect, Key, StoreError,
     disk::{Disk, Floor},
     envelope::{Sealed, fingerprint, further_pieces, piece_key},
+    keys,
     sled_store::{Shared, guarded},
     tide::{TIDE_KEY, TideMark, TideRecord},
 };
@@ -31,6 +32,8 @@ pub(super) type Outcome = Result<(), CommitError>;
 pub(super) struct Job {
     pub expects: Vec<(Key, SealedExpect)>,
     pub writes: Vec<(Key, Option<Sealed>)>,
+    /// Sealed by the committer: a value is bound to its key, and the key has the number it is given there.
+    pub appends: Vec<(u64, Vec<u8>)>,
     pub bytes: usize,
     pub arrived: Instant,
     pub reply: oneshot::Sender<Outcome>,
@@ -57,7 +60,7 @@ impl Job {
             .map(|sealed| sealed.map(|(value, key)| (key, value)))
             .collect::<Result<_, StoreError>>()?;
         let expects = batch.expects.into_iter().map(|(key, expect)| SealedExpect::new(shared, key, expect)).collect();
-        Ok(Self { expects, writes, bytes, arrived: Instant::now(), reply })
+        Ok(Self { expects, writes, appends: batch.appends, bytes, arrived: Instant::now(), reply })
     }
 }
 
@@ -152,6 +155,8 @@ pub(super) struct Committer {
     pub disk: Arc<dyn Disk>,
     pub tide: TideMark,
     pub last: TideRecord,
+    /// The last number given in the feed.
+    pub feed_end: u64,
 }
 
 impl Committer {
@@ -190,7 +195,7 @@ impl Committer {
         let shared = self.shared.clone();
         let mut group = Group::new(&shared);
         let mut outcomes: Vec<Outcome> = jobs.iter().map(|job| group.admit(job)).collect();
-        if group.writes.is_empty() {
+        if group.is_empty() {
             return outcomes;
         }
         // Refusals wait for the sync as well: they may rest on what an earlier batch of the group has written.
@@ -211,13 +216,15 @@ impl Committer {
         self.floor.check(&*self.disk)
     }
 
-    fn write(&mut self, group: Group<'_>) -> Result<(), StoreError> {
-        let Plan { batch, before, bytes, next } = group.plan(self.last)?;
+    fn write(&mut self, mut group: Group<'_>) -> Result<(), StoreError> {
+        let feed_end = self.feed_end + group.appends.len() as u64;
+        let appended = group.number_appends(self.feed_end)?;
+        let Plan { batch, before, bytes, next } = group.plan(self.last, &appended)?;
         // From here until the sync readers see the state before the group. If anything fails they keep seeing it.
         self.shared.hide(before);
         self.make_durable(batch).map_err(|why| StoreError::Unknown { why: self.shared.refuse(why) })?;
         self.shared.reveal();
-        self.last = next;
+        (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
         if let Err(error) = self.tide.mark(next.group) {
             tracing::warn!(%error, "the tide mark was not written; it stays lower than it could be");
@@ -243,6 +250,7 @@ struct Group<'a> {
     /// Every record touched or looked at, as it was before the group; pieces under their own keys.
     before: BTreeMap<Key, Option<IVec>>,
     writes: BTreeMap<&'a [u8], Option<&'a Sealed>>,
+    appends: Vec<&'a (u64, Vec<u8>)>,
 }
 
 struct Plan {
@@ -254,7 +262,11 @@ struct Plan {
 
 impl<'a> Group<'a> {
     fn new(shared: &'a Shared) -> Self {
-        Self { shared, before: BTreeMap::new(), writes: BTreeMap::new() }
+        Self { shared, before: BTreeMap::new(), writes: BTreeMap::new(), appends: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.appends.is_empty()
     }
 
     /// Takes the batch in, or says why not and stays as it was.
@@ -269,7 +281,29 @@ impl<'a> Group<'a> {
             self.look_up_with_pieces(key)?;
         }
         self.writes.extend(job.writes.iter().map(|(key, value)| (key.as_slice(), value.as_ref())));
+        self.appends.extend(&job.appends);
         Ok(())
+    }
+
+    /// Gives each appended value the next number: its record and, at the end, the number to go on from.
+    fn number_appends(&mut self, last: u64) -> Result<Vec<(Key, Sealed)>, StoreError> {
+        let appends = std::mem::take(&mut self.appends);
+        if appends.is_empty() {
+            return Ok(Vec::new());
+        }
+        let end = last + appends.len() as u64;
+        let mut sealer = self.shared.envelope.sealer()?;
+        let mut records = Vec::with_capacity(appends.len() + 1);
+        for ((stream, value), number) in appends.into_iter().zip(last + 1..) {
+            let key = keys::feed(*stream, number);
+            records.push((sealer.seal(&key, value)?, key));
+        }
+        let key = keys::feed_end();
+        records.push((sealer.seal(&key, &end.to_be_bytes())?, key));
+        for (_, key) in &records {
+            self.look_up(key)?;
+        }
+        Ok(records.into_iter().map(|(sealed, key)| (key, sealed)).collect())
     }
 
     fn holds(&mut self, key: &[u8], expect: &SealedExpect) -> Result<bool, StoreError> {
@@ -319,12 +353,13 @@ impl<'a> Group<'a> {
     }
 
     /// One sled batch out of all writes, the pieces of replaced values removed, the tide record moved on.
-    fn plan(self, last: TideRecord) -> Result<Plan, StoreError> {
+    fn plan(self, last: TideRecord, appended: &[(Key, Sealed)]) -> Result<Plan, StoreError> {
         let (mut batch, mut bytes) = (sled::Batch::default(), 0);
         let mut next = last;
         next.group += 1;
-        for (key, value) in &self.writes {
-            let old = self.before.get(*key).and_then(Option::as_ref);
+        let appended = appended.iter().map(|(key, sealed)| (key.as_slice(), Some(sealed)));
+        for (key, value) in self.writes.iter().map(|(key, value)| (*key, *value)).chain(appended) {
+            let old = self.before.get(key).and_then(Option::as_ref);
             next.replace(old.map(|head| fingerprint(head)), value.map(|sealed| fingerprint(&sealed.head)));
             let kept = value.map_or(0, |sealed| further_pieces(&sealed.head));
             for index in kept..old.map_or(0, |head| further_pieces(head)) {
@@ -335,14 +370,14 @@ impl<'a> Group<'a> {
                 batch.remove(piece);
             }
             match value {
-                None => batch.remove(*key),
+                None => batch.remove(key),
                 Some(sealed) => {
                     for (index, piece) in (0..).zip(&sealed.pieces) {
                         bytes += piece.len();
                         batch.insert(piece_key(key, index), piece.clone());
                     }
                     bytes += key.len() + sealed.head.len();
-                    batch.insert(*key, sealed.head.clone());
+                    batch.insert(key, sealed.head.clone());
                 }
             }
         }

@@ -16,7 +16,7 @@ use super::{
     Batch, CommitError, Direction, Expect, FIRST_RESERVED, Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES, Store,
     StoreError,
     counters::{Counter, Ids},
-    due, journal, keys,
+    due, feed_end, journal, keys,
 };
 
 /// One implementation, set up empty.
@@ -36,7 +36,8 @@ macro_rules! conformance {
                 calls_take_effect_in_their_order, one_of_many_wins_a_sequence_number, scans_go_both_ways,
                 scans_see_whole_commits, values_of_all_sizes_grow_and_shrink, preconditions_on_large_values,
                 durable_after_reopening, bad_batches_are_refused, a_dropped_future_still_commits, ids_survive_reopening,
-                journals_survive_reopening, behaves_like_a_map
+                journals_survive_reopening, appends_are_numbered_in_the_order_of_commits, a_refused_batch_appends_nothing,
+                the_feed_goes_on_after_reopening, behaves_like_a_map
             );
         }
     };
@@ -382,9 +383,95 @@ pub async fn journals_survive_reopening<S: Subject>() {
     }
 }
 
+fn appended(store: &Arc<dyn Store>, stream: u64) -> Vec<(u64, Vec<u8>)> {
+    let found = store.scan(keys::feed_after(stream, 0), Direction::Forward, usize::MAX).unwrap();
+    found.into_iter().map(|(key, value)| (keys::parse_feed(&key).unwrap().1, value)).collect()
+}
+
+/// Many callers, many of them in one group: numbers rise without a gap, and each caller's in the order of its calls.
+pub async fn appends_are_numbered_in_the_order_of_commits<S: Subject>() {
+    const WRITERS: u64 = 8;
+    const BATCHES: u64 = 25;
+    let subject = S::fresh();
+    let store = subject.store();
+    assert_eq!(feed_end(&*store).unwrap(), 0);
+    let mut writers = Vec::new();
+    for writer in 0..WRITERS {
+        let store = store.clone();
+        writers.push(tokio::spawn(async move {
+            let mut commits = Vec::new();
+            for n in 0..BATCHES {
+                let mut batch = Batch::new();
+                batch.append(writer, (2 * n).to_be_bytes().to_vec()).append(99, writer.to_be_bytes().to_vec());
+                batch.append(writer, (2 * n + 1).to_be_bytes().to_vec());
+                commits.push(store.commit(batch));
+            }
+            for commit in commits {
+                commit.await.unwrap();
+            }
+        }));
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let mut numbers = Vec::new();
+    for writer in 0..WRITERS {
+        let found = appended(&store, writer);
+        let values: Vec<Vec<u8>> = (0..2 * BATCHES).map(|n| n.to_be_bytes().to_vec()).collect();
+        assert_eq!(found.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(), values);
+        // Values of one batch stand together.
+        assert!(found.chunks(2).all(|pair| pair[0].0 + 2 == pair[1].0));
+        numbers.extend(found.into_iter().map(|(number, _)| number));
+    }
+    numbers.extend(appended(&store, 99).into_iter().map(|(number, _)| number));
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=3 * WRITERS * BATCHES).collect::<Vec<_>>());
+    assert_eq!(feed_end(&*store).unwrap(), 3 * WRITERS * BATCHES);
+}
+
+pub async fn a_refused_batch_appends_nothing<S: Subject>() {
+    let subject = S::fresh();
+    let store = subject.store();
+    let commits = (0..20u64).map(|n| {
+        let mut batch = Batch::new();
+        batch.append(7, n.to_be_bytes().to_vec());
+        if n % 2 == 1 {
+            batch.expect_present(key("nothing")).put(key("written"), vec![1]);
+        }
+        store.commit(batch)
+    });
+    for (n, commit) in commits.collect::<Vec<_>>().into_iter().enumerate() {
+        assert_eq!(commit.await.is_ok(), n % 2 == 0);
+    }
+    let expected = (0..10u64).map(|n| (n + 1, (2 * n).to_be_bytes().to_vec())).collect::<Vec<_>>();
+    assert_eq!(appended(&store, 7), expected);
+    assert_eq!(feed_end(&*store).unwrap(), 10);
+    assert_eq!(store.get(b"written").unwrap(), None);
+    let heavy = commit(&store, &|batch| batch.append(7, vec![0; MAX_VALUE_BYTES + 1])).await;
+    assert!(matches!(heavy, Err(CommitError::Store(StoreError::TooLarge { .. }))));
+}
+
+pub async fn the_feed_goes_on_after_reopening<S: Subject>() {
+    let mut subject = S::fresh();
+    for round in 0..4u64 {
+        let store = subject.store();
+        assert_eq!(feed_end(&*store).unwrap(), round * 3);
+        commit(&store, &|batch| batch.append(1, vec![1; 10]).append(2, vec![2; 9_000]).append(1, vec![]))
+            .await
+            .unwrap();
+        // What is pruned gives no number back.
+        commit(&store, &|batch| batch.delete(keys::feed(1, round * 3 + 3))).await.unwrap();
+        drop(store);
+        subject = subject.reopen();
+    }
+    let store = subject.store();
+    assert_eq!(appended(&store, 1), [1, 4, 7, 10].map(|number| (number, vec![1; 10])));
+    assert_eq!(appended(&store, 2), [2, 5, 8, 11].map(|number| (number, vec![2; 9_000])));
+}
+
 #[derive(Clone, Debug)]
 enum Action {
-    Commit { expects: Vec<(Key, Wish)>, writes: Vec<(Key, Option<usize>)> },
+    Commit { expects: Vec<(Key, Wish)>, writes: Vec<(Key, Option<usize>)>, appends: Vec<(u64, usize)> },
     Scan { from: Key, to: Key, backward: bool, limit: usize },
     Reopen,
 }
@@ -416,9 +503,10 @@ fn some_action() -> impl Strategy<Value = Action> {
     let commit = (
         prop::collection::vec((some_key(), expect), 0..3),
         prop::collection::vec((some_key(), prop::option::weighted(0.7, some_size())), 0..6),
+        prop::collection::vec((0..3u64, some_size()), 0..3),
     );
     prop_oneof![
-        12 => commit.prop_map(|(expects, writes)| Action::Commit { expects, writes }),
+        12 => commit.prop_map(|(expects, writes, appends)| Action::Commit { expects, writes, appends }),
         4 => (some_key(), some_key(), any::<bool>(), 0..20usize)
             .prop_map(|(from, to, backward, limit)| Action::Scan { from, to, backward, limit }),
         1 => Just(Action::Reopen),
@@ -452,8 +540,9 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
     let mut subject = S::fresh();
     let mut model: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
     let mut pending = Vec::new();
+    let mut last = 0;
     for action in script.into_iter().chain([Action::Reopen]) {
-        if let Action::Commit { expects, writes } = action {
+        if let Action::Commit { expects, writes, appends } = action {
             let mut batch = Batch::new();
             let mut holds = true;
             for (key, expect) in expects {
@@ -471,6 +560,14 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                         Some(size) => model.insert(key, value_of(size)),
                         None => model.remove(&key),
                     };
+                }
+            }
+            for (stream, size) in appends {
+                batch.append(stream, value_of(size));
+                if holds {
+                    last += 1;
+                    model.insert(keys::feed(stream, last), value_of(size));
+                    model.insert(keys::feed_end(), u64::to_be_bytes(last).to_vec());
                 }
             }
             pending.push((subject.store().commit(batch), holds));

@@ -43,10 +43,28 @@ spaces! {
     Claim = 0x42 "claim",
     /// institution, data source, digest of date of birth and last name -> patient ids
     PatientMatch = 0x43 "patient match",
-    /// location, start time, appointment -> nothing
-    AppointmentTime = 0x44 "appointment time",
+    /// kind, scope, id -> what the EHR still has of a document that is being changed here
+    Before = 0x44 "before",
+    /// scope, kind, field, value, id -> nothing; what a record is found by
+    Index = 0x45 "index",
+    /// scope, kind, order, time, id -> since when and until when the record stood there
+    Place = 0x46 "place",
+    /// time, key of a place -> nothing; places that were left
+    PlaceLeft = 0x47 "place left",
     /// data source, number -> a change of the simulated EHR
     SandboxChange = 0x48 "sandbox change",
+    /// scope, kind, field, digest of a beginning, digest of a word -> the word
+    Word = 0x49 "word",
+    /// stream, number -> a change, in the order of commits
+    Feed = 0x4A "feed",
+    /// nothing -> the last number given in the feed
+    FeedEnd = 0x4B "feed end",
+    /// stream -> the last number whose change was pruned
+    FeedPruned = 0x4C "feed pruned",
+    /// digest of an idempotency key -> what it was used for, and the answer
+    Once = 0x4D "once",
+    /// time, digest of an idempotency key -> nothing; when it may be forgotten
+    OnceExpiry = 0x4E "once expiry",
     // Webhooks build their own keys, in `webhooks/keys.rs`.
     /// id -> a webhook endpoint
     Endpoint = 0x50 "webhook endpoint",
@@ -127,12 +145,91 @@ pub fn patient_match(institution: u32, source: u32, digest: &[u8; 32]) -> Key {
     Build::new(Space::PatientMatch).u32(institution).u32(source).bytes(digest)
 }
 
-pub fn appointment_time(location: u32, start: i64, appointment: u64) -> Key {
-    Build::new(Space::AppointmentTime).u32(location).i64(start).u64(appointment).key()
+/// All values of a field are of one length, or the records of a value would not stand together.
+pub fn index(scope: u32, kind: u8, field: u8, value: &[u8], id: u64) -> Key {
+    Build::new(Space::Index).u32(scope).u8(kind).u8(field).raw(value).u64(id).key()
 }
 
-pub fn parse_appointment_time(key: &[u8]) -> Option<(u32, i64, u64)> {
-    Parts::parse(Space::AppointmentTime, key, |parts| Some((parts.u32()?, parts.i64()?, parts.u64()?)))
+/// Every record with a value, in the order of their ids.
+pub fn indexed(scope: u32, kind: u8, field: u8, value: &[u8]) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Index).u32(scope).u8(kind).u8(field).bytes(value))
+}
+
+/// The id at the end of an index key.
+pub fn parse_indexed(key: &[u8]) -> Option<u64> {
+    let (_, id) = Parts::of(Space::Index, key)?.0.split_last_chunk()?;
+    Some(u64::from_be_bytes(*id))
+}
+
+pub fn place(scope: u32, kind: u8, order: u8, at: i64, id: u64) -> Key {
+    Build::new(Space::Place).u32(scope).u8(kind).u8(order).i64(at).u64(id).key()
+}
+
+pub fn parse_place(key: &[u8]) -> Option<(u32, u8, u8, i64, u64)> {
+    Parts::parse(Space::Place, key, |parts| Some((parts.u32()?, parts.u8()?, parts.u8()?, parts.i64()?, parts.u64()?)))
+}
+
+pub fn place_left(left: i64, place: &[u8]) -> Key {
+    Build::new(Space::PlaceLeft).i64(left).bytes(place)
+}
+
+/// When a place was left, and its key.
+pub fn parse_place_left(key: &[u8]) -> Option<(i64, &[u8])> {
+    let mut parts = Parts::of(Space::PlaceLeft, key)?;
+    Some((parts.i64()?, parts.rest()))
+}
+
+/// Places left at `time` or earlier.
+pub fn places_left(time: i64) -> KeyRange {
+    KeyRange::new(place_left(i64::MIN, &[]), after_time(Space::PlaceLeft, time))
+}
+
+pub fn word(scope: u32, kind: u8, field: u8, beginning: &[u8; 16], word: &[u8; 16]) -> Key {
+    Build::new(Space::Word).u32(scope).u8(kind).u8(field).raw(beginning).bytes(word)
+}
+
+/// Every word with a beginning.
+pub fn words(scope: u32, kind: u8, field: u8, beginning: &[u8; 16]) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Word).u32(scope).u8(kind).u8(field).bytes(beginning))
+}
+
+pub fn feed(stream: u64, number: u64) -> Key {
+    Build::new(Space::Feed).u64(stream).u64(number).key()
+}
+
+pub fn parse_feed(key: &[u8]) -> Option<(u64, u64)> {
+    Parts::parse(Space::Feed, key, |parts| Some((parts.u64()?, parts.u64()?)))
+}
+
+/// What a stream holds after a number.
+pub fn feed_after(stream: u64, number: u64) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Feed).u64(stream).key()).after(&feed(stream, number))
+}
+
+pub fn feed_end() -> Key {
+    Build::new(Space::FeedEnd).key()
+}
+
+pub fn feed_pruned(stream: u64) -> Key {
+    Build::new(Space::FeedPruned).u64(stream).key()
+}
+
+pub fn once(digest: &[u8; 32]) -> Key {
+    Build::new(Space::Once).bytes(digest)
+}
+
+pub fn once_expiry(expires: i64, digest: &[u8; 32]) -> Key {
+    Build::new(Space::OnceExpiry).i64(expires).bytes(digest)
+}
+
+pub fn parse_once_expiry(key: &[u8]) -> Option<(i64, [u8; 32])> {
+    let mut parts = Parts::of(Space::OnceExpiry, key)?;
+    Some((parts.i64()?, parts.rest().try_into().ok()?))
+}
+
+/// What expires at `now` or earlier.
+pub fn once_expired(now: i64) -> KeyRange {
+    KeyRange::new(once_expiry(i64::MIN, &[0; 32]), after_time(Space::OnceExpiry, now))
 }
 
 pub fn sandbox_change(source: u32, number: u64) -> Key {
@@ -157,6 +254,10 @@ pub fn record(kind: u8, scope: u32, id: u64) -> Key {
 
 pub fn parse_record(key: &[u8]) -> Option<(u8, u32, u64)> {
     Parts::parse(Space::Record, key, |parts| Some((parts.u8()?, parts.u32()?, parts.u64()?)))
+}
+
+pub fn before(kind: u8, scope: u32, id: u64) -> Key {
+    Build::new(Space::Before).u8(kind).u32(scope).u64(id).key()
 }
 
 /// Every record of a kind in a scope, in the order of their ids.
@@ -309,7 +410,16 @@ mod tests {
             (Space::Asleep, asleep(1)),
             (Space::Secret, secret("seed")),
             (Space::PatientMatch, patient_match(1, 2, &[7; 32])),
-            (Space::AppointmentTime, appointment_time(1, -2, 3)),
+            (Space::Before, before(1, 2, 3)),
+            (Space::Index, index(1, 2, 3, b"v", 4)),
+            (Space::Place, place(1, 2, 3, -4, 5)),
+            (Space::PlaceLeft, place_left(-1, &place(1, 2, 3, -4, 5))),
+            (Space::Word, word(1, 2, 3, &[4; 16], &[5; 16])),
+            (Space::Feed, feed(1, 2)),
+            (Space::FeedEnd, feed_end()),
+            (Space::FeedPruned, feed_pruned(1)),
+            (Space::Once, once(&[7; 32])),
+            (Space::OnceExpiry, once_expiry(-1, &[7; 32])),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::Counter, counter("patient")),
             (Space::Record, record(1, 2, 3)),
@@ -334,6 +444,10 @@ mod tests {
         assert_eq!(parse_journal(&journal(1, 2)[..12]), None);
         assert_eq!(parse_snapshot(&[snapshot(1), vec![0]].concat()), None);
         assert_eq!(parse_journal(&[]), None);
+        assert_eq!(parse_feed(&feed(7, 8)), Some((7, 8)));
+        assert_eq!(parse_once_expiry(&once_expiry(-7, &[8; 32])), Some((-7, [8; 32])));
+        let place = place(1, 2, 3, -4, 5);
+        assert_eq!(parse_place_left(&place_left(-7, &place)), Some((-7, place.as_slice())));
         assert_eq!(Space::of(&[0xFF, 1]), None);
     }
 
@@ -357,6 +471,10 @@ mod tests {
             prop_assert_eq!(parse_journal(&journal(a.0, a.1)), Some(a));
             prop_assert_eq!(parse_wake(&wake(c.0, c.1)), Some(c));
             prop_assert_eq!(parse_record(&record(e.0, e.1, e.2)), Some(e));
+            prop_assert_eq!(feed(a.0.into(), a.1).cmp(&feed(b.0.into(), b.1)), a.cmp(&b));
+            prop_assert_eq!(place(1, 2, 3, c.0, a.1).cmp(&place(1, 2, 3, d.0, b.1)), (c.0, a.1).cmp(&(d.0, b.1)));
+            prop_assert_eq!(parse_place(&place(a.0, e.0, f.0, c.0, a.1)), Some((a.0, e.0, f.0, c.0, a.1)));
+            prop_assert_eq!(parse_indexed(&index(a.0, e.0, f.0, b"value", e.2)), Some(e.2));
         }
     }
 }

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Batch, CommitError, CommitFuture, Direction, Expect, Health, Key, KeyRange, Store, StoreError, check_key};
+use super::{
+    Batch, CommitError, CommitFuture, Direction, Expect, Health, Key, KeyRange, Store, StoreError, check_key,
+    feed_number, keys,
+};
 
 /// What the next commit is to suffer.
 #[derive(Clone, Debug)]
@@ -105,7 +108,18 @@ impl State {
                 None => self.values.remove(&key),
             };
         }
+        self.append(batch.appends)?;
         self.commits += 1;
+        Ok(())
+    }
+
+    fn append(&mut self, appends: Vec<(u64, Vec<u8>)>) -> Result<(), StoreError> {
+        let mut last = self.values.get(&keys::feed_end()).map_or(Ok(0), |value| feed_number(value))?;
+        for (stream, value) in appends {
+            last += 1;
+            self.values.insert(keys::feed(stream, last), value);
+            self.values.insert(keys::feed_end(), last.to_be_bytes().to_vec());
+        }
         Ok(())
     }
 

@@ -91,6 +91,16 @@ impl KeyRange {
     }
 }
 
+/// The last number given in the feed; 0 before the first.
+pub fn feed_end(store: &dyn Store) -> Result<u64, StoreError> {
+    store.get(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
+}
+
+fn feed_number(value: &[u8]) -> Result<u64, StoreError> {
+    let bytes = value.try_into().map_err(|_| StoreError::damaged(&keys::feed_end(), "not a number"))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
 /// The first key after all those that start with `prefix`.
 pub fn prefix_end(prefix: &[u8]) -> Key {
     match prefix.iter().rposition(|byte| *byte != u8::MAX) {
@@ -117,6 +127,7 @@ pub enum Expect {
 pub struct Batch {
     expects: Vec<(Key, Expect)>,
     writes: Vec<(Key, Option<Vec<u8>>)>,
+    appends: Vec<(u64, Vec<u8>)>,
 }
 
 impl Batch {
@@ -131,6 +142,13 @@ impl Batch {
 
     pub fn delete(&mut self, key: Key) -> &mut Self {
         self.writes.push((key, None));
+        self
+    }
+
+    /// Adds a value to the end of a stream of the feed. Its number comes from one rising sequence over all streams, in the order of
+    /// commits: whoever has seen what is visible up to a number misses nothing by going on from there.
+    pub fn append(&mut self, stream: u64, value: Vec<u8>) -> &mut Self {
+        self.appends.push((stream, value));
         self
     }
 
@@ -164,23 +182,28 @@ impl Batch {
         &self.writes
     }
 
+    pub fn appends(&self) -> &[(u64, Vec<u8>)] {
+        &self.appends
+    }
+
     pub fn writes_to(&self, key: &[u8]) -> bool {
         self.writes.iter().any(|(written, _)| written == key)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.expects.is_empty() && self.writes.is_empty()
+        self.expects.is_empty() && self.writes.is_empty() && self.appends.is_empty()
     }
 
     /// Checks the limits and answers the weight in bytes.
     fn weigh(&self) -> Result<usize, StoreError> {
-        within("keys in a batch", self.expects.len() + self.writes.len(), MAX_BATCH_KEYS)?;
+        within("keys in a batch", self.expects.len() + self.writes.len() + self.appends.len(), MAX_BATCH_KEYS)?;
         let mut bytes = 0;
         for key in self.expects.iter().map(|(key, _)| key).chain(self.writes.iter().map(|(key, _)| key)) {
             check_key(key)?;
             bytes += key.len();
         }
-        for value in self.writes.iter().filter_map(|(_, value)| value.as_ref()) {
+        let appended = self.appends.iter().map(|(_, value)| value);
+        for value in self.writes.iter().filter_map(|(_, value)| value.as_ref()).chain(appended) {
             within("bytes in a value", value.len(), MAX_VALUE_BYTES)?;
             bytes += value.len();
         }
@@ -192,7 +215,12 @@ impl Batch {
 /// Values may be patient data: only the shape is shown.
 impl std::fmt::Debug for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Batch({} preconditions, {} writes, redacted)", self.expects.len(), self.writes.len())
+        write!(
+            f,
+            "Batch({} preconditions, {} writes, redacted)",
+            self.expects.len(),
+            self.writes.len() + self.appends.len()
+        )
     }
 }
 
@@ -265,7 +293,7 @@ impl StoreError {
         move |source| Self::Io { what, source: Arc::new(source) }
     }
 
-    fn damaged(key: &[u8], what: impl Into<String>) -> Self {
+    pub(crate) fn damaged(key: &[u8], what: impl Into<String>) -> Self {
         Self::Damaged { space: keys::space_name(key), what: what.into() }
     }
 }

@@ -23,6 +23,7 @@ use super::{
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
     envelope::{Envelope, StoreKey, further_pieces, piece_key},
+    feed_number, keys,
     tide::{self, TIDE_KEY, TideMark},
 };
 
@@ -85,6 +86,7 @@ impl SledStore {
             disk: disk.clone(),
             tide,
             last,
+            feed_end: shared.feed_end()?,
         };
         let committer = Some(committer.start()?);
         Ok(Self { shared, queue, floor, disk, committer, _directory: directory })
@@ -101,7 +103,7 @@ impl SledStore {
 impl Store for SledStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         check_key(key)?;
-        self.shared.read(key)?.map(|raw| self.shared.envelope.open(key, &raw.head, &raw.pieces)).transpose()
+        self.shared.value(key)
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
@@ -180,6 +182,14 @@ impl Shared {
     pub fn reveal(&self) {
         let durable = std::mem::take(&mut *self.hidden_mut());
         drop(durable);
+    }
+
+    fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(key)?.map(|raw| self.envelope.open(key, &raw.head, &raw.pieces)).transpose()
+    }
+
+    fn feed_end(&self) -> Result<u64, StoreError> {
+        self.value(&keys::feed_end())?.map_or(Ok(0), |value| feed_number(&value))
     }
 
     pub fn refusing(&self) -> Result<(), StoreError> {

@@ -3,12 +3,16 @@
 use location::ids::AppointmentId;
 
 use super::{IntentAnswer, booked, booking_ref, failure::Failure, find};
-use crate::{body, bounds::MAX_TEXT, query::text, scope::Call};
+use crate::{
+    bounds::MAX_TEXT,
+    kinds::{filled, text},
+    scope::Call,
+};
 
 pub async fn create(mut call: Call) -> IntentAnswer {
     let (tenant, (reference, reason)) = call.in_tenant(|input| {
-        let reference = input.body.required("booking_ref", body::filled(booking_ref));
-        let reason = input.body.optional("reason", body::string(text(MAX_TEXT))).filter(|reason| !reason.is_empty());
+        let reference = input.body.required("booking_ref", filled(booking_ref()));
+        let reason = input.body.unless_empty("reason", text(MAX_TEXT));
         Some((reference?, reason))
     })?;
     let (place, appointment, _) = find(&call, &tenant, &reference)?;

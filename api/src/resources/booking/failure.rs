@@ -3,10 +3,11 @@
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
 use engine::Refused;
 use location::decision::Refusal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::offers::OfferView;
-use crate::{errors::ApiError, query::echo};
+use crate::{errors::ApiError, kinds::echo};
 
 #[derive(Debug)]
 pub enum Failure {
@@ -15,7 +16,7 @@ pub enum Failure {
     Other(ApiError),
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Reason {
     ok: bool,
     reason: &'static str,
@@ -50,7 +51,7 @@ impl Failure {
     ) -> Failure {
         let refusal = match refused {
             Refused::Rule(refusal) => refusal,
-            Refused::Engine(error) => return Failure::Other(error.into()),
+            other => return Failure::Other(other.into()),
         };
         match refusal {
             Refusal::SlotExpired => {

@@ -1,6 +1,7 @@
 //! POST and DELETE /intent/booking/hold: keeps the slot of a token for a while (our addition).
 
 use actix_web::HttpResponse;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -9,15 +10,14 @@ use super::{
     offers::{like, offers, open},
 };
 use crate::{
-    body,
     bounds::MAX_TOKEN,
-    query::text,
+    kinds::{filled, text},
     scope::{Call, Input},
     wire::{self, At},
 };
 
-#[derive(Serialize)]
-struct Held<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Held<'a> {
     ok: bool,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ struct Held<'a> {
 
 pub async fn create(mut call: Call) -> IntentAnswer {
     let (tenant, at, slot_token) =
-        call.in_places(|input| input.body.required("slot_token", body::filled(text(MAX_TOKEN))))?;
+        call.in_places(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer).await;
@@ -55,5 +55,9 @@ pub async fn delete(mut call: Call) -> IntentAnswer {
 /// Not every client can send a body with DELETE, so the token may stand in the query.
 fn slot_token(input: &mut Input) -> Option<String> {
     let in_query = input.query.optional("slot_token", text(MAX_TOKEN));
-    in_query.or_else(|| input.body.required("slot_token", body::filled(text(MAX_TOKEN))))
+    let in_body = input.body.optional("slot_token", filled(text(MAX_TOKEN)));
+    if in_query.is_none() && in_body.is_none() {
+        input.body.problem("slot_token is missing.");
+    }
+    in_query.or(in_body)
 }

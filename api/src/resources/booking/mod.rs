@@ -12,25 +12,29 @@ pub mod status;
 use actix_web::HttpResponse;
 use engine::records::{Appointment, Booking, Writeback};
 use location::ids::LocationId;
+use schemars::JsonSchema;
 use serde::Serialize;
+
+pub use self::{failure::Reason, hold::Held, search::Found};
 
 use self::failure::Failure;
 use super::{locations::whereabouts, providers::Names};
 use crate::{
     bounds::MAX_NAME,
     errors::ApiError,
-    query::{Parsed, text},
+    kinds::{Kind, text},
     scope::{Call, Place, Tenant},
-    wire::{self, Whereabouts},
+    wire::{self, Whereabouts, WritebackState},
 };
 
 type IntentAnswer = Result<HttpResponse, Failure>;
 
-/// Specification 2.10.
-#[derive(Serialize)]
+/// A booking and how its way into the practice's system stands.
+#[derive(Serialize, JsonSchema)]
 struct BookingView<'a> {
     booking_ref: &'a str,
     booking_status: &'static str,
+    #[schemars(with = "WritebackState")]
     ehr_writeback: Writeback,
     appointment_id: u64,
     start_local: String,
@@ -42,15 +46,15 @@ struct BookingView<'a> {
     failure_reason: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PatientName<'a> {
     first_name: &'a str,
     last_name: &'a str,
 }
 
 /// What every successful answer about a booking says.
-#[derive(Serialize)]
-struct Booked<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Booked<'a> {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,
@@ -112,6 +116,6 @@ fn find(call: &Call, tenant: &Tenant, booking_ref: &str) -> Result<(Place, Appoi
     Ok((place, appointment, booking))
 }
 
-fn booking_ref(given: &str) -> Parsed<String> {
-    text(MAX_NAME)(given)
+fn booking_ref() -> Kind<String> {
+    text(MAX_NAME).example_of("bkg_6f1c9a")
 }

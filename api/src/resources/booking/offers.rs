@@ -6,6 +6,7 @@ use location::{
     slots::Slot,
     time::{MINUTE, Timestamp},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::failure::Failure;
@@ -17,7 +18,7 @@ use crate::{
     wire::{self, At},
 };
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct OfferView {
     slot_token: String,
     start_iso: String,
@@ -30,7 +31,7 @@ pub struct OfferView {
     expires_at: At,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 struct OfferPlace {
     location_id: u32,
     name: String,

@@ -8,17 +8,18 @@ use location::{
     time::{MINUTE, Timestamp},
     zone::Date,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::{
     IntentAnswer,
     offers::{OfferView, Wanted, offers},
 };
 use crate::{
-    body,
     bounds::{DAYS_LOOKED_AHEAD, MAX_SLOTS, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT},
     errors::ApiError,
-    query::{Parsed, date, time_of_day},
+    kinds::{Kind, boolean, date, id, integer, long_id, time_of_day},
     resources::{
         appointment_types,
         available_slots::{minutes, near},
@@ -28,8 +29,8 @@ use crate::{
     wire,
 };
 
-#[derive(Serialize)]
-struct Found<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Found<'a> {
     ok: bool,
     message: String,
     slots: Vec<OfferView>,
@@ -70,18 +71,18 @@ impl Asked {
     fn read(input: &mut Input) -> Option<Asked> {
         let b = &mut input.body;
         let asked = Asked {
-            appointment_type: b.optional("appointment_type_id", body::id),
-            providers: b.list("provider_ids", body::id),
-            operatories: b.list("operatory_ids", body::long_id),
-            start_date: b.optional("start_date", body::string(date)),
-            days: b.optional("days", body::integer(SEARCH_DAYS)).unwrap_or(SEARCH_DAYS_DEFAULT),
-            earliest: b.optional("earliest", body::string(time_of_day)),
-            latest: b.optional("latest", body::string(time_of_day)),
-            days_of_week: b.list("days_of_week", body::string(weekday)),
-            limit: b.optional("limit", body::integer(SEARCH_LIMIT)).unwrap_or(SEARCH_LIMIT_DEFAULT) as usize,
+            appointment_type: b.optional("appointment_type_id", id()),
+            providers: b.list("provider_ids", id()),
+            operatories: b.list("operatory_ids", long_id()),
+            start_date: b.optional("start_date", date()),
+            days: b.defaulted("days", integer(SEARCH_DAYS), SEARCH_DAYS_DEFAULT),
+            earliest: b.optional("earliest", time_of_day()),
+            latest: b.optional("latest", time_of_day()),
+            days_of_week: b.list("days_of_week", weekday()),
+            limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
         };
         // Whether the practice takes new patients is decided when their data is known, at booking.
-        b.optional("new_patient", body::boolean);
+        b.optional("new_patient", boolean());
         if asked.earliest.zip(asked.latest).is_some_and(|(earliest, latest)| latest < earliest) {
             b.problem("latest must not lie before earliest.");
         }
@@ -143,9 +144,16 @@ impl Asked {
     }
 }
 
-fn weekday(name: &str) -> Parsed<Weekday> {
-    let same = |day: &&Weekday| format!("{day:?}").eq_ignore_ascii_case(name);
-    Weekday::ALL.iter().find(same).copied().ok_or_else(|| "must be a day of the week such as monday".into())
+fn weekday() -> Kind<Weekday> {
+    let names = || Weekday::ALL.map(|day| format!("{day:?}").to_lowercase());
+    Kind::of_text(
+        move || json!({"type": "string", "enum": names()}),
+        "monday",
+        |name| {
+            let same = |day: &&Weekday| format!("{day:?}").eq_ignore_ascii_case(name);
+            Weekday::ALL.iter().find(same).copied().ok_or_else(|| "must be a day of the week such as monday".into())
+        },
+    )
 }
 
 fn message(place: &Place, slots: &[OfferView], next: Option<&str>) -> String {

@@ -6,6 +6,7 @@ use location::{
     command::{Failure, Outcome, Page, Placement, PulledAppointment, Written},
     event::Work,
     ids::{AppointmentId, PatientId},
+    pull::Verb,
 };
 
 #[derive(Clone, Debug)]
@@ -76,17 +77,29 @@ impl Ehr {
                 self.put(id, record.placement, true);
                 id.0
             }
+            Work::Confirm(id) | Work::CheckIn(id) | Work::Note(id) => {
+                known(self, id).ok_or_else(rejected)?;
+                id.0
+            }
+            Work::Record { id, .. } => id,
         };
         let times = self.done.entry(key.to_owned()).or_default();
         *times += 1;
-        assert!(*times == 1 || !matches!(work, Work::CreatePatient(_) | Work::CreateAppointment(_)), "{work:?} twice");
+        let creates = |work| {
+            matches!(
+                work,
+                Work::CreatePatient(_) | Work::CreateAppointment(_) | Work::Record { verb: Verb::Create, .. }
+            )
+        };
+        assert!(*times == 1 || !creates(work), "{work:?} twice");
         Ok(written(id))
     }
 
     pub fn find(&self, key: &str, work: Work) -> Option<Written> {
         self.done.contains_key(key).then(|| match work {
             Work::CreatePatient(id) => written(id.0.into()),
-            Work::CreateAppointment(id) | Work::Reschedule(id) | Work::Cancel(id) => written(id.0),
+            Work::Record { id, .. } => written(id),
+            _ => written(work.appointment().map_or(0, |id| id.0)),
         })
     }
 

@@ -3,16 +3,19 @@
 mod ehr;
 mod steps;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use location::{
     Location,
-    command::{Book, BookPatient, Command, Cx, Failure, Hold, KeyUse, Page, Placement, PulledOperatory},
+    command::{Book, BookPatient, Command, Cx, Failure, Hold, KeyUse, Page, Placement, PulledOperatory, Save},
     decision::{Call, Decision, Refusal, Reply},
-    event::{CallKind, Event},
+    event::{CallKind, Change, Event},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
-    ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
-    pull::Resource,
+    ids::{AppointmentId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    pull::{Resource, Verb},
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
     state::State,
     time::{HOUR, MINUTE, SECOND, Span, Timestamp},
@@ -35,6 +38,8 @@ pub struct Sim {
     next_appointment: u64,
     /// What each key must answer until when.
     keys: BTreeMap<String, (String, AppointmentId, Timestamp)>,
+    /// Records made so far.
+    saved: BTreeSet<u8>,
     /// Bookings, and how often the fate of each was told.
     booked: BTreeMap<AppointmentId, u32>,
     /// What happened, to read when something is wrong.
@@ -64,6 +69,10 @@ impl Sim {
             creates_appointments: true,
             reschedules: true,
             cancels: true,
+            confirms: true,
+            checks_in: true,
+            notes: true,
+            writes: [Verb::Create, Verb::Update, Verb::Delete].map(|verb| (Resource::Payments, verb)).into(),
             pulls: vec![PullPlan { resource: Resource::Appointments, deletions_by_absence: variant.whole }],
         };
         settings.quota = variant.quota;
@@ -109,6 +118,7 @@ impl Sim {
             journal: Vec::new(),
             next_appointment: 0,
             keys: BTreeMap::new(),
+            saved: BTreeSet::new(),
             booked: BTreeMap::new(),
             log: Vec::new(),
         }
@@ -189,6 +199,26 @@ impl Sim {
             Step::Cancel { which } => {
                 if let Some(appointment) = self.appointment(*which) {
                     self.run(&Command::Cancel { appointment, reason: None });
+                }
+            }
+            Step::Change { which, slot } => {
+                if let Some(appointment) = self.appointment(*which) {
+                    let to = (slot % 2 == 0).then(|| place(*slot));
+                    let what = Change { confirmation: slot % 3 == 0, check_in: slot % 5 == 0, note: slot % 7 == 0 };
+                    self.run(&Command::Change { appointment, to, join_blocks: true, what });
+                }
+            }
+            Step::Save { patient, record, verb } => {
+                let lane = Lane::Patient(PatientId((*patient).into()));
+                let (resource, id) = (Resource::Payments, u64::from(*record));
+                // A record is made once, and what is not there cannot be changed.
+                let made = self.saved.contains(record);
+                let verb = if made { *verb } else { Verb::Create };
+                if verb != Verb::Create || !made {
+                    let decision = self.run(&Command::Save(Save { resource, id, verb, lane, here_only: false }));
+                    if let (Reply::Saved { .. }, Verb::Create) = (decision.reply, verb) {
+                        self.saved.insert(*record);
+                    }
                 }
             }
             Step::Answer { which, how } => self.answer(*which, *how),

@@ -1,6 +1,6 @@
 //! What can happen in a simulation, and how it is set up.
 
-use location::{settings::Quota, time::Millis};
+use location::{pull::Verb, settings::Quota, time::Millis};
 
 /// What happens next in a simulation.
 #[derive(Clone, Debug)]
@@ -26,6 +26,15 @@ pub enum Step {
     },
     Cancel {
         which: u8,
+    },
+    Change {
+        which: u8,
+        slot: u8,
+    },
+    Save {
+        patient: u8,
+        record: u8,
+        verb: Verb,
     },
     /// A call comes back, in one way or another.
     Answer {

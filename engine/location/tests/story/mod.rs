@@ -11,9 +11,12 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Written,
+        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Save,
+        Written,
     },
-    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    event::Change,
+    hours::{HourSource, WorkingHour},
+    ids::{AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
 };
 
 use text::{id, length, like, optional, place, resource, time};
@@ -176,6 +179,35 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             join_blocks: true,
         },
         "cancel" => Command::Cancel { appointment: AppointmentId(id("a", word(1)?)?), reason: words.get(2).cloned() },
+        // `change a1 note confirmation to op1 prov1 10:00 30m`
+        "change" => {
+            let to =
+                words.iter().position(|word| word == "to").map(|index| place(now, places(index + 1)?)).transpose()?;
+            Command::Change {
+                appointment: AppointmentId(id("a", word(1)?)?),
+                to,
+                join_blocks: true,
+                what: Change {
+                    confirmation: options.flag("confirmation"),
+                    check_in: options.flag("check_in"),
+                    note: options.flag("note"),
+                },
+            }
+        }
+        // `save payments 7 create patient p1`, without a patient in a lane of its own
+        "save" => {
+            let (resource, id) = (resource(word(1)?)?, text::id("", word(2)?)?);
+            let verb = text::VERBS.iter().find(|(name, _)| Ok(*name) == word(3)).ok_or("no verb")?.1;
+            let patient = options.value("patient").map(|word| text::id("p", &word)).transpose()?.map(PatientId);
+            let lane = patient.map_or(Lane::Record { resource, id }, Lane::Patient);
+            Command::Save(Save { resource, id, verb, lane, here_only: options.flag("here_only") })
+        }
+        // `set_hour 50 op1 prov1`
+        "set_hour" => {
+            let manual = hour(id("", word(1)?)?, id("op", word(2)?)?, id("prov", word(3)?)?);
+            Command::SetHour(WorkingHour { source: HourSource::Manual, ..manual })
+        }
+        "remove_hour" => Command::RemoveHour { hour: WorkingHourId(id("", word(1)?)?) },
         "wake" => Command::Wake,
         "sync" => Command::SyncNow,
         "accept" => Command::AcceptDeletions { resource: resource(word(1)?)? },

@@ -5,20 +5,23 @@ use location::{
     command::{Placement, PulledOperatory},
     decision::{Call, Refusal, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, MoveReason, Work},
-    ids::{OperatoryId, ProviderId},
-    pull::Resource,
+    ids::{Lane, OperatoryId, ProviderId},
+    pull::{Resource, Verb},
     slots::Fit,
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
     zone::Date,
 };
 
-pub const RESOURCES: [(&str, Resource); 6] = [
+pub const RESOURCES: [(&str, Resource); 9] = [
     ("providers", Resource::Providers),
     ("operatories", Resource::Operatories),
     ("types", Resource::AppointmentTypes),
     ("patients", Resource::Patients),
     ("hours", Resource::WorkingHours),
     ("appointments", Resource::Appointments),
+    ("plans", Resource::InsurancePlans),
+    ("coverages", Resource::Coverages),
+    ("payments", Resource::Payments),
 ];
 
 pub fn resource(name: &str) -> Result<Resource, String> {
@@ -128,6 +131,23 @@ fn show_work(work: Work) -> String {
         Work::CreateAppointment(id) => format!("create_appointment a{id}"),
         Work::Reschedule(id) => format!("reschedule a{id}"),
         Work::Cancel(id) => format!("cancel a{id}"),
+        Work::Confirm(id) => format!("confirm a{id}"),
+        Work::CheckIn(id) => format!("check_in a{id}"),
+        Work::Note(id) => format!("note a{id}"),
+        Work::Record { resource, id, verb } => format!("{} {} {id}", show_verb(verb), name(resource)),
+    }
+}
+
+pub const VERBS: [(&str, Verb); 3] = [("create", Verb::Create), ("update", Verb::Update), ("delete", Verb::Delete)];
+
+fn show_verb(verb: Verb) -> &'static str {
+    VERBS.iter().find(|(_, known)| *known == verb).unwrap().0
+}
+
+fn show_lane(lane: Lane) -> String {
+    match lane {
+        Lane::Patient(patient) => format!("p{patient}"),
+        Lane::Record { resource, id } => format!("{}/{id}", name(resource)),
     }
 }
 
@@ -185,7 +205,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             format!("insert_failed a{appointment} {} {reason:?}", show_how(*how))
         }
         Event::WriteQueued { write, work, lane, deadline, .. } => {
-            format!("queued w{write} {} lane p{lane} deadline {}", show_work(*work), at(deadline))
+            format!("queued w{write} {} lane {} deadline {}", show_work(*work), show_lane(*lane), at(deadline))
         }
         Event::CallStarted { write, attempt, kind, until, .. } => {
             format!("calling w{write} {} {attempt} until {}", show_kind(*kind), at(until))
@@ -223,6 +243,12 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::OperatoryPulled(PulledOperatory { id, active }) => {
             format!("operatory op{id} {}", if *active { "active" } else { "inactive" })
         }
+        Event::RecordSaved { resource, id, verb } => format!("saved {} {id} {}", name(*resource), show_verb(*verb)),
+        Event::AppointmentChanged { appointment, what } => {
+            let what: Vec<_> = what.works(*appointment).map(show_work).collect();
+            format!("changed a{appointment} {}", what.join(", "))
+        }
+        Event::HourSet(hour) => format!("hour_set {}", hour.id),
         Event::OperatoryGone { operatory } => format!("operatory_gone op{operatory}"),
         Event::RecordGone { resource, id } => format!("record_gone {} {id}", name(*resource)),
         Event::ConflictFound { ours, theirs } => format!("conflict a{ours} with a{theirs}"),
@@ -254,6 +280,9 @@ pub fn reply(now: Timestamp, reply: &Reply) -> String {
         Reply::Booked { appointment, replay: true } => format!("booked a{appointment} replay"),
         Reply::Held { until } => format!("held until {}", show_time(now, *until)),
         Reply::Moved => "moved".into(),
+        Reply::Changed => "changed".into(),
+        Reply::Saved { queued: true } => "saved".into(),
+        Reply::Saved { queued: false } => "saved here".into(),
         Reply::Cancelled { already: false } => "cancelled".into(),
         Reply::Cancelled { already: true } => "cancelled already".into(),
         Reply::PageApplied { keep } if keep.is_empty() => "applied".into(),
@@ -295,6 +324,10 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
         Refusal::AppointmentNotFound => "appointment_not_found".into(),
         Refusal::AppointmentNotOpen => "appointment_not_open".into(),
         Refusal::NotSupportedByEhr => "not_supported_by_ehr".into(),
+        Refusal::AppointmentNotSynced => "appointment_not_synced".into(),
+        Refusal::HourNotFound => "hour_not_found".into(),
+        Refusal::HourOfEhr => "hour_of_ehr".into(),
+        Refusal::TooManyHours { limit } => format!("too_many_hours {limit}"),
         Refusal::TooManyHolds { limit } => format!("too_many_holds {limit}"),
         Refusal::QueueFull { limit } => format!("queue_full {limit}"),
     }

@@ -9,7 +9,7 @@ use location::{
     event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
-    pull::Resource,
+    pull::{Resource, Verb},
     queue::WriteState,
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
     slots::{Fit, Slot, Wanted, fits},
@@ -56,6 +56,17 @@ impl World {
             creates_appointments: true,
             reschedules: true,
             cancels: true,
+            confirms: true,
+            checks_in: true,
+            notes: true,
+            writes: [
+                (Resource::Patients, Verb::Update),
+                (Resource::InsurancePlans, Verb::Create),
+                (Resource::Coverages, Verb::Create),
+                (Resource::Coverages, Verb::Delete),
+                (Resource::Payments, Verb::Create),
+            ]
+            .into(),
             pulls: Vec::new(),
         };
         let mut state = State::default();
@@ -135,6 +146,8 @@ impl World {
             "no_creates" => can.creates_appointments = false,
             "no_reschedules" => can.reschedules = false,
             "no_cancels" => can.cancels = false,
+            "no_notes" => can.notes = false,
+            "no_writes" => can.writes.clear(),
             "map_by_operatory" => settings.map_by_operatory = true,
             // `pulls=patients,appointments!`: the mark says that absence means deleted.
             "pulls" => {
@@ -221,6 +234,7 @@ impl World {
                 Got::of(2, answer)
             }
             "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
+            "hours" => Got::of(1, list(state.hours.keys().map(ToString::to_string))),
             // Whether a booking would fit.
             "slot" => {
                 let place = place(now, &words[1..5])?;

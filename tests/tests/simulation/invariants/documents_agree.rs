@@ -1,13 +1,20 @@
 //! Documents agree with the machine: placement, cancellation, patient, write-back state, and their place in the index by time.
 
+use std::collections::BTreeSet;
+
 use engine::{
+    actor::docs::Kind,
+    index::places::OrderBy,
+    lists::{Lists, Order, Part, Walk},
     records::{self, Writeback},
     store::{Direction, Store, keys},
 };
 use location::{
     event::Event,
     ids::{AppointmentId, LocationId},
+    pull::Resource,
     state::{Appointment, Insert},
+    time::Timestamp,
 };
 
 use crate::simulation::world::{World, document};
@@ -27,14 +34,18 @@ pub fn check(world: &World, location: LocationId) {
     for id in host.shell.machine.state.appointments.keys() {
         one(world, location, *id);
     }
-    let (first, end) =
-        (keys::appointment_time(location.0, i64::MIN, 0), keys::appointment_time(location.0, i64::MAX, u64::MAX));
-    let range = engine::store::KeyRange::new(first, end);
-    for key in world.store.scan_keys(range, Direction::Forward, usize::MAX).expect("the store reads") {
-        let Some((_, start, id)) = keys::parse_appointment_time(&key) else { continue };
-        let kept: Option<records::Appointment> = document(world, 0, id);
-        let at = kept.filter(|kept| kept.location_id == location.0).map(|kept| kept.placement.span.start.0);
-        assert_eq!(at, Some(start), "documents agree: the index of {location} has {id} at a time of its own");
+    let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
+    let lists = Lists { store: &*world.store, secrets: &host.shell.env.secrets };
+    for as_of in [Timestamp::MAX, world.now] {
+        walk.as_of = as_of;
+        let all = Part { from: None, direction: Direction::Forward, limit: usize::MAX };
+        let found = lists.walk::<records::Appointment>(&walk, all).expect("the store reads");
+        let ids: BTreeSet<u64> = found.iter().map(|(position, _)| position.id).collect();
+        assert_eq!(ids.len(), found.len(), "documents agree: the index of {location} has an appointment twice");
+        for (position, kept) in found.iter().filter(|_| as_of == Timestamp::MAX) {
+            let start = kept.placement.span.start;
+            assert_eq!(position.at, start, "documents agree: the index of {location} has {} elsewhere", kept.id);
+        }
     }
 }
 
@@ -47,7 +58,13 @@ fn one(world: &World, location: LocationId, id: AppointmentId) {
     assert_eq!(kept.placement, known.placement, "documents agree: placement of {id} at {location}");
     assert_eq!(kept.cancelled, known.cancelling, "documents agree: cancellation of {id} at {location}");
     assert_eq!(kept.patient_id, known.patient.map(|id| id.0), "documents agree: patient of {id} at {location}");
-    let start = keys::appointment_time(location.0, kept.placement.span.start.0, id.0);
+    let start = keys::place(
+        location.0,
+        Kind::Of(Resource::Appointments).byte(),
+        OrderBy::Start as u8,
+        kept.placement.span.start.0,
+        id.0,
+    );
     assert!(world.store.get(&start).expect("the store reads").is_some(), "documents agree: {id} is not in the index");
     if let Some(booking) = &kept.booking {
         let integrated = host.shell.settings().capabilities.integrated;

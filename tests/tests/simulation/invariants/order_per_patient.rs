@@ -25,9 +25,7 @@ pub fn check(world: &World, location: LocationId) {
                     "order per patient: {appointment} is changed before it is made"
                 );
             }
-            Work::Reschedule(appointment) | Work::Cancel(appointment) => {
-                changed.insert(appointment);
-            }
+            other => changed.extend(other.appointment()),
         }
     }
 }

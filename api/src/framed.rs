@@ -1,0 +1,50 @@
+//! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
+
+use engine::records::entry::{Body, Entry};
+
+use crate::{
+    errors::{ApiError, name_of},
+    scope::{Call, Place, Tenant},
+};
+
+impl Place {
+    /// Whose lists show the location's shared records: its data source; none without an EHR.
+    pub fn sources(&self) -> Vec<u32> {
+        self.location.source.into_iter().collect()
+    }
+}
+
+impl Call {
+    /// The data sources of all locations of the institution that are open to the caller.
+    pub fn sources(&self, tenant: &Tenant) -> Vec<u32> {
+        let mut sources: Vec<u32> = self.open_places(tenant).iter().filter_map(|place| place.location.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    /// The one a path names.
+    pub fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Entry<T>, ApiError> {
+        let found = self.try_entry(tenant, id)?;
+        found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+
+    /// One that another record refers to, where there is one.
+    pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
+        for source in self.sources(tenant) {
+            if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The one a path names, at a location.
+    pub fn entry_at<T: Body>(&self, place: &Place, id: u64) -> Result<Entry<T>, ApiError> {
+        let found = match place.location.source {
+            Some(source) => self.api.engine.entry::<T>(source, id)?,
+            None => None,
+        };
+        found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+}

@@ -1,0 +1,533 @@
+//! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it. One value does
+//! both, so that they cannot differ.
+
+use std::{ops::RangeInclusive, str::FromStr};
+
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeZone};
+use chrono_tz::Tz;
+use location::{time::Timestamp, zone::Date};
+use rust_decimal::Decimal;
+use serde_json::{Map, Value, json};
+
+use crate::bounds::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE, YEARS};
+
+/// What was read; the error completes the sentence "<name> ...".
+pub type Parsed<T> = Result<T, String>;
+
+/// A value as the client sent it; texts are trimmed.
+#[derive(Clone, Copy, Debug)]
+pub enum Raw<'a> {
+    Text(&'a str),
+    Json(&'a Value),
+}
+
+/// What a kind expects: a JSON Schema, and a value that passes.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub schema: Value,
+    pub example: Value,
+}
+
+/// The shape is made only when someone asks: requests never do.
+pub struct Kind<T> {
+    read: Box<dyn Fn(Raw<'_>) -> Parsed<T>>,
+    shape: Box<dyn Fn() -> Shape>,
+}
+
+impl<T: 'static> Kind<T> {
+    pub fn new(
+        schema: impl Fn() -> Value + 'static,
+        example: impl Into<Value>,
+        read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
+    ) -> Kind<T> {
+        let example = example.into();
+        Kind { read: Box::new(read), shape: Box::new(move || Shape { schema: schema(), example: example.clone() }) }
+    }
+
+    /// Of what is a string in JSON.
+    pub fn of_text(
+        schema: impl Fn() -> Value + 'static,
+        example: impl Into<Value>,
+        read: impl Fn(&str) -> Parsed<T> + 'static,
+    ) -> Kind<T> {
+        Kind::new(schema, example, move |raw| read(raw.text()?))
+    }
+
+    pub fn read(&self, raw: Raw<'_>) -> Parsed<T> {
+        (self.read)(raw)
+    }
+
+    pub fn text(&self, text: &str) -> Parsed<T> {
+        self.read(Raw::Text(text.trim()))
+    }
+
+    pub fn json(&self, value: &Value) -> Parsed<T> {
+        self.read(Raw::Json(value))
+    }
+
+    pub fn shape(&self) -> Shape {
+        (self.shape)()
+    }
+
+    /// What the example stands for. None for what only the server can make, such as cursors.
+    pub fn example(&self) -> Option<T> {
+        self.json(&self.shape().example).ok()
+    }
+
+    pub fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {
+        self.and_then(move |value| Ok(into(value)))
+    }
+
+    /// A further condition; what the schema can say about it is said with `saying`.
+    pub fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
+        let Kind { read, shape } = self;
+        Kind { read: Box::new(move |raw| further(read(raw)?)), shape }
+    }
+
+    /// Adds keywords to the schema.
+    pub fn saying(self, keywords: impl Fn() -> Value + 'static) -> Kind<T> {
+        let shape = self.shape;
+        let more = move || {
+            let mut shape = shape();
+            if let (Value::Object(schema), Value::Object(keywords)) = (&mut shape.schema, keywords()) {
+                schema.extend(keywords);
+            }
+            shape
+        };
+        Kind { read: self.read, shape: Box::new(more) }
+    }
+
+    pub fn example_of(self, example: impl Into<Value>) -> Kind<T> {
+        let (shape, example) = (self.shape, example.into());
+        Kind { read: self.read, shape: Box::new(move || Shape { example: example.clone(), ..shape() }) }
+    }
+}
+
+impl<'a> Raw<'a> {
+    fn text(self) -> Parsed<&'a str> {
+        match self {
+            Raw::Text(text) => Ok(text),
+            Raw::Json(Value::String(text)) => Ok(text.trim()),
+            Raw::Json(_) => Err("must be a string".into()),
+        }
+    }
+}
+
+/// The part of a client's text that may be repeated to it.
+pub fn echo(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MAX_ECHO).collect()
+}
+
+// Numbers
+
+pub fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
+    let (min, max) = (*range.start(), *range.end());
+    let format = if max > i32::MAX.into() { "int64" } else { "int32" };
+    let schema = move || json!({"type": "integer", "format": format, "minimum": min, "maximum": max});
+    Kind::new(schema, min, move |raw| {
+        let outside = || format!("must lie between {min} and {max}");
+        let (number, is_number) = match raw {
+            Raw::Text(text) => (text.parse().ok(), is_number(text)),
+            Raw::Json(value) => (value.as_i64(), value.is_u64()),
+        };
+        match number {
+            Some(number) if range.contains(&number) => Ok(number),
+            None if !is_number => Err("must be an integer".into()),
+            _ => Err(outside()),
+        }
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// An id the API declares int32.
+pub fn id() -> Kind<u32> {
+    integer(INT32).map(|id| id as u32)
+}
+
+/// An id the API declares int64.
+pub fn long_id() -> Kind<u64> {
+    integer(INT64).map(|id| id as u64)
+}
+
+pub fn boolean() -> Kind<bool> {
+    Kind::new(
+        || json!({"type": "boolean"}),
+        true,
+        |raw| match raw {
+            Raw::Text("true" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
+            Raw::Text("false" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
+            _ => Err("must be true or false".into()),
+        },
+    )
+}
+
+/// An amount of money: a JSON number or a decimal text. Read from its digits, never by float arithmetic.
+pub fn money() -> Kind<Decimal> {
+    let schema = || json!({"type": ["number", "string"], "pattern": r"^-?\d{1,10}(\.\d{1,2})?$"});
+    Kind::new(schema, "125.50", |raw| match raw {
+        Raw::Text(text) => amount(text),
+        Raw::Json(Value::String(text)) => amount(text.trim()),
+        Raw::Json(Value::Number(number)) => amount(&number.to_string()),
+        Raw::Json(_) => Err(AMOUNT.into()),
+    })
+}
+
+/// An amount above zero.
+pub fn positive_money() -> Kind<Decimal> {
+    let positive = |amount: Decimal| if amount > Decimal::ZERO { Ok(amount) } else { Err("must be above zero".into()) };
+    money().and_then(positive).saying(|| json!({"exclusiveMinimum": 0, "pattern": r"^\d{1,10}(\.\d{1,2})?$"}))
+}
+
+const AMOUNT: &str = "must be an amount such as 125.50, with at most 2 decimals and 12 digits";
+
+fn amount(text: &str) -> Parsed<Decimal> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, decimals) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+    let digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let plain = digits(whole) && digits(decimals) && decimals.len() <= 2 && whole.len() + 2 <= MAX_AMOUNT_DIGITS;
+    if !plain {
+        return Err(AMOUNT.into());
+    }
+    Decimal::from_str(text).map_err(|_| AMOUNT.into())
+}
+
+// Texts
+
+pub fn text(max: usize) -> Kind<String> {
+    let schema = move || json!({"type": "string", "maxLength": max});
+    let example: String = "text".chars().take(max).collect();
+    Kind::of_text(schema, example, move |text| {
+        if text.chars().count() > max {
+            Err(format!("must not be longer than {max} characters"))
+        } else if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+            Err("must not contain control characters".into())
+        } else {
+            Ok(text.to_owned())
+        }
+    })
+}
+
+/// In a body a text may be empty where it is not said otherwise.
+pub fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
+    let Kind { read, shape } = kind;
+    let filled = move |raw: Raw<'_>| match raw.text() {
+        Ok("") => Err("must not be empty".into()),
+        _ => read(raw),
+    };
+    Kind { read: Box::new(filled), shape }.saying(|| json!({"minLength": 1}))
+}
+
+/// One of a closed list of names.
+pub fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
+    let all = || names.iter().map(|(name, _)| *name);
+    let example = all().next().unwrap_or_default();
+    let schema = move || json!({"type": "string", "enum": all().collect::<Vec<_>>()});
+    Kind::of_text(schema, example, move |text| match names.iter().find(|(name, _)| *name == text) {
+        Some((_, value)) => Ok(*value),
+        None => Err(format!("must be one of {}", all().collect::<Vec<_>>().join(", "))),
+    })
+}
+
+/// One of a closed list, as it is.
+pub fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
+    let example = names.first().copied().unwrap_or_default();
+    let schema = move || json!({"type": "string", "enum": names});
+    Kind::of_text(schema, example, move |text| {
+        let known = names.iter().find(|name| **name == text);
+        known.copied().ok_or_else(|| format!("must be one of {}", names.join(", ")))
+    })
+}
+
+/// For `include[]`: related records that may come along.
+pub fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
+    name_of(names)
+}
+
+/// How a list is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub by: &'static str,
+    pub descending: bool,
+}
+
+fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
+    let (name, descending) = given.strip_prefix('-').map_or((given, false), |name| (name, true));
+    let known = names.iter().find(|known| **known == name);
+    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {0}, -{0}", names.join(", ")))
+}
+
+/// `sort=id`, `sort=-id`.
+pub fn sort(names: &'static [&'static str]) -> Kind<Sort> {
+    let example = names.first().copied().unwrap_or_default();
+    let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
+    Kind::of_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
+}
+
+/// `sort=created_at,-id`: the first counts most.
+pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
+    let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
+    let one = names.join("|");
+    let schema =
+        move || json!({"type": "string", "pattern": format!("^-?({one})(,-?({one}))*$"), "maxLength": MAX_NAME});
+    Kind::of_text(schema, example, move |given| {
+        let given = text(MAX_NAME).text(given)?;
+        given.split(',').map(|given| sort_by(names, given.trim())).collect()
+    })
+}
+
+/// A local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
+pub fn email() -> Kind<String> {
+    let schema = || json!({"type": "string", "format": "email", "maxLength": MAX_EMAIL});
+    Kind::of_text(schema, "pat.lee@example.com", |given| {
+        let given = text(MAX_EMAIL).text(given)?;
+        let label = |label: &str| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-');
+        let valid = given.rsplit_once('@').is_some_and(|(local, domain)| {
+            let local_valid = !local.is_empty() && !local.contains('@') && !local.contains(char::is_whitespace);
+            local_valid && domain.contains('.') && domain.split('.').all(label)
+        });
+        if valid { Ok(given) } else { Err("must be an email address".into()) }
+    })
+}
+
+pub fn phone() -> Kind<String> {
+    let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": r"^[0-9 +().x#*-]*$"});
+    Kind::of_text(schema, "+1 (555) 010-9999", |given| {
+        let given = text(MAX_PHONE).text(given)?;
+        let digits = given.bytes().filter(u8::is_ascii_digit).count();
+        let allowed = given.chars().all(|c| c.is_ascii_digit() || " +-().x#*".contains(c));
+        if allowed && (7..=20).contains(&digits) { Ok(given) } else { Err("must be a phone number".into()) }
+    })
+}
+
+/// Of a country or a state: two letters, made capital.
+pub fn two_letters() -> Kind<String> {
+    let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
+    Kind::of_text(schema, "NY", |given| {
+        let valid = given.len() == 2 && given.bytes().all(|b| b.is_ascii_alphabetic());
+        if valid { Ok(given.to_ascii_uppercase()) } else { Err("must be a code of two letters".into()) }
+    })
+}
+
+pub fn uuid() -> Kind<uuid::Uuid> {
+    let schema = || json!({"type": "string", "format": "uuid"});
+    Kind::of_text(schema, "3d8f2c1e-6f0b-4f6e-9f53-0a3a5f6f8b11", |given| {
+        uuid::Uuid::try_parse(given).ok().filter(|_| given.len() == 36).ok_or_else(|| "must be a uuid".into())
+    })
+}
+
+pub fn zone() -> Kind<Tz> {
+    Kind::of_text(
+        || json!({"type": "string", "maxLength": MAX_NAME}),
+        "America/New_York",
+        |text| {
+            text.parse()
+                .map_err(|_| format!("must be an IANA time zone such as America/New_York, not {:?}", echo(text)))
+        },
+    )
+}
+
+// Times
+
+pub fn date() -> Kind<Date> {
+    Kind::of_text(
+        || json!({"type": "string", "format": "date"}),
+        "2026-12-01",
+        |text| {
+            let date: Date = text.parse().map_err(|_| "must be a date in the form YYYY-MM-DD".to_owned())?;
+            let known = YEARS.contains(&date.ymd().0);
+            if known { Ok(date) } else { Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end())) }
+        },
+    )
+}
+
+/// `HH:MM`, as minutes after midnight.
+pub fn time_of_day() -> Kind<i64> {
+    let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
+    Kind::of_text(schema, "09:30", |text| {
+        let wrong = || "must be a time of day in the form HH:MM".to_owned();
+        let number = |digits: &str, max: i64| {
+            let plain = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit());
+            digits.parse::<i64>().ok().filter(|number| plain && *number <= max)
+        };
+        let (hours, minutes) = text.split_once(':').ok_or_else(wrong)?;
+        let minutes = number(hours, 24).zip(number(minutes, 59)).map(|(hours, minutes)| hours * 60 + minutes);
+        minutes.filter(|minutes| *minutes <= 1_440).ok_or_else(wrong)
+    })
+}
+
+/// A date-time with offset; without one it is read as UTC.
+pub fn instant() -> Kind<Timestamp> {
+    instant_in(None)
+}
+
+/// A date-time; without an offset, or as a date alone, it is read in `zone`.
+pub fn instant_in(zone: Option<Tz>) -> Kind<Timestamp> {
+    let schema = || json!({"type": "string", "format": "date-time"});
+    Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| {
+        // A plus sign that was not escaped arrives as a space.
+        let text = text.replace(' ', "+");
+        let at = DateTime::parse_from_rfc3339(&text)
+            .ok()
+            .map(|at| at.to_utc())
+            .or_else(|| local(&text, zone.unwrap_or(Tz::UTC)));
+        let at = at.ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
+        if !YEARS.contains(&at.year()) {
+            return Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end()));
+        }
+        Ok(Timestamp(at.timestamp_millis()))
+    })
+}
+
+fn local(text: &str, zone: Tz) -> Option<DateTime<chrono::Utc>> {
+    let midnight = || text.parse::<NaiveDate>().ok().and_then(|date| date.and_hms_opt(0, 0, 0));
+    let local = text.parse::<NaiveDateTime>().ok().or_else(midnight)?;
+    let resolved = zone.from_local_datetime(&local);
+    // In a gap of the zone there is no such time; the one an hour later is meant.
+    let resolved =
+        resolved.earliest().or_else(|| zone.from_local_datetime(&(local + chrono::TimeDelta::hours(1))).earliest());
+    resolved.map(|at| at.to_utc())
+}
+
+// Objects, in bodies only. What is in them is read by path.
+
+pub fn object() -> Kind<()> {
+    json_object().map(|_| ())
+}
+
+/// Whatever the client keeps in it.
+pub fn json_object() -> Kind<Map<String, Value>> {
+    Kind::new(
+        || json!({"type": "object"}),
+        json!({}),
+        |raw| match raw {
+            Raw::Json(Value::Object(object)) => Ok(object.clone()),
+            _ => Err("must be an object".into()),
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn all<T: 'static>(kind: Kind<T>, right: &[&str], wrong: &[&str]) {
+        assert!(kind.example().is_some(), "its own example {}", kind.shape().example);
+        right.iter().for_each(|text| assert!(kind.text(text).is_ok(), "{text}"));
+        wrong.iter().for_each(|text| assert!(kind.text(text).is_err(), "{text}"));
+    }
+
+    #[test]
+    fn texts_of_every_kind() {
+        all(
+            email(),
+            &["a@b.co", "a.b+c@d-e.example", "ü@b.example"],
+            &["a", "@b.co", "a@b", "a b@c.de", "a@@b.co", "a@b..co", "a@.co"],
+        );
+        all(
+            phone(),
+            &["+1 (555) 010-9999", "5550109", "555.010.9999 x12"],
+            &["555", "call me", "5550109; drop", "0".repeat(41).as_str()],
+        );
+        all(two_letters(), &["NY", "de"], &["", "N", "NYC", "N1", "é"]);
+        all(
+            uuid(),
+            &["3d8f2c1e-6f0b-4f6e-9f53-0a3a5f6f8b11"],
+            &["", "3d8f2c1e6f0b4f6e9f530a3a5f6f8b11", "{3d8f2c1e-6f0b-4f6e-9f53-0a3a5f6f8b11}"],
+        );
+        all(sort(&["id", "name"]), &["id", "-id", "name"], &["", "--id", "other"]);
+        all(
+            sorts(&["created_at"]),
+            &["created_at", "-created_at", "created_at,-created_at"],
+            &["", ",", "created_at,other"],
+        );
+        all(integer(1..=60), &["1", "60", "+7"], &["", "0", "61", "1.0", "x", "99999999999999999999"]);
+        all(filled(text(3)), &["abc"], &["", "  ", "abcd", "a\u{0}"]);
+        all(date(), &["2026-12-01"], &["2026-02-30", "0000-01-01", "1.12.2026"]);
+        all(time_of_day(), &["00:00", "09:30", "24:00"], &["24:01", "9:30", "25:00", "09:60"]);
+        all(boolean(), &["true", "false", "0", "1"], &["", "yes"]);
+        all(zone(), &["Europe/Berlin"], &["Mars/Base"]);
+        all(json_object(), &[], &["{}"]);
+    }
+
+    #[test]
+    fn money_is_read_digit_by_digit() {
+        let read = |value: Value| money().json(&value).map(|amount| amount.to_string());
+        assert_eq!(read(json!(0.1)).as_deref(), Ok("0.1"));
+        assert_eq!(read(json!(9_999_999_999.99)).as_deref(), Ok("9999999999.99"));
+        assert_eq!(read(json!("125.50")).as_deref(), Ok("125.50"));
+        assert_eq!(read(json!(-7)).as_deref(), Ok("-7"));
+        for wrong in [
+            json!(0.001),
+            json!(1e21),
+            json!(1e-7),
+            json!("1e2"),
+            json!("1,5"),
+            json!("+1"),
+            json!(" "),
+            json!(true),
+            json!(10_000_000_000_i64),
+            json!(".5"),
+            json!("5."),
+        ] {
+            assert_eq!(read(wrong.clone()).unwrap_err(), AMOUNT, "{wrong}");
+        }
+        assert!(positive_money().json(&json!(0)).is_err() && positive_money().json(&json!("-0.01")).is_err());
+    }
+
+    #[test]
+    fn numbers_and_their_edges() {
+        for (given, expected) in [
+            ("1", Ok(1)),
+            ("2147483647", Ok(2147483647)),
+            ("0", Err("must lie between 1 and 2147483647")),
+            ("-1", Err("must lie between 1 and 2147483647")),
+            ("2147483648", Err("must lie between 1 and 2147483647")),
+            ("99999999999999999999", Err("must lie between 1 and 2147483647")),
+            ("1.0", Err("must be an integer")),
+            ("1e3", Err("must be an integer")),
+            ("one", Err("must be an integer")),
+            ("-", Err("must be an integer")),
+        ] {
+            assert_eq!(id().text(given), expected.map_err(str::to_owned), "{given}");
+        }
+    }
+
+    #[test]
+    fn dates_and_times() {
+        assert_eq!(date().text("2026-12-01").unwrap().to_string(), "2026-12-01");
+        for wrong in [
+            "0000-01-01",
+            "9999-12-31",
+            "1899-12-31",
+            "2026-13-01",
+            "2026-2-1",
+            "26-02-01",
+            "2026-02-01T00:00:00Z",
+            "x",
+        ] {
+            assert!(date().text(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(time_of_day().text("09:30"), Ok(570));
+        assert_eq!(time_of_day().text("24:00"), Ok(1_440));
+        for wrong in ["24:01", "9:30", "09:60", "0930", "-1:00", "+9:30", "", ":"] {
+            assert!(time_of_day().text(wrong).is_err(), "{wrong}");
+        }
+        let new_york = instant_in(Some("America/New_York".parse().unwrap()));
+        let at = instant().text("2026-12-01T14:30:00Z").unwrap();
+        for same in ["2026-12-01T09:30:00-05:00", "2026-12-01T15:30:00 01:00", "2026-12-01T09:30:00"] {
+            assert_eq!(new_york.text(same), Ok(at), "{same}");
+        }
+        assert_eq!(new_york.text("2026-12-01"), instant().text("2026-12-01T05:00:00Z"));
+        assert_eq!(new_york.text("2026-03-08T02:30:00"), instant().text("2026-03-08T07:30:00Z"));
+        for wrong in
+            ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "+999999-01-01", "yesterday", "", "2026-12-01T25:00:00Z"]
+        {
+            assert!(instant().text(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! One endpoint as the table of `routes` declares it: what the code cannot say of itself. Dispatch, grants, versions, rate limits and
+//! the documentation all read it.
+
+use std::{future::Future, pin::Pin};
+
+use actix_web::{
+    Error, HttpRequest, HttpResponse,
+    http::Method,
+    web::{self, Payload, ServiceConfig},
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::{errors::ApiError, scope::Call, versions::Version};
+
+type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
+/// Registers a type with a document's schemas and refers to it.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub summary: &'static str,
+    /// Of the specification.
+    pub section: &'static str,
+    /// Under which the documentation groups it.
+    pub group: &'static str,
+    pub access: Access,
+    pub financial: bool,
+    pub versions: &'static [Version],
+    pub status: u16,
+    /// Another status of success, with the same shape.
+    pub or_status: Option<u16>,
+    pub form: Form,
+    /// Statuses of failure beyond those every endpoint of its sort has.
+    pub failures: &'static [u16],
+    /// What a failure with a status of `failures` looks like where it is not the envelope.
+    pub failure_form: Option<SchemaOf>,
+    /// What the summary has no room for.
+    pub notes: &'static str,
+    name: Option<&'static str>,
+    handler: Handler,
+}
+
+/// Who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Operators' machines and readers of the documentation: no version, no token, no User-Agent rule.
+    Anyone,
+    /// The API key itself.
+    ApiKey,
+    Token,
+}
+
+/// The shape of success.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// A page of a list, by cursor or, in v2.2.2, by number.
+    Page(SchemaOf),
+    /// A whole list, with its count.
+    List(SchemaOf),
+    One(SchemaOf),
+    /// As it is, without envelope.
+    Plain(SchemaOf),
+    Empty,
+}
+
+enum Handler {
+    Call(Box<dyn Fn(Call) -> Answering + Send + Sync>),
+    Open(Box<dyn Fn(HttpRequest) -> Answering + Send + Sync>),
+}
+
+pub const ALL_VERSIONS: &[Version] = &[Version::V2_2_2, Version::V3_0_0, Version::V3_1_0];
+
+fn route<F, R, E>(method: Method, path: &'static str, handler: F) -> Route
+where
+    F: Fn(Call) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, E>> + 'static,
+    E: Into<Error> + 'static,
+{
+    let handler = Handler::Call(Box::new(move |call| {
+        let answering = handler(call);
+        Box::pin(async move { answering.await.map_err(Into::into) })
+    }));
+    Route::new(method, path, Access::Token, handler)
+}
+
+macro_rules! methods {
+    ($($name:ident $method:ident),*) => {$(
+        pub fn $name<F, R, E>(path: &'static str, handler: F) -> Route
+        where
+            F: Fn(Call) -> R + Send + Sync + 'static,
+            R: Future<Output = Result<HttpResponse, E>> + 'static,
+            E: Into<Error> + 'static,
+        {
+            route(Method::$method, path, handler)
+        }
+    )*};
+}
+
+methods!(get GET, post POST, patch PATCH, delete DELETE);
+
+/// A GET without version, token and envelope, and not part of the documented API.
+pub fn open<F, R>(path: &'static str, handler: F) -> Route
+where
+    F: Fn(HttpRequest) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
+{
+    let handler = Handler::Open(Box::new(move |request| {
+        let answering = handler(request);
+        Box::pin(async move { answering.await.map_err(Into::into) })
+    }));
+    Route::new(Method::GET, path, Access::Anyone, handler)
+}
+
+fn schema_of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
+    schemas.subschema_for::<T>()
+}
+
+impl Route {
+    fn new(method: Method, path: &'static str, access: Access, handler: Handler) -> Route {
+        Route {
+            method,
+            path,
+            summary: "",
+            section: "",
+            group: "",
+            access,
+            financial: false,
+            versions: ALL_VERSIONS,
+            status: 200,
+            or_status: None,
+            form: Form::Empty,
+            failures: &[],
+            failure_form: None,
+            notes: "",
+            name: None,
+            handler,
+        }
+    }
+
+    fn answering(self, status: u16, form: Form, summary: &'static str, section: &'static str) -> Route {
+        Route { status, form, summary, section, ..self }
+    }
+
+    /// A list by pages: the handler ends with `call.page`.
+    pub fn lists<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(200, Form::Page(schema_of::<T>), summary, section)
+    }
+
+    /// A list without pages: the handler ends with `call.list`.
+    pub fn lists_all<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(200, Form::List(schema_of::<T>), summary, section)
+    }
+
+    /// One record: the handler ends with `call.show`.
+    pub fn shows<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(200, Form::One(schema_of::<T>), summary, section)
+    }
+
+    /// 201 with the new record, by `call.show`. Takes an Idempotency-Key.
+    pub fn creates<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(201, Form::One(schema_of::<T>), summary, section)
+    }
+
+    /// 201 with a list of new records, by `call.list`. Takes an Idempotency-Key.
+    pub fn creates_list<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(201, Form::List(schema_of::<T>), summary, section)
+    }
+
+    /// 202 with the record as it is until the health record system has it, by `call.show`. Takes an Idempotency-Key.
+    pub fn accepts<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(202, Form::One(schema_of::<T>), summary, section)
+    }
+
+    /// 204: the handler ends with `call.empty`.
+    pub fn empty(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(204, Form::Empty, summary, section)
+    }
+
+    /// A body without envelope, as the booking intent has it.
+    pub fn answers<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(200, Form::Plain(schema_of::<T>), summary, section)
+    }
+
+    /// Also answers with this status, by `call.show_as`.
+    pub fn or(self, status: u16) -> Route {
+        Route { or_status: Some(status), ..self }
+    }
+
+    /// Needs the grant `financial` (specification 5.10).
+    pub fn financial(self) -> Route {
+        Route { financial: true, ..self }
+    }
+
+    /// Only in v3.1.0, which needs the grant `beta`.
+    pub fn beta(self) -> Route {
+        self.only(&[Version::V3_1_0])
+    }
+
+    /// v3.0.0 and what falls through to it.
+    pub fn from_v3(self) -> Route {
+        self.only(&[Version::V3_0_0, Version::V3_1_0])
+    }
+
+    pub fn only(self, versions: &'static [Version]) -> Route {
+        Route { versions, ..self }
+    }
+
+    pub fn fails(self, failures: &'static [u16]) -> Route {
+        Route { failures, ..self }
+    }
+
+    /// Failures of a shape of their own.
+    pub fn fails_as<T: JsonSchema>(self, failures: &'static [u16]) -> Route {
+        Route { failures, failure_form: Some(schema_of::<T>), ..self }
+    }
+
+    /// For the documentation: a name for the operation that its method and path do not give.
+    pub fn named(self, name: &'static str) -> Route {
+        Route { name: Some(name), ..self }
+    }
+
+    pub fn noting(self, notes: &'static str) -> Route {
+        Route { notes, ..self }
+    }
+
+    /// Called with the API key itself.
+    pub fn with_api_key(self) -> Route {
+        Route { access: Access::ApiKey, ..self }
+    }
+
+    pub fn in_group(self, group: &'static str) -> Route {
+        Route { group, ..self }
+    }
+
+    /// As rate limits name it: `GET /appointments`.
+    pub fn endpoint(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// The name under which v2.2.2 nests a list.
+    pub fn list_name(&self) -> &'static str {
+        self.path.rsplit('/').find(|segment| !segment.starts_with('{')).unwrap_or_default()
+    }
+
+    /// Whether an Idempotency-Key counts: POSTs that create something.
+    pub fn takes_key(&self) -> bool {
+        self.method == Method::POST && self.access == Access::Token && matches!(self.status, 201 | 202)
+    }
+
+    pub fn has_body(&self) -> bool {
+        self.access == Access::Token && self.method != Method::GET
+    }
+
+    /// `list_patient_alerts`, `update_working_hour`.
+    pub fn operation_id(&self) -> String {
+        if let Some(name) = self.name {
+            return name.to_owned();
+        }
+        let verb = match (self.method.as_str(), &self.form) {
+            ("GET", Form::Page(_) | Form::List(_)) => "list",
+            ("GET", _) => "get",
+            ("PATCH", _) => "update",
+            ("DELETE", _) => "delete",
+            _ => "create",
+        };
+        let segments: Vec<&str> = self.path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let mut words = vec![verb.to_owned()];
+        for (at, segment) in segments.iter().enumerate().filter(|(_, segment)| !segment.starts_with('{')) {
+            let one = segments.get(at + 1).is_some_and(|next| next.starts_with('{'))
+                || (at + 1 == segments.len() && verb == "create");
+            words.push(if one { singular(segment) } else { (*segment).to_owned() });
+        }
+        words.join("_")
+    }
+
+    /// None for routes that take no calls.
+    pub fn answer(&self, call: Call) -> Option<Answering> {
+        match &self.handler {
+            Handler::Call(handler) => Some(handler(call)),
+            Handler::Open(_) => None,
+        }
+    }
+}
+
+fn singular(noun: &str) -> String {
+    match noun.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => noun.strip_suffix('s').unwrap_or(noun).to_owned(),
+    }
+}
+
+/// Every path once, with all that the table has for it.
+pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
+    let mut paths: Vec<&'static str> = table.iter().map(|route| route.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths {
+        let here: Vec<&'static Route> = table.iter().filter(|route| route.path == path).collect();
+        let here: &'static [&'static Route] = here.leak();
+        app.service(
+            web::resource(path).to(move |request: HttpRequest, payload: Payload| dispatch(here, request, payload)),
+        );
+    }
+}
+
+async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+    let mut of_method = here.iter().filter(|route| route.method == request.method()).peekable();
+    let Some(first) = of_method.peek() else { return Err(ApiError::Method { allowed: allowed(here) }.into()) };
+    if let Handler::Open(handler) = &first.handler {
+        return handler(request).await;
+    }
+    let version = Version::of(request.headers())?;
+    let route = of_method.find(|route| route.versions.contains(&version)).ok_or(ApiError::NoSuchRoute)?;
+    let call = Call::receive(route, version, &request, payload.into_inner()).await?;
+    match &route.handler {
+        Handler::Call(handler) => handler(call).await,
+        Handler::Open(handler) => handler(request).await,
+    }
+}
+
+fn allowed(here: &[&'static Route]) -> String {
+    let mut methods: Vec<&str> = Vec::new();
+    for route in here {
+        if !methods.contains(&route.method.as_str()) {
+            methods.push(route.method.as_str());
+        }
+    }
+    methods.join(", ")
+}

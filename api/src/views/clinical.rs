@@ -1,0 +1,274 @@
+//! Procedures and their codes, treatment plans, clinical notes, recalls.
+
+use engine::records::{
+    clinical::{
+        ClinicalNote, IntervalUnit, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory,
+        ProcedureStatus, RecallType, TreatmentPlan,
+    },
+    entry::{Body, Entry},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Price, day};
+use crate::{
+    wire::{At, foreign_id_type},
+    wire_uuid::uuid,
+};
+
+#[derive(Serialize, JsonSchema)]
+pub struct ProcedureCodeView<'a> {
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    code: &'a str,
+    description: &'a str,
+    category_id: Option<u64>,
+    active: bool,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    updated_at: At,
+}
+
+impl<'a> ProcedureCodeView<'a> {
+    pub fn of(entry: &'a Entry<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
+        ProcedureCodeView {
+            id: uuid(ProcedureCode::RESOURCE, entry.source_id, entry.id),
+            code: &entry.body.code,
+            description: &entry.body.description,
+            category_id: entry.body.category_id,
+            active: entry.body.active && entry.deleted_at.is_none(),
+            foreign_id: entry.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
+            updated_at: At(entry.updated_at),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ProcedureCodeCategoryView<'a> {
+    id: u64,
+    name: &'a str,
+    foreign_id: Option<&'a str>,
+    updated_at: At,
+}
+
+impl<'a> ProcedureCodeCategoryView<'a> {
+    pub fn of(entry: &'a Entry<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
+        ProcedureCodeCategoryView {
+            id: entry.id,
+            name: &entry.body.name,
+            foreign_id: entry.foreign_id.as_deref(),
+            updated_at: At(entry.updated_at),
+        }
+    }
+}
+
+/// A planned or performed procedure.
+#[derive(Serialize, JsonSchema)]
+pub struct ProcedureView<'a> {
+    id: u64,
+    /// Null where the health record system does not tell.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    provider_id: Option<u32>,
+    appointment_id: Option<u64>,
+    code: Option<&'a str>,
+    name: Option<&'a str>,
+    #[schemars(with = "Option<String>", extend("enum" = [
+        "planned", "scheduled", "completed", "inactive", "referred", null
+    ]))]
+    status: Option<ProcedureStatus>,
+    updated_at: At,
+    body_site: BodySite<'a>,
+    fee: Option<Price>,
+    #[schemars(extend("format" = "date"))]
+    start_date: Option<String>,
+    #[schemars(extend("format" = "date"))]
+    end_date: Option<String>,
+    treatment_plan_ids: &'a [u64],
+}
+
+/// Where on the body.
+#[derive(Serialize, JsonSchema)]
+pub struct BodySite<'a> {
+    tooth: &'a [String],
+    surface: Option<&'a str>,
+}
+
+impl<'a> ProcedureView<'a> {
+    pub fn of(entry: &'a Entry<Procedure>) -> ProcedureView<'a> {
+        let procedure = &entry.body;
+        ProcedureView {
+            id: entry.id,
+            location_id: entry.location_id,
+            patient_id: procedure.patient_id,
+            provider_id: procedure.provider_id,
+            appointment_id: procedure.appointment_id,
+            code: procedure.code.as_deref(),
+            name: procedure.name.as_deref(),
+            status: procedure.status,
+            updated_at: At(entry.updated_at),
+            body_site: BodySite { tooth: &procedure.teeth, surface: procedure.surface.as_deref() },
+            fee: Price::maybe(&procedure.fee),
+            start_date: day(&procedure.start_date),
+            end_date: day(&procedure.end_date),
+            treatment_plan_ids: &procedure.treatment_plan_ids,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct TreatmentPlanView<'a> {
+    id: u64,
+    name: Option<&'a str>,
+    patient_id: Option<u32>,
+    updated_at: At,
+    #[schemars(with = "Option<String>", extend("enum" = [
+        "not_applicable", "proposed", "accepted", "rejected", "completed", null
+    ]))]
+    status: Option<PlanStatus>,
+    procedures: Vec<ProcedureView<'a>>,
+}
+
+impl<'a> TreatmentPlanView<'a> {
+    /// `procedures`: those of `procedure_ids` that exist.
+    pub fn of(
+        entry: &'a Entry<TreatmentPlan>,
+        procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
+    ) -> TreatmentPlanView<'a> {
+        TreatmentPlanView {
+            id: entry.id,
+            name: entry.body.name.as_deref(),
+            patient_id: entry.body.patient_id,
+            updated_at: At(entry.updated_at),
+            status: entry.body.status,
+            procedures: procedures.into_iter().map(ProcedureView::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ClinicalNoteView<'a> {
+    id: u64,
+    patient_id: Option<u32>,
+    procedure_id: Option<u64>,
+    entered_at: Option<At>,
+    content: &'a str,
+    /// Signed by the provider.
+    signed: Option<bool>,
+    completed: Option<bool>,
+    updated_at: At,
+}
+
+impl<'a> ClinicalNoteView<'a> {
+    pub fn of(entry: &'a Entry<ClinicalNote>) -> ClinicalNoteView<'a> {
+        let note = &entry.body;
+        ClinicalNoteView {
+            id: entry.id,
+            patient_id: note.patient_id,
+            procedure_id: note.procedure_id,
+            entered_at: note.entered_at.map(|it| At(it.at())),
+            content: &note.content,
+            signed: note.signed,
+            completed: note.completed,
+            updated_at: At(entry.updated_at),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct RecallTypeView<'a> {
+    id: u64,
+    name: &'a str,
+    description: Option<&'a str>,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// Units between two visits.
+    interval_num: u32,
+    #[schemars(with = "String", extend("enum" = ["day", "week", "month", "year"]))]
+    interval_unit: IntervalUnit,
+    /// Null where all locations of the health record system share it.
+    location_id: Option<u32>,
+    created_at: At,
+    updated_at: At,
+}
+
+impl<'a> RecallTypeView<'a> {
+    pub fn of(entry: &'a Entry<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
+        RecallTypeView {
+            id: entry.id,
+            name: &entry.body.name,
+            description: entry.body.description.as_deref(),
+            foreign_id: entry.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
+            interval_num: entry.body.interval_number,
+            interval_unit: entry.body.interval_unit,
+            location_id: entry.location_id,
+            created_at: At(entry.created_at),
+            updated_at: At(entry.updated_at),
+        }
+    }
+}
+
+/// A patient due for recall.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientRecallView<'a> {
+    id: u64,
+    /// The appointment made for it.
+    appointment_id: Option<u64>,
+    #[schemars(extend("format" = "date"))]
+    date_due: Option<String>,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// The kind of recall.
+    recall_id: Option<u64>,
+    recall_type: Option<RecallTypeBasic<'a>>,
+    patient_id: Option<u32>,
+    created_at: At,
+    updated_at: At,
+}
+
+/// A kind of recall inside a patient's recall.
+#[derive(Serialize, JsonSchema)]
+pub struct RecallTypeBasic<'a> {
+    id: u64,
+    name: &'a str,
+    description: Option<&'a str>,
+    interval_num: u32,
+    #[schemars(with = "String", extend("enum" = ["day", "week", "month", "year"]))]
+    interval_unit: IntervalUnit,
+}
+
+impl<'a> PatientRecallView<'a> {
+    pub fn of(
+        entry: &'a Entry<PatientRecall>,
+        kind: Option<&'a Entry<RecallType>>,
+        adapter: Option<&'a str>,
+    ) -> PatientRecallView<'a> {
+        PatientRecallView {
+            id: entry.id,
+            appointment_id: entry.body.appointment_id,
+            date_due: day(&entry.body.date_due),
+            foreign_id: entry.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
+            recall_id: entry.body.recall_type_id,
+            recall_type: kind.map(RecallTypeBasic::of),
+            patient_id: entry.body.patient_id,
+            created_at: At(entry.created_at),
+            updated_at: At(entry.updated_at),
+        }
+    }
+}
+
+impl<'a> RecallTypeBasic<'a> {
+    fn of(entry: &'a Entry<RecallType>) -> RecallTypeBasic<'a> {
+        RecallTypeBasic {
+            id: entry.id,
+            name: &entry.body.name,
+            description: entry.body.description.as_deref(),
+            interval_num: entry.body.interval_number,
+            interval_unit: entry.body.interval_unit,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Documents of patients.
+
+use engine::records::{
+    documents::{Document, DocumentType},
+    entry::Entry,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::wire::At;
+
+#[derive(Serialize, JsonSchema)]
+pub struct DocumentTypeView<'a> {
+    id: u64,
+    name: &'a str,
+    active: bool,
+}
+
+impl<'a> DocumentTypeView<'a> {
+    pub fn of(entry: &'a Entry<DocumentType>) -> DocumentTypeView<'a> {
+        let active = entry.body.active && entry.deleted_at.is_none();
+        DocumentTypeView { id: entry.id, name: &entry.body.name, active }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct PatientDocumentView<'a> {
+    id: u64,
+    filename: &'a str,
+    /// Media type, for example `application/pdf`.
+    #[serde(rename = "type")]
+    media_type: &'a str,
+    /// Where the bytes are; null for a document that only the health record system keeps.
+    url: Option<String>,
+    created_at: At,
+    document_type_id: Option<u64>,
+}
+
+impl<'a> PatientDocumentView<'a> {
+    /// `url`: where the bytes of an upload can be fetched.
+    pub fn of(entry: &'a Entry<Document>, url: Option<String>) -> PatientDocumentView<'a> {
+        PatientDocumentView {
+            id: entry.id,
+            filename: &entry.body.filename,
+            media_type: &entry.body.media_type,
+            url,
+            created_at: At(entry.body.created_at.map_or(entry.created_at, |it| it.at())),
+            document_type_id: entry.body.document_type_id,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Patient intake forms and their answers.
+
+use engine::records::{
+    entry::{Body, Entry},
+    forms::{FormResponse, FormSchema},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+use uuid::Uuid;
+
+use super::status;
+use crate::{
+    wire::{At, foreign_id_type},
+    wire_uuid::uuid,
+};
+
+#[derive(Serialize, JsonSchema)]
+pub struct FormSchemaView<'a> {
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    title: &'a str,
+    form_slug: Option<&'a str>,
+    /// Version of the form; null where the health record system keeps none.
+    newest_version_id: Option<&'a str>,
+}
+
+impl<'a> FormSchemaView<'a> {
+    pub fn of(entry: &'a Entry<FormSchema>) -> FormSchemaView<'a> {
+        FormSchemaView {
+            id: uuid(FormSchema::RESOURCE, entry.source_id, entry.id),
+            title: &entry.body.title,
+            form_slug: entry.body.slug.as_deref(),
+            newest_version_id: entry.body.version.as_deref(),
+        }
+    }
+}
+
+/// A form with its components.
+#[derive(Serialize, JsonSchema)]
+pub struct FormSchemaDetail<'a> {
+    #[serde(flatten)]
+    form: FormSchemaView<'a>,
+    /// `{components: [{key, type, label, input, values: [{label, value}], validate: {required}, conditional: {show, when, eq}}]}`
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    formio_schema: Value,
+}
+
+impl<'a> FormSchemaDetail<'a> {
+    pub fn of(entry: &'a Entry<FormSchema>) -> FormSchemaDetail<'a> {
+        FormSchemaDetail { form: FormSchemaView::of(entry), formio_schema: formio_schema(&entry.body) }
+    }
+}
+
+/// The form's definition: an object with `components`, however the health record system wraps them.
+pub fn formio_schema(form: &FormSchema) -> Value {
+    match form.schema_json.value() {
+        Value::Object(mut schema) => {
+            schema.entry("components").or_insert_with(|| json!([]));
+            Value::Object(schema)
+        }
+        Value::Array(components) => json!({ "components": components }),
+        _ => json!({ "components": [] }),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FormResponseView<'a> {
+    id: u64,
+    patient_id: u32,
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    form_schema_id: Uuid,
+    /// The answers by the keys of the form's components.
+    #[schemars(with = "Value")]
+    patient_submitted_data: &'a RawValue,
+    submitted_at: At,
+    created_at: At,
+    updated_at: At,
+    /// Identifier in the health record system, opaque; null until it has the response.
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    /// How the write to the health record system goes.
+    #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
+    status: &'static str,
+}
+
+impl<'a> FormResponseView<'a> {
+    pub fn of(entry: &'a Entry<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
+        FormResponseView {
+            id: entry.id,
+            patient_id: entry.body.patient_id,
+            form_schema_id: uuid(FormSchema::RESOURCE, entry.source_id, entry.body.form_schema_id),
+            patient_submitted_data: entry.body.answers_json.raw(),
+            submitted_at: At(entry.body.submitted_at.at()),
+            created_at: At(entry.created_at),
+            updated_at: At(entry.updated_at),
+            foreign_id: entry.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
+            status: status(entry),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Medical history (specification 2.5).
+
+use engine::records::{
+    entry::Entry,
+    history::{HistoryItem, PatientHistoryItem},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An entry of a catalogue.
+#[derive(Serialize, JsonSchema)]
+pub struct HistoryItemView<'a> {
+    id: u64,
+    name: &'a str,
+}
+
+impl<'a> HistoryItemView<'a> {
+    pub fn of(entry: &'a Entry<HistoryItem>) -> HistoryItemView<'a> {
+        HistoryItemView { id: entry.id, name: &entry.body.name }
+    }
+}
+
+/// An entry of a patient's history.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientHistoryItemView<'a> {
+    id: u64,
+    item_id: u64,
+    /// Null where the health record system does not show the catalogue's entry.
+    item_name: Option<&'a str>,
+    note: Option<&'a str>,
+    /// Still applies; false once it was deleted in the health record system.
+    active: bool,
+}
+
+impl<'a> PatientHistoryItemView<'a> {
+    pub fn of(
+        entry: &'a Entry<PatientHistoryItem>,
+        item: Option<&'a Entry<HistoryItem>>,
+    ) -> PatientHistoryItemView<'a> {
+        PatientHistoryItemView {
+            id: entry.id,
+            item_id: entry.body.item_id,
+            item_name: item.map(|item| item.body.name.as_str()),
+            note: entry.body.note.as_deref(),
+            active: entry.body.active && entry.deleted_at.is_none(),
+        }
+    }
+}

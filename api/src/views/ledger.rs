@@ -1,0 +1,258 @@
+//! The ledger: charges, payments, adjustments, payment plans, balances. Claims are in `claims`.
+
+mod balances;
+mod claims;
+
+use engine::records::{
+    entry::Entry,
+    ledger::{Adjustment, Charge, Payment, PaymentPlan},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::{
+    balances::{GuarantorBalanceView, InsuranceBalanceView},
+    claims::{ChargePayoutView, ClaimPayoutView, ClaimTotals, ClaimView, PatientLedgerCharge},
+};
+use super::{
+    Included, Price,
+    catalogue::{AdjustmentTypeView, PaymentTypeView},
+    clinical::ProcedureView,
+    day,
+    people::{PatientBasic, ProviderBasic, UserView},
+};
+use crate::wire::At;
+
+/// A charge on the ledger.
+#[derive(Serialize, JsonSchema)]
+pub struct ChargeView<'a> {
+    id: u64,
+    foreign_id: Option<&'a str>,
+    /// Null where the health record system does not tell.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    provider_id: Option<u32>,
+    procedure_id: Option<u64>,
+    procedure_code: Option<&'a str>,
+    updated_at: At,
+    description: Option<&'a str>,
+    fee: Option<Price>,
+    #[schemars(extend("format" = "date"))]
+    charged_at: Option<String>,
+    /// When it was deleted in the health record system.
+    deleted_at: Option<At>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Included<ProviderBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Included<UserView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub procedure: Included<ProcedureView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_payouts: Option<Vec<ClaimPayoutView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Vec<ClaimView<'a>>>,
+    /// Sums over the claims for this charge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub totals: Option<ClaimTotals>,
+}
+
+impl<'a> ChargeView<'a> {
+    pub fn of(entry: &'a Entry<Charge>) -> ChargeView<'a> {
+        let charge = &entry.body;
+        ChargeView {
+            id: entry.id,
+            foreign_id: entry.foreign_id.as_deref(),
+            location_id: entry.location_id,
+            patient_id: charge.patient_id,
+            guarantor_id: charge.guarantor_id,
+            provider_id: charge.provider_id,
+            procedure_id: charge.procedure_id,
+            procedure_code: charge.procedure_code.as_deref(),
+            updated_at: At(entry.updated_at),
+            description: charge.description.as_deref(),
+            fee: Price::maybe(&charge.fee),
+            charged_at: day(&charge.charged_at),
+            deleted_at: entry.deleted_at.map(At),
+            patient: None,
+            provider: None,
+            guarantor: None,
+            procedure: None,
+            claim_payouts: None,
+            claims: None,
+            totals: None,
+        }
+    }
+}
+
+/// A payment on the ledger.
+#[derive(Serialize, JsonSchema)]
+pub struct PaymentView<'a> {
+    id: u64,
+    /// Identifier in the health record system; null until it has the payment.
+    foreign_id: Option<&'a str>,
+    /// Null where the health record system does not tell.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    provider_id: Option<u32>,
+    updated_at: At,
+    description: Option<&'a str>,
+    /// When it was deleted in the health record system.
+    deleted_at: Option<At>,
+    payment_amount: Price,
+    #[schemars(extend("format" = "date"))]
+    paid_at: Option<String>,
+    /// Identifier at the payment processor.
+    transaction_id: Option<&'a str>,
+    charge_id: Option<u64>,
+    claim_id: Option<u64>,
+    payment_plan_id: Option<u64>,
+    insurance_plan_id: Option<u64>,
+    payment_type_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Included<ProviderBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Included<ClaimView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge: Included<PatientLedgerCharge<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payment_plan: Included<PaymentPlanView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payment_type: Included<PaymentTypeView<'a>>,
+}
+
+impl<'a> PaymentView<'a> {
+    pub fn of(entry: &'a Entry<Payment>) -> PaymentView<'a> {
+        let payment = &entry.body;
+        PaymentView {
+            id: entry.id,
+            foreign_id: entry.foreign_id.as_deref(),
+            location_id: entry.location_id,
+            patient_id: payment.patient_id,
+            guarantor_id: payment.guarantor_id,
+            provider_id: payment.provider_id,
+            updated_at: At(entry.updated_at),
+            description: payment.description.as_deref(),
+            deleted_at: entry.deleted_at.map(At),
+            payment_amount: Price::of(&payment.amount),
+            paid_at: day(&payment.paid_at),
+            transaction_id: payment.transaction_id.as_deref(),
+            charge_id: payment.charge_id,
+            claim_id: payment.claim_id,
+            payment_plan_id: payment.payment_plan_id,
+            insurance_plan_id: payment.insurance_plan_id,
+            payment_type_id: payment.payment_type_id,
+            patient: None,
+            provider: None,
+            guarantor: None,
+            claim: None,
+            charge: None,
+            payment_plan: None,
+            payment_type: None,
+        }
+    }
+}
+
+/// An adjustment on the ledger.
+#[derive(Serialize, JsonSchema)]
+pub struct AdjustmentView<'a> {
+    id: u64,
+    /// Identifier in the health record system; null until it has the adjustment.
+    foreign_id: Option<&'a str>,
+    /// Null where the health record system does not tell.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    provider_id: Option<u32>,
+    updated_at: At,
+    description: Option<&'a str>,
+    /// When it was deleted in the health record system.
+    deleted_at: Option<At>,
+    adjustment_amount: Price,
+    #[schemars(extend("format" = "date"))]
+    adjusted_at: Option<String>,
+    transaction_id: Option<&'a str>,
+    charge_id: Option<u64>,
+    claim_id: Option<u64>,
+    adjustment_type_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Included<ProviderBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Included<ClaimView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge: Included<PatientLedgerCharge<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjustment_type: Included<AdjustmentTypeView<'a>>,
+}
+
+impl<'a> AdjustmentView<'a> {
+    pub fn of(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+        let adjustment = &entry.body;
+        AdjustmentView {
+            id: entry.id,
+            foreign_id: entry.foreign_id.as_deref(),
+            location_id: entry.location_id,
+            patient_id: adjustment.patient_id,
+            guarantor_id: adjustment.guarantor_id,
+            provider_id: adjustment.provider_id,
+            updated_at: At(entry.updated_at),
+            description: adjustment.description.as_deref(),
+            deleted_at: entry.deleted_at.map(At),
+            adjustment_amount: Price::of(&adjustment.amount),
+            adjusted_at: day(&adjustment.adjusted_at),
+            transaction_id: adjustment.transaction_id.as_deref(),
+            charge_id: adjustment.charge_id,
+            claim_id: adjustment.claim_id,
+            adjustment_type_id: adjustment.adjustment_type_id,
+            patient: None,
+            provider: None,
+            guarantor: None,
+            claim: None,
+            charge: None,
+            adjustment_type: None,
+        }
+    }
+}
+
+/// A plan of payments.
+#[derive(Serialize, JsonSchema)]
+pub struct PaymentPlanView<'a> {
+    id: u64,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    #[schemars(extend("format" = "date"))]
+    first_payment_due_date: Option<String>,
+    #[schemars(extend("format" = "date"))]
+    created_date: Option<String>,
+    active: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Included<PatientBasic<'a>>,
+}
+
+impl PaymentPlanView<'_> {
+    pub fn of(entry: &Entry<PaymentPlan>) -> Self {
+        PaymentPlanView {
+            id: entry.id,
+            patient_id: entry.body.patient_id,
+            guarantor_id: entry.body.guarantor_id,
+            first_payment_due_date: day(&entry.body.first_payment_due),
+            created_date: day(&entry.body.created),
+            active: entry.body.active && entry.deleted_at.is_none(),
+            patient: None,
+            guarantor: None,
+        }
+    }
+}

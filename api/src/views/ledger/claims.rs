@@ -1,0 +1,225 @@
+//! Insurance claims, and what they say of charges.
+
+use engine::records::{
+    entry::Entry,
+    ledger::{Charge, Claim, ClaimAmounts, ClaimStatus},
+    money::Money,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{ChargeView, Included, PatientBasic, Price, ProviderBasic, UserView, day};
+use crate::{views::catalogue::FeeView, wire::At};
+
+/// An insurance claim.
+#[derive(Serialize, JsonSchema)]
+pub struct ClaimView<'a> {
+    id: u64,
+    /// Null where the health record system does not tell.
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    provider_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    #[schemars(with = "Option<String>", extend("enum" = ["draft", "sent", "received", "canceled", null]))]
+    status: Option<ClaimStatus>,
+    received_at: Option<At>,
+    sent_at: Option<At>,
+    note: Option<&'a str>,
+    primary_insurance_plan_id: Option<u64>,
+    secondary_insurance_plan_id: Option<u64>,
+    #[schemars(extend("format" = "date"))]
+    date_of_service: Option<String>,
+    totals: ClaimTotals,
+    updated_at: At,
+    /// When it was deleted in the health record system.
+    deleted_at: Option<At>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient: Included<PatientBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Included<ProviderBasic<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantor: Included<UserView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge_payouts: Option<Vec<ChargePayoutView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charges: Option<Vec<ChargeView<'a>>>,
+}
+
+impl<'a> ClaimView<'a> {
+    pub fn of(entry: &'a Entry<Claim>) -> ClaimView<'a> {
+        let claim = &entry.body;
+        ClaimView {
+            id: entry.id,
+            location_id: entry.location_id,
+            patient_id: claim.patient_id,
+            provider_id: claim.provider_id,
+            guarantor_id: claim.guarantor_id,
+            status: claim.status,
+            received_at: claim.received_at.map(|it| At(it.at())),
+            sent_at: claim.sent_at.map(|it| At(it.at())),
+            note: claim.note.as_deref(),
+            primary_insurance_plan_id: claim.primary_plan_id,
+            secondary_insurance_plan_id: claim.secondary_plan_id,
+            date_of_service: day(&claim.date_of_service),
+            totals: ClaimTotals::of(&claim.totals),
+            updated_at: At(entry.updated_at),
+            deleted_at: entry.deleted_at.map(At),
+            patient: None,
+            provider: None,
+            guarantor: None,
+            charge_payouts: None,
+            charges: None,
+        }
+    }
+}
+
+/// What claims say in total. A sum is null where nothing is known, or its parts are in different currencies.
+#[derive(Serialize, JsonSchema)]
+pub struct ClaimTotals {
+    amount_billed_to_insurance: Option<Price>,
+    estimated_insurance_payment: Option<Price>,
+    insurance_payment: Option<Price>,
+    write_off: Option<Price>,
+}
+
+impl ClaimTotals {
+    pub fn of(amounts: &ClaimAmounts) -> ClaimTotals {
+        ClaimTotals {
+            amount_billed_to_insurance: Price::maybe(&amounts.billed),
+            estimated_insurance_payment: Price::maybe(&amounts.estimated),
+            insurance_payment: Price::maybe(&amounts.paid),
+            write_off: Price::maybe(&amounts.write_off),
+        }
+    }
+
+    /// The sums of what claims say of one charge.
+    pub fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> ClaimTotals {
+        let sum = |part: fn(&ClaimAmounts) -> &Option<Money>| sum(charge, claims, part);
+        ClaimTotals {
+            amount_billed_to_insurance: sum(|it| &it.billed),
+            estimated_insurance_payment: sum(|it| &it.estimated),
+            insurance_payment: sum(|it| &it.paid),
+            write_off: sum(|it| &it.write_off),
+        }
+    }
+}
+
+/// Of the claims that stand: neither deleted nor canceled.
+fn sum(charge: u64, claims: &[Entry<Claim>], part: fn(&ClaimAmounts) -> &Option<Money>) -> Option<Price> {
+    let standing = claims.iter().filter(|it| it.deleted_at.is_none() && it.body.status != Some(ClaimStatus::Canceled));
+    let parts = standing.flat_map(|claim| &claim.body.payouts).filter(|it| it.charge_id == Some(charge));
+    Money::sum(parts.filter_map(|amounts| part(amounts).as_ref())).map(|sum| Price::of(&sum))
+}
+
+/// What a claim says of one charge.
+#[derive(Serialize, JsonSchema)]
+struct Payout {
+    amount_billed_to_insurance: Option<Price>,
+    estimated_insurance_payment: Option<Price>,
+    insurance_payment: Option<Price>,
+    write_off: Option<Price>,
+    /// Allowed by the payer.
+    allowed_amount: Option<Price>,
+    /// Always null: no health record system tells which fee of a schedule the payer applied.
+    fee_schedule_procedure_code: Option<FeeView<'static>>,
+}
+
+impl Payout {
+    fn of(amounts: &ClaimAmounts) -> Payout {
+        Payout {
+            amount_billed_to_insurance: Price::maybe(&amounts.billed),
+            estimated_insurance_payment: Price::maybe(&amounts.estimated),
+            insurance_payment: Price::maybe(&amounts.paid),
+            write_off: Price::maybe(&amounts.write_off),
+            allowed_amount: Price::maybe(&amounts.allowed),
+            fee_schedule_procedure_code: None,
+        }
+    }
+}
+
+/// A payout inside its claim.
+#[derive(Serialize, JsonSchema)]
+pub struct ChargePayoutView {
+    #[serde(flatten)]
+    payout: Payout,
+    charge_id: Option<u64>,
+}
+
+impl ChargePayoutView {
+    pub fn all(claim: &Entry<Claim>) -> Vec<ChargePayoutView> {
+        let payouts = claim.body.payouts.iter();
+        payouts.map(|it| ChargePayoutView { payout: Payout::of(it), charge_id: it.charge_id }).collect()
+    }
+}
+
+/// A payout inside its charge.
+#[derive(Serialize, JsonSchema)]
+pub struct ClaimPayoutView {
+    #[serde(flatten)]
+    payout: Payout,
+    claim_id: u64,
+}
+
+impl ClaimPayoutView {
+    /// What these claims say of a charge.
+    pub fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> Vec<ClaimPayoutView> {
+        let payouts = claims.iter().flat_map(|claim| claim.body.payouts.iter().map(move |it| (claim.id, it)));
+        payouts
+            .filter(|(_, it)| it.charge_id == Some(charge))
+            .map(|(claim_id, it)| ClaimPayoutView { payout: Payout::of(it), claim_id })
+            .collect()
+    }
+}
+
+/// A charge inside a payment or an adjustment.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientLedgerCharge<'a> {
+    id: u64,
+    foreign_id: Option<&'a str>,
+    location_id: Option<u32>,
+    patient_id: Option<u32>,
+    guarantor_id: Option<u32>,
+    provider_id: Option<u32>,
+    updated_at: At,
+    description: Option<&'a str>,
+    deleted_at: Option<At>,
+    fee: Option<Price>,
+    #[schemars(extend("format" = "date"))]
+    charged_at: Option<String>,
+    /// The number, as existing clients read it here.
+    procedure_id: Option<String>,
+    claim_ids: Vec<u64>,
+    /// Expected from insurance, over its claims.
+    payment_estimate_total: Option<Price>,
+    /// Always null: no health record system tells it by charge.
+    write_off_estimate_total: Option<Price>,
+    /// Written off, over its claims.
+    write_off_total: Option<Price>,
+}
+
+impl<'a> PatientLedgerCharge<'a> {
+    /// `claims`: those with a payout for the charge.
+    pub fn of(entry: &'a Entry<Charge>, claims: &[Entry<Claim>]) -> PatientLedgerCharge<'a> {
+        let charge = &entry.body;
+        let totals = ClaimTotals::for_charge(entry.id, claims);
+        let concerns = |claim: &&Entry<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id));
+        PatientLedgerCharge {
+            id: entry.id,
+            foreign_id: entry.foreign_id.as_deref(),
+            location_id: entry.location_id,
+            patient_id: charge.patient_id,
+            guarantor_id: charge.guarantor_id,
+            provider_id: charge.provider_id,
+            updated_at: At(entry.updated_at),
+            description: charge.description.as_deref(),
+            deleted_at: entry.deleted_at.map(At),
+            fee: Price::maybe(&charge.fee),
+            charged_at: day(&charge.charged_at),
+            procedure_id: charge.procedure_id.map(|id| id.to_string()),
+            claim_ids: claims.iter().filter(concerns).map(|claim| claim.id).collect(),
+            payment_estimate_total: totals.estimated_insurance_payment,
+            write_off_estimate_total: None,
+            write_off_total: totals.write_off,
+        }
+    }
+}

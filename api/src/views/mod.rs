@@ -1,0 +1,62 @@
+//! How records look on the wire: one shape for each, made from the record. No handlers here. Doc comments of fields are their
+//! descriptions in the API's documentation. What a handler adds on demand (`include[]`) is a public field that is absent until set.
+
+pub mod catalogue;
+pub mod clinical;
+pub mod documents;
+pub mod forms;
+pub mod history;
+pub mod hours;
+pub mod insurance;
+pub mod ledger;
+pub mod people;
+pub mod talk;
+#[cfg(test)]
+mod tests;
+
+use engine::records::{
+    entry::{Entry, EntryWrite, WriteStatus},
+    money::Money,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A record that may come along: absent unless asked for, null where there is none.
+pub type Included<T> = Option<Option<T>>;
+
+/// An amount of money.
+#[derive(Serialize, JsonSchema)]
+pub struct Price {
+    /// In whole units, as a decimal: `-12.50`.
+    amount: String,
+    /// ISO 4217 code.
+    currency: String,
+}
+
+impl Price {
+    pub fn of(money: &Money) -> Price {
+        Price { amount: money.amount.to_string(), currency: money.currency.to_string() }
+    }
+
+    pub fn maybe(money: &Option<Money>) -> Option<Price> {
+        money.as_ref().map(Price::of)
+    }
+}
+
+/// The write-back of a record made here; what came from the EHR is written by nature.
+fn status<T>(entry: &Entry<T>) -> &'static str {
+    match entry.write.as_ref().map(|write| write.status) {
+        Some(WriteStatus::Pending) => "pending",
+        Some(WriteStatus::Failed) => "failed",
+        Some(WriteStatus::Succeeded) | None => "succeeded",
+    }
+}
+
+fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
+    entry.write.as_ref().filter(|write: &&EntryWrite| write.status == WriteStatus::Failed)?.reason.as_deref()
+}
+
+/// A date on the wire.
+fn day(day: &Option<engine::records::values::Day>) -> Option<String> {
+    day.map(|day| day.to_string())
+}

@@ -1,0 +1,110 @@
+//! Alerts, communication log requests, conversations.
+
+use engine::records::{
+    entry::{Body, Entry},
+    talk::{CommunicationLog, Conversation, Direction, Mode, PatientAlert},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::{failure_reason, status};
+use crate::{
+    wire::{At, foreign_id_type},
+    wire_uuid::uuid,
+};
+
+#[derive(Serialize, JsonSchema)]
+pub struct PatientAlertView<'a> {
+    id: u64,
+    patient_id: u32,
+    note: &'a str,
+    /// When it was disabled, or deleted in the health record system.
+    disabled_at: Option<At>,
+    created_at: At,
+    updated_at: At,
+}
+
+impl<'a> PatientAlertView<'a> {
+    pub fn of(entry: &'a Entry<PatientAlert>) -> PatientAlertView<'a> {
+        PatientAlertView {
+            id: entry.id,
+            patient_id: entry.body.patient_id,
+            note: &entry.body.note,
+            disabled_at: entry.body.disabled_at.map(|it| At(it.at())).or(entry.deleted_at.map(At)),
+            created_at: At(entry.created_at),
+            updated_at: At(entry.updated_at),
+        }
+    }
+}
+
+/// Specification 2.7: a request to append to a patient's communication log.
+#[derive(Serialize, JsonSchema)]
+pub struct CommunicationLogView<'a> {
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    /// How the write to the health record system goes.
+    #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
+    status: &'static str,
+    patient_id: u32,
+    note: &'a str,
+    #[schemars(with = "String", extend("enum" = ["none", "email", "mail", "phone", "in_person", "text"]))]
+    mode: Mode,
+    #[schemars(with = "String", extend("enum" = ["sent", "received"]))]
+    direction: Direction,
+    occurred_at: At,
+    created_at: At,
+    updated_at: At,
+    /// Null unless failed.
+    failure_reason: Option<&'a str>,
+}
+
+impl<'a> CommunicationLogView<'a> {
+    pub fn of(entry: &'a Entry<CommunicationLog>) -> CommunicationLogView<'a> {
+        CommunicationLogView {
+            id: uuid(CommunicationLog::RESOURCE, entry.source_id, entry.id),
+            status: status(entry),
+            patient_id: entry.body.patient_id,
+            note: &entry.body.note,
+            mode: entry.body.mode,
+            direction: entry.body.direction,
+            occurred_at: At(entry.body.occurred_at.at()),
+            created_at: At(entry.created_at),
+            updated_at: At(entry.updated_at),
+            failure_reason: failure_reason(entry),
+        }
+    }
+}
+
+/// A conversation the health record system keeps.
+#[derive(Serialize, JsonSchema)]
+pub struct ConversationView<'a> {
+    id: u64,
+    patient_id: Option<u32>,
+    subject: Option<&'a str>,
+    /// As the health record system gives them: `{from, text, at}`.
+    #[schemars(with = "serde_json::Value")]
+    messages: &'a RawValue,
+    foreign_id: Option<&'a str>,
+    foreign_id_type: &'a str,
+    created_at: At,
+    updated_at: At,
+    deleted_at: Option<At>,
+}
+
+impl<'a> ConversationView<'a> {
+    pub fn of(entry: &'a Entry<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
+        ConversationView {
+            id: entry.id,
+            patient_id: entry.body.patient_id,
+            subject: entry.body.subject.as_deref(),
+            messages: entry.body.messages_json.raw(),
+            foreign_id: entry.foreign_id.as_deref(),
+            foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
+            created_at: At(entry.created_at),
+            updated_at: At(entry.updated_at),
+            deleted_at: entry.deleted_at.map(At),
+        }
+    }
+}

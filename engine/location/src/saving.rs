@@ -1,0 +1,141 @@
+//! What is saved here besides bookings: records no rule of the schedule needs, what of an appointment is no matter of its place, and
+//! working hours set by hand.
+
+use crate::{
+    Location,
+    command::{Cx, Placement, Save},
+    decision::{Decision, Refusal, Reply},
+    event::{Change, Event, InsertFailure, Work},
+    hours::{HourSource, WorkingHour},
+    ids::{AppointmentId, Lane, PatientId, WorkingHourId},
+    pull::{Resource, Verb},
+    queue::Write,
+    state::Appointment,
+};
+
+/// Working hours a location keeps: each is looked at whenever slots are.
+const MAX_HOURS: usize = 5_000;
+
+impl Location {
+    pub(crate) fn save(&self, cx: Cx, save: Save) -> Decision {
+        let Save { resource, id, verb, lane, here_only } = save;
+        let capabilities = &self.settings.capabilities;
+        let mut events = vec![Event::RecordSaved { resource, id, verb }];
+        if here_only || !capabilities.integrated {
+            return Decision::of(Reply::Saved { queued: false }, events);
+        }
+        let work = match (resource, verb) {
+            (Resource::Patients, Verb::Create) => Work::CreatePatient(PatientId(u32::try_from(id).unwrap_or(u32::MAX))),
+            _ => Work::Record { resource, id, verb },
+        };
+        let creates =
+            |write: &Write| matches!(write.work, Work::CreatePatient(_) | Work::Record { verb: Verb::Create, .. });
+        let unsent = || self.state.queue.of_record(resource, id).filter(|(_, write)| write.withdrawable());
+        match verb {
+            // What the EHR certainly does not have is taken back.
+            Verb::Delete if unsent().any(|(_, write)| creates(write)) => {
+                for (write, unsent) in unsent() {
+                    let (how, reason) = (InsertFailure::Withdrawn, "removed before it was sent".to_owned());
+                    events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
+                }
+                return Decision::of(Reply::Saved { queued: false }, events);
+            }
+            // A write that was not sent yet will carry the new content by itself.
+            Verb::Update if unsent().any(|(_, write)| write.work == work || creates(write)) => {
+                return Decision::of(Reply::Saved { queued: true }, events);
+            }
+            Verb::Create | Verb::Update | Verb::Delete => {}
+        }
+        let limit = match verb {
+            Verb::Create => self.settings.write.max_queue,
+            Verb::Update | Verb::Delete => self.settings.write.max_changes(),
+        };
+        let supported = match work {
+            Work::CreatePatient(_) => capabilities.new_patients,
+            _ => capabilities.writes.contains(&(resource, verb)),
+        };
+        if !supported {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        if let Some(refusal) = self.queue_full(1, limit) {
+            return Decision::refuse(refusal);
+        }
+        self.queue_write(cx, &mut events, work, lane, None);
+        Decision::of(Reply::Saved { queued: true }, events)
+    }
+
+    /// An appointment the EHR has, past ones too: patients are checked in when it has begun.
+    fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
+        let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen)?;
+        if appointment.cancelling || appointment.unavailable || appointment.patient.is_none() {
+            return Err(Refusal::AppointmentNotOpen);
+        }
+        let integrated = self.settings.capabilities.integrated;
+        if integrated && appointment.in_ehr() { Ok(appointment) } else { Err(Refusal::AppointmentNotSynced) }
+    }
+
+    pub(crate) fn change(
+        &self,
+        cx: Cx,
+        id: AppointmentId,
+        to: Option<Placement>,
+        join_blocks: bool,
+        what: Change,
+    ) -> Decision {
+        let (capabilities, rules) = (&self.settings.capabilities, &self.settings.write);
+        let patient = match self.synced_appointment(id) {
+            Ok(appointment) => appointment.patient,
+            Err(refusal) => return Decision::refuse(refusal),
+        };
+        let wanted = [
+            (what.confirmation, capabilities.confirms),
+            (what.check_in, capabilities.checks_in),
+            (what.note, capabilities.notes),
+        ];
+        if wanted.iter().any(|(wanted, able)| *wanted && !able) {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        let mut events = Vec::new();
+        if let Some(to) = to {
+            let moved = self.move_appointment(cx, id, to, join_blocks);
+            if matches!(moved.reply, Reply::Refused(_)) {
+                return moved;
+            }
+            events = moved.events;
+        }
+        if let Some(refusal) = self.queue_full(4, rules.max_changes()) {
+            return Decision::refuse(refusal);
+        }
+        if what != Change::default() {
+            events.push(Event::AppointmentChanged { appointment: id, what });
+        }
+        let unsent = |work| self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
+        for work in what.works(id).filter(|work| !unsent(*work)) {
+            if let Some(patient) = patient {
+                self.queue_write(cx, &mut events, work, Lane::Patient(patient), None);
+            }
+        }
+        Decision::of(Reply::Changed, events)
+    }
+
+    pub(crate) fn set_hour(&self, hour: &WorkingHour) -> Decision {
+        match self.state.hours.get(&hour.id) {
+            Some(known) if known.source != HourSource::Manual => return Decision::refuse(Refusal::HourOfEhr),
+            Some(known) if known == hour => return Decision::of(Reply::Saved { queued: false }, Vec::new()),
+            None if self.state.hours.len() >= MAX_HOURS => {
+                return Decision::refuse(Refusal::TooManyHours { limit: MAX_HOURS as u32 });
+            }
+            _ => {}
+        }
+        Decision::of(Reply::Saved { queued: false }, vec![Event::HourSet(hour.clone())])
+    }
+
+    pub(crate) fn remove_hour(&self, id: WorkingHourId) -> Decision {
+        let hour_gone = vec![Event::HourGone { hour: id }];
+        match self.state.hours.get(&id).map(|hour| hour.source) {
+            Some(HourSource::Manual) => Decision::of(Reply::Saved { queued: false }, hour_gone),
+            Some(HourSource::Synced) => Decision::refuse(Refusal::HourOfEhr),
+            None => Decision::refuse(Refusal::HourNotFound),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+# What is saved here besides bookings: records, changes of appointments, hours set by hand.
+
+story a payment waits behind its patient's other writes
+save payments 7 create patient p1 -> saved
++ saved payments 7 create
++ queued w0 create payments 7 lane p1 deadline 2026-12-04T08:00
+save payments 8 create patient p1 -> saved
+wake
+> push w0 1 create payments 7
+pushed w0 1 written f7
++ done w0 create payments 7
+expect queue w1
+
+story a record of no patient has a lane of its own
+save plans 3 create -> saved
++ saved plans 3 create
++ queued w0 create plans 3 lane plans/3 deadline 2026-12-04T08:00
+
+story what the EHR does not take is refused at once
+settings no_writes
+save payments 7 create patient p1 -> refused not_supported_by_ehr
++ nothing
+save payments 7 create patient p1 here_only -> saved here
++ saved payments 7 create
+
+story without an EHR it is saved here
+settings unintegrated
+save patients 7 create patient p7 -> saved here
++ saved patients 7 create
+expect queue none
+
+story a patient is created as for a booking
+save patients 7 create patient p7 -> saved
++ saved patients 7 create
++ queued w0 create_patient p7 lane p7 deadline 2026-12-04T08:00
+save patients 7 update patient p7 -> saved
++ saved patients 7 update
+expect queue w0
+
+story changes that were not sent yet go together
+save patients 7 update patient p7 -> saved
+save patients 7 update patient p7 -> saved
+expect queue w0
+wake
+> push w0 1 update patients 7
+save patients 7 update patient p7 -> saved
+expect queue w0 w1
+
+story a record removed before it was sent is never sent
+save coverages 5 create patient p1 -> saved
+save coverages 5 delete patient p1 -> saved here
++ saved coverages 5 delete
++ failed w0 create coverages 5 withdrawn "removed before it was sent"
+expect queue none
+
+story a record removed while it is sent is removed there too
+save coverages 5 create patient p1 -> saved
+wake
+> push w0 1 create coverages 5
+save coverages 5 delete patient p1 -> saved
+pushed w0 1 written f5
+wake
+> push w1 1 delete coverages 5
+
+story what follows a refused record is not sent
+save coverages 5 create patient p1 -> saved
+wake
+save coverages 5 delete patient p1 -> saved
+pushed w0 1 rejected "no such plan"
++ failed w0 create coverages 5 failed "no such plan"
++ failed w1 delete coverages 5 failed "no such plan"
+expect queue none
+
+story a record with unknown outcome is looked up
+save payments 7 create patient p1 -> saved
+wake
+pushed w0 1 unknown "lost"
+after 5s
+wake
+> find w0 2 create payments 7
+found w0 2 written f7
++ path_cleared
++ done w0 create payments 7
+
+story a record times out after its deadline
+settings deadline=1h
+save payments 7 create patient p1 -> saved
+after 1h
+wake
++ failed w0 create payments 7 timed_out *
+
+story a full queue takes no more records, and still takes changes
+settings max_queue=1
+save payments 7 create patient p1 -> saved
+save payments 8 create patient p2 -> refused queue_full 1
+save patients 1 update patient p1 -> saved
+
+story an appointment not in the EHR yet cannot be changed there
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+change a1 note -> refused appointment_not_synced
+change a2 note -> refused appointment_not_open
+
+story without an EHR there is nothing to be changed
+settings unintegrated
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+change a1 note -> refused appointment_not_synced
+
+story an appointment is changed in all its parts or not at all
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+wake
+pushed w0 1 written f1
+change a1 note confirmation to op1 prov1 11:00 30m -> refused slot_taken *
++ nothing
+change a1 note confirmation to op1 prov1 12:00 30m -> changed
++ moved a1 to op1 prov1 12:00 30m
++ queued w2 reschedule a1 lane p1 deadline 2026-12-04T08:00
++ changed a1 confirm a1, note a1
++ queued w3 confirm a1 lane p1 deadline 2026-12-04T08:00
++ queued w4 note a1 lane p1 deadline 2026-12-04T08:00
+change a1 note -> changed
++ changed a1 note a1
+
+story a patient is checked in when the appointment has begun
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+at 2026-12-01T10:05
+change a1 check_in -> changed
++ changed a1 check_in a1
++ queued w1 check_in a1 lane p1 deadline 2026-12-04T10:05
+change a1 to op1 prov1 11:00 30m -> refused appointment_not_open
+
+story a change the EHR does not know is refused
+settings no_notes
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+change a1 note confirmation -> refused not_supported_by_ehr
++ nothing
+
+story hours set by hand offer slots, and can be taken back
+set_hour 50 op4 prov1 -> saved here
++ hour_set 50
+set_hour 50 op4 prov1 -> saved here
++ nothing
+expect hours 11 12 21 22 31 32 50
+remove_hour 50 -> saved here
++ hour_gone 50
+remove_hour 50 -> refused hour_not_found
+set_hour 11 op4 prov1 -> refused hour_of_ehr
+remove_hour 11 -> refused hour_of_ehr

@@ -1,0 +1,59 @@
+//! While a change of ours is on its way to the EHR, what the EHR still has lies beside the document: a refused change is put back, and
+//! what a pull shows meanwhile goes there instead of over the change.
+
+use location::event::Work;
+
+use super::{
+    docs::{Docs, Document, decode},
+    turn::TurnError,
+};
+use crate::{records::Appointment, store::keys};
+
+impl Docs<'_> {
+    /// Call before the first change: keeps what is there now, unless an earlier change has kept it already.
+    pub fn keep_before<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
+        let key = keys::before(T::KIND.byte(), record.scope(), record.id());
+        if self.guarded(key.clone())?.is_none() {
+            let bytes = serde_json::to_vec(record).map_err(|_| TurnError::Damaged("a document that cannot be kept"))?;
+            self.put_raw(key, bytes);
+        }
+        Ok(())
+    }
+
+    /// What the EHR has of a record that is being changed here.
+    pub fn before<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        self.guarded(keys::before(T::KIND.byte(), scope, id))?.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// What a pull says of a record that is being changed here.
+    pub fn set_before<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
+        let bytes = serde_json::to_vec(record).map_err(|_| TurnError::Damaged("a document that cannot be kept"))?;
+        self.put_raw(keys::before(T::KIND.byte(), record.scope(), record.id()), bytes);
+        Ok(())
+    }
+
+    /// Nothing is on its way any more.
+    pub fn forget_before<T: Document>(&mut self, scope: u32, id: u64) {
+        self.delete(keys::before(T::KIND.byte(), scope, id));
+    }
+}
+
+/// Copies what a write of an appointment is about.
+pub fn copy_written(work: Work, from: &Appointment, to: &mut Appointment) {
+    match work {
+        Work::Confirm(_) => (to.confirmed, to.confirmed_at) = (from.confirmed, from.confirmed_at),
+        Work::CheckIn(_) => to.checkin_at = from.checkin_at,
+        Work::Note(_) => to.note.clone_from(&from.note),
+        // Places are the machine's.
+        Work::CreatePatient(_)
+        | Work::CreateAppointment(_)
+        | Work::Reschedule(_)
+        | Work::Cancel(_)
+        | Work::Record { .. } => {}
+    }
+}
+
+/// Works that [`copy_written`] knows of.
+pub fn changes_content(work: Work) -> bool {
+    matches!(work, Work::Confirm(_) | Work::CheckIn(_) | Work::Note(_))
+}

@@ -1,0 +1,82 @@
+//! What becomes of the document of a record that is gone from the EHR: it stays, and says so.
+
+use location::{command::Cx, pull::Resource, time::Timestamp};
+
+use super::{
+    docs::Docs,
+    turn::{Shell, TurnError},
+};
+use crate::{
+    entries::{self, Visitor},
+    records::{
+        self,
+        entry::{Body, Entry},
+    },
+};
+
+impl Shell {
+    pub fn gone(&self, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+        let (institution, location) = (self.institution.id.0, self.setup.id.0);
+        match resource {
+            Resource::Providers => {
+                docs.change::<records::Provider>(institution, id, |record| {
+                    record.inactive = true;
+                    record.updated_at = cx.now;
+                })?;
+            }
+            Resource::Patients => {
+                docs.change::<records::Patient>(institution, id, |record| {
+                    record.inactive = true;
+                    record.updated_at = cx.now;
+                })?;
+            }
+            Resource::AppointmentTypes => {
+                docs.change::<records::AppointmentType>(institution, id, |record| {
+                    record.deleted_at.get_or_insert(cx.now);
+                    record.updated_at = cx.now;
+                })?;
+            }
+            Resource::Operatories => {
+                docs.change::<records::Operatory>(location, id, |record| {
+                    record.active = false;
+                    record.deleted_at.get_or_insert(cx.now);
+                    record.updated_at = cx.now;
+                })?;
+            }
+            Resource::WorkingHours => {
+                docs.change::<records::WorkingHour>(location, id, |record| {
+                    record.active = false;
+                    record.deleted_at.get_or_insert(cx.now);
+                    record.updated_at = cx.now;
+                })?;
+            }
+            // `Cancelled` says it.
+            Resource::Appointments => {}
+            resource => {
+                let source = self.source().unwrap_or(0);
+                entries::on(resource, Gone { now: cx.now, source, id, docs }).transpose()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Gone<'d, 'p> {
+    now: Timestamp,
+    source: u32,
+    id: u64,
+    docs: &'d mut Docs<'p>,
+}
+
+impl Visitor for Gone<'_, '_> {
+    type Output = Result<(), TurnError>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let Gone { now, source, id, docs } = self;
+        docs.change::<Entry<T>>(source, id, |entry| {
+            entry.deleted_at.get_or_insert(now);
+            entry.updated_at = now;
+        })?;
+        Ok(())
+    }
+}

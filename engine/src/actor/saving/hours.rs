@@ -1,0 +1,123 @@
+//! Working hours set by hand: they offer slots here and are not told to the EHR.
+
+use location::{
+    command::{Command, Cx},
+    hours::{HourKind, HourSource, WorkingHour},
+    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
+    pull::Resource,
+};
+
+use super::{Prepared, refused, saved, unmet};
+use crate::{
+    actor::{
+        book::narrow,
+        docs::Docs,
+        turn::{Shell, TurnError},
+    },
+    records,
+    saving::{NewHour, Unmet},
+};
+
+impl Shell {
+    pub(super) fn new_hour(&self, cx: Cx, new: &NewHour, docs: &mut Docs<'_>) -> Prepared {
+        let id = narrow(docs.allot(Resource::WorkingHours)?)?;
+        self.put_hour(cx, id, new, None, docs)
+    }
+
+    pub(super) fn change_hour(&self, cx: Cx, id: u32, new: &NewHour, docs: &mut Docs<'_>) -> Prepared {
+        let Some(before) = self.kept_hour(id, docs)? else {
+            return unmet(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() });
+        };
+        self.put_hour(cx, id, new, Some(before), docs)
+    }
+
+    pub(super) fn remove_hour(&self, cx: Cx, id: u32, docs: &mut Docs<'_>) -> Prepared {
+        let Some(mut hour) = self.kept_hour(id, docs)? else {
+            return unmet(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() });
+        };
+        let decision = self.machine.decide(cx, &Command::RemoveHour { hour: WorkingHourId(id) });
+        if !refused(&decision) {
+            hour.active = false;
+            hour.updated_at = cx.now;
+            hour.deleted_at = Some(cx.now);
+            docs.put(&hour)?;
+        }
+        saved(decision, &hour)
+    }
+
+    fn kept_hour(&self, id: u32, docs: &mut Docs<'_>) -> Result<Option<records::WorkingHour>, TurnError> {
+        let found = docs.get::<records::WorkingHour>(self.setup.id.0, id.into())?;
+        Ok(found.filter(|hour| hour.deleted_at.is_none()))
+    }
+
+    fn put_hour(
+        &self,
+        cx: Cx,
+        id: u32,
+        new: &NewHour,
+        before: Option<records::WorkingHour>,
+        docs: &mut Docs<'_>,
+    ) -> Prepared {
+        if let Some(missing) = self.missing_for_hour(new, docs)? {
+            return unmet(missing);
+        }
+        let hour = WorkingHour {
+            id: WorkingHourId(id),
+            provider: ProviderId(new.provider_id),
+            operatory: new.operatory_id.map(OperatoryId),
+            begin: new.begin,
+            end: new.end,
+            recurrence: new.recurrence.clone(),
+            kind: HourKind::WorkingHour,
+            source: HourSource::Manual,
+            appointment_types: new.appointment_type_ids.iter().map(|id| AppointmentTypeId(*id)).collect(),
+            active: new.active,
+        };
+        if let Err(problems) = hour.validate() {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return unmet(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))));
+        }
+        let decision = self.machine.decide(cx, &Command::SetHour(hour));
+        let record = records::WorkingHour {
+            id,
+            location_id: self.setup.id.0,
+            foreign_id: None,
+            provider_id: new.provider_id,
+            operatory_id: new.operatory_id,
+            begin: new.begin,
+            end: new.end,
+            recurrence: new.recurrence.clone(),
+            kind: HourKind::WorkingHour,
+            source: HourSource::Manual,
+            appointment_type_ids: new.appointment_type_ids.clone(),
+            label: before.as_ref().and_then(|before| before.label.clone()),
+            active: new.active,
+            created_at: before.map_or(cx.now, |before| before.created_at),
+            updated_at: cx.now,
+            deleted_at: None,
+        };
+        if !decision.events.is_empty() {
+            docs.put(&record)?;
+        }
+        saved(decision, &record)
+    }
+
+    /// What the hours refer to and is not there.
+    fn missing_for_hour(&self, new: &NewHour, docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
+        let missing = |resource, id| Ok(Some(Unmet::NotFound { resource, id }));
+        if self.known_provider(new.provider_id, docs)?.is_none() {
+            return missing(Resource::Providers, new.provider_id.into());
+        }
+        if let Some(id) = new.operatory_id
+            && !self.known_operatory(id, docs)?
+        {
+            return missing(Resource::Operatories, id);
+        }
+        for id in &new.appointment_type_ids {
+            if !self.known_type(*id, docs)? {
+                return missing(Resource::AppointmentTypes, (*id).into());
+            }
+        }
+        Ok(None)
+    }
+}
