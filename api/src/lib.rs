@@ -14,6 +14,7 @@ pub mod envelope;
 pub mod errors;
 pub mod framed;
 pub mod guard;
+pub mod kept;
 pub mod keys;
 pub mod kinds;
 pub mod limits;

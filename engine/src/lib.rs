@@ -22,6 +22,7 @@ pub mod saving;
 pub mod secrets;
 mod settings;
 pub mod setup;
+pub mod stamps;
 pub mod store;
 mod sync_state;
 mod upkeep;
