@@ -11,6 +11,7 @@ mod booking;
 mod contract;
 mod documentation;
 mod envelope;
+mod kept;
 mod limits;
 mod locations;
 mod operations;
