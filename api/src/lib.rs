@@ -26,6 +26,7 @@ pub mod query;
 pub mod resources;
 pub mod route;
 pub mod routes;
+pub mod saves;
 pub mod scope;
 pub mod secret;
 pub mod server;

@@ -35,6 +35,8 @@ pub struct Route {
     pub failures: &'static [u16],
     /// What a failure with a status of `failures` looks like where it is not the envelope.
     pub failure_form: Option<SchemaOf>,
+    /// Whatever body comes is left unread.
+    pub body_unread: bool,
     /// What the summary has no room for.
     pub notes: &'static str,
     name: Option<&'static str>,
@@ -132,6 +134,7 @@ impl Route {
             form: Form::Empty,
             failures: &[],
             failure_form: None,
+            body_unread: false,
             notes: "",
             name: None,
             handler,
@@ -220,6 +223,11 @@ impl Route {
         Route { name: Some(name), ..self }
     }
 
+    /// Takes a body of any sort and does not look at it.
+    pub fn leaving_body(self) -> Route {
+        Route { body_unread: true, ..self }
+    }
+
     pub fn noting(self, notes: &'static str) -> Route {
         Route { notes, ..self }
     }
@@ -249,7 +257,7 @@ impl Route {
     }
 
     pub fn has_body(&self) -> bool {
-        self.access == Access::Token && self.method != Method::GET
+        self.access == Access::Token && self.method != Method::GET && !self.body_unread
     }
 
     /// `list_patient_alerts`, `update_working_hour`.

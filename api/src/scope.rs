@@ -100,6 +100,7 @@ impl Call {
         }
         api.limits.check(&key.hash, &route.endpoint())?;
         let body = match route.access {
+            Access::Token if route.body_unread => Fields::default(),
             Access::Token => {
                 let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
                 Fields::new(body::read(request.headers(), payload, rules).await?)

@@ -9,6 +9,7 @@ pub mod ehr;
 pub mod engine;
 pub mod entries;
 pub mod feed;
+pub mod forms;
 pub mod index;
 pub mod lists;
 pub mod metrics;
