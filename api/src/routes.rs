@@ -53,15 +53,18 @@ use actix_web::{HttpResponse, web::ServiceConfig};
 use crate::{
     errors::ApiError,
     resources::{
+        adjustments,
         appointment_types::{self, AppointmentTypeView},
         appointments::{self, AppointmentDetail, AppointmentView},
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
+        balances,
         booking::{self, Booked, Found, Held, Reason},
-        documentation,
+        charges, claims, documentation, fee_schedules, ledger_types,
         locations::{self, InstitutionView, LocationView},
         operations,
         operatories::{self, OperatoryView},
+        payment_plans, payments,
         providers::{self, ProviderView},
         sync_status::{self, SyncStatusView},
         webhook_endpoints::{self, EndpointView},
@@ -69,6 +72,13 @@ use crate::{
     },
     route::{self, Access, Route, delete, get, open, post},
     versions::Version::V2_2_2,
+    views::{
+        catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
+        ledger::{
+            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
+            PaymentView,
+        },
+    },
 };
 
 pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -78,6 +88,7 @@ pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
         group("Practice", practice()),
         group("Schedule", schedule()),
         group("Booking intent", booking_intent()),
+        group("Ledger", ledger()),
         group("Webhooks", webhooks()),
     ]
     .into_iter()
@@ -156,6 +167,48 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<Reason>(&[404, 409])
             .named("cancel_booking"),
     ]
+}
+
+/// The catalogues hold no amounts and need no grant.
+fn ledger() -> Vec<Route> {
+    let accepted = "The entry reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
+                    GET /write_requests. Without a date it is of today, at the location.";
+    let amounts = vec![
+        get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
+        get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
+        get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10"),
+        get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10"),
+        post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").noting(accepted),
+        get("/adjustments", adjustments::list).lists::<AdjustmentView>("Adjustments on the ledger", "4.10"),
+        get("/adjustments/{id}", adjustments::show).shows::<AdjustmentView>("One adjustment", "4.10"),
+        post("/adjustments", adjustments::create)
+            .accepts::<AdjustmentView>("Enter an adjustment", "4.10")
+            .noting(accepted),
+        get("/claims", claims::list).lists::<ClaimView>("Insurance claims", "4.10"),
+        get("/claims/{id}", claims::show).shows::<ClaimView>("One claim", "4.10"),
+        get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Plans of payments", "4.10"),
+        get("/payment_plans/{id}", payment_plans::show).shows::<PaymentPlanView>("One plan of payments", "4.10"),
+        get("/fee_schedules", fee_schedules::list).lists::<FeeScheduleView>("Fee schedules", "2.4"),
+        get("/fee_schedules/{id}", fee_schedules::show).shows::<FeeScheduleView>("One fee schedule", "2.4"),
+        get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
+        get("/guarantor_balances", balances::of_guarantors)
+            .lists::<GuarantorBalanceView>("What guarantors owe", "4.10"),
+        get("/guarantor_balances/{id}", balances::of_guarantor)
+            .shows::<GuarantorBalanceView>("What one guarantor owes", "4.10"),
+        get("/insurance_balances", balances::of_insurance)
+            .lists::<InsuranceBalanceView>("What insurance is expected to pay", "4.10"),
+        get("/insurance_balances/{id}", balances::of_insurance_one)
+            .shows::<InsuranceBalanceView>("What insurance is expected to pay for one patient", "4.10"),
+    ];
+    let catalogues = vec![
+        get("/payment_types", ledger_types::payment_types).lists::<PaymentTypeView>("Payment types", "4.10"),
+        get("/payment_types/{id}", ledger_types::payment_type).shows::<PaymentTypeView>("One payment type", "4.10"),
+        get("/adjustment_types", ledger_types::adjustment_types)
+            .lists::<AdjustmentTypeView>("Adjustment types", "4.10"),
+        get("/adjustment_types/{id}", ledger_types::adjustment_type)
+            .shows::<AdjustmentTypeView>("One adjustment type", "4.10"),
+    ];
+    amounts.into_iter().map(Route::financial).chain(catalogues).collect()
 }
 
 fn webhooks() -> Vec<Route> {

@@ -1,16 +1,26 @@
 //! One file per resource: its parameters, its shape, its handlers.
 
+pub mod adjustments;
 pub mod appointment_types;
 pub mod appointments;
 pub mod authenticates;
 pub mod available_slots;
+pub mod balances;
 pub mod booking;
+pub mod charges;
+pub mod claims;
 pub mod documentation;
+pub mod fee_schedules;
+mod ledger_entry;
+pub mod ledger_types;
 pub mod locations;
 pub mod operations;
 pub mod operatories;
 pub mod patients;
+pub mod payment_plans;
+pub mod payments;
 pub mod providers;
+mod related;
 pub mod sync_status;
 pub mod webhook_endpoints;
 pub mod webhook_subscriptions;

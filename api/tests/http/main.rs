@@ -2,20 +2,29 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod adjustments;
 mod appointment_types;
 mod appointments;
 mod authenticates;
 mod available_slots;
 mod bad_input;
+mod balances;
 mod booking;
+mod charges;
+mod claims;
 mod contract;
 mod documentation;
 mod envelope;
+mod fee_schedules;
+mod ledger_types;
 mod limits;
 mod locations;
 mod operations;
 mod operatories;
+mod payment_plans;
+mod payments;
 mod practice;
+mod practice_ledger;
 mod providers;
 mod server;
 mod support;

@@ -1,26 +1,30 @@
-//! What the EHR of each location knows. Writes to it never end, so that a booking stays `pending` for as long as a test looks.
+//! What the EHR of each location knows. It takes every write but new patients and appointments: those never end, so that a booking
+//! stays `pending` for as long as a test looks, unless the test opens the books.
 //!
 //! Anna works in chair 1 and Ben in chair 2 of the first location, Monday to Friday from 9 to 17; Anna also in the chair of the
 //! second. The other institutions have one provider and one chair each.
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use engine::ehr::{
-    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
-    EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory, EhrPatient, EhrProvider,
+    EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Verb, Write,
 };
 use location::{
     hours::{HourKind, Weekday},
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
 };
 
-use crate::support::{MAIN, RIVAL, SECOND, midnight_utc, monday};
+use crate::{
+    practice_ledger,
+    support::{MAIN, RIVAL, SECOND, midnight_utc, monday},
+};
 
 const ALL: [Resource; 6] = [
     Resource::Providers,
@@ -31,29 +35,100 @@ const ALL: [Resource; 6] = [
     Resource::Appointments,
 ];
 
+const WRITES: [&str; 7] = [
+    "create-patient",
+    "create-appointment",
+    "reschedule-appointment",
+    "cancel-appointment",
+    "confirm-appointment",
+    "check-in-appointment",
+    "note-appointment",
+];
+
 pub struct Practice {
     location: u32,
     order: usize,
     /// Whose turn it is to be pulled.
     turn: Arc<AtomicUsize>,
+    books: Arc<Books>,
 }
 
 impl Practice {
-    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>) -> Practice {
-        Practice { location, order, turn }
+    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, books: Arc<Books>) -> Practice {
+        Practice { location, order, turn, books }
+    }
+}
+
+/// What was written to the EHRs of all locations, and what a test did there.
+#[derive(Default)]
+pub struct Books {
+    /// New patients and appointments are taken.
+    pub open: AtomicBool,
+    written: Mutex<Vec<(u32, Receipt, Write)>>,
+    /// Deleted by the practice's staff.
+    gone: Mutex<Vec<(Resource, String)>>,
+}
+
+impl Books {
+    /// What a location wrote, oldest first.
+    pub fn written(&self, location: u32) -> Vec<Write> {
+        let written = self.written.lock().unwrap();
+        written.iter().filter(|(from, ..)| *from == location).map(|(.., write)| write.clone()).collect()
+    }
+
+    pub fn remove(&self, resource: Resource, id: &str) {
+        self.gone.lock().unwrap().push((resource, id.to_owned()));
+    }
+
+    fn write(&self, location: u32, write: Write) -> Result<Receipt, Fault> {
+        let mut written = self.written.lock().unwrap();
+        let id = match &write {
+            Write::CreatePatient(_) | Write::CreateAppointment(_) => String::new(),
+            Write::UpdatePatient(patient) => patient.id.clone(),
+            Write::RescheduleAppointment(it)
+            | Write::CancelAppointment(it, _)
+            | Write::ConfirmAppointment(it)
+            | Write::CheckInAppointment(it)
+            | Write::NoteAppointment(it) => it.id.clone(),
+            Write::Entry(_, entry) if entry.fields.values().any(|value| value == "REFUSE") => {
+                return Err(Fault::Rejected("the practice refuses it".into()));
+            }
+            Write::Entry(_, entry) => entry.id.clone(),
+        };
+        let id = if id.is_empty() { format!("written {}", written.len()) } else { id };
+        let receipt = Receipt { id, version: None };
+        written.push((location, receipt.clone(), write));
+        Ok(receipt)
+    }
+
+    /// The entries that were made here, as the EHR shows them.
+    fn made(&self, location: u32, resource: Resource) -> Vec<EhrEntry> {
+        let written = self.written.lock().unwrap();
+        let entries = written.iter().filter_map(|(from, receipt, write)| match write {
+            Write::Entry(Verb::Create, entry) if *from == location && entry.resource == resource => {
+                Some(EhrEntry { id: receipt.id.clone(), ..entry.clone() })
+            }
+            _ => None,
+        });
+        entries.collect()
+    }
+
+    fn gone(&self, resource: Resource) -> Vec<String> {
+        let gone = self.gone.lock().unwrap();
+        gone.iter().filter(|(of, _)| *of == resource).map(|(_, id)| id.clone()).collect()
     }
 }
 
 impl Ehr for Practice {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: false };
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
         let description = Description {
             name: "Practice".into(),
             version: "1".into(),
             hosting: "cloud".into(),
-            pulls: ALL.into_iter().map(pull).collect(),
-            writes: names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
+            pulls: ALL.into_iter().chain(practice_ledger::PULLED).map(pull).collect(),
+            writes: [names(&WRITES), names(&practice_ledger::WRITES)].concat(),
             required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
             new_patients: true,
             operatories: true,
@@ -67,13 +142,21 @@ impl Ehr for Practice {
             while self.turn.load(Ordering::SeqCst) < self.order {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            let records = records(self.location, resource);
-            Ok(Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate: None })
+            let mut records = records(self.location, resource);
+            records.extend(self.books.made(self.location, resource).into_iter().map(EhrRecord::Entry));
+            let deleted = self.books.gone(resource);
+            records.retain(|record| !matches!(record, EhrRecord::Entry(entry) if deleted.contains(&entry.id)));
+            Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None })
         })
     }
 
-    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        Box::pin(std::future::pending())
+    fn push(&self, _: String, write: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        let opens = matches!(write, Write::CreatePatient(_) | Write::CreateAppointment(_));
+        if opens && !self.books.open.load(Ordering::SeqCst) {
+            return Box::pin(std::future::pending());
+        }
+        let receipt = self.books.write(self.location, write);
+        Box::pin(async move { receipt })
     }
 
     fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
@@ -100,7 +183,7 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
-        _ => Vec::new(),
+        other => practice_ledger::records(location, other).into_iter().map(EhrRecord::Entry).collect(),
     }
 }
 
