@@ -197,8 +197,11 @@ fn amount(text: &str) -> Parsed<Decimal> {
 
 // Texts
 
+/// Without control characters, but with line ends and tabs.
+const PLAIN: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
+
 pub fn text(max: usize) -> Kind<String> {
-    let schema = move || json!({"type": "string", "maxLength": max});
+    let schema = move || json!({"type": "string", "maxLength": max, "pattern": PLAIN});
     let example: String = "text".chars().take(max).collect();
     Kind::of_text(schema, example, move |text| {
         if text.chars().count() > max {

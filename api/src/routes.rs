@@ -58,7 +58,7 @@ use crate::{
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
         booking::{self, Booked, Found, Held, Reason},
-        clinical, communication_logs, forms, insurance_coverages, insurance_plans,
+        clinical, communication_logs, documentation, forms, insurance_coverages, insurance_plans,
         locations::{self, InstitutionView, LocationView},
         medical_history, operations,
         operatories::{self, OperatoryView},
@@ -108,6 +108,10 @@ fn operation() -> Vec<Route> {
         open("/healthz", operations::healthz),
         open("/readyz", operations::readyz),
         open("/metrics", operations::metrics),
+        open("/openapi.json", documentation::document),
+        open("/docs", documentation::page),
+        open("/docs/style.css", documentation::style),
+        open("/docs/script.js", documentation::script),
     ]
 }
 

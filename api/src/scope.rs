@@ -238,6 +238,11 @@ impl Call {
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
     }
 
+    /// A parameter of the query, before anyone reads it.
+    pub fn query_text(&self, name: &str) -> Option<&str> {
+        self.input.query.text(name)
+    }
+
     /// What makes this call one that may be sent again; None without Idempotency-Key.
     pub fn once(&self) -> Option<Once> {
         self.once

@@ -7,7 +7,7 @@ use crate::errors::ApiError;
 
 pub const HEADER: &str = "svc-api-version";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     V2_2_2,
     V3_0_0,
@@ -24,13 +24,17 @@ impl Version {
         asked.ok_or(ApiError::NoSuchRoute)
     }
 
+    /// With their aliases.
+    pub const NAMES: &[(&str, Version)] = &[
+        ("v2.2.2", Version::V2_2_2),
+        ("v2", Version::V2_2_2),
+        ("v3.0.0", Version::V3_0_0),
+        ("v20240412", Version::V3_0_0),
+        ("v3.1.0", Version::V3_1_0),
+    ];
+
     fn named(name: &str) -> Option<Version> {
-        match name {
-            "v2.2.2" | "v2" => Some(Version::V2_2_2),
-            "v3.0.0" | "v20240412" => Some(Version::V3_0_0),
-            "v3.1.0" => Some(Version::V3_1_0),
-            _ => None,
-        }
+        Version::NAMES.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
     }
 
     /// `application/vnd.<anything>+json;version=2`

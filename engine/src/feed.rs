@@ -243,6 +243,8 @@ mod tests {
         upkeep,
     };
 
+    type Told = (Vec<(Resource, u64, Change)>, u64, bool);
+
     const SHARED: Stream = Stream::Source(1);
     const OWN: Stream = Stream::Location(9);
 
@@ -266,12 +268,7 @@ mod tests {
             self.store.commit_now(batch).unwrap();
         }
 
-        fn page(
-            &self,
-            since: u64,
-            resources: &[Resource],
-            limit: usize,
-        ) -> Option<(Vec<(Resource, u64, Change)>, u64, bool)> {
+        fn page(&self, since: u64, resources: &[Resource], limit: usize) -> Option<Told> {
             let changes = page(&self.store, &[OWN, SHARED], since, resources, limit).unwrap()?;
             let told = changes.entries.iter().map(|entry| (entry.resource, entry.id, entry.change)).collect();
             Some((told, changes.next, changes.more))

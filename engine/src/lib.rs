@@ -23,6 +23,7 @@ pub mod saving;
 pub mod secrets;
 mod settings;
 pub mod setup;
+pub mod stamps;
 pub mod store;
 mod sync_state;
 mod upkeep;

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
+    pull::Resource,
     time::{Span, Timestamp},
 };
 use serde::de::DeserializeOwned;
 
 use crate::{
-    actor::docs::{Document, Kind},
+    actor::docs::{Document, Kind, Link},
     engine::{Engine, EngineError, Stretch},
     index::places::OrderBy,
     lists::{Order, Part, Position, Walk},
@@ -17,7 +18,7 @@ use crate::{
         self,
         entry::{Body, Entry},
     },
-    store::{Direction, StoreError, keys},
+    store::{Direction, MAX_KEY_BYTES, StoreError, keys},
 };
 
 /// Working hours read to find who works at a location.
@@ -96,6 +97,17 @@ impl Engine {
     /// A record of a data source.
     pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Entry<T>>, EngineError> {
         self.document(source, id)
+    }
+
+    /// Our id of what a data source calls so.
+    pub fn id_of_foreign(&self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<u64>, EngineError> {
+        let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
+        // A foreign id too long for a key was never linked.
+        if key.len() > MAX_KEY_BYTES {
+            return Ok(None);
+        }
+        let value = self.env().store.get(&key).map_err(failed)?;
+        value.map(|bytes| Link::from_bytes(&bytes).map(|link| link.id).ok_or(EngineError::Damaged)).transpose()
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {

@@ -14,7 +14,7 @@ use std::{
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::demo;
+use crate::{demo, openapi};
 
 #[derive(Parser)]
 #[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
@@ -37,6 +37,12 @@ enum Command {
     /// Build, check or begin an adapter.
     #[command(subcommand)]
     Adapter(adapter::Command),
+    /// Print the API's OpenAPI document.
+    Openapi {
+        /// v3.0.0 and v3.1.0 share a document; v2.2.2 has its own.
+        #[arg(long, default_value = "v3.0.0", value_parser = ["v3.0.0", "v3.1.0", "v2.2.2"])]
+        version: String,
+    },
     /// Serve a demo practice and walk one booking through it.
     Demo(DemoArguments),
 }
@@ -58,6 +64,11 @@ pub fn main() -> ExitCode {
         Command::Serve { config } => serve::run(&config),
         Command::Config(command) => configuration::run(command),
         Command::Adapter(command) => adapter::run(command),
+        Command::Openapi { version } => {
+            let document = if version == "v2.2.2" { &openapi::V2 } else { &openapi::V3 };
+            say(document.trim_end());
+            ExitCode::SUCCESS
+        }
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

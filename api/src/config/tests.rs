@@ -249,3 +249,12 @@ fn lengths_of_time() {
 fn known_user_agents_are_not_repeated() {
     assert_eq!(DEFAULT_AGENTS.iter().collect::<BTreeSet<_>>().len(), DEFAULT_AGENTS.len());
 }
+
+#[test]
+fn limits_are_for_endpoints_there_are() {
+    assert!(problems("[limits.endpoints]\n\"GET /appointments\" = 3").iter().all(|it| !it.contains("endpoint")));
+    for wrong in ["GET /nothing", "PUT /appointments", "/appointments", "GET /appointments/7"] {
+        let found = problems(&format!("[limits.endpoints]\n\"{wrong}\" = 3"));
+        assert!(found[0].contains("there is no endpoint"), "{wrong}: {found:?}");
+    }
+}

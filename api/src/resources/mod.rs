@@ -7,6 +7,7 @@ pub mod available_slots;
 pub mod booking;
 pub mod clinical;
 pub mod communication_logs;
+pub mod documentation;
 pub mod forms;
 pub mod insurance_coverages;
 pub mod insurance_plans;

@@ -35,7 +35,10 @@ use location::{
 };
 use serde_json::Value;
 
-use crate::practice::{Practice, Sent};
+use crate::{
+    contract,
+    practice::{Practice, Sent},
+};
 
 // Institutions `acme` (1) and `rival` (2) are in the sandbox, `real` (3) is in production.
 pub const MAIN: u32 = 1;
@@ -298,6 +301,7 @@ impl Ask<'_> {
 
     pub async fn reply(self) -> Reply {
         let app = init_service(server::app(self.world.api.clone())).await;
+        let asked = contract::Asked::new(&self.method, &self.path, &self.headers);
         let mut request = TestRequest::with_uri(&self.path).method(self.method);
         for (name, value) in self.headers {
             request = request.insert_header((name, value));
@@ -307,7 +311,9 @@ impl Ask<'_> {
         }
         let response = call_service(&app, request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());
-        Reply { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() }
+        let reply = Reply { status, headers, text: String::from_utf8(read_body(response).await.to_vec()).unwrap() };
+        contract::check(&asked, &reply);
+        reply
     }
 
     /// The body of an answer with this status.

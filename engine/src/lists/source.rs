@@ -62,16 +62,15 @@ struct Candidate<'a> {
 
 impl<'a> List<'a> {
     pub fn by_id(&self) -> Result<Source<'a>, StoreError> {
-        let mut best = self.most_selective()?;
+        let best = self.most_selective()?;
         if best.as_ref().is_none_or(|best| best.count > COUNTED)
             && let Some(since) = self.updated_since()
+            && let Some(ids) = self.updated(since)?
         {
-            if let Some(ids) = self.updated(since)? {
-                let positions = ids.into_iter().map(Position::id).collect();
-                return Ok(Source::Few { positions, also: self.terms().collect() });
-            }
+            let positions = ids.into_iter().map(Position::id).collect();
+            return Ok(Source::Few { positions, also: self.terms().collect() });
         }
-        Ok(match best.take() {
+        Ok(match best {
             Some(Candidate { runs, term, .. }) => {
                 let also = self.terms().filter(|other| Some(*other) != term).collect();
                 Source::Indexed { runs, merge: None, also }

@@ -134,7 +134,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
 }
 
 /// Megabytes a process has in memory.
-fn resident(pid: u32) -> io::Result<f64> {
+pub fn resident(pid: u32) -> io::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib =
         status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<f64>().ok());

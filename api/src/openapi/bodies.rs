@@ -1,0 +1,107 @@
+//! The body of a request, from the paths its handler reads.
+
+use serde_json::{Value, json};
+
+use super::{
+    dictionary::{describe_name, example},
+    schemas::Schemas,
+};
+use crate::{bounds::MAX_VALUES, describe::Expected};
+
+pub fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
+    if fields.is_empty() {
+        return None;
+    }
+    let mut body = Node::default();
+    for field in fields {
+        body.place(&field.name, field);
+    }
+    let name: String = operation.split('_').map(capital).chain(["Body".to_owned()]).collect();
+    let required = body.children.iter().any(|(_, child)| child.is_required());
+    let example = body.example();
+    let schema = schemas.named(&name, body.schema());
+    Some(json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}}))
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+}
+
+/// One field and what is in it, in the order of reading.
+#[derive(Default)]
+struct Node {
+    field: Option<Expected>,
+    children: Vec<(String, Node)>,
+}
+
+impl Node {
+    fn place(&mut self, path: &str, field: &Expected) {
+        let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        let name = first.trim_end_matches("[]");
+        if !self.children.iter().any(|(known, _)| known == name) {
+            self.children.push((name.to_owned(), Node::default()));
+        }
+        let Some((_, child)) = self.children.iter_mut().find(|(known, _)| known == name) else { return };
+        match rest {
+            Some(rest) => child.place(rest, field),
+            None => child.field = Some(field.clone()),
+        }
+    }
+
+    /// An object that was not asked for itself is needed as soon as something in it is.
+    fn is_required(&self) -> bool {
+        let inside = || self.children.iter().any(|(_, child)| child.is_required());
+        self.field.as_ref().map_or_else(inside, |field| field.required)
+    }
+
+    fn schema(&self) -> Value {
+        let Some(field) = &self.field else { return self.object() };
+        let mut schema = if self.children.is_empty() { field.shape.schema.clone() } else { self.object() };
+        if field.list {
+            schema = json!({"type": "array", "items": schema, "maxItems": MAX_VALUES});
+        }
+        if !field.required {
+            or_null(&mut schema);
+        }
+        if let Some(default) = &field.default {
+            schema["default"] = default.clone();
+        }
+        schema["description"] = json!(describe_name(&field.name));
+        schema
+    }
+
+    fn object(&self) -> Value {
+        let properties: serde_json::Map<String, Value> =
+            self.children.iter().map(|(name, child)| (name.clone(), child.schema())).collect();
+        let required: Vec<&String> =
+            self.children.iter().filter(|(_, child)| child.is_required()).map(|(name, _)| name).collect();
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        schema
+    }
+
+    fn example(&self) -> Value {
+        let one = match &self.field {
+            Some(field) if self.children.is_empty() => example(&field.name, &field.shape),
+            _ => Value::Object(self.children.iter().map(|(name, child)| (name.clone(), child.example())).collect()),
+        };
+        if self.field.as_ref().is_some_and(|field| field.list) { json!([one]) } else { one }
+    }
+}
+
+/// What may be left out may be null.
+fn or_null(schema: &mut Value) {
+    match &mut schema["type"] {
+        Value::String(one) => schema["type"] = json!([one, "null"]),
+        Value::Array(several) => several.push(json!("null")),
+        _ => {}
+    }
+    if let Value::Array(names) = &mut schema["enum"] {
+        names.push(Value::Null);
+    } else if let Some(object) = schema.as_object_mut() {
+        object.remove("enum");
+    }
+}

@@ -1,0 +1,143 @@
+//! What can go wrong with an endpoint, by status.
+
+use actix_web::http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::schemas::Schemas;
+use crate::{
+    errors::ApiError,
+    route::{Access, Route},
+};
+
+/// Every status of failure, what it means, and a message of it.
+fn all() -> Vec<(u16, &'static str, ApiError)> {
+    let message = |text: &str| text.to_owned();
+    vec![
+        (
+            400,
+            "Something in the request is missing or wrong; every problem is named.",
+            ApiError::bad("location_id is missing."),
+        ),
+        (401, "The API key or the bearer token is not accepted.", ApiError::Token),
+        (
+            403,
+            "The key cannot reach this institution, location or endpoint, or no application is named in `User-Agent`.",
+            ApiError::Forbidden,
+        ),
+        (
+            404,
+            "There is no such record for this key, or the version is missing or does not have this endpoint.",
+            ApiError::location_not_found(7),
+        ),
+        (408, "The body did not arrive in time.", ApiError::Timeout),
+        (
+            409,
+            "Another request with other data came first.",
+            ApiError::Conflict(message("The Idempotency-Key was used with another request.")),
+        ),
+        (
+            410,
+            "What was offered has lapsed.",
+            ApiError::Conflict(message("The offer of that time has lapsed; please search for open times again.")),
+        ),
+        (413, "The body is too large.", ApiError::TooLarge { limit: 1_048_576 }),
+        (
+            415,
+            "The body is not JSON, or is encoded.",
+            ApiError::MediaType(message("The body must be JSON, sent with Content-Type: application/json.")),
+        ),
+        (
+            422,
+            "Understood, but refused.",
+            ApiError::Refused(message("The practice's health record system cannot do this.")),
+        ),
+        (429, "Too many requests for this API key.", ApiError::RateLimit { retry_after: 1 }),
+        (
+            500,
+            "A problem of the server; after a failed create read the record back before sending it again.",
+            ApiError::Internal,
+        ),
+        (503, "No answer in time; try again after the time said.", ApiError::Unavailable { retry_after: 5 }),
+    ]
+}
+
+fn statuses(route: &Route) -> Vec<u16> {
+    let mut statuses = vec![400, 401, 403, 404, 429, 500, 503];
+    if route.has_body() {
+        statuses.extend([408, 413, 415]);
+    }
+    if route.takes_key() {
+        statuses.push(409);
+    }
+    if route.access == Access::ApiKey {
+        // Nothing of it is read but the key.
+        statuses.retain(|status| *status != 400);
+    }
+    statuses.extend(route.failures);
+    statuses.sort_unstable();
+    statuses.dedup();
+    statuses
+}
+
+pub fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
+    let mut responses = Map::new();
+    for status in statuses(route) {
+        let own = route.failure_form.filter(|_| route.failures.contains(&status));
+        let response = match own {
+            None => json!({"$ref": format!("#/components/responses/{}", name(status))}),
+            Some(form) => {
+                let reason = schemas.view(form);
+                let mut response = component(status);
+                response["content"]["application/json"]["schema"] = json!({"anyOf": [reason, envelope()]});
+                response
+            }
+        };
+        responses.insert(status.to_string(), response);
+    }
+    schemas.named("Failure", schema());
+    responses
+}
+
+pub fn components() -> Map<String, Value> {
+    all().iter().map(|(status, ..)| (name(*status), component(*status))).collect()
+}
+
+/// `TooManyRequests`
+fn name(status: u16) -> String {
+    let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or_default();
+    reason.split([' ', '-']).collect()
+}
+
+fn component(status: u16) -> Value {
+    let known = all().into_iter().find(|(known, ..)| *known == status);
+    let (_, meaning, error) = known.expect("a route fails with statuses that are listed here; a test writes them all");
+    let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}});
+    if [429, 503].contains(&status) {
+        headers["Retry-After"] =
+            json!({"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}});
+    }
+    let example = json!({"code": false, "description": null, "error": error.messages(), "data": null});
+    json!({
+        "description": meaning,
+        "headers": headers,
+        "content": {"application/json": {"schema": envelope(), "example": example}},
+    })
+}
+
+fn envelope() -> Value {
+    json!({"$ref": "#/components/schemas/Failure"})
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "The envelope of all failures.",
+        "required": ["code", "description", "error", "data"],
+        "properties": {
+            "code": {"type": "boolean", "const": false},
+            "description": {"type": ["string", "null"]},
+            "error": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "One message per problem."},
+            "data": {"type": "null"},
+        },
+    })
+}

@@ -1,0 +1,184 @@
+//! The OpenAPI 3.1 document: the table of routes, and what each handler asks for, written down. v2.2.2 pages and nests its lists in
+//! another way, so it has a document of its own.
+
+mod bodies;
+mod dictionary;
+mod failures;
+mod schemas;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use self::{dictionary::describe_name, schemas::Schemas};
+use crate::{
+    bounds::{MAX_IDEMPOTENCY_KEY, MAX_VALUES},
+    describe::{Described, Expected, describe},
+    route::{Access, Route},
+    routes::TABLE,
+    versions::Version,
+};
+
+pub static V3: LazyLock<String> = LazyLock::new(|| text(&[Version::V3_0_0, Version::V3_1_0]));
+pub static V2: LazyLock<String> = LazyLock::new(|| text(&[Version::V2_2_2]));
+
+fn text(versions: &[Version]) -> String {
+    let mut text = serde_json::to_string_pretty(&document(versions)).expect("a JSON value can always be written");
+    text.push('\n');
+    text
+}
+
+const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledgers of dental and medical practices, whatever health \
+record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
+<token>`. Every call names the version it wants in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
+User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
+query. Query parameters nobody reads are named in `description` and never fail a call. Every answer carries `X-Request-Id`.\n\nWrites \
+are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
+a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
+
+pub fn document(versions: &[Version]) -> Value {
+    let mut schemas = Schemas::new();
+    let mut paths: Map<String, Value> = Map::new();
+    let mut groups: Vec<&str> = Vec::new();
+    for route in TABLE.iter().filter(|route| route.access != Access::Anyone) {
+        let known: Vec<Version> = versions.iter().copied().filter(|it| route.versions.contains(it)).collect();
+        let Some(version) = known.first() else { continue };
+        if !groups.contains(&route.group) {
+            groups.push(route.group);
+        }
+        let operation = operation(route, &known, &describe(route, *version), &mut schemas);
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_lowercase()] = operation;
+    }
+    let tags: Vec<Value> = groups.iter().map(|name| json!({"name": name})).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "practice-sync",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": ABOUT,
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "schemas": schemas.finish(),
+            "responses": failures::components(),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+                    "description": "The token of `POST /authenticates`: valid for an hour, in the sandbox for a day."},
+                "api_key": {"type": "apiKey", "in": "header", "name": "Authorization",
+                    "description": "The API key as it is, without `Bearer`."},
+            },
+        },
+    })
+}
+
+fn operation(route: &'static Route, versions: &[Version], told: &Described, schemas: &mut Schemas) -> Value {
+    let id = route.operation_id();
+    let mut responses = failures::of(route, schemas);
+    for status in [Some(route.status), route.or_status].into_iter().flatten() {
+        responses.insert(status.to_string(), success(route, status, told, schemas));
+    }
+    let security = if route.access == Access::ApiKey { json!([{"api_key": []}]) } else { json!([{"token": []}]) };
+    let mut operation = json!({
+        "operationId": id,
+        "tags": [route.group],
+        "summary": route.summary,
+        "description": description(route, versions),
+        "security": security,
+        "parameters": parameters(route, versions, told),
+        "responses": responses,
+    });
+    if let Some(body) = bodies::request(&told.body, &id, schemas) {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+fn description(route: &Route, versions: &[Version]) -> String {
+    let mut text = format!("{}. Specification, section {}.", route.summary, route.section);
+    if route.financial {
+        text.push_str(" The API key needs the grant `financial`.");
+    }
+    if versions == [Version::V3_1_0] {
+        text.push_str(" Only in v3.1.0, for which the API key needs the grant `beta`.");
+    }
+    if !route.notes.is_empty() {
+        text = format!("{text} {}", route.notes);
+    }
+    text
+}
+
+fn parameters(route: &Route, versions: &[Version], told: &Described) -> Vec<Value> {
+    let names: Vec<&str> = versions.iter().map(|version| version.name()).collect();
+    let mut all = vec![json!({
+        "name": "Svc-Api-Version", "in": "header", "required": true, "description": describe_name("Svc-Api-Version"),
+        "schema": {"type": "string", "enum": names}, "example": names.first(),
+    })];
+    all.extend(told.path.iter().map(|it| parameter(it, "path")));
+    all.extend(told.query.iter().map(|it| parameter(it, "query")));
+    if route.takes_key() {
+        all.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false, "description": describe_name("Idempotency-Key"),
+            "schema": {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY, "pattern": "^[!-~]+$"},
+            "example": "b9b1c7f2-2f3c-4a5e-8f0e-1f4f5a7c9d10",
+        }));
+    }
+    all.push(json!({
+        "name": "X-Request-Id", "in": "header", "required": false, "description": describe_name("X-Request-Id"),
+        "schema": {"type": "string"}, "example": "call-7",
+    }));
+    all
+}
+
+fn parameter(expected: &Expected, place: &str) -> Value {
+    let mut schema = expected.shape.schema.clone();
+    if let Some(default) = &expected.default {
+        schema["default"] = default.clone();
+    }
+    let usual = expected.default.clone();
+    let example = usual.unwrap_or_else(|| dictionary::example(&expected.name, &expected.shape));
+    let (mut name, mut example) = (expected.name.clone(), example);
+    if expected.list {
+        (name, example) = (format!("{name}[]"), json!([example]));
+        schema = json!({"type": "array", "items": schema, "maxItems": MAX_VALUES});
+        if expected.required {
+            schema["minItems"] = json!(1);
+        }
+    }
+    let mut parameter = json!({
+        "name": name, "in": place, "required": expected.required, "description": describe_name(&expected.name),
+        "schema": schema,
+    });
+    // A cursor has no example: only the server makes them.
+    if expected.example_reads {
+        parameter["example"] = example;
+    }
+    parameter
+}
+
+fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
+    let mut headers =
+        json!({"X-Request-Id": {"description": describe_name("X-Request-Id"), "schema": {"type": "string"}}});
+    if route.takes_key() {
+        headers["Idempotent-Replay"] = json!({
+            "description": "`true` where this is the first answer again.", "schema": {"type": "string", "enum": ["true"]},
+        });
+    }
+    let meaning = match status {
+        200 => "Done.",
+        201 => "Made.",
+        202 => "Accepted; it reaches the health record system later.",
+        _ => "Done; there is no body.",
+    };
+    let mut response = json!({"description": meaning, "headers": headers});
+    let numbered = told.query.iter().any(|it| it.name == "page");
+    if let Some(schema) = schemas.success(&route.form, route.list_name(), numbered) {
+        response["content"] = json!({"application/json": schemas.with_example(schema)});
+    }
+    response
+}

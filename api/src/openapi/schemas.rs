@@ -1,0 +1,170 @@
+//! The named schemas of a document: views, envelopes around them, bodies; and examples made from them.
+
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::dictionary;
+use crate::{
+    pages::PageInfo,
+    route::{Form, SchemaOf},
+};
+
+const PLACE: &str = "#/components/schemas/";
+
+pub struct Schemas {
+    views: SchemaGenerator,
+    own: Map<String, Value>,
+}
+
+impl Schemas {
+    pub fn new() -> Schemas {
+        let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        Schemas { views: settings.into_generator(), own: Map::new() }
+    }
+
+    /// The schema of a successful answer; None where there is no body.
+    pub fn success(&mut self, form: &Form, list: &str, numbered: bool) -> Option<Value> {
+        match form {
+            Form::Empty => None,
+            Form::Plain(of) => Some(self.view(*of)),
+            Form::One(of) => Some(self.envelope(*of, "Answer", |view| (view, json!({})))),
+            Form::List(of) => Some(
+                self.envelope(*of, "List", |view| (json!({"type": "array", "items": view}), json!({"count": count()}))),
+            ),
+            Form::Page(of) if numbered => Some(self.envelope(*of, "Page", |view| {
+                let data = json!({"type": "object", "required": [list],
+                    "properties": {list: {"type": "array", "items": view}}});
+                (data, json!({"count": count()}))
+            })),
+            Form::Page(of) => {
+                let info = self.view(|views| views.subschema_for::<PageInfo>());
+                Some(self.envelope(*of, "Page", |view| {
+                    (json!({"type": "array", "items": view}), json!({"page_info": info}))
+                }))
+            }
+        }
+    }
+
+    pub fn view(&mut self, of: SchemaOf) -> Value {
+        plain(of(&mut self.views).to_value())
+    }
+
+    /// `wrap` gives `data` and what stands beside it.
+    fn envelope(&mut self, of: SchemaOf, suffix: &str, wrap: impl FnOnce(Value) -> (Value, Value)) -> Value {
+        let view = self.view(of);
+        let inside = view["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or("Plain").to_owned();
+        let (data, beside) = wrap(view);
+        let mut required = vec!["code", "description", "error", "data"];
+        let mut properties = json!({
+            "code": {"type": "boolean", "const": true},
+            "description": {"type": ["string", "null"], "description": "A warning, or null.", "examples": [null]},
+            "error": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+            "data": data,
+        });
+        if let (Value::Object(properties), Value::Object(beside)) = (&mut properties, &beside) {
+            required.extend(beside.keys().map(String::as_str));
+            properties.extend(beside.clone());
+        }
+        let schema = json!({"type": "object", "required": required, "properties": properties});
+        self.named(&format!("{inside}{suffix}"), schema)
+    }
+
+    /// Keeps a schema under its name, and refers to it.
+    pub fn named(&mut self, name: &str, schema: Value) -> Value {
+        self.own.insert(name.to_owned(), schema);
+        json!({"$ref": format!("{PLACE}{name}")})
+    }
+
+    pub fn with_example(&self, schema: Value) -> Value {
+        let example = self.example(&schema, "", 0);
+        json!({"schema": schema, "example": example})
+    }
+
+    fn resolved(&self, name: &str) -> Value {
+        let view = self.views.definitions().iter().find(|(known, _)| shown(known) == name);
+        view.map(|(_, view)| plain(view.clone())).or_else(|| self.own.get(name).cloned()).unwrap_or_default()
+    }
+
+    /// A value the schema admits, made of the words of the dictionary.
+    fn example(&self, schema: &Value, name: &str, depth: usize) -> Value {
+        if let Some(path) = schema["$ref"].as_str() {
+            // A record that holds records of its own kind ends somewhere.
+            return if depth > 8 { Value::Null } else { self.example(&self.resolved(last(path)), name, depth + 1) };
+        }
+        for fixed in ["const", "example", "default"] {
+            if let Some(value) = schema.get(fixed) {
+                return value.clone();
+            }
+        }
+        if let Some(first) = schema["enum"].get(0).or_else(|| schema["examples"].get(0)) {
+            return first.clone();
+        }
+        if let Some(choice) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema[*key].get(0)) {
+            return self.example(choice, name, depth);
+        }
+        let kind = schema["type"].as_str().or_else(|| schema["type"].get(0)?.as_str()).unwrap_or("null");
+        match kind {
+            "object" => {
+                let properties = schema["properties"].as_object().into_iter().flatten();
+                properties.map(|(name, schema)| (name.clone(), self.example(schema, name, depth + 1))).collect()
+            }
+            "array" if schema["maxItems"] == 0 || depth > 8 => json!([]),
+            "array" => json!([self.example(&schema["items"], name, depth + 1)]),
+            _ => dictionary::value(name, kind, schema["format"].as_str()),
+        }
+    }
+
+    pub fn finish(mut self) -> Map<String, Value> {
+        let views = self.views.take_definitions(true).into_iter().map(|(name, schema)| (shown(&name), plain(schema)));
+        let mut all = Map::new();
+        for (name, schema) in views.chain(self.own) {
+            // Two of one name are told apart, and refused by a test.
+            let name = if all.contains_key(&name) { format!("{name}2") } else { name };
+            all.insert(name, schema);
+        }
+        all
+    }
+}
+
+/// The name for readers: without the `View` of the code.
+fn shown(name: &str) -> String {
+    name.strip_suffix("View").unwrap_or(name).to_owned()
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+fn count() -> Value {
+    json!({"type": "integer", "format": "int32", "minimum": 0, "description": "How many records the list has."})
+}
+
+/// Without what generators of clients stumble over: unsigned formats, and words beside a reference.
+fn plain(mut schema: Value) -> Value {
+    match &mut schema {
+        Value::Object(object) => {
+            if let Some(path) = object.get("$ref").and_then(Value::as_str).map(shown) {
+                return json!({ "$ref": path });
+            }
+            // The word, not a property of that name.
+            if object.get("title").is_some_and(Value::is_string) {
+                object.remove("title");
+            }
+            let format = object.get("format").and_then(Value::as_str).and_then(|format| match format {
+                "uint8" | "uint16" | "uint32" | "int8" | "int16" => Some("int32"),
+                "uint" | "int" | "uint64" => Some("int64"),
+                _ => None,
+            });
+            if let Some(format) = format {
+                object.insert("format".into(), format.into());
+            }
+            object.values_mut().for_each(|inner| *inner = plain(inner.take()));
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|inner| *inner = plain(inner.take())),
+        _ => {}
+    }
+    schema
+}

@@ -1,0 +1,104 @@
+//! Every answer any test here gets is held against the OpenAPI document: its status must be there, and its body must fit.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, hash_map::Entry},
+    rc::Rc,
+};
+
+use actix_web::http::Method;
+use api::openapi;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::support::Reply;
+
+pub struct Asked {
+    method: String,
+    path: String,
+    v2: bool,
+}
+
+struct Contract {
+    v3: Value,
+    v2: Value,
+    /// None: the answer has no body.
+    validators: HashMap<String, Option<Rc<Validator>>>,
+}
+
+thread_local! {
+    static CONTRACT: RefCell<Contract> = RefCell::new(Contract {
+        v3: serde_json::from_str(&openapi::V3).unwrap(),
+        v2: serde_json::from_str(&openapi::V2).unwrap(),
+        validators: HashMap::new(),
+    });
+}
+
+impl Asked {
+    pub fn new(method: &Method, path: &str, headers: &[(String, String)]) -> Asked {
+        let version = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Svc-Api-Version"));
+        let v2 = version.is_none_or(|(_, version)| version.starts_with("v2") && version != "v20240412");
+        let path = path.split('?').next().unwrap_or_default().to_owned();
+        Asked { method: method.as_str().to_lowercase(), path, v2 }
+    }
+}
+
+pub fn check(asked: &Asked, reply: &Reply) {
+    CONTRACT.with_borrow_mut(|contract| contract.check(asked, reply));
+}
+
+impl Contract {
+    fn check(&mut self, asked: &Asked, reply: &Reply) {
+        let document = if asked.v2 { &self.v2 } else { &self.v3 };
+        let Some((template, operation)) = find(document, asked) else { return };
+        let endpoint = format!("{} {template} {} v2:{}", asked.method, reply.status, asked.v2);
+        let validator = match self.validators.entry(endpoint.clone()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(validator(document, operation, reply.status.as_u16(), &endpoint)).clone(),
+        };
+        match validator {
+            None => assert_eq!(reply.text, "", "{endpoint}: a body where none is described"),
+            Some(validator) => {
+                let body = reply.json();
+                let problems: Vec<String> =
+                    validator.iter_errors(&body).map(|it| format!("{it} at {}", it.instance_path())).collect();
+                assert!(problems.is_empty(), "{endpoint}: not as described: {problems:#?} in {body:#}");
+            }
+        }
+        for header in reply.headers.keys().filter(|name| ["retry-after", "idempotent-replay"].contains(&name.as_str()))
+        {
+            let described = resolve(document, &operation["responses"][reply.status.as_str()])["headers"].clone();
+            let known = described.as_object().unwrap().keys().any(|name| name.eq_ignore_ascii_case(header.as_str()));
+            assert!(known, "{endpoint}: the header {header} is not described");
+        }
+    }
+}
+
+fn validator(document: &Value, operation: &Value, status: u16, endpoint: &str) -> Option<Rc<Validator>> {
+    let described = operation["responses"].get(status.to_string());
+    let described = resolve(document, described.unwrap_or_else(|| panic!("{endpoint}: the status is not described")));
+    let mut schema = described.get("content")?["application/json"]["schema"].clone();
+    schema["components"] = json!({"schemas": document["components"]["schemas"]});
+    let options = jsonschema::draft202012::options().should_validate_formats(true);
+    Some(Rc::new(options.build(&schema).unwrap()))
+}
+
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    value["$ref"].as_str().map_or(value, |path| document.pointer(path.trim_start_matches('#')).unwrap())
+}
+
+/// The operation a path belongs to. Paths and methods that are not there have no contract.
+fn find<'a>(document: &'a Value, asked: &Asked) -> Option<(&'a str, &'a Value)> {
+    let fits = |template: &str| {
+        let (mut template, mut path) = (template.split('/'), asked.path.split('/'));
+        loop {
+            match (template.next(), path.next()) {
+                (None, None) => return true,
+                (Some(part), Some(given)) if part == given || (part.starts_with('{') && !given.is_empty()) => {}
+                _ => return false,
+            }
+        }
+    };
+    let (template, methods) = document["paths"].as_object()?.iter().find(|(template, _)| fits(template))?;
+    Some((template, methods.get(&asked.method)?))
+}

@@ -1,0 +1,260 @@
+//! Pages of a long list: their cost must follow the page, not the list.
+
+use std::{
+    collections::VecDeque,
+    error::Error,
+    hint::black_box,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use engine::{
+    actor::{
+        docs::{Docs, Home},
+        pool::Pool,
+    },
+    index::{Field, Term, places::OrderBy, words},
+    lists::{Lists, Narrow, Order, Part, Position, Walk},
+    records::Patient,
+    secrets::Secrets,
+    store::{Batch, Direction, Store, StoreError},
+};
+use location::time::{MINUTE, Timestamp};
+
+use super::{
+    Options, Outcome,
+    idle::resident,
+    practices,
+    report::{Aim, Report, median},
+};
+
+const INSTITUTION: u32 = 1;
+const ROWS: usize = 25;
+const RUNS: usize = 101;
+/// Patients written with one commit, and commits under way at a time.
+const AT_ONCE: u32 = 250;
+const COMMITS: usize = 8;
+/// Distinct names: a few are frequent, most are rare.
+const LAST_NAMES: u32 = 40_000;
+const FIRST_NAMES: u32 = 800;
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    let count = options.patients.max(10_000);
+    report.section(
+        "lists",
+        format!(
+            "{count} patients of one institution on disk; pages of {ROWS} rows that hold the condition, each begun at another place; \
+             median of {RUNS}"
+        ),
+    );
+    let dir = tempfile::Builder::new().prefix("bench-lists").tempdir_in(&options.dir)?;
+    measure(dir.path(), count, report)
+}
+
+fn measure(dir: &Path, count: u32, report: &mut Report) -> Outcome {
+    let store = practices::store(dir)?;
+    let secrets = Secrets::from_seed([7; 32]);
+    let started = Instant::now();
+    actix_rt::System::new().block_on(load(&store, &secrets, count))?;
+    let rate = f64::from(count) / started.elapsed().as_secs_f64();
+    report.number("patients written with their index and feed", rate, "/s", Aim::None);
+
+    let memory = resident(std::process::id())?;
+    let lists = Lists { store: &*store, secrets: &secrets };
+    for case in cases(count) {
+        let page = |run| page(&lists, &case, probe(run, count));
+        report.time(case.what, median(timed(page)?), Aim::Below(Duration::from_millis(5)));
+    }
+    let walk = Walk::new(INSTITUTION, Order::Id);
+    let part = |run| Part { from: Some(place(probe(run, count))), direction: Direction::Forward, limit: 1_000 };
+    let raw = timed(|run| lists.walk_raw::<Patient>(&walk, part(run)).map(|rows| rows.len()))?;
+    report.time("a thousand rows as the store has them", median(raw), Aim::None);
+    let grown = (resident(std::process::id())? - memory).max(0.0);
+    report.megabytes("memory these pages added", grown, Aim::BelowMegabytes(64.0));
+    Ok(())
+}
+
+async fn load(store: &Arc<dyn Store>, secrets: &Secrets, count: u32) -> Outcome {
+    let pool = Pool::default();
+    let mut under_way = VecDeque::new();
+    for first in (1..=count).step_by(AT_ONCE as usize) {
+        let home = Home { source: Some(1), location: 1, now: Timestamp(0) };
+        let mut docs = Docs::new(&**store, &pool, secrets, home);
+        for n in first..=count.min(first + AT_ONCE - 1) {
+            docs.put(&patient(n, count))?;
+        }
+        let mut batch = Batch::new();
+        docs.into_batch(&mut batch)?;
+        under_way.push_back(store.commit(batch));
+        if under_way.len() == COMMITS
+            && let Some(oldest) = under_way.pop_front()
+        {
+            oldest.await?;
+        }
+    }
+    for commit in under_way {
+        commit.await?;
+    }
+    Ok(())
+}
+
+fn patient(n: u32, count: u32) -> Patient {
+    Patient {
+        id: n,
+        institution_id: INSTITUTION,
+        source_id: Some(1),
+        foreign_id: Some(format!("P-{n}")),
+        first_name: first_name(n),
+        last_name: last_name(n),
+        date_of_birth: Some(format!("{}-{:02}-{:02}", 1930 + mixed(n) % 90, 1 + mixed(n) % 12, 1 + mixed(n) % 28)),
+        cell_phone: Some(phone(n)),
+        email: Some(email(n)),
+        inactive: mixed(n).is_multiple_of(10),
+        location_ids: vec![1 + mixed(n) % 4],
+        updated_at: updated(n, count),
+        ..Patient::default()
+    }
+}
+
+struct Query {
+    narrow: Vec<Narrow>,
+    /// What the caller filters by.
+    keep: Box<dyn Fn(&Patient) -> bool>,
+}
+
+struct Case {
+    what: &'static str,
+    order: Order,
+    /// The pages begin at the place of the patient they are about, not at the first.
+    deep: bool,
+    ask: Box<dyn Fn(u32) -> Query>,
+}
+
+fn cases(count: u32) -> Vec<Case> {
+    let shallow = |what, ask: fn(u32) -> Query| Case { what, order: Order::Id, deep: false, ask: Box::new(ask) };
+    let deep = |what, ask: fn(u32) -> Query| Case { deep: true, ..shallow(what, ask) };
+    let lately = |what, one_in: u32| {
+        let ask = move |_| {
+            let since = Timestamp(i64::from(count - count / one_in) * MINUTE);
+            Query { narrow: vec![Narrow::UpdatedSince(since)], keep: Box::new(move |it| it.updated_at >= since) }
+        };
+        Case { what, order: Order::Id, deep: true, ask: Box::new(ask) }
+    };
+    vec![
+        shallow("first page", |_| all()),
+        deep("a page deep in the list", |_| all()),
+        deep("inactive", |_| inactive()),
+        shallow("a phone number", |n| {
+            let phone = phone(n);
+            let narrow = Term::phone(&phone).map(Narrow::Has).into_iter().collect();
+            Query { narrow, keep: Box::new(move |it| it.cell_phone.as_ref() == Some(&phone)) }
+        }),
+        shallow("an e-mail address", |n| {
+            let email = email(n);
+            let narrow = Term::email(&email).map(Narrow::Has).into_iter().collect();
+            Query { narrow, keep: Box::new(move |it| it.email.as_ref() == Some(&email)) }
+        }),
+        shallow("first and last name", |n| named(format!("{} {}", first_name(n), last_name(n)))),
+        shallow("a last name", |n| named(last_name(n))),
+        shallow("a name's first four letters", |n| named(last_name(n)[..4].to_owned())),
+        shallow("a name's first two letters", |n| named(last_name(n)[..2].to_owned())),
+        shallow("a name's first letter", |n| named(last_name(n)[..1].to_owned())),
+        shallow("a name nobody has", |_| named("qqzzqq".to_owned())),
+        shallow("inactive, with a last name", |n| {
+            let (flag, name) = (inactive(), named(last_name(n)));
+            let narrow = flag.narrow.into_iter().chain(name.narrow).collect();
+            Query { narrow, keep: Box::new(move |it| (flag.keep)(it) && (name.keep)(it)) }
+        }),
+        lately("changed lately, as one in a thousand", 1_000),
+        lately("changed lately, as one in a hundred", 100),
+        lately("changed lately, as one in ten", 10),
+        Case { order: Order::By(OrderBy::Updated), ..shallow("by the time of change, first page", |_| all()) },
+        Case { order: Order::By(OrderBy::Updated), ..deep("by the time of change, deep in the list", |_| all()) },
+    ]
+}
+
+fn all() -> Query {
+    Query { narrow: Vec::new(), keep: Box::new(|_| true) }
+}
+
+fn inactive() -> Query {
+    Query { narrow: vec![Narrow::Has(Term::flag(Field::Inactive))], keep: Box::new(|it| it.inactive) }
+}
+
+fn named(name: String) -> Query {
+    let narrow = Narrow::name(&name).collect();
+    Query { narrow, keep: Box::new(move |it| words::begin(&it.name(), &name)) }
+}
+
+/// One page as the API reads it: on until it is full of what the caller keeps.
+fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
+    let Query { narrow, keep } = (case.ask)(n);
+    let walk = Walk { narrow, ..Walk::new(INSTITUTION, case.order) };
+    let mut from = match (case.deep, case.order) {
+        (false, _) => None,
+        (true, Order::Id) => Some(place(n)),
+        (true, Order::By(_)) => Some(Position { at: Timestamp(i64::from(n) * MINUTE), id: 0 }),
+    };
+    let mut kept = 0;
+    while kept <= ROWS {
+        let part = Part { from, direction: Direction::Forward, limit: (ROWS + 1 - kept).max(4 * ROWS) };
+        let rows = lists.walk::<Patient>(&walk, part)?;
+        let Some((last, _)) = rows.last() else { break };
+        from = Some(*last);
+        kept += rows.iter().filter(|(_, patient)| keep(patient)).count();
+    }
+    Ok(kept)
+}
+
+fn place(n: u32) -> Position {
+    Position::id(u64::from(n))
+}
+
+/// The patient a run is about: another one each time, none near the end.
+fn probe(run: usize, count: u32) -> u32 {
+    1 + mixed(run as u32 + 1) % (count * 9 / 10)
+}
+
+fn timed(mut work: impl FnMut(usize) -> Result<usize, StoreError>) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let mut times = Vec::with_capacity(RUNS);
+    for run in 0..RUNS {
+        let start = Instant::now();
+        black_box(work(run)?);
+        times.push(start.elapsed());
+    }
+    Ok(times)
+}
+
+/// So that neighbours in one order are none in another.
+fn mixed(n: u32) -> u32 {
+    n.wrapping_mul(2_654_435_761) >> 4
+}
+
+fn updated(n: u32, count: u32) -> Timestamp {
+    let place = u64::from(n) * 7_919 % u64::from(count);
+    Timestamp(place as i64 * MINUTE)
+}
+
+fn phone(n: u32) -> String {
+    format!("+1 {:010}", 2_000_000_000 + u64::from(n))
+}
+
+fn email(n: u32) -> String {
+    format!("patient{n}@example.org")
+}
+
+fn last_name(n: u32) -> String {
+    let share = f64::from(mixed(n) % 10_000) / 10_000.0;
+    name((share.powi(3) * f64::from(LAST_NAMES)) as u32 + n % 7, 7)
+}
+
+fn first_name(n: u32) -> String {
+    name(mixed(n ^ 0x5555) % FIRST_NAMES, 5)
+}
+
+/// A word of its own for each number, of which many have the same beginning.
+fn name(number: u32, letters: usize) -> String {
+    let letter = |at: u32| char::from(b'a' + (number / 20u32.pow(at) % 20) as u8);
+    (0..letters as u32).rev().map(|at| letter(at % 4)).collect()
+}
