@@ -107,7 +107,7 @@ impl Call {
         place.map_or_else(|| self.sources(tenant), Place::sources)
     }
 
-    /// All records of these owners that are narrowed down so and are not deleted. Ends at a limit, and says so.
+    /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
     pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
         let mut rows = Vec::new();
         for owner in owners {
@@ -121,13 +121,24 @@ impl Call {
             self.warn(&format!("A list ends after {MAX_WHOLE} records; there are more."));
         }
         let rows = rows.into_iter().map(|(_, record)| record);
-        Ok(rows.filter(|it| !it.deleted() && narrow.iter().all(|narrow| narrow.holds(it))).collect())
+        Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
     }
 
-    /// The same of records in a frame.
-    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+    /// The same of records in a frame, for shapes that tell that one is deleted.
+    pub fn whole_entries_ever<T: Body>(
+        &mut self,
+        sources: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<Entry<T>>, ApiError> {
         let rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
         rows.iter().for_each(|it| self.saw(it));
+        Ok(rows)
+    }
+
+    /// Those that are not deleted.
+    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+        let mut rows = self.whole_entries_ever(sources, narrow)?;
+        rows.retain(|it| it.deleted_at.is_none());
         Ok(rows)
     }
 
