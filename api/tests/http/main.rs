@@ -11,6 +11,8 @@ mod booking;
 mod contract;
 mod documentation;
 mod envelope;
+mod everywhere;
+mod filled;
 mod limits;
 mod locations;
 mod operations;
