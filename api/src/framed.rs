@@ -1,11 +1,34 @@
 //! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
 
-use engine::records::entry::{Body, Entry};
+use engine::{
+    actor::docs::Document,
+    entries::rules,
+    lists::{Narrow, Order, Part, Walk},
+    records::entry::{Body, Entry},
+    store::Direction,
+};
+use location::pull::Resource;
 
 use crate::{
+    bounds::MAX_WHOLE,
     errors::{ApiError, name_of},
+    listing::Listing,
+    pages::Page,
     scope::{Call, Place, Tenant},
 };
+
+impl Listing {
+    pub fn entries<T: Body>(
+        &self,
+        call: &Call,
+        sources: &[u32],
+        keep: impl Fn(&Entry<T>) -> bool,
+    ) -> Result<Page<Entry<T>>, ApiError> {
+        let page = self.page(call, sources, |it: &Entry<T>| it.foreign_id.as_deref(), keep)?;
+        page.rows.iter().for_each(|it| call.saw(it));
+        Ok(page)
+    }
+}
 
 impl Place {
     /// Whose lists show the location's shared records: its data source; none without an EHR.
@@ -33,6 +56,7 @@ impl Call {
     pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
+                self.saw(&entry);
                 return Ok(Some(entry));
             }
         }
@@ -45,6 +69,51 @@ impl Call {
             Some(source) => self.api.engine.entry::<T>(source, id)?,
             None => None,
         };
-        found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+        let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
+        self.saw(&found);
+        Ok(found)
+    }
+
+    /// Those of one location, or of all that are open to the caller.
+    pub fn sources_at(&self, tenant: &Tenant, place: Option<&Place>) -> Vec<u32> {
+        place.map_or_else(|| self.sources(tenant), Place::sources)
+    }
+
+    /// All records of these owners that are narrowed down so and are not deleted. Ends at a limit, and says so.
+    pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
+        let mut rows = Vec::new();
+        for owner in owners {
+            let walk = Walk { narrow: narrow.clone(), ..Walk::new(*owner, Order::Id) };
+            let part = Part { from: None, direction: Direction::Forward, limit: MAX_WHOLE + 1 };
+            rows.extend(self.api.engine.walk::<D>(&walk, part)?);
+        }
+        rows.sort_by_key(|(position, _)| *position);
+        if rows.len() > MAX_WHOLE {
+            rows.truncate(MAX_WHOLE);
+            self.warn(&format!("A list ends after {MAX_WHOLE} records; there are more."));
+        }
+        let rows = rows.into_iter().map(|(_, record)| record);
+        Ok(rows.filter(|it| !it.deleted() && narrow.iter().all(|narrow| narrow.holds(it))).collect())
+    }
+
+    /// The same of records in a frame.
+    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+        let rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
+        rows.iter().for_each(|it| self.saw(it));
+        Ok(rows)
+    }
+
+    /// The system a record comes from, as `foreign_id_type` names it.
+    pub fn adapter_of<T>(&self, entry: &Entry<T>) -> Option<&str> {
+        self.api.directory.adapter_of_source(Some(entry.source_id))
+    }
+
+    /// A record about a patient was shown.
+    fn saw<T: Body>(&self, entry: &Entry<T>) {
+        let about_patient =
+            |rules: &engine::entries::Rules| rules.references.iter().any(|it| it.to == Resource::Patients);
+        if rules(T::RESOURCE).is_some_and(about_patient) {
+            self.audit("read", name_of(T::RESOURCE), entry.id);
+        }
     }
 }

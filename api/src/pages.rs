@@ -51,7 +51,7 @@ pub struct Page<T> {
 }
 
 /// What a page says about the list it is part of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Found {
     Cursors(PageInfo),
     /// v2.2.2: how many records the list has.

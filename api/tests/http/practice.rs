@@ -1,11 +1,12 @@
-//! What the EHR of each location knows. Writes to it never end, so that a booking stays `pending` for as long as a test looks.
+//! What the EHR of each location knows. Writes of appointments never end, so that a booking stays `pending` for as long as a test
+//! looks; of the rest `file_records` says what becomes.
 //!
 //! Anna works in chair 1 and Ben in chair 2 of the first location, Monday to Friday from 9 to 17; Anna also in the chair of the
 //! second. The other institutions have one provider and one chair each.
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -20,6 +21,7 @@ use location::{
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
 };
 
+use crate::file_records;
 use crate::support::{MAIN, RIVAL, SECOND, midnight_utc, monday};
 
 const ALL: [Resource; 6] = [
@@ -36,11 +38,15 @@ pub struct Practice {
     order: usize,
     /// Whose turn it is to be pulled.
     turn: Arc<AtomicUsize>,
+    sent: Sent,
 }
 
+/// What the EHRs were told, in order.
+pub type Sent = Arc<Mutex<Vec<Write>>>;
+
 impl Practice {
-    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>) -> Practice {
-        Practice { location, order, turn }
+    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, sent: Sent) -> Practice {
+        Practice { location, order, turn, sent }
     }
 }
 
@@ -52,8 +58,13 @@ impl Ehr for Practice {
             name: "Practice".into(),
             version: "1".into(),
             hosting: "cloud".into(),
-            pulls: ALL.into_iter().map(pull).collect(),
-            writes: names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
+            pulls: ALL.into_iter().chain(file_records::pulls(self.location)).map(pull).collect(),
+            writes: [
+                names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
+                names(file_records::writes(self.location)),
+            ]
+            .concat(),
+            max_lengths: file_records::max_lengths(),
             required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
             new_patients: true,
             operatories: true,
@@ -72,8 +83,16 @@ impl Ehr for Practice {
         })
     }
 
-    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        Box::pin(std::future::pending())
+    fn push(&self, _: String, write: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        let count = {
+            let mut sent = self.sent.lock().unwrap();
+            sent.push(write.clone());
+            sent.len()
+        };
+        match file_records::answer(&write, count) {
+            Some(answer) => Box::pin(async move { answer }),
+            None => Box::pin(std::future::pending()),
+        }
     }
 
     fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
@@ -96,11 +115,13 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::AppointmentTypes => {
             types(location).iter().map(|(id, minutes)| EhrRecord::AppointmentType(kind(id, *minutes))).collect()
         }
-        Resource::Patients if location == MAIN => vec![EhrRecord::Patient(pat())],
+        Resource::Patients if location == MAIN => {
+            std::iter::once(pat()).chain(file_records::patients()).map(EhrRecord::Patient).collect()
+        }
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
-        _ => Vec::new(),
+        other => file_records::records(location, other),
     }
 }
 

@@ -36,7 +36,10 @@ use location::{
 };
 use serde_json::Value;
 
-use crate::{contract, practice::Practice};
+use crate::{
+    contract,
+    practice::{Practice, Sent},
+};
 
 // Institutions `acme` (1) and `rival` (2) are in the sandbox, `real` (3) is in production.
 pub const MAIN: u32 = 1;
@@ -77,6 +80,8 @@ pub const REAL_KEY: &str = "key-real";
 pub struct World {
     pub api: Data<Api>,
     pub engine: Arc<Engine>,
+    /// What the EHRs were told.
+    pub sent: Sent,
 }
 
 pub async fn world() -> World {
@@ -87,9 +92,10 @@ pub async fn world() -> World {
 /// The engine as it is, over a store in memory, after its first pull.
 pub async fn world_with(rules: HttpRules) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
+    let sent = Sent::default();
     let mut parts = Parts::new(Arc::new(MemoryStore::new()));
     for (order, location) in PULLED.into_iter().enumerate() {
-        let ehr = Practice::new(location, order, turn.clone());
+        let ehr = Practice::new(location, order, turn.clone(), sent.clone());
         parts.own.insert(LocationId(location), Arc::new(ehr));
     }
     let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
@@ -98,7 +104,7 @@ pub async fn world_with(rules: HttpRules) -> World {
         pulled(&engine, LocationId(location)).await;
     }
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
-    World { api: Data::new(api), engine }
+    World { api: Data::new(api), engine, sent }
 }
 
 /// The same on EHRs of the test's own, by location.

@@ -31,7 +31,7 @@ async fn show(mut call: Call) -> Answer {
     call.anywhere(|_| Some(()))?;
     let once = call.once();
     let seen = Seen {
-        key: once.map(|once| hex(once.key_digest)),
+        key: once.map(|once| hex(once.key)),
         fingerprint: once.map(|once| hex(once.fingerprint)),
         parts: Vec::new(),
     };
