@@ -28,6 +28,8 @@ pub struct Filled {
     /// Its operatories, working hours and appointments have names of their own.
     location: u32,
     rows: Mutex<Rows>,
+    /// Writes it does not take.
+    refuses: Vec<&'static str>,
 }
 
 /// How often each record was changed, by resource and number.
@@ -37,7 +39,13 @@ impl Filled {
     pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
         let all = resources().into_iter();
         let rows = all.flat_map(|resource| (0..of_each).map(move |n| ((resource, n), 0))).collect();
-        Arc::new(Filled { owner, location, rows: Mutex::new(rows) })
+        Arc::new(Filled { owner, location, rows: Mutex::new(rows), refuses: Vec::new() })
+    }
+
+    pub fn without_writes(self: Arc<Filled>, names: &[&'static str]) -> Arc<Filled> {
+        let mut ehr = Arc::into_inner(self).unwrap();
+        ehr.refuses = names.to_vec();
+        Arc::new(ehr)
     }
 
     fn rows(&self) -> MutexGuard<'_, Rows> {
@@ -201,14 +209,15 @@ impl Ehr for Filled {
         let of_entries = all.iter().filter_map(|resource| rules(*resource)).flat_map(|rules| rules.writes);
         let writes = ["create-patient", "update-patient", "create-appointment", "reschedule-appointment"];
         let writes = writes.iter().chain(&["cancel-appointment", "create-communication-log"]).copied();
-        let writes = writes.chain(of_entries.map(|(_, name)| *name)).map(str::to_owned).collect();
+        let writes = writes.chain(of_entries.map(|(_, name)| *name)).filter(|name| !self.refuses.contains(name));
+        let writes: Vec<String> = writes.map(str::to_owned).collect();
         let description = Description {
             name: "Filled".into(),
             version: "1".into(),
             hosting: "cloud".into(),
             pulls: all.into_iter().map(pull).collect(),
             writes,
-            new_patients: true,
+            new_patients: !self.refuses.contains(&"create-patient"),
             operatories: true,
             ..Description::default()
         };
