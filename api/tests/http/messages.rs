@@ -5,9 +5,10 @@ use std::{fs, path::PathBuf};
 
 use actix_web::{
     App,
-    http::{Method, StatusCode},
+    body::to_bytes,
+    http::Method,
     middleware::from_fn,
-    test::{TestRequest, call_service, init_service, read_body},
+    test::{TestRequest, init_service, try_call_service},
 };
 use api::{
     guard::guard,
@@ -144,11 +145,11 @@ const MESSAGES: &[Said] = &[
 
 /// Specification 7.2 and the codes of success.
 const STATUSES: &[Said] = &[
-    said("200", "success", "envelope::success_and_failure_have_one_shape"),
-    said("201", "success", "webhooks::an_endpoint_shows_its_secret_once"),
+    said("200", "success", "patients::the_same_one_is_refused_or_found"),
+    said("201", "success", "authenticates::a_key_becomes_a_token_that_works"),
     said("202", "accepted", "messages::what_is_accepted_is_pending"),
     said("204", "no body", "messages::what_is_deleted_has_no_body"),
-    said("400", "missing field, wrong value", "bad_input::bodies_that_are_no_json"),
+    said("400", "missing field, wrong value", "bad_input::bodies_that_are_none"),
     said("401", "token", "everywhere::without_a_valid_token_nothing_is_told"),
     said("403", "reach", "everywhere::another_tenants_institution_is_forbidden_like_one_that_is_not_there"),
     said("404", "record, version", "everywhere::without_version_or_with_an_unknown_one_there_is_no_resource"),
@@ -267,9 +268,10 @@ async fn a_problem_of_the_server_is_told_without_details() {
     for header in headers {
         request = request.insert_header(header);
     }
-    let response = call_service(&app, request.to_request()).await;
-    assert_eq!(response.status(), StatusCode::from_u16(500).unwrap());
-    let body: Value = serde_json::from_slice(&read_body(response).await).unwrap();
+    let error = try_call_service(&app, request.to_request()).await.err().unwrap();
+    let response = error.error_response();
+    assert_eq!(response.status(), 500);
+    let body: Value = serde_json::from_slice(&to_bytes(response.into_body()).await.unwrap()).unwrap();
     let message = "Something went wrong. Please try again or contact our support team.";
     assert_eq!(body, json!({"code": false, "description": null, "error": [message], "data": null}));
 }
