@@ -290,7 +290,8 @@ pub struct Sort {
 fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
     let (name, descending) = given.strip_prefix('-').map_or((given, false), |name| (name, true));
     let known = names.iter().find(|known| **known == name);
-    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {0}, -{0}", names.join(", ")))
+    let all = || names.iter().map(|name| format!("{name}, -{name}")).collect::<Vec<_>>().join(", ");
+    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {}", all()))
 }
 
 /// `sort=id`, `sort=-id`.

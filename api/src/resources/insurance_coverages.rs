@@ -106,7 +106,11 @@ fn read(b: &mut Fields) -> Option<Coverage> {
 fn priority() -> Kind<u32> {
     const NAMES: [&str; 3] = ["primary", "secondary", "tertiary"];
     let number = || integer(1..=100);
-    let schema = move || json!({"oneOf": [{"type": "string", "enum": NAMES}, number().shape().schema]});
+    // `pattern` speaks of texts only, the bounds of numbers only.
+    let schema = || {
+        let names = format!("^({})$", NAMES.join("|"));
+        json!({"type": ["string", "integer"], "pattern": names, "minimum": 1, "maximum": 100})
+    };
     Kind::new(schema, "primary", move |raw| {
         let name = match raw {
             Raw::Text(text) => Some(text),

@@ -82,7 +82,7 @@ async fn wrong_values_are_named_all_at_once() {
         "inactive must be true or false.",
         "location_strict must be true or false.",
         "phone_number must be a phone number.",
-        "sort must be one of id, updated_at, -id, -updated_at.",
+        "sort must be one of id, -id, updated_at, -updated_at.",
     ];
     assert_eq!(errors, expected);
     assert_eq!(world.get("/patients?subdomain=acme").fails(400).await, ["location_id is missing."]);
