@@ -314,7 +314,10 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
     let mut of_method = here.iter().filter(|route| route.method == request.method()).peekable();
-    let Some(first) = of_method.peek() else { return Err(ApiError::Method { allowed: allowed(here) }.into()) };
+    let Some(first) = of_method.peek() else {
+        let version = Version::of(request.headers()).ok();
+        return Err(ApiError::Method { allowed: allowed(here, version) }.into());
+    };
     if let Handler::Open(handler) = &first.handler {
         return handler(request).await;
     }
@@ -330,9 +333,12 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     }
 }
 
-fn allowed(here: &[&'static Route]) -> String {
+/// The methods of a path in the version asked for; of all versions where it is not there in that one.
+fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
+    let of_version = |route: &&&Route| version.is_some_and(|version| route.versions.contains(&version));
+    let anywhere = !here.iter().any(|route| of_version(&route));
     let mut methods: Vec<&str> = Vec::new();
-    for route in here {
+    for route in here.iter().filter(|route| anywhere || of_version(route)) {
         if !methods.contains(&route.method.as_str()) {
             methods.push(route.method.as_str());
         }
