@@ -58,3 +58,7 @@ pub const MAX_SLOTS: usize = 100_000;
 pub const SLOT_MINUTES: RangeInclusive<i64> = 1..=1_440;
 /// What an appointment without a type lasts.
 pub const DEFAULT_MINUTES: i64 = 30;
+/// Records that come along with one record: claims of a charge.
+pub const MAX_RELATED: usize = 1_000;
+/// Lists that are shown without pages: descriptors, fees of a schedule. Practices have some hundreds.
+pub const MAX_WHOLE_LIST: usize = 5_000;

@@ -56,11 +56,39 @@ impl Call {
     pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
-                self.saw(&entry);
-                return Ok(Some(entry));
+                let here = |location| self.open_places(tenant).iter().any(|place| place.location.id.0 == location);
+                let entry = entry.location_id.is_none_or(here).then_some(entry);
+                entry.iter().for_each(|entry| self.saw(entry));
+                return Ok(entry);
             }
         }
         Ok(None)
+    }
+
+    /// The one a path names, where no institution is named.
+    pub fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Entry<T>), ApiError> {
+        for tenant in tenants {
+            if let Some(entry) = self.try_entry(tenant, id)? {
+                return Ok((tenant.clone(), entry));
+            }
+        }
+        Err(ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+
+    /// A page of a location's records: those of its data source, but not what was made at another location.
+    pub fn entries<T: Body>(
+        &self,
+        place: &Place,
+        listing: &Listing,
+        keep: impl Fn(&Entry<T>) -> bool,
+    ) -> Result<Page<Entry<T>>, ApiError> {
+        let here = |entry: &Entry<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
+        listing.page(
+            self,
+            &place.sources(),
+            |entry: &Entry<T>| entry.foreign_id.as_deref(),
+            |entry| here(entry) && keep(entry),
+        )
     }
 
     /// The one a path names, at a location.
@@ -79,7 +107,7 @@ impl Call {
         place.map_or_else(|| self.sources(tenant), Place::sources)
     }
 
-    /// All records of these owners that are narrowed down so and are not deleted. Ends at a limit, and says so.
+    /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
     pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
         let mut rows = Vec::new();
         for owner in owners {
@@ -93,13 +121,24 @@ impl Call {
             self.warn(&format!("A list ends after {MAX_WHOLE} records; there are more."));
         }
         let rows = rows.into_iter().map(|(_, record)| record);
-        Ok(rows.filter(|it| !it.deleted() && narrow.iter().all(|narrow| narrow.holds(it))).collect())
+        Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
     }
 
-    /// The same of records in a frame.
-    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+    /// The same of records in a frame, for shapes that tell that one is deleted.
+    pub fn whole_entries_ever<T: Body>(
+        &mut self,
+        sources: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<Entry<T>>, ApiError> {
         let rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
         rows.iter().for_each(|it| self.saw(it));
+        Ok(rows)
+    }
+
+    /// Those that are not deleted.
+    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+        let mut rows = self.whole_entries_ever(sources, narrow)?;
+        rows.retain(|it| it.deleted_at.is_none());
         Ok(rows)
     }
 

@@ -50,6 +50,13 @@ pub struct Page<T> {
     pub found: Found,
 }
 
+impl<T> Page<T> {
+    /// The same page with its records as they are shown.
+    pub fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> Page<V> {
+        Page { rows: self.rows.iter().map(view).collect(), found: self.found.clone() }
+    }
+}
+
 /// What a page says about the list it is part of.
 #[derive(Clone, Debug)]
 pub enum Found {

@@ -53,16 +53,19 @@ use actix_web::{HttpResponse, web::ServiceConfig};
 use crate::{
     errors::ApiError,
     resources::{
+        adjustments,
         appointment_types::{self, AppointmentTypeView},
         appointments::{self, AppointmentDetail, AppointmentView},
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
+        balances,
         booking::{self, Booked, Found, Held, Reason},
-        clinical, communication_logs, documentation, forms, insurance_coverages, insurance_plans,
+        charges, claims, clinical, communication_logs, documentation, fee_schedules, forms, insurance_coverages,
+        insurance_plans, ledger_types,
         locations::{self, InstitutionView, LocationView},
         medical_history, operations,
         operatories::{self, OperatoryView},
-        patients,
+        patients, payment_plans, payments,
         providers::{self, ProviderView},
         sync_status::{self, SyncStatusView},
         webhook_endpoints::{self, EndpointView},
@@ -71,6 +74,7 @@ use crate::{
     route::{self, Access, Route, delete, get, open, patch, post},
     versions::Version::V2_2_2,
     views::{
+        catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
         clinical::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
             RecallTypeView, TreatmentPlanView,
@@ -79,6 +83,10 @@ use crate::{
         forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
         history::{HistoryItemView, PatientHistoryItemView},
         insurance::{CoverageView, InsurancePlanView},
+        ledger::{
+            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
+            PaymentView,
+        },
         people::{PatientCreated, PatientDetail, PatientDetailed, PatientListed},
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
@@ -96,6 +104,7 @@ pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
         group("Intake", intake()),
         group("Care", care()),
         group("Communication", communication()),
+        group("Ledger", ledger()),
         group("Webhooks", webhooks()),
     ]
     .into_iter()
@@ -319,6 +328,48 @@ fn communication() -> Vec<Route> {
             .leaving_body()
             .noting("No health record system takes messages: the answer is always 403."),
     ]
+}
+
+/// The catalogues hold no amounts and need no grant.
+fn ledger() -> Vec<Route> {
+    let accepted = "The entry reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
+                    GET /write_requests. Without a date it is of today, at the location.";
+    let amounts = vec![
+        get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
+        get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
+        get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10"),
+        get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10"),
+        post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").noting(accepted),
+        get("/adjustments", adjustments::list).lists::<AdjustmentView>("Adjustments on the ledger", "4.10"),
+        get("/adjustments/{id}", adjustments::show).shows::<AdjustmentView>("One adjustment", "4.10"),
+        post("/adjustments", adjustments::create)
+            .accepts::<AdjustmentView>("Enter an adjustment", "4.10")
+            .noting(accepted),
+        get("/claims", claims::list).lists::<ClaimView>("Insurance claims", "4.10"),
+        get("/claims/{id}", claims::show).shows::<ClaimView>("One claim", "4.10"),
+        get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Plans of payments", "4.10"),
+        get("/payment_plans/{id}", payment_plans::show).shows::<PaymentPlanView>("One plan of payments", "4.10"),
+        get("/fee_schedules", fee_schedules::list).lists::<FeeScheduleView>("Fee schedules", "2.4"),
+        get("/fee_schedules/{id}", fee_schedules::show).shows::<FeeScheduleView>("One fee schedule", "2.4"),
+        get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
+        get("/guarantor_balances", balances::of_guarantors)
+            .lists::<GuarantorBalanceView>("What guarantors owe", "4.10"),
+        get("/guarantor_balances/{id}", balances::of_guarantor)
+            .shows::<GuarantorBalanceView>("What one guarantor owes", "4.10"),
+        get("/insurance_balances", balances::of_insurance)
+            .lists::<InsuranceBalanceView>("What insurance is expected to pay", "4.10"),
+        get("/insurance_balances/{id}", balances::of_insurance_one)
+            .shows::<InsuranceBalanceView>("What insurance is expected to pay for one patient", "4.10"),
+    ];
+    let catalogues = vec![
+        get("/payment_types", ledger_types::payment_types).lists::<PaymentTypeView>("Payment types", "4.10"),
+        get("/payment_types/{id}", ledger_types::payment_type).shows::<PaymentTypeView>("One payment type", "4.10"),
+        get("/adjustment_types", ledger_types::adjustment_types)
+            .lists::<AdjustmentTypeView>("Adjustment types", "4.10"),
+        get("/adjustment_types/{id}", ledger_types::adjustment_type)
+            .shows::<AdjustmentTypeView>("One adjustment type", "4.10"),
+    ];
+    amounts.into_iter().map(Route::financial).chain(catalogues).collect()
 }
 
 fn webhooks() -> Vec<Route> {

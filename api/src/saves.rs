@@ -9,7 +9,10 @@ use engine::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::scope::{Call, Place, Tenant};
+use crate::{
+    errors::name_of,
+    scope::{Call, Place, Tenant},
+};
 
 impl Call {
     /// Warnings go into the answer.
@@ -39,7 +42,10 @@ impl Call {
         patient: Option<u32>,
     ) -> Result<Saved<Entry<T>>, Refused> {
         let body = serde_json::to_value(body).map_err(|_| EngineError::Internal)?;
-        self.save(place, Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient })).await
+        let what = Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient });
+        let saved: Saved<Entry<T>> = self.save(place, what).await?;
+        self.audit("write", name_of(T::RESOURCE), saved.record.id);
+        Ok(saved)
     }
 
     /// What was made, or what the first request with the same Idempotency-Key made.

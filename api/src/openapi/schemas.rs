@@ -91,8 +91,8 @@ impl Schemas {
     /// A value the schema admits, made of the words of the dictionary.
     fn example(&self, schema: &Value, name: &str, depth: usize) -> Value {
         if let Some(path) = schema["$ref"].as_str() {
-            // A record that holds records of its own kind ends somewhere.
-            return if depth > 8 { Value::Null } else { self.example(&self.resolved(last(path)), name, depth + 1) };
+            // What is always there has no end of its own only by mistake.
+            return if depth > 16 { Value::Null } else { self.example(&self.resolved(last(path)), name, depth + 1) };
         }
         for fixed in ["const", "example", "default"] {
             if let Some(value) = schema.get(fixed) {
@@ -108,7 +108,11 @@ impl Schemas {
         let kind = schema["type"].as_str().or_else(|| schema["type"].get(0)?.as_str()).unwrap_or("null");
         match kind {
             "object" => {
+                // Records that come along may hold such of the first one's kind: further in, only what is always there is shown.
+                let always =
+                    |name: &str| schema["required"].as_array().is_some_and(|it| it.iter().any(|it| it == name));
                 let properties = schema["properties"].as_object().into_iter().flatten();
+                let properties = properties.filter(|(name, _)| depth <= 4 || always(name));
                 properties.map(|(name, schema)| (name.clone(), self.example(schema, name, depth + 1))).collect()
             }
             "array" if schema["maxItems"] == 0 || depth > 8 => json!([]),

@@ -56,8 +56,8 @@ pub async fn patient_items(mut call: Call) -> Answer {
     })?;
     find_at(&call, &place, patient)?;
     let theirs = vec![Narrow::Has(Term::number(Field::Patient, patient))];
-    let mut entries: Vec<Entry<PatientHistoryItem>> = call.whole_entries(&place.sources(), theirs)?;
-    entries.retain(|it| it.body.category == category && it.body.active == active);
+    let mut entries: Vec<Entry<PatientHistoryItem>> = call.whole_entries_ever(&place.sources(), theirs)?;
+    entries.retain(|it| it.body.category == category && active == (it.body.active && it.deleted_at.is_none()));
     let items = items_of(&call, &entries)?;
     Ok(call.list(&views(&entries, &items)))
 }

@@ -25,12 +25,12 @@ async fn a_request_goes_its_way() {
     let told = world.told(Resource::CommunicationLogs, 1).await;
     assert_eq!((&told[0].fields["patient"], &told[0].fields["occurred_at"]), (&json!("pat"), &json!(1_767_323_045)));
     let path = format!("/communication_logs/{}?subdomain=acme", made["id"].as_str().unwrap());
-    let done = world.until(&path, |it| it["status"] == "succeeded").await;
+    let done = world.data_until(&path, |it| it["status"] == "succeeded").await;
     assert_eq!((&done["occurred_at"], &done["failure_reason"]), (&json!("2026-01-02T03:04:05.000Z"), &Value::Null));
 
     let refused = log(&world, PAT.into(), "refused").await;
     let path = format!("/communication_logs/{}?subdomain=acme", refused["id"].as_str().unwrap());
-    let failed = world.until(&path, |it| it["status"] == "failed").await;
+    let failed = world.data_until(&path, |it| it["status"] == "failed").await;
     assert_eq!(failed["failure_reason"], json!("not such a note"));
 }
 
@@ -43,8 +43,8 @@ async fn only_requests_made_here_are_listed() {
     log(&world, ada, "second").await;
     log(&world, ada, "refused").await;
     let notes = async |rest: &str| each(&world.edge(&format!("{LOGS}{rest}")).await, "note");
-    world.until(&format!("{LOGS}&status=failed"), |it| !it.as_array().unwrap().is_empty()).await;
-    world.until(&format!("{LOGS}&status=succeeded"), |it| !it.as_array().unwrap().is_empty()).await;
+    world.data_until(&format!("{LOGS}&status=failed"), |it| !it.as_array().unwrap().is_empty()).await;
+    world.data_until(&format!("{LOGS}&status=succeeded"), |it| !it.as_array().unwrap().is_empty()).await;
     assert_eq!(notes("").await, ["slow", "second", "refused"]);
     assert_eq!(notes("&sort=-created_at").await, ["refused", "second", "slow"]);
     assert_eq!(notes(&format!("&patient_id={ada}")).await, ["second", "refused"]);

@@ -2,7 +2,7 @@
 //!
 //! Quinn is Pat's child; Ada has everything else. A new patient named `Slow` is never written, one named `Refused` is rejected.
 
-use engine::ehr::{EhrAddress, EhrEntry, EhrPatient, EhrRecord, Fault, Receipt, Resource, Write};
+use engine::ehr::{EhrAddress, EhrEntry, EhrPatient, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 
 use crate::support::{MAIN, RIVAL, World};
@@ -62,28 +62,25 @@ pub fn max_lengths() -> Vec<(String, u32)> {
     vec![("insurance_plan.name".into(), 32)]
 }
 
-/// None: it takes forever.
-pub fn answer(write: &Write, count: usize) -> Option<Result<Receipt, Fault>> {
-    let written = |id: &str| {
-        let id = if id.is_empty() { format!("written {count}") } else { id.to_owned() };
-        Some(Ok(Receipt { id, version: None }))
+/// What becomes of a write.
+pub enum Fate {
+    Taken,
+    Refused(&'static str),
+    /// It takes forever.
+    Slow,
+}
+
+pub fn fate(write: &Write) -> Fate {
+    let (name, note) = match write {
+        Write::CreatePatient(patient) => (patient.last_name.as_str(), ""),
+        Write::Entry(_, entry) => ("", entry.fields.get("note").and_then(Value::as_str).unwrap_or_default()),
+        _ => ("", ""),
     };
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    match write {
-        Write::CreatePatient(patient) if patient.last_name == "Slow" => None,
-        Write::CreatePatient(patient) if patient.last_name == "Refused" => {
-            Some(Err(Fault::Rejected("nobody is called so".into())))
-        }
-        Write::CreatePatient(patient) | Write::UpdatePatient(patient) => written(&patient.id),
-        Write::Entry(_, entry) => {
-            let note = entry.fields.get("note").and_then(text);
-            match note.as_deref() {
-                Some("slow") => None,
-                Some("refused") => Some(Err(Fault::Rejected("not such a note".into()))),
-                _ => written(&entry.id),
-            }
-        }
-        _ => None,
+    match (name, note) {
+        ("Slow", _) | (_, "slow") => Fate::Slow,
+        ("Refused", _) => Fate::Refused("nobody is called so"),
+        (_, "refused") => Fate::Refused("not such a note"),
+        _ => Fate::Taken,
     }
 }
 
@@ -139,12 +136,11 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
 fn rows(resource: Resource) -> Vec<(&'static str, Value)> {
     let usd = |amount: &str| json!({"amount": amount, "currency": "USD"});
     match resource {
-        Resource::FeeSchedules => vec![("usual", json!({"name": "Usual fees", "active": true}))],
         Resource::InsurancePlans => vec![
             (
                 "gold",
                 json!({
-                    "name": "Gold", "payer_id": "P1", "group_number": "G1", "employer_name": "Mill", "fee_schedule": "usual",
+                    "name": "Gold", "payer_id": "P1", "group_number": "G1", "employer_name": "Mill", "fee_schedule": "ucr",
                     "annual_max_individual": usd("1500.00"), "benefit_year_renewal_month": 1,
                     "address": {"line1": "1 Plan Street", "city": "Albany", "region": "NY", "country": "US"},
                 }),
@@ -273,15 +269,6 @@ fn rows(resource: Resource) -> Vec<(&'static str, Value)> {
                 "created_at": NEW_YEAR,
             }),
         )],
-        Resource::Charges => {
-            vec![("charge", json!({"patient": "ada", "fee": usd("105.00"), "charged_at": "2024-02-01"}))]
-        }
-        Resource::Payments => {
-            vec![("payment", json!({"patient": "ada", "amount": usd("50.00"), "paid_at": "2024-02-02"}))]
-        }
-        Resource::Adjustments => {
-            vec![("adjustment", json!({"patient": "ada", "amount": usd("-5.00"), "adjusted_at": "2024-02-03"}))]
-        }
         _ => Vec::new(),
     }
 }
@@ -308,7 +295,7 @@ impl World {
     }
 
     /// Asks until it is so.
-    pub async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
+    pub async fn data_until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..1_000 {
             let found = self.get(path).version("v3.1.0").ok().await["data"].clone();
             if so(&found) {
@@ -323,7 +310,7 @@ impl World {
     pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrEntry> {
         for _ in 0..1_000 {
             let told: Vec<EhrEntry> = {
-                let sent = self.sent.lock().unwrap();
+                let sent = self.books.all();
                 let entries = sent.iter().filter_map(|write| match write {
                     Write::Entry(_, entry) if entry.resource == resource => Some(entry.clone()),
                     _ => None,

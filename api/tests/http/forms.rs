@@ -59,7 +59,7 @@ async fn answers_are_written() {
     let told: Value = serde_json::from_str(told[0].fields["answers_json"].as_str().unwrap()).unwrap();
     assert_eq!(told, data);
     let path = format!("/form_responses/{}?subdomain=acme&location_id=1", made["id"]);
-    world.until(&path, |it| it["status"] == "succeeded" && it["foreign_id"].is_string()).await;
+    world.data_until(&path, |it| it["status"] == "succeeded" && it["foreign_id"].is_string()).await;
 }
 
 #[actix_web::test]

@@ -36,7 +36,7 @@ async fn one_and_what_comes_along() {
     let all = world.get(&path).ok().await["data"].clone();
     assert_eq!(each(&all["patient_coverages"], "subscription_relation"), ["self", "spouse"]);
     assert_eq!(each(&all["subscribers"], "name"), ["Ada Maria Lübke", "Sam Sub"]);
-    assert_eq!(all["fee_schedule"]["name"], json!("Usual fees"));
+    assert_eq!(all["fee_schedule"]["name"], json!("UCR"));
     let missing = world.get("/insurance_plans/4711?subdomain=acme").fails(404).await;
     assert_eq!(missing, ["Insurance Plan with id 4711 not found"]);
 }
@@ -55,7 +55,7 @@ async fn a_new_one_is_written() {
     assert_eq!((&told[0].fields["name"], &told[0].fields["group_number"]), (&json!("Bronze"), &json!("G3")));
     assert_eq!(told[0].fields["address"]["line2"], json!("Left"));
     let path = format!("/insurance_plans/{}?subdomain=acme", made["data"]["id"]);
-    world.until(&path, |it| it["foreign_id"].is_string()).await;
+    world.data_until(&path, |it| it["foreign_id"].is_string()).await;
     world.post(CREATE, plan).fails(404).await;
 }
 

@@ -98,8 +98,8 @@ async fn a_new_one_goes_to_the_ehr_and_comes_back() {
     );
     assert_eq!(made["bio"]["street_address"], json!("3 New Street"));
     let path = format!("/patients/{}?subdomain=acme", made["id"]);
-    world.until(&path, |it| !it["foreign_id"].is_null()).await;
-    let sent = world.sent.lock().unwrap();
+    world.data_until(&path, |it| !it["foreign_id"].is_null()).await;
+    let sent = world.books.all();
     let Some(Write::CreatePatient(told)) = sent.first() else { panic!("{sent:?}") };
     assert_eq!((told.provider.as_deref(), told.ssn.as_deref()), (Some("anna"), Some("123-45-6789")));
     assert_eq!(told.primary_phone.as_deref(), Some("555-010-7777"));

@@ -1,5 +1,5 @@
-//! What the EHR of each location knows. Writes of appointments never end, so that a booking stays `pending` for as long as a test
-//! looks; of the rest `file_records` says what becomes.
+//! What the EHR of each location knows. Writes of new appointments never end, so that a booking stays `pending` for as long as a test
+//! looks, unless the test opens the books; of patients `file_records` says what becomes; every other write is taken.
 //!
 //! Anna works in chair 1 and Ben in chair 2 of the first location, Monday to Friday from 9 to 17; Anna also in the chair of the
 //! second. The other institutions have one provider and one chair each.
@@ -7,22 +7,25 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use engine::ehr::{
-    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrFuture, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
-    EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+    Description, Ehr, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory, EhrPatient, EhrProvider,
+    EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Verb, Write,
 };
 use location::{
     hours::{HourKind, Weekday},
     time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND, Timestamp},
 };
 
-use crate::file_records;
-use crate::support::{MAIN, RIVAL, SECOND, midnight_utc, monday};
+use crate::{
+    file_records::{self, Fate},
+    practice_ledger,
+    support::{MAIN, RIVAL, SECOND, midnight_utc, monday},
+};
 
 const ALL: [Resource; 6] = [
     Resource::Providers,
@@ -33,35 +36,108 @@ const ALL: [Resource; 6] = [
     Resource::Appointments,
 ];
 
+const WRITES: [&str; 7] = [
+    "create-patient",
+    "create-appointment",
+    "reschedule-appointment",
+    "cancel-appointment",
+    "confirm-appointment",
+    "check-in-appointment",
+    "note-appointment",
+];
+
 pub struct Practice {
     location: u32,
     order: usize,
     /// Whose turn it is to be pulled.
     turn: Arc<AtomicUsize>,
-    sent: Sent,
+    books: Arc<Books>,
 }
 
-/// What the EHRs were told, in order.
-pub type Sent = Arc<Mutex<Vec<Write>>>;
-
 impl Practice {
-    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, sent: Sent) -> Practice {
-        Practice { location, order, turn, sent }
+    pub fn new(location: u32, order: usize, turn: Arc<AtomicUsize>, books: Arc<Books>) -> Practice {
+        Practice { location, order, turn, books }
+    }
+}
+
+/// What was written to the EHRs of all locations, and what a test did there.
+#[derive(Default)]
+pub struct Books {
+    /// New patients and appointments are taken.
+    pub open: AtomicBool,
+    written: Mutex<Vec<(u32, Receipt, Write)>>,
+    /// Deleted by the practice's staff.
+    gone: Mutex<Vec<(Resource, String)>>,
+}
+
+impl Books {
+    /// What all locations wrote, oldest first.
+    pub fn all(&self) -> Vec<Write> {
+        self.written.lock().unwrap().iter().map(|(.., write)| write.clone()).collect()
+    }
+
+    /// What a location wrote, oldest first.
+    pub fn written(&self, location: u32) -> Vec<Write> {
+        let written = self.written.lock().unwrap();
+        written.iter().filter(|(from, ..)| *from == location).map(|(.., write)| write.clone()).collect()
+    }
+
+    pub fn remove(&self, resource: Resource, id: &str) {
+        self.gone.lock().unwrap().push((resource, id.to_owned()));
+    }
+
+    fn write(&self, location: u32, write: Write) -> Result<Receipt, Fault> {
+        let mut written = self.written.lock().unwrap();
+        let id = match &write {
+            Write::CreatePatient(_) | Write::CreateAppointment(_) => String::new(),
+            Write::UpdatePatient(patient) => patient.id.clone(),
+            Write::RescheduleAppointment(it)
+            | Write::CancelAppointment(it, _)
+            | Write::ConfirmAppointment(it)
+            | Write::CheckInAppointment(it)
+            | Write::NoteAppointment(it) => it.id.clone(),
+            Write::Entry(_, entry) if entry.fields.values().any(|value| value == "REFUSE") => {
+                return Err(Fault::Rejected("the practice refuses it".into()));
+            }
+            Write::Entry(_, entry) => entry.id.clone(),
+        };
+        let id = if id.is_empty() { format!("written {}", written.len()) } else { id };
+        let receipt = Receipt { id, version: None };
+        written.push((location, receipt.clone(), write));
+        Ok(receipt)
+    }
+
+    /// The entries that were made here, as the EHR shows them.
+    fn made(&self, location: u32, resource: Resource) -> Vec<EhrEntry> {
+        let written = self.written.lock().unwrap();
+        let entries = written.iter().filter_map(|(from, receipt, write)| match write {
+            Write::Entry(Verb::Create, entry) if *from == location && entry.resource == resource => {
+                Some(EhrEntry { id: receipt.id.clone(), ..entry.clone() })
+            }
+            _ => None,
+        });
+        entries.collect()
+    }
+
+    fn gone(&self, resource: Resource) -> Vec<String> {
+        let gone = self.gone.lock().unwrap();
+        gone.iter().filter(|(of, _)| *of == resource).map(|(_, id)| id.clone()).collect()
     }
 }
 
 impl Ehr for Practice {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: false };
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
         let description = Description {
             name: "Practice".into(),
             version: "1".into(),
             hosting: "cloud".into(),
-            pulls: ALL.into_iter().chain(file_records::pulls(self.location)).map(pull).collect(),
+            pulls: pulls(self.location).into_iter().map(pull).collect(),
             writes: [
-                names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
+                names(&WRITES),
                 names(file_records::writes(self.location)),
+                if self.location == RIVAL { Vec::new() } else { names(&practice_ledger::WRITES) },
             ]
             .concat(),
             max_lengths: file_records::max_lengths(),
@@ -78,26 +154,41 @@ impl Ehr for Practice {
             while self.turn.load(Ordering::SeqCst) < self.order {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            let records = records(self.location, resource);
-            Ok(Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate: None })
+            let mut records = records(self.location, resource);
+            records.extend(self.books.made(self.location, resource).into_iter().map(EhrRecord::Entry));
+            let deleted = self.books.gone(resource);
+            records.retain(|record| !matches!(record, EhrRecord::Entry(entry) if deleted.contains(&entry.id)));
+            Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None })
         })
     }
 
     fn push(&self, _: String, write: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        let count = {
-            let mut sent = self.sent.lock().unwrap();
-            sent.push(write.clone());
-            sent.len()
-        };
-        match file_records::answer(&write, count) {
-            Some(answer) => Box::pin(async move { answer }),
-            None => Box::pin(std::future::pending()),
+        if matches!(write, Write::CreateAppointment(_)) && !self.books.open.load(Ordering::SeqCst) {
+            return Box::pin(std::future::pending());
         }
+        let refused = match file_records::fate(&write) {
+            Fate::Taken => None,
+            Fate::Refused(reason) => Some(Fault::Rejected(reason.to_owned())),
+            Fate::Slow => return Box::pin(std::future::pending()),
+        };
+        let receipt = match refused {
+            Some(fault) => Err(fault),
+            None => self.books.write(self.location, write),
+        };
+        Box::pin(async move { receipt })
     }
 
     fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
         Box::pin(async { Err::<_, Fault>(Fault::Unknown("not now".into())) })
     }
+}
+
+fn pulls(location: u32) -> Vec<Resource> {
+    let mut all: Vec<Resource> = ALL.into_iter().chain(practice_ledger::PULLED).collect();
+    all.extend(file_records::pulls(location));
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
@@ -121,7 +212,10 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
-        other => file_records::records(location, other),
+        other => {
+            let ledger = practice_ledger::records(location, other).into_iter().map(EhrRecord::Entry);
+            file_records::records(location, other).into_iter().chain(ledger).collect()
+        }
     }
 }
 

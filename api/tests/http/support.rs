@@ -38,7 +38,7 @@ use serde_json::Value;
 
 use crate::{
     contract,
-    practice::{Practice, Sent},
+    practice::{Books, Practice},
 };
 
 // Institutions `acme` (1) and `rival` (2) are in the sandbox, `real` (3) is in production.
@@ -80,8 +80,8 @@ pub const REAL_KEY: &str = "key-real";
 pub struct World {
     pub api: Data<Api>,
     pub engine: Arc<Engine>,
-    /// What the EHRs were told.
-    pub sent: Sent,
+    /// Of the practices' EHRs.
+    pub books: Arc<Books>,
 }
 
 pub async fn world() -> World {
@@ -92,10 +92,10 @@ pub async fn world() -> World {
 /// The engine as it is, over a store in memory, after its first pull.
 pub async fn world_with(rules: HttpRules) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
-    let sent = Sent::default();
+    let books = Arc::new(Books::default());
     let mut parts = Parts::new(Arc::new(MemoryStore::new()));
     for (order, location) in PULLED.into_iter().enumerate() {
-        let ehr = Practice::new(location, order, turn.clone(), sent.clone());
+        let ehr = Practice::new(location, order, turn.clone(), books.clone());
         parts.own.insert(LocationId(location), Arc::new(ehr));
     }
     let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
@@ -104,7 +104,7 @@ pub async fn world_with(rules: HttpRules) -> World {
         pulled(&engine, LocationId(location)).await;
     }
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
-    World { api: Data::new(api), engine, sent }
+    World { api: Data::new(api), engine, books }
 }
 
 /// The same on EHRs of the test's own, by location.
@@ -258,6 +258,41 @@ impl World {
     pub fn token(&self, key: &str) -> String {
         let id = keys().into_iter().find(|known| known.name == key).unwrap().id();
         format!("Bearer {}", self.api.tokens.mint(id, self.engine.now(), HOUR))
+    }
+
+    pub fn patch(&self, path: &str, body: Value) -> Ask<'_> {
+        self.ask(Method::PATCH, path).json(body)
+    }
+
+    pub fn delete(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::DELETE, path)
+    }
+
+    /// Reads everything from a location's EHR again.
+    pub async fn sync(&self, location: u32) {
+        let (id, before) = (LocationId(location), self.engine.now());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        self.engine.sync_now(id).await.unwrap();
+        for _ in 0..3_000 {
+            if self.engine.sync_state(id).await.unwrap().last_sync > Some(before) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("location {location} was not pulled");
+    }
+
+    /// Asks again until the answer is as wanted.
+    pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        for _ in 0..1_000 {
+            last = self.get(path).ok().await;
+            if wanted(&last) {
+                return last;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{path} never came to be as wanted: {last:#}");
     }
 
     /// The first `count` slots of a search at a location.

@@ -28,8 +28,8 @@ pub async fn list(mut call: Call) -> Answer {
     let patient = find(&call, &tenant, id)?;
     let source: Vec<u32> = patient.source_id.into_iter().collect();
     let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
-    let mut alerts: Vec<Entry<PatientAlert>> = call.whole_entries(&source, theirs)?;
-    alerts.retain(|it| disabled || it.body.disabled_at.is_none());
+    let mut alerts: Vec<Entry<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
+    alerts.retain(|it| disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
 }
 
@@ -62,7 +62,7 @@ pub async fn update(mut call: Call) -> Answer {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
     let (tenant, disabled) = call.in_tenant(|input| Some(input.body.optional("patient_alert.disabled", boolean())))?;
     let alert = one(&call, &tenant, patient, alert)?;
-    let is_disabled = alert.body.disabled_at.is_some();
+    let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
     match disabled {
         Some(false) if is_disabled => {
             return Err(ApiError::bad("EMR does not support enabling a disabled alert; create a new one."));

@@ -37,8 +37,8 @@ pub async fn create(mut call: Call) -> Answer {
 
 pub async fn types(mut call: Call) -> Answer {
     let (place, active) = call.in_place(|input| Some(input.query.defaulted("active", boolean(), true)))?;
-    let mut types: Vec<Entry<DocumentType>> = call.whole_entries(&place.sources(), Vec::new())?;
-    types.retain(|it| it.body.active == active);
+    let mut types: Vec<Entry<DocumentType>> = call.whole_entries_ever(&place.sources(), Vec::new())?;
+    types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
 }
 

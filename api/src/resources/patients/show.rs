@@ -59,6 +59,9 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(related.view(&call, &patient)))
 }
 
+/// A coverage with its plan, where the EHR still shows it.
+type Covered = (Entry<Coverage>, Option<Entry<InsurancePlan>>);
+
 /// What comes along: none of what was not asked for.
 struct Related {
     children: Option<Vec<Patient>>,
@@ -66,7 +69,7 @@ struct Related {
     provider: Option<Option<Provider>>,
     visits: Visits,
     procedures: Option<Vec<Entry<Procedure>>>,
-    coverages: Option<Vec<(Entry<Coverage>, Option<Entry<InsurancePlan>>)>>,
+    coverages: Option<Vec<Covered>>,
     adjustments: Option<Vec<Entry<Adjustment>>>,
     charges: Option<Vec<Entry<Charge>>>,
     payments: Option<Vec<Entry<Payment>>>,
@@ -153,10 +156,7 @@ fn alerts(call: &mut Call, patient: &Patient) -> Result<Vec<Entry<PatientAlert>>
     Ok(alerts)
 }
 
-fn coverages(
-    call: &mut Call,
-    patient: &Patient,
-) -> Result<Vec<(Entry<Coverage>, Option<Entry<InsurancePlan>>)>, ApiError> {
+fn coverages(call: &mut Call, patient: &Patient) -> Result<Vec<Covered>, ApiError> {
     let coverages: Vec<Entry<Coverage>> = of_patient(call, patient)?;
     let with_plan = coverages.into_iter().map(|coverage| {
         let plan = call.api.engine.entry(coverage.source_id, coverage.body.plan_id)?;

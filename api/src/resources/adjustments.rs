@@ -1,0 +1,89 @@
+//! GET /adjustments, GET /adjustments/{id}, POST /adjustments
+
+use engine::{
+    index::Field,
+    records::{
+        catalogue::AdjustmentType,
+        ledger::{Adjustment, Charge, Claim},
+    },
+};
+use rust_decimal::Decimal;
+
+use super::{
+    Answer, charges,
+    ledger_entry::{self, Given, stands},
+    related::{Related, shown},
+};
+use crate::{
+    kinds::{Kind, includes, long_id, money},
+    scope::Call,
+    views::{
+        catalogue::AdjustmentTypeView,
+        ledger::{AdjustmentView, ClaimView, PatientLedgerCharge},
+    },
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| {
+        let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
+        let listing = listing.id("guarantor_id", Field::Guarantor).id("claim_id", Field::Claim);
+        Some(listing.id("charge_id", Field::Charge).since().include_deleted().done())
+    })?;
+    let page = call.entries::<Adjustment>(&place, &listing, stands)?;
+    Ok(call.page(&page.views(AdjustmentView::of)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, include) = call.in_tenant(|input| {
+        const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
+        Some(input.query.list("include", includes(INCLUDES)))
+    })?;
+    let entry = call.entry::<Adjustment>(&tenant, id)?;
+    let related = Related { call: &call, tenant: &tenant, asked: &include };
+    let patient = related.patient("patient", entry.body.patient_id)?;
+    let provider = related.provider("provider", entry.body.provider_id)?;
+    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
+    let claim = related.entry::<Claim>("claim", entry.body.claim_id)?;
+    let charge = related.entry::<Charge>("charge", entry.body.charge_id)?;
+    let claims =
+        charge.iter().flatten().map(|it| charges::claims_of(&call, it)).collect::<Result<Vec<_>, _>>()?.concat();
+    let adjustment_type = related.entry::<AdjustmentType>("adjustment_type", entry.body.adjustment_type_id)?;
+    let mut view = AdjustmentView::of(&entry);
+    view.patient = shown(&patient, |it| call.patient_basic(it));
+    view.provider = shown(&provider, |it| call.provider_basic(it));
+    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
+    view.claim = shown(&claim, ClaimView::of);
+    view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
+    view.adjustment_type = shown(&adjustment_type, AdjustmentTypeView::of);
+    Ok(call.show(view))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, given) = call.in_place(|input| {
+        Given::read(&mut input.body, "adjustment", "adjusted_at", "adjustment_type_id", not_zero())
+    })?;
+    let body = Adjustment {
+        patient_id: Some(given.patient_id),
+        guarantor_id: None,
+        provider_id: None,
+        charge_id: None,
+        claim_id: None,
+        adjustment_type_id: given.type_id,
+        amount: given.amount,
+        adjusted_at: Some(given.day(&call, &place)),
+        transaction_id: Some(given.transaction_id),
+        description: given.notes,
+        charge_splits: given.charge_splits,
+        provider_splits: given.provider_splits,
+        extra: Vec::new(),
+    };
+    let saved = ledger_entry::save(&mut call, &place, given.patient_id, &body).await?;
+    let view = AdjustmentView::of(&saved.record);
+    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+}
+
+/// Credits and debits: either sign.
+fn not_zero() -> Kind<Decimal> {
+    money().and_then(|amount: Decimal| if amount.is_zero() { Err("must not be zero".into()) } else { Ok(amount) })
+}

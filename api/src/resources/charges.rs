@@ -1,0 +1,74 @@
+//! GET /charges, GET /charges/{id}
+
+use engine::{
+    index::{Field, Term},
+    records::{
+        clinical::Procedure,
+        entry::Entry,
+        ledger::{Charge, Claim},
+    },
+};
+
+use super::{
+    Answer,
+    related::{Related, shown},
+};
+use crate::{
+    bounds::MAX_RELATED,
+    errors::ApiError,
+    kinds::{includes, long_id},
+    scope::Call,
+    views::{
+        clinical::ProcedureView,
+        ledger::{ChargeView, ClaimPayoutView, ClaimTotals, ClaimView},
+    },
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, (include, listing)) = call.in_place(|input| {
+        let include = input.query.list("include", includes(&["claim_payouts"]));
+        let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
+        let listing = listing.id("procedure_id", Field::Procedure).id("guarantor_id", Field::Guarantor);
+        Some((include, listing.since().include_deleted().done()))
+    })?;
+    let page = call.entries::<Charge>(&place, &listing, |_| true)?;
+    let mut views = page.views(ChargeView::of);
+    if !include.is_empty() {
+        for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
+            view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims_of(&call, charge)?));
+        }
+    }
+    Ok(call.page(&views))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, include) = call.in_tenant(|input| {
+        const INCLUDES: &[&str] =
+            &["patient", "provider", "procedure", "guarantor", "claims", "claim_payouts", "totals"];
+        Some(input.query.list("include", includes(INCLUDES)))
+    })?;
+    let entry = call.entry::<Charge>(&tenant, id)?;
+    let related = Related { call: &call, tenant: &tenant, asked: &include };
+    let patient = related.patient("patient", entry.body.patient_id)?;
+    let provider = related.provider("provider", entry.body.provider_id)?;
+    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
+    let procedure = related.entry::<Procedure>("procedure", entry.body.procedure_id)?;
+    let of_claims = ["claims", "claim_payouts", "totals"].iter().any(|name| related.asks_for(name));
+    let claims = if of_claims { claims_of(&call, &entry)? } else { Vec::new() };
+    let asked = |name: &str| related.asks_for(name).then_some(());
+    let mut view = ChargeView::of(&entry);
+    view.patient = shown(&patient, |it| call.patient_basic(it));
+    view.provider = shown(&provider, |it| call.provider_basic(it));
+    view.guarantor = shown(&guarantor, |it| call.patient_user(it));
+    view.procedure = shown(&procedure, ProcedureView::of);
+    view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::of).collect());
+    view.claim_payouts = asked("claim_payouts").map(|()| ClaimPayoutView::for_charge(id, &claims));
+    view.totals = asked("totals").map(|()| ClaimTotals::for_charge(id, &claims));
+    Ok(call.show(view))
+}
+
+/// The claims that say something of a charge.
+pub fn claims_of(call: &Call, charge: &Entry<Charge>) -> Result<Vec<Entry<Claim>>, ApiError> {
+    call.having(charge.source_id, Term::number(Field::Charge, charge.id), MAX_RELATED)
+}

@@ -1,0 +1,53 @@
+//! GET /claims, GET /claims/{id}
+
+use engine::{
+    index::{Field, Term},
+    records::ledger::{Charge, Claim},
+};
+
+use super::{
+    Answer,
+    related::{Related, shown},
+};
+use crate::{
+    kinds::{date, includes, long_id},
+    scope::Call,
+    views::ledger::{ChargePayoutView, ChargeView, ClaimView},
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| {
+        let listing = input.listing().sort().patient().id("guarantor_id", Field::Guarantor);
+        let listing = listing.id("provider_id", Field::Provider).since();
+        let of_day = |date: location::zone::Date| Some(Term::text(Field::ServiceDate, date.to_string()));
+        Some(listing.by("date_of_service", date(), of_day).include_deleted().done())
+    })?;
+    let page = call.entries::<Claim>(&place, &listing, |_| true)?;
+    Ok(call.page(&page.views(ClaimView::of)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, include) = call.in_tenant(|input| {
+        const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "charges", "charge_payouts"];
+        Some(input.query.list("include", includes(INCLUDES)))
+    })?;
+    let entry = call.entry::<Claim>(&tenant, id)?;
+    let related = Related { call: &call, tenant: &tenant, asked: &include };
+    let patient = related.patient("patient", entry.body.patient_id)?;
+    let provider = related.provider("provider", entry.body.provider_id)?;
+    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
+    let mut charges = Vec::new();
+    if related.asks_for("charges") {
+        for id in entry.body.payouts.iter().filter_map(|payout| payout.charge_id) {
+            charges.extend(call.try_entry::<Charge>(&tenant, id)?);
+        }
+    }
+    let mut view = ClaimView::of(&entry);
+    view.patient = shown(&patient, |it| call.patient_basic(it));
+    view.provider = shown(&provider, |it| call.provider_basic(it));
+    view.guarantor = shown(&guarantor, |it| call.patient_user(it));
+    view.charges = related.asks_for("charges").then(|| charges.iter().map(ChargeView::of).collect());
+    view.charge_payouts = related.asks_for("charge_payouts").then(|| ChargePayoutView::all(&entry));
+    Ok(call.show(view))
+}

@@ -1,0 +1,49 @@
+//! GET /fee_schedules, GET /fee_schedules/{id}, GET /fee_schedule_procedures
+
+use engine::{
+    index::{Field, Term},
+    records::catalogue::{Fee, FeeSchedule},
+};
+
+use super::Answer;
+use crate::{
+    bounds::MAX_WHOLE_LIST,
+    kinds::{boolean, includes, long_id},
+    scope::Call,
+    views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, (active, listing)) = call.in_place(|input| {
+        let active = input.query.defaulted("active", boolean(), true);
+        Some((active, input.listing().since().without_deleted().done()))
+    })?;
+    // Where the EHR does not tell, a schedule is in use.
+    let page = call.entries::<FeeSchedule>(&place, &listing, |it| it.body.active.unwrap_or(true) == active)?;
+    Ok(call.page(&page.views(FeeScheduleView::of)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["procedure_fees"]))))?;
+    let entry = call.entry::<FeeSchedule>(&tenant, id)?;
+    let mut fees = Vec::new();
+    if !include.is_empty() {
+        fees = call.having::<Fee>(entry.source_id, Term::number(Field::FeeSchedule, id), MAX_WHOLE_LIST)?;
+        if fees.len() == MAX_WHOLE_LIST {
+            call.warn("Not all fees are shown: list them with GET /fee_schedule_procedures.");
+        }
+    }
+    let procedure_fees = (!include.is_empty()).then(|| fees.iter().map(ProcedureFee::of).collect());
+    let mut view = FeeScheduleView::of(&entry);
+    view.procedure_fees = procedure_fees;
+    Ok(call.show(view))
+}
+
+pub async fn fees(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| {
+        Some(input.listing().id("fee_schedule_id", Field::FeeSchedule).since().without_deleted().done())
+    })?;
+    let page = call.entries::<Fee>(&place, &listing, |_| true)?;
+    Ok(call.page(&page.views(FeeView::of)))
+}

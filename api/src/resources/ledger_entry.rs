@@ -1,0 +1,165 @@
+//! What POST /payments and POST /adjustments have in common: their bodies, and the words of their refusals.
+
+use engine::{
+    Refused,
+    records::{
+        entry::{Body, Entry, WriteStatus},
+        ledger::{ChargeSplit, ProviderSplit},
+        money::{Currency, Money},
+        values::Day,
+    },
+    saving::{NewEntry, SaveRequest, Saved, Saving, Unmet},
+};
+use location::{pull::Resource, time::Timestamp, zone::Date};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use crate::{
+    body::Fields,
+    bounds::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
+    errors::{ApiError, name_of},
+    kinds::{Kind, Parsed, Raw, date, filled, id, instant, long_id, money, text},
+    scope::{Call, Place},
+    wire,
+};
+
+/// An entry as the client sent it.
+pub struct Given {
+    pub patient_id: u32,
+    pub amount: Money,
+    pub type_id: Option<u64>,
+    pub transaction_id: String,
+    pub charge_splits: Vec<ChargeSplit>,
+    pub provider_splits: Vec<ProviderSplit>,
+    pub notes: Option<String>,
+    on: Option<On>,
+}
+
+/// A date as such, or a moment that has a date at the location.
+#[derive(Clone, Copy)]
+enum On {
+    Date(Date),
+    Moment(Timestamp),
+}
+
+impl Given {
+    /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
+    pub fn read(b: &mut Fields, name: &str, on: &str, type_id: &str, amount: Kind<Decimal>) -> Option<Given> {
+        let path = |field: &str| format!("{name}.{field}");
+        let patient_id = b.required(&path("patient_id"), id());
+        let amount = b.required(&path("amount"), amount);
+        let currency = b.defaulted(&path("currency"), currency(), "USD");
+        let type_id = b.optional(&path(type_id), long_id());
+        let transaction_id = b.required(&path("transaction_id"), filled(text(MAX_TEXT)));
+        let on = b.optional(&path(on), date_or_moment());
+        let charges = b.optional(&path("charge_splits"), splits()).unwrap_or_default();
+        let providers = b.optional(&path("provider_splits"), splits()).unwrap_or_default();
+        let notes = b.unless_empty(&path("notes"), text(MAX_NOTE));
+        for (field, parts) in [("charge_splits", &charges), ("provider_splits", &providers)] {
+            let sum: Decimal = parts.iter().map(|(_, part)| part).sum();
+            if amount.is_some_and(|amount| sum.abs() > amount.abs()) {
+                b.problem(format!("{} must not add up to more than {}.", path(field), path("amount")));
+            }
+        }
+        let money = |amount| Money { amount, currency };
+        let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
+        let provider =
+            |(id, amount)| Some(ProviderSplit { provider_id: u32::try_from(id).ok()?, amount: money(amount) });
+        let provider_splits = providers.into_iter().map(provider).collect::<Option<Vec<_>>>();
+        if provider_splits.is_none() {
+            b.problem(format!("{} must hold the ids of providers.", path("provider_splits")));
+        }
+        Some(Given {
+            patient_id: patient_id?,
+            amount: money(amount?),
+            type_id,
+            transaction_id: transaction_id?,
+            charge_splits: charges.into_iter().map(charge).collect(),
+            provider_splits: provider_splits?,
+            notes,
+            on,
+        })
+    }
+
+    /// The date on the location's calendar; today where none is given.
+    pub fn day(&self, call: &Call, place: &Place) -> Day {
+        let at = |moment| wire::local(moment, place.location.zone).0;
+        Day(match self.on {
+            Some(On::Date(date)) => date,
+            Some(On::Moment(moment)) => at(moment),
+            None => at(call.api.engine.now()),
+        })
+    }
+}
+
+/// Saves the entry of a patient.
+pub async fn save<T: Body>(
+    call: &mut Call,
+    place: &Place,
+    patient_id: u32,
+    body: &T,
+) -> Result<Saved<Entry<T>>, ApiError> {
+    let body = serde_json::to_value(body).map_err(|_| ApiError::Internal)?;
+    let new = NewEntry { resource: T::RESOURCE, body, patient: Some(patient_id) };
+    let location = place.location.id;
+    let request = SaveRequest { location, what: Saving::Entry(new), once: call.once() };
+    let saved = call.api.engine.save(request).await.map_err(|refused| refusal(refused, location.0))?;
+    saved.warnings.iter().for_each(|warning| call.warn(warning));
+    Ok(saved)
+}
+
+/// Whether the EHR has it or still may: what it would not take is not on the ledger.
+pub fn stands<T>(entry: &Entry<T>) -> bool {
+    entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
+}
+
+/// Specification 7.3.
+fn refusal(refused: Refused, location: u32) -> ApiError {
+    match refused {
+        Refused::Unmet(
+            Unmet::NotFound { resource: Resource::Patients, id }
+            | Unmet::NotUsable { resource: Resource::Patients, id },
+        ) => ApiError::bad(format!("Patient with ID {id} not found in location {location}")),
+        Refused::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
+            ApiError::bad(format!("{} with id {id} not found in location {location}", name_of(resource)))
+        }
+        Refused::Unmet(Unmet::PatientNotSynced) => ApiError::bad(ApiError::Internal.to_string()),
+        other => other.into(),
+    }
+}
+
+fn currency() -> Kind<Currency> {
+    let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{3}$"});
+    Kind::of_text(schema, "USD", |given| {
+        given.to_ascii_uppercase().parse().map_err(|_| "must be an ISO currency code such as USD".to_owned())
+    })
+}
+
+fn date_or_moment() -> Kind<On> {
+    Kind::of_text(
+        || json!({"type": "string", "format": "date-time"}),
+        "2026-12-01T14:30:00Z",
+        |given| date().text(given).map(On::Date).or_else(|_| instant().text(given).map(On::Moment)),
+    )
+}
+
+/// `{"12": 100.00}`: amounts by the ids of what they go to.
+fn splits() -> Kind<Vec<(u64, Decimal)>> {
+    let schema = || {
+        let amount = money().shape().schema;
+        json!({"type": "object", "additionalProperties": amount, "propertyNames": {"pattern": "^[0-9]+$"}, "maxProperties": MAX_VALUES})
+    };
+    Kind::new(schema, json!({"12": "125.50"}), |raw| {
+        let Raw::Json(Value::Object(parts)) = raw else {
+            return Err(r#"must be an object such as {"12": 125.50}"#.into());
+        };
+        if parts.len() > MAX_VALUES {
+            return Err(format!("holds more than {MAX_VALUES} values"));
+        }
+        let part = |(id, amount): (&String, &Value)| -> Parsed<(u64, Decimal)> {
+            let id = long_id().text(id).map_err(|problem| format!("has an id that {problem}"))?;
+            Ok((id, money().json(amount).map_err(|problem| format!("has an amount that {problem}"))?))
+        };
+        parts.iter().map(part).collect()
+    })
+}

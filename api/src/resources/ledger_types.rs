@@ -1,0 +1,40 @@
+//! GET /payment_types, /adjustment_types and one of each: catalogues, without amounts.
+
+use engine::records::catalogue::{AdjustmentType, PaymentType};
+
+use super::Answer;
+use crate::{
+    kinds::{boolean, long_id},
+    scope::Call,
+    views::catalogue::{AdjustmentTypeView, PaymentTypeView},
+};
+
+pub async fn payment_types(mut call: Call) -> Answer {
+    let (place, (active, listing)) = call.in_place(|input| {
+        let active = input.query.defaulted("active", boolean(), true);
+        Some((active, input.listing().since().without_deleted().done()))
+    })?;
+    let page = call.entries::<PaymentType>(&place, &listing, |it| it.body.active == active)?;
+    Ok(call.page(&page.views(PaymentTypeView::of)))
+}
+
+pub async fn payment_type(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    Ok(call.show(PaymentTypeView::of(&call.entry::<PaymentType>(&tenant, id)?)))
+}
+
+pub async fn adjustment_types(mut call: Call) -> Answer {
+    let (place, (active, listing)) = call.in_place(|input| {
+        let active = input.query.defaulted("active", boolean(), true);
+        Some((active, input.listing().since().without_deleted().done()))
+    })?;
+    let page = call.entries::<AdjustmentType>(&place, &listing, |it| it.body.active == active)?;
+    Ok(call.page(&page.views(AdjustmentTypeView::of)))
+}
+
+pub async fn adjustment_type(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    Ok(call.show(AdjustmentTypeView::of(&call.entry::<AdjustmentType>(&tenant, id)?)))
+}

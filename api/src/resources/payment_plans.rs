@@ -1,0 +1,35 @@
+//! GET /payment_plans, GET /payment_plans/{id}
+
+use engine::{index::Field, records::ledger::PaymentPlan};
+
+use super::{
+    Answer,
+    related::{Related, shown},
+};
+use crate::{
+    kinds::{includes, long_id},
+    scope::Call,
+    views::ledger::PaymentPlanView,
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| {
+        Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
+    })?;
+    let page = call.entries::<PaymentPlan>(&place, &listing, |_| true)?;
+    Ok(call.page(&page.views(PaymentPlanView::of)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenants, include) =
+        call.in_tenants(|input| Some(input.query.list("include", includes(&["patient", "guarantor"]))))?;
+    let (tenant, entry) = call.entry_of_any::<PaymentPlan>(&tenants, id)?;
+    let related = Related { call: &call, tenant: &tenant, asked: &include };
+    let patient = related.patient("patient", entry.body.patient_id)?;
+    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
+    let mut view = PaymentPlanView::of(&entry);
+    view.patient = shown(&patient, |it| call.patient_basic(it));
+    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
+    Ok(call.show(view))
+}

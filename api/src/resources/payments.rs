@@ -1,0 +1,88 @@
+//! GET /payments, GET /payments/{id}, POST /payments
+
+use engine::{
+    index::Field,
+    records::{
+        catalogue::PaymentType,
+        ledger::{Charge, Claim, Payment, PaymentPlan},
+    },
+};
+
+use super::{
+    Answer, charges,
+    ledger_entry::{self, Given, stands},
+    related::{Related, shown},
+};
+use crate::{
+    kinds::{includes, long_id, positive_money},
+    scope::Call,
+    views::{
+        catalogue::PaymentTypeView,
+        ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},
+    },
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| {
+        let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
+        let listing = listing.id("guarantor_id", Field::Guarantor).id("charge_id", Field::Charge);
+        let listing = listing.id("claim_id", Field::Claim).text("transaction_id", Field::Transaction);
+        Some(listing.since().include_deleted().done())
+    })?;
+    let page = call.entries::<Payment>(&place, &listing, stands)?;
+    Ok(call.page(&page.views(PaymentView::of)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, include) = call.in_tenant(|input| {
+        const INCLUDES: &[&str] =
+            &["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"];
+        Some(input.query.list("include", includes(INCLUDES)))
+    })?;
+    let entry = call.entry::<Payment>(&tenant, id)?;
+    let related = Related { call: &call, tenant: &tenant, asked: &include };
+    let patient = related.patient("patient", entry.body.patient_id)?;
+    let provider = related.provider("provider", entry.body.provider_id)?;
+    let guarantor = related.patient("guarantor", entry.body.guarantor_id)?;
+    let claim = related.entry::<Claim>("claim", entry.body.claim_id)?;
+    let charge = related.entry::<Charge>("charge", entry.body.charge_id)?;
+    let claims =
+        charge.iter().flatten().map(|it| charges::claims_of(&call, it)).collect::<Result<Vec<_>, _>>()?.concat();
+    let payment_plan = related.entry::<PaymentPlan>("payment_plan", entry.body.payment_plan_id)?;
+    let payment_type = related.entry::<PaymentType>("payment_type", entry.body.payment_type_id)?;
+    let mut view = PaymentView::of(&entry);
+    view.patient = shown(&patient, |it| call.patient_basic(it));
+    view.provider = shown(&provider, |it| call.provider_basic(it));
+    view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
+    view.claim = shown(&claim, ClaimView::of);
+    view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
+    view.payment_plan = shown(&payment_plan, PaymentPlanView::of);
+    view.payment_type = shown(&payment_type, PaymentTypeView::of);
+    Ok(call.show(view))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, given) =
+        call.in_place(|input| Given::read(&mut input.body, "payment", "paid_at", "payment_type_id", positive_money()))?;
+    let body = Payment {
+        patient_id: Some(given.patient_id),
+        guarantor_id: None,
+        provider_id: None,
+        charge_id: None,
+        claim_id: None,
+        payment_plan_id: None,
+        insurance_plan_id: None,
+        payment_type_id: given.type_id,
+        amount: given.amount,
+        paid_at: Some(given.day(&call, &place)),
+        transaction_id: Some(given.transaction_id),
+        description: given.notes,
+        charge_splits: given.charge_splits,
+        provider_splits: given.provider_splits,
+        extra: Vec::new(),
+    };
+    let saved = ledger_entry::save(&mut call, &place, given.patient_id, &body).await?;
+    let view = PaymentView::of(&saved.record);
+    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+}

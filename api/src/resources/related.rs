@@ -1,0 +1,89 @@
+//! Records that come along with another (`include[]`): those that were asked for are read before the one they belong to is shown.
+
+use engine::{
+    index::Term,
+    lists::{Narrow, Order, Part, Walk},
+    records::{
+        Patient, Provider,
+        entry::{Body, Entry},
+    },
+    store::Direction,
+};
+
+use crate::{
+    errors::ApiError,
+    scope::{Call, Tenant},
+    views::{
+        Included,
+        people::{PatientBasic, ProviderBasic, UserView},
+    },
+};
+
+/// Reads what was asked for by name; what was not stays absent.
+pub struct Related<'a> {
+    pub call: &'a Call,
+    pub tenant: &'a Tenant,
+    pub asked: &'a [&'static str],
+}
+
+impl Related<'_> {
+    pub fn asks_for(&self, name: &str) -> bool {
+        self.asked.contains(&name)
+    }
+
+    pub fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Patient>, ApiError> {
+        let institution = self.tenant.institution.id;
+        let found = self.read(name, id, |id| Ok(self.call.api.engine.patient(institution, id)?))?;
+        if let Some(Some(patient)) = &found {
+            self.call.audit("read", "patient", patient.id.into());
+        }
+        Ok(found)
+    }
+
+    pub fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Provider>, ApiError> {
+        self.read(name, id, |id| Ok(self.call.api.engine.provider(self.tenant.institution.id, id)?))
+    }
+
+    pub fn entry<T: Body>(&self, name: &str, id: Option<u64>) -> Result<Included<Entry<T>>, ApiError> {
+        self.read(name, id, |id| self.call.try_entry(self.tenant, id))
+    }
+
+    fn read<I, T>(
+        &self,
+        name: &str,
+        id: Option<I>,
+        read: impl FnOnce(I) -> Result<Option<T>, ApiError>,
+    ) -> Result<Included<T>, ApiError> {
+        if !self.asks_for(name) {
+            return Ok(None);
+        }
+        Ok(Some(id.map(read).transpose()?.flatten()))
+    }
+}
+
+/// What was read, as it is shown.
+pub fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
+    found.as_ref().map(|found| found.as_ref().map(view))
+}
+
+impl Call {
+    /// The records of a data source that are found by a term and not deleted, in order of id, up to a limit.
+    pub fn having<T: Body>(&self, source: u32, term: Term, limit: usize) -> Result<Vec<Entry<T>>, ApiError> {
+        let walk = Walk { narrow: vec![Narrow::Has(term)], ..Walk::new(source, Order::Id) };
+        let found =
+            self.api.engine.walk::<Entry<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
+        Ok(found.into_iter().map(|(_, entry)| entry).filter(|entry| entry.deleted_at.is_none()).collect())
+    }
+
+    pub fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {
+        PatientBasic::of(patient, self.api.directory.adapter_of_source(patient.source_id))
+    }
+
+    pub fn patient_user<'a>(&'a self, patient: &'a Patient) -> UserView<'a> {
+        UserView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
+    }
+
+    pub fn provider_basic<'a>(&'a self, provider: &'a Provider) -> ProviderBasic<'a> {
+        ProviderBasic::of(provider, self.api.directory.adapter_of_source(Some(provider.source_id)))
+    }
+}

@@ -1,0 +1,42 @@
+use serde_json::json;
+
+use crate::support::*;
+
+#[actix_web::test]
+async fn what_guarantors_owe() {
+    let world = world().await;
+    let ids = async |filter: &str| {
+        let path = format!("/guarantor_balances?subdomain=acme&location_id=1&{filter}");
+        each(&world.get(&path).ok().await["data"], "id")
+    };
+    assert_eq!(ids("").await, [1, 3], "zero is left out, unknown is not zero");
+    assert_eq!(ids("show_zero_balances=true").await, [1, 2, 3]);
+    assert_eq!(ids("guarantor_id=1").await, [1]);
+    assert_eq!(ids("updated_since=2190-01-01T00:00:00Z").await.len(), 0);
+    assert_eq!(ids("sort=-id").await, [3, 1]);
+    let one = world.get("/guarantor_balances/1?include[]=guarantor").ok().await["data"].clone();
+    assert_eq!((&one["guarantor"]["id"], &one["total_balance_under_30"]["amount"]), (&json!(PAT), &json!("70.00")));
+    assert_eq!(
+        world.get("/guarantor_balances/1").key(RIVAL_KEY).fails(404).await,
+        ["Guarantor Balance with id 1 not found"]
+    );
+}
+
+#[actix_web::test]
+async fn what_insurance_is_expected_to_pay() {
+    let world = world().await;
+    let ids = async |filter: &str| {
+        let path = format!("/insurance_balances?subdomain=acme&location_id=1&{filter}");
+        each(&world.get(&path).ok().await["data"], "id")
+    };
+    assert_eq!(ids("").await, [1, 2]);
+    assert_eq!(ids("patient_id=1").await, [1]);
+    assert_eq!(ids("guarantor_id=1").await, [1]);
+    assert_eq!(ids("updated_since=2190-01-01T00:00:00Z").await.len(), 0);
+    let one = world.get("/insurance_balances/1?subdomain=acme").ok().await["data"].clone();
+    assert_eq!(one["estimated_amount_under_30"]["amount"], json!("70.00"));
+    assert_eq!(
+        world.get("/insurance_balances/77?subdomain=acme").fails(404).await,
+        ["Insurance Balance with id 77 not found"]
+    );
+}

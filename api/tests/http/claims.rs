@@ -1,0 +1,40 @@
+use serde_json::json;
+
+use crate::support::*;
+
+const PATH: &str = "/claims?subdomain=acme&location_id=1";
+
+#[actix_web::test]
+async fn a_list_and_its_filters() {
+    let world = world().await;
+    for (filter, expected) in [
+        ("", vec![1, 2]),
+        ("patient_id=1", vec![1]),
+        ("provider_id=2", vec![2]),
+        ("guarantor_id=1", vec![1]),
+        ("date_of_service=2026-01-12", vec![2]),
+        ("updated_since=2190-01-01T00:00:00Z", vec![]),
+        ("sort=-id", vec![2, 1]),
+    ] {
+        assert_eq!(each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id"), expected, "{filter}");
+    }
+    assert_eq!(
+        world.get(&format!("{PATH}&date_of_service=January")).fails(400).await,
+        ["date_of_service must be a date in the form YYYY-MM-DD."]
+    );
+    assert_eq!(world.get(PATH).key(MAIN_KEY).fails(403).await, ["You don't have access to perform this action."]);
+}
+
+#[actix_web::test]
+async fn one_with_what_comes_along() {
+    let world = world().await;
+    let all: String = ["patient", "provider", "guarantor", "charges", "charge_payouts"]
+        .map(|name| format!("&include[]={name}"))
+        .concat();
+    let one = world.get(&format!("/claims/1?subdomain=acme{all}")).ok().await["data"].clone();
+    assert_eq!((&one["status"], &one["sent_at"]), (&json!("sent"), &json!("2023-11-14T22:13:20.000Z")));
+    assert_eq!((&one["patient"]["id"], &one["charges"][0]["id"]), (&json!(PAT), &json!(1)));
+    assert_eq!(one["charge_payouts"][0]["charge_id"], json!(1));
+    assert_eq!(one["totals"]["amount_billed_to_insurance"]["amount"], json!("90.00"));
+    assert_eq!(world.get("/claims/77?subdomain=acme").fails(404).await, ["Claim with id 77 not found"]);
+}

@@ -1,0 +1,209 @@
+use engine::ehr::{Resource, Write};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const PATH: &str = "/payments?subdomain=acme&location_id=1";
+
+fn payment(fields: Value) -> Value {
+    let mut payment = json!({"patient_id": PAT, "amount": 12.5, "payment_type_id": 1, "transaction_id": "tx-1"});
+    fields.as_object().unwrap().iter().for_each(|(name, value)| payment[name] = value.clone());
+    json!({ "payment": payment })
+}
+
+#[actix_web::test]
+async fn a_list_and_its_filters() {
+    let world = world().await;
+    let list = world.get(PATH).ok().await;
+    assert_eq!(each(&list["data"], "id"), [1, 2]);
+    let one = &list["data"][0];
+    assert_eq!(one["payment_amount"], json!({"amount": "20.00", "currency": "USD"}));
+    assert_eq!(
+        (&one["transaction_id"], &one["paid_at"], &one["charge_id"]),
+        (&json!("T1"), &json!("2026-01-12"), &json!(1))
+    );
+    assert_eq!((&one["foreign_id"], one.get("patient")), (&json!("payment 1"), None));
+    for (filter, expected) in [
+        ("patient_id=1", vec![1]),
+        ("provider_id=2", vec![2]),
+        ("guarantor_id=1", vec![1]),
+        ("charge_id=1", vec![1]),
+        ("claim_id=1", vec![1]),
+        ("transaction_id=T1", vec![1]),
+        ("transaction_id=t", vec![]),
+        ("updated_since=2190-01-01T00:00:00Z", vec![]),
+        ("sort=-id", vec![2, 1]),
+        ("sort=-updated_at", vec![2, 1]),
+        ("provider_id=1&patient_id=77", vec![]),
+    ] {
+        assert_eq!(each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id"), expected, "{filter}");
+    }
+    let second = world.get("/payments?subdomain=acme&location_id=2").ok().await;
+    assert_eq!(each(&second["data"], "id"), [1, 2], "locations of one data source share its ledger");
+    for elsewhere in ["/payments?subdomain=acme&location_id=7", "/payments?subdomain=rival&location_id=5"] {
+        let key = if elsewhere.contains("rival") { RIVAL_KEY } else { ACME_KEY };
+        assert_eq!(world.get(elsewhere).key(key).ok().await["data"], json!([]));
+    }
+    assert_eq!(world.get(&format!("{PATH}&sort=amount&patient_id=x")).fails(400).await.len(), 2);
+}
+
+#[actix_web::test]
+async fn one_with_what_comes_along() {
+    let world = world().await;
+    let all: String = ["patient", "provider", "guarantor", "claim", "charge", "payment_plan", "payment_type"]
+        .map(|name| format!("&include[]={name}"))
+        .concat();
+    let one = world.get(&format!("/payments/1?subdomain=acme{all}")).ok().await["data"].clone();
+    assert_eq!((&one["patient"]["name"], &one["guarantor"]["name"]), (&json!("Pat Present"), &json!("Pat Present")));
+    assert_eq!((&one["provider"]["name"], &one["claim"]["status"]), (&json!("Anna Abel"), &json!("sent")));
+    assert_eq!(one["charge"]["claim_ids"], json!([1]));
+    assert_eq!(one["charge"]["payment_estimate_total"], json!({"amount": "70.00", "currency": "USD"}));
+    assert_eq!((&one["payment_plan"]["id"], &one["payment_type"]["name"]), (&json!(1), &json!("Cash")));
+    let none = world.get(&format!("/payments/2?subdomain=acme{all}")).ok().await["data"].clone();
+    assert_eq!(
+        (&none["patient"], &none["charge"], &none["provider"]["name"]),
+        (&Value::Null, &Value::Null, &json!("Ben Brand"))
+    );
+    assert_eq!(world.get("/payments/77?subdomain=acme").fails(404).await, ["Payment with id 77 not found"]);
+    assert_eq!(
+        world.get("/payments/1?subdomain=rival").key(RIVAL_KEY).fails(404).await,
+        ["Payment with id 1 not found"]
+    );
+    assert_eq!(world.get("/payments/x?subdomain=acme").fails(400).await, ["id must be an integer."]);
+    assert!(
+        world.get("/payments/1?subdomain=acme&include[]=tooth").fails(400).await[0]
+            .starts_with("include[] must be one of")
+    );
+}
+
+#[actix_web::test]
+async fn what_the_practice_deletes_is_shown_on_request() {
+    let world = world().await;
+    world.books.remove(Resource::Payments, "payment 2");
+    world.sync(MAIN).await;
+    assert_eq!(each(&world.get(PATH).ok().await["data"], "id"), [1]);
+    let all = world.get(&format!("{PATH}&include_deleted=true")).ok().await;
+    assert!(all["data"][1]["deleted_at"].is_string() && all["data"][0]["deleted_at"].is_null(), "{all}");
+}
+
+#[actix_web::test]
+async fn a_payment_goes_to_the_ledger_and_comes_back() {
+    let world = world().await;
+    let body = payment(json!({
+        "paid_at": "2026-12-02T03:30:00Z", "notes": "Thanks", "charge_splits": {"1": 10, "2": "2.50"}, "provider_splits": {"1": 12.5},
+    }));
+    let made = world.post(PATH, body).answers(202).await["data"].clone();
+    assert_eq!(made["payment_amount"], json!({"amount": "12.5", "currency": "USD"}));
+    assert_eq!(
+        (&made["paid_at"], &made["description"]),
+        (&json!("2026-12-01"), &json!("Thanks")),
+        "the date in New York"
+    );
+    assert_eq!(
+        (&made["foreign_id"], &made["location_id"], &made["payment_type_id"]),
+        (&Value::Null, &json!(1), &json!(1))
+    );
+    let path = format!("/payments/{}?subdomain=acme", made["id"]);
+    let written = world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
+    let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
+    assert_eq!((&entry.fields["patient"], &entry.fields["payment_type"]), (&json!("pat"), &json!("cash")));
+    let splits = json!([
+        {"id": "charge 1", "amount": {"amount": "10", "currency": "USD"}},
+        {"id": "charge 2", "amount": {"amount": "2.50", "currency": "USD"}},
+    ]);
+    assert_eq!(entry.fields["charge_splits"], splits);
+    assert_eq!(entry.fields["provider_splits"][0]["id"], json!("anna"));
+    // The next pull shows the same record.
+    world.sync(MAIN).await;
+    let synced = world.get(&path).ok().await;
+    assert_eq!(synced["data"]["foreign_id"], written["data"]["foreign_id"]);
+    assert_eq!(each(&world.get(&format!("{PATH}&charge_id=2")).ok().await["data"], "id"), [made["id"].clone()]);
+    assert_eq!(each(&world.get("/payments?subdomain=acme&location_id=2").ok().await["data"], "id"), [1, 2]);
+    let plain = world.post(PATH, payment(json!({"paid_at": "2026-12-02"}))).answers(202).await;
+    assert_eq!(plain["data"]["paid_at"], json!("2026-12-02"), "a date is a date in every zone");
+}
+
+#[actix_web::test]
+async fn a_key_makes_one_payment() {
+    let world = world().await;
+    let post = |amount: f64| world.post(PATH, payment(json!({ "amount": amount }))).with("Idempotency-Key", "k-1");
+    let first = post(1.0).answers(202).await;
+    let again = post(1.0).reply().await;
+    assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")));
+    assert_eq!(again.json()["data"]["id"], first["data"]["id"]);
+    post(2.0).fails(409).await;
+}
+
+#[actix_web::test]
+async fn a_payment_the_practice_refuses_is_not_on_the_ledger() {
+    let world = world().await;
+    let made = world.post(PATH, payment(json!({"transaction_id": "REFUSE"}))).answers(202).await;
+    world.until(PATH, |list| each(&list["data"], "id") == [1, 2]).await;
+    let one = world.get(&format!("/payments/{}?subdomain=acme", made["data"]["id"])).ok().await;
+    assert_eq!(one["data"]["foreign_id"], Value::Null);
+}
+
+#[actix_web::test]
+async fn words_of_the_specification() {
+    let world = world().await;
+    let fails = async |path: &str, fields: Value| world.post(path, payment(fields)).fails(400).await;
+    assert_eq!(fails(PATH, json!({"patient_id": 77})).await, ["Patient with ID 77 not found in location 1"]);
+    let wrong_type = |id: u32| format!("Payment Type with id {id} not found in location 1");
+    assert_eq!(fails(PATH, json!({"payment_type_id": 77})).await, [wrong_type(77)]);
+    assert_eq!(fails(PATH, json!({"payment_type_id": 2})).await, [wrong_type(2)], "not in use any more");
+    assert_eq!(fails(PATH, json!({"payment_type_id": 3})).await, [wrong_type(3)], "of another practice");
+    let rivals = "/payments?subdomain=rival&location_id=5";
+    assert_eq!(
+        world.post(rivals, payment(json!({}))).key(RIVAL_KEY).fails(400).await,
+        ["Patient with ID 1 not found in location 5"]
+    );
+    // A patient whom the practice's system does not have yet.
+    let slot = world.offers(MAIN, 1).await[0].clone();
+    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "New",
+        "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
+    world.post("/intent/booking/book?subdomain=acme", book).ok().await;
+    assert_eq!(
+        fails(PATH, json!({"patient_id": PAT + 1})).await,
+        ["Something went wrong. Please try again or contact our support team."]
+    );
+    assert_eq!(fails(PATH, json!({"charge_splits": {"77": 1}})).await, ["Charge with id 77 not found in location 1"]);
+    assert_eq!(fails(PATH, json!({"provider_splits": {"3": 1}})).await, ["Provider with id 3 not found in location 1"]);
+    assert_eq!(world.get(PATH).key(MAIN_KEY).fails(403).await, ["You don't have access to perform this action."]);
+    world.post(PATH, payment(json!({}))).key(MAIN_KEY).fails(403).await;
+}
+
+#[actix_web::test]
+async fn wrong_values_are_named() {
+    let world = world().await;
+    assert_eq!(
+        world.post(PATH, json!({})).fails(400).await,
+        ["payment.patient_id is missing.", "payment.amount is missing.", "payment.transaction_id is missing."]
+    );
+    let fails = async |fields: Value| world.post(PATH, payment(fields)).fails(400).await;
+    assert_eq!(fails(json!({"amount": 0})).await, ["payment.amount must be above zero."]);
+    assert_eq!(
+        fails(json!({"amount": 1, "charge_splits": {"1": 2}})).await,
+        ["payment.charge_splits must not add up to more than payment.amount."]
+    );
+    assert_eq!(
+        fails(json!({"charge_splits": {"one": 2}})).await,
+        ["payment.charge_splits has an id that must be an integer."]
+    );
+    assert_eq!(
+        fails(json!({"provider_splits": {"99999999999": 1}})).await,
+        ["payment.provider_splits must hold the ids of providers."]
+    );
+    assert_eq!(
+        fails(json!({"charge_splits": [1]})).await,
+        [r#"payment.charge_splits must be an object such as {"12": 125.50}."#]
+    );
+    assert_eq!(
+        fails(json!({"currency": "dollars"})).await,
+        ["payment.currency must be an ISO currency code such as USD."]
+    );
+    assert_eq!(fails(json!({"transaction_id": " "})).await, ["payment.transaction_id must not be empty."]);
+    assert_eq!(
+        fails(json!({"paid_at": "soon"})).await,
+        ["payment.paid_at must be a date-time such as 2026-12-01T14:30:00Z."]
+    );
+}
