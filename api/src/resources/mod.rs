@@ -2,6 +2,7 @@
 
 pub mod adjustments;
 pub mod appointment_types;
+pub mod appointment_writes;
 pub mod appointments;
 pub mod authenticates;
 pub mod available_slots;
@@ -9,6 +10,7 @@ pub mod balances;
 pub mod booking;
 pub mod charges;
 pub mod claims;
+pub mod descriptors;
 pub mod documentation;
 pub mod fee_schedules;
 mod ledger_entry;
@@ -24,6 +26,8 @@ mod related;
 pub mod sync_status;
 pub mod webhook_endpoints;
 pub mod webhook_subscriptions;
+pub mod working_hour_labels;
+pub mod working_hours;
 
 use actix_web::HttpResponse;
 

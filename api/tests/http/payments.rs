@@ -163,7 +163,7 @@ async fn words_of_the_specification() {
         "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
     world.post("/intent/booking/book?subdomain=acme", book).ok().await;
     assert_eq!(
-        fails(PATH, json!({"patient_id": PAT + 1})).await,
+        fails(PATH, json!({"patient_id": NEXT_PATIENT})).await,
         ["Something went wrong. Please try again or contact our support team."]
     );
     assert_eq!(fails(PATH, json!({"charge_splits": {"77": 1}})).await, ["Charge with id 77 not found in location 1"]);
