@@ -147,6 +147,15 @@ impl Fields {
         self.read(path, &kind)
     }
 
+    /// Required where the object `parent` is there.
+    pub fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::of(path, &kind).required()) {
+            return kind.example();
+        }
+        self.at(parent)?;
+        self.required(path, kind)
+    }
+
     /// The default stands for a missing field or null.
     pub fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         let default = default.into();
@@ -191,6 +200,12 @@ impl Fields {
         values
     }
 
+    /// For changes: None when the list is not there and nothing is to change.
+    pub fn optional_list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Vec<T>> {
+        let there = self.at(path).is_some();
+        Some(self.list(path, kind)).filter(|_| there)
+    }
+
     /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
     pub fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
         if self.expects.note(|| Expected::objects(path)) {
@@ -222,6 +237,11 @@ impl Fields {
 
     pub fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
+    }
+
+    /// So that a reader of several fields knows whether one of them was wrong.
+    pub fn problem_count(&self) -> usize {
+        self.problems.len()
     }
 
     pub fn take_problems(&mut self) -> Vec<String> {

@@ -62,3 +62,5 @@ pub const DEFAULT_MINUTES: i64 = 30;
 pub const MAX_RELATED: usize = 1_000;
 /// Lists that are shown without pages: descriptors, fees of a schedule. Practices have some hundreds.
 pub const MAX_WHOLE_LIST: usize = 5_000;
+/// Records that are put in order in memory.
+pub const MAX_SORTED: usize = 20_000;

@@ -1,15 +1,18 @@
 //! Lists of records: what a request filters by is said once, and narrows what is read from the index as well as what is shown.
 
+use std::collections::BTreeMap;
+
 use engine::{
     EngineError,
     actor::docs::Document,
     index::{Field, Term, places::OrderBy},
     lists::{Narrow, Order, Part, Walk},
+    store::Direction,
 };
 use location::time::{Span, Timestamp};
 
 use crate::{
-    bounds::{MAX_NAME, MAX_TEXT},
+    bounds::{MAX_NAME, MAX_SORTED, MAX_TEXT},
     cursor,
     errors::ApiError,
     kinds::{Kind, Sort, boolean, instant, long_id, sort, text},
@@ -21,6 +24,7 @@ use crate::{
 pub struct Listing {
     paging: Paging,
     order: Order,
+    /// Of what has a place in a calendar: when it starts.
     within: Option<Span>,
     descending: bool,
     narrow: Vec<Narrow>,
@@ -135,9 +139,15 @@ impl<'a> Reading<'a> {
         self
     }
 
-    /// In the order of their start, those that start within a time.
-    pub fn by_start(mut self, within: Span) -> Self {
-        (self.listing.order, self.listing.within) = (Order::By(OrderBy::Start), Some(within));
+    /// Those that start within a time, in the order of their start or in another one.
+    pub fn starting(mut self, within: Span, sort: Sort) -> Self {
+        self.listing.within = Some(within);
+        self.listing.descending = sort.descending;
+        self.listing.order = match sort.by {
+            "id" => Order::Id,
+            "updated_at" => Order::By(OrderBy::Updated),
+            _ => Order::By(OrderBy::Start),
+        };
         self
     }
 
@@ -177,43 +187,113 @@ impl Listing {
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ApiError> {
         let shown = |record: &D| {
-            (self.deleted || !record.deleted())
+            self.starts_within(record)
+                && (self.deleted || !record.deleted())
                 && self.foreign_id.as_deref().is_none_or(|wanted| foreign_id_of(record) == Some(wanted))
                 && self.narrow.iter().all(|narrow| narrow.holds(record))
                 && !self.without.iter().any(|term| record.terms().contains(term))
                 && keep(record)
         };
-        let fetch = |at: Option<cursor::Position>, backwards, limit| self.read::<D>(call, owners, at, backwards, limit);
-        let page = self.paging.collect(self.descending, fetch, |(_, record)| shown(record), |(at, _)| *at)?;
+        if let (Order::Id, Some(within)) = (self.order, self.within) {
+            return self.page_by_id(call, owners, within, shown);
+        }
+        let page_as_of = |as_of: Timestamp| -> Result<Page<(cursor::Position, D)>, ApiError> {
+            let fetch = |at: Option<cursor::Position>, backwards, limit| {
+                self.read::<D>(call, owners, as_of, Part { from: at.map(walked), direction: towards(backwards), limit })
+            };
+            Ok(self.paging.collect(self.descending, fetch, |(_, record)| shown(record), |(at, _)| *at)?)
+        };
+        let page = match self.order {
+            Order::Id => page_as_of(self.began())?,
+            Order::By(_) if self.paging.stands_alone() => page_as_of(Timestamp::MAX)?,
+            // A walk begins a little in the past, so that its pages agree. A list of one page is shown as it is now.
+            Order::By(_) if self.paging.is_first() => {
+                let whole = page_as_of(Timestamp::MAX)?;
+                if whole.found.more() { page_as_of(self.began())? } else { whole }
+            }
+            Order::By(_) => page_as_of(self.began())?,
+        };
         Ok(Page { rows: page.rows.into_iter().map(|(_, record)| record).collect(), found: page.found })
+    }
+
+    /// When a walk that asked for its first page when this one did began.
+    fn began(&self) -> Timestamp {
+        Walk::began(self.paging.as_of())
+    }
+
+    /// What starts within a time is found by its start; in the order of ids it is read as a whole.
+    fn page_by_id<D: Document>(
+        &self,
+        call: &Call,
+        owners: &[u32],
+        within: Span,
+        shown: impl Fn(&D) -> bool,
+    ) -> Result<Page<D>, ApiError> {
+        let part = Part { from: None, direction: Direction::Forward, limit: MAX_SORTED + 1 };
+        let mut found: BTreeMap<u64, D> = BTreeMap::new();
+        for owner in owners {
+            let walk = Walk { within: Some(within), ..self.walk(*owner, Order::By(OrderBy::Start), Timestamp::MAX) };
+            found.extend(call.api.engine.walk::<D>(&walk, part)?.into_iter().map(|(at, record)| (at.id, record)));
+            if found.len() > MAX_SORTED {
+                let problem = format!("More than {MAX_SORTED} records cannot be sorted by id: narrow start and end.");
+                return Err(ApiError::bad(problem));
+            }
+        }
+        found.retain(|_, record| shown(record));
+        let fetch = |at: Option<cursor::Position>, backwards: bool, limit: usize| -> Result<Vec<u64>, EngineError> {
+            use std::ops::Bound::{Excluded, Unbounded};
+            let at = at.map_or(Unbounded, |at| Excluded(at.id));
+            Ok(if backwards {
+                found.range((Unbounded, at)).rev().take(limit).map(|(id, _)| *id).collect()
+            } else {
+                found.range((at, Unbounded)).take(limit).map(|(id, _)| *id).collect()
+            })
+        };
+        let page = self.paging.collect(self.descending, fetch, |_| true, |id| cursor::Position::id(*id))?;
+        Ok(Page { rows: page.rows.iter().filter_map(|id| found.remove(id)).collect(), found: page.found })
+    }
+
+    fn starts_within(&self, record: &impl Document) -> bool {
+        match (self.order, self.within) {
+            // A walk by start shows where records stood when it began.
+            (Order::By(OrderBy::Start), _) | (_, None) => true,
+            (_, Some(span)) => record
+                .places()
+                .iter()
+                .any(|(order, at)| *order == OrderBy::Start && span.start <= *at && *at < span.end),
+        }
+    }
+
+    fn walk(&self, owner: u32, order: Order, as_of: Timestamp) -> Walk {
+        let within = self.within.filter(|_| order == Order::By(OrderBy::Start));
+        Walk { within, narrow: self.narrow.clone(), as_of, ..Walk::new(owner, order) }
     }
 
     fn read<D: Document>(
         &self,
         call: &Call,
         owners: &[u32],
-        at: Option<cursor::Position>,
-        backwards: bool,
-        limit: usize,
+        as_of: Timestamp,
+        part: Part,
     ) -> Result<Vec<(cursor::Position, D)>, EngineError> {
-        let from = at.map(|at| engine::lists::Position { at: Timestamp(at.at), id: at.id });
-        let direction = if backwards { engine::store::Direction::Backward } else { engine::store::Direction::Forward };
         let mut rows = Vec::new();
         for owner in owners {
-            let walk = Walk {
-                within: self.within,
-                narrow: self.narrow.clone(),
-                as_of: Walk::began(self.paging.as_of()),
-                ..Walk::new(*owner, self.order)
-            };
-            rows.extend(call.api.engine.walk::<D>(&walk, Part { from, direction, limit })?);
+            rows.extend(call.api.engine.walk::<D>(&self.walk(*owner, self.order, as_of), part)?);
         }
         rows.sort_by_key(|(position, _)| *position);
-        if backwards {
+        if part.direction == Direction::Backward {
             rows.reverse();
         }
         // Beyond what one owner gave in full, another's records may be missing.
-        rows.truncate(limit);
+        rows.truncate(part.limit);
         Ok(rows.into_iter().map(|(at, record)| (cursor::Position { at: at.at.0, id: at.id }, record)).collect())
     }
+}
+
+fn walked(at: cursor::Position) -> engine::lists::Position {
+    engine::lists::Position { at: Timestamp(at.at), id: at.id }
+}
+
+fn towards(backwards: bool) -> Direction {
+    if backwards { Direction::Backward } else { Direction::Forward }
 }

@@ -57,6 +57,12 @@ impl<T> Page<T> {
     }
 }
 
+impl Found {
+    pub fn more(&self) -> bool {
+        matches!(self, Found::Cursors(info) if info.has_next_page)
+    }
+}
+
 /// What a page says about the list it is part of.
 #[derive(Clone, Debug)]
 pub enum Found {
@@ -76,6 +82,15 @@ impl Paging {
     /// When the first page of this walk was asked for: what changed later must not make a list by time of change endless.
     pub fn as_of(&self) -> Timestamp {
         self.as_of
+    }
+
+    /// Whether no later page has to agree with this one: pages by number each show the list as it is.
+    pub fn stands_alone(&self) -> bool {
+        matches!(self.from, From::Skip(_))
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.from == From::Start
     }
 
     /// `fetch(position, backwards, n)` gives up to `n` records on that side of the position, nearest first. `descending` shows the

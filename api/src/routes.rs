@@ -55,13 +55,14 @@ use crate::{
     resources::{
         adjustments,
         appointment_types::{self, AppointmentTypeView},
+        appointment_writes::{self, AppointmentSaved},
         appointments::{self, AppointmentDetail, AppointmentView},
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
         balances,
         booking::{self, Booked, Found, Held, Reason},
-        charges, claims, clinical, communication_logs, documentation, fee_schedules, forms, insurance_coverages,
-        insurance_plans, ledger_types,
+        charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
+        insurance_coverages, insurance_plans, ledger_types,
         locations::{self, InstitutionView, LocationView},
         medical_history, operations,
         operatories::{self, OperatoryView},
@@ -70,11 +71,14 @@ use crate::{
         sync_status::{self, SyncStatusView},
         webhook_endpoints::{self, EndpointView},
         webhook_subscriptions::{self, SubscriptionView},
+        working_hour_labels, working_hours,
     },
     route::{self, Access, Route, delete, get, open, patch, post},
     versions::Version::V2_2_2,
     views::{
-        catalogue::{AdjustmentTypeView, FeeScheduleView, FeeView, PaymentTypeView},
+        catalogue::{
+            AdjustmentTypeView, AppointmentTypeDetail, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
+        },
         clinical::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
             RecallTypeView, TreatmentPlanView,
@@ -82,6 +86,7 @@ use crate::{
         documents::{DocumentTypeView, PatientDocumentView},
         forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
         history::{HistoryItemView, PatientHistoryItemView},
+        hours::{WorkingHourLabelView, WorkingHourView},
         insurance::{CoverageView, InsurancePlanView},
         ledger::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
@@ -138,9 +143,9 @@ fn practice() -> Vec<Route> {
         get("/locations", locations::list).lists_all::<InstitutionView>("Institutions and their locations", "4.10"),
         get("/locations/{id}", locations::show).shows::<LocationView>("One location", "4.10"),
         get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
+        get("/operatories/{id}", operatories::show).shows::<OperatoryView>("One operatory", "2.9"),
+        get("/providers/{id}", providers::show).shows::<ProviderView>("One provider", "4.10"),
         get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10"),
-        get("/appointment_types", appointment_types::list)
-            .lists_all::<AppointmentTypeView>("Appointment types of an institution", "2.9"),
         get("/sync_status", sync_status::list)
             .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
     ]
@@ -152,7 +157,70 @@ fn schedule() -> Vec<Route> {
         get("/appointment_slots", available_slots::list).lists_all::<SlotsView>("Free slots", "9").only(&[V2_2_2]),
         get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a span of time", "4.10"),
         get("/appointments/{id}", appointments::show).shows::<AppointmentDetail>("One appointment", "4.10"),
+        post("/appointments", appointment_writes::create)
+            .creates::<AppointmentSaved>("Book an appointment", "4.10")
+            .fails(&[422])
+            .noting(
+                "It reaches the health record system afterwards. Where `operatory_id` is not required and not given, the first free \
+                 operatory of the provider is taken. Without `end_time` it lasts as long as its type. Times without an offset are \
+                 read as UTC.",
+            ),
+        patch("/appointments/{id}", appointment_writes::update)
+            .shows::<AppointmentSaved>("Change or cancel an appointment", "4.10")
+            .noting("Only what is given changes. `cancelled: true` stands alone. `subdomain` counts in the query only."),
+        get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
+            .lists_all::<DescriptorView>("Descriptors of an appointment", "4.10"),
+        get("/locations/{id}/appointment_descriptors", descriptors::of_location)
+            .lists_all::<DescriptorView>("Appointment descriptors of a location", "4.10"),
     ]
+    .into_iter()
+    .chain(types())
+    .chain(hours())
+    .collect()
+}
+
+fn types() -> Vec<Route> {
+    let (all, one) = ("/appointment_types", "/appointment_types/{id}");
+    let belongs = "Of the whole institution, or with `parent_type` `Location` of one location. Types of the health record system are \
+                   changed there.";
+    vec![
+        get(all, appointment_types::list)
+            .lists_all::<AppointmentTypeDetail>("Appointment types of an institution", "2.9"),
+        get(one, appointment_types::show).shows::<AppointmentTypeDetail>("One appointment type", "2.9"),
+        get("/appointment_types/{id}/appointment_descriptors", appointment_types::descriptors)
+            .lists_all::<DescriptorView>("Descriptors of an appointment type", "2.9"),
+        post(all, appointment_types::create)
+            .creates::<AppointmentTypeView>("Make an appointment type", "2.9")
+            .noting(belongs),
+        patch(one, appointment_types::update)
+            .shows::<AppointmentTypeView>("Change an appointment type", "2.9")
+            .noting(belongs),
+        delete(one, appointment_types::delete)
+            .shows::<AppointmentTypeView>("Remove an appointment type", "2.9")
+            .noting(belongs),
+    ]
+}
+
+/// The paths of v2.2.2 have other names (specification 9).
+fn hours() -> Vec<Route> {
+    let set = "Exactly one of `days`, `specific_date` and `custom_recurrence` says when; an end not after the begin means the next day. \
+               Hours set here offer slots; the health record system does not hear of them.";
+    let of = |all: &'static str, one: &'static str| {
+        vec![
+            get(all, working_hours::list).lists::<WorkingHourView>("Working hours of a location", "4.10"),
+            get(one, working_hours::show).shows::<WorkingHourView>("One record of working hours", "4.10"),
+            post(all, working_hours::create).creates::<WorkingHourView>("Set working hours", "4.10").noting(set),
+            patch(one, working_hours::update).shows::<WorkingHourView>("Change working hours", "4.10").noting(set),
+            delete(one, working_hours::delete)
+                .empty("Remove working hours", "4.10")
+                .noting("Those that were set here."),
+        ]
+    };
+    let now = of("/working_hours", "/working_hours/{id}").into_iter().map(Route::from_v3);
+    let before = of("/availabilities", "/availabilities/{id}").into_iter().map(|it| it.only(&[V2_2_2]));
+    let labels = get("/working_hour_labels", working_hour_labels::list)
+        .lists::<WorkingHourLabelView>("Labels of working hours", "4.10");
+    now.chain(before).chain([labels]).collect()
 }
 
 fn booking_intent() -> Vec<Route> {

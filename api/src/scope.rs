@@ -260,6 +260,13 @@ impl Call {
         }
     }
 
+    /// The same where no institution is named.
+    pub fn place_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
+        let institution = self.api.engine.setup().locations.get(&id).map(|location| location.institution);
+        let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
+        self.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
+    }
+
     /// All locations of the institution that are open to the caller.
     pub fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
         let all = self.api.directory.locations(tenant.institution.id).iter();

@@ -86,10 +86,18 @@ impl Engine {
         self.list(institution.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
     }
 
+    pub fn working_hour(&self, location: LocationId, id: u32) -> Result<Option<records::WorkingHour>, EngineError> {
+        self.document(location.0, u64::from(id))
+    }
+
+    /// All of a location, up to the limit of one list.
+    pub fn working_hours(&self, location: LocationId) -> Result<Vec<records::WorkingHour>, EngineError> {
+        self.list(location.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
+    }
+
     /// Providers with working hours at a location.
     pub fn providers_at(&self, location: LocationId) -> Result<Vec<u32>, EngineError> {
-        let all = Stretch { after: None, before: None, limit: HOURS_AT_MOST };
-        let hours: Vec<records::WorkingHour> = self.list(location.0, all)?;
+        let hours = self.working_hours(location)?;
         let active = hours.iter().filter(|hour| hour.active).map(|hour| hour.provider_id);
         Ok(active.collect::<BTreeSet<_>>().into_iter().collect())
     }

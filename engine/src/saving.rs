@@ -33,7 +33,7 @@ pub enum Saving {
     Hour(NewHour),
     HourChange {
         id: u32,
-        hour: NewHour,
+        change: HourChange,
     },
     HourRemoval {
         id: u32,
@@ -113,7 +113,7 @@ pub struct NewAppointment {
 }
 
 /// Only what is given changes (specification 4.10, PATCH /appointments).
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct AppointmentChange {
     pub confirmed: Option<bool>,
     pub checkin_at: Option<Timestamp>,
@@ -137,6 +137,19 @@ pub struct NewHour {
     pub active: bool,
 }
 
+/// Only what is given changes.
+#[derive(Clone, Default)]
+pub struct HourChange {
+    pub provider_id: Option<u32>,
+    /// None in it: without an operatory.
+    pub operatory_id: Option<Option<u64>>,
+    pub begin: Option<u16>,
+    pub end: Option<u16>,
+    pub recurrence: Option<location::hours::Recurrence>,
+    pub appointment_type_ids: Option<Vec<u32>>,
+    pub active: Option<bool>,
+}
+
 #[derive(Clone)]
 pub struct NewAppointmentType {
     pub name: String,
@@ -149,6 +162,8 @@ pub struct NewAppointmentType {
 
 #[derive(Clone, Default)]
 pub struct AppointmentTypeChange {
+    /// For this location only, or for its institution.
+    pub of_location: Option<bool>,
     pub name: Option<String>,
     pub minutes: Option<u32>,
     pub bookable_online: Option<bool>,

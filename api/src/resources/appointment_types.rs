@@ -1,16 +1,23 @@
-//! GET /appointment_types
+//! Appointment types: those of the health record system and those made here.
 
 use std::collections::HashMap;
 
-use engine::records::AppointmentType;
+use engine::{
+    records::AppointmentType,
+    saving::{AppointmentTypeChange, NewAppointmentType, SaveRequest, Saving},
+};
+use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Answer;
+use super::{Answer, descriptors};
 use crate::{
+    body::Fields,
+    bounds::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
     errors::ApiError,
-    kinds::includes,
-    scope::{Call, Tenant},
+    kinds::{boolean, filled, id, includes, integer, one_of, text},
+    scope::{Call, Place, Tenant},
+    views::catalogue::AppointmentTypeDetail,
 };
 
 /// A kind of appointment.
@@ -19,6 +26,7 @@ pub struct AppointmentTypeView {
     id: u32,
     name: String,
     category: Option<()>,
+    #[schemars(extend("enum" = ["Institution", "Location"]))]
     parent_type: &'static str,
     parent_id: u32,
     minutes: u32,
@@ -32,8 +40,8 @@ impl AppointmentTypeView {
             id: record.id,
             name: record.name.clone(),
             category: None,
-            parent_type: "Institution",
-            parent_id: record.institution_id,
+            parent_type: if record.location_id.is_some() { "Location" } else { "Institution" },
+            parent_id: record.location_id.unwrap_or(record.institution_id),
             minutes: record.minutes,
             position: None,
             bookable_online: record.bookable_online,
@@ -47,21 +55,159 @@ pub fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTyp
     Ok(all.iter().filter(|it| it.deleted_at.is_none()).map(|it| (it.id, AppointmentTypeView::of(it))).collect())
 }
 
-/// The one a request names.
+/// The one a request names: of the institution, or of a location the caller may reach.
 pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<AppointmentType, ApiError> {
-    let found = call.api.engine.appointment_type(tenant.institution.id, id)?.filter(|it| it.deleted_at.is_none());
-    found.ok_or_else(|| ApiError::NotFound(format!("Appointment type with id {id}")))
+    let here = |location| call.open_places(tenant).iter().any(|place| place.location.id.0 == location);
+    let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
+    let found = found.filter(|it| it.deleted_at.is_none() && it.location_id.is_none_or(here));
+    found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    // Types belong to the whole institution, so a location only has to be one the caller may reach.
-    let (tenant, _, ()) = call.in_places(|input| {
-        if !input.query.list("include", includes(&["descriptors"])).is_empty() {
-            input.query.without_effect("include");
-        }
-        Some(())
+    let (tenant, place, include) =
+        call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
+    let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
+    let here = |location| places.iter().any(|place| place.location.id.0 == location);
+    let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
+    all.retain(|it| it.deleted_at.is_none() && it.location_id.is_none_or(here));
+    let of_type = |it: &AppointmentType| match include.is_empty() {
+        true => Ok(None),
+        false => descriptors::by_ids(&call, &tenant, it.descriptor_ids.iter().copied()).map(Some),
+    };
+    let with = all.iter().map(of_type).collect::<Result<Vec<_>, ApiError>>()?;
+    let rows = all.iter().zip(&with).map(|(it, with)| {
+        let mut view = AppointmentTypeDetail::of(it);
+        view.descriptors = with.as_ref().map(|with| descriptors::views(&call, with));
+        view
+    });
+    Ok(call.list(&rows.collect::<Vec<_>>()))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, place, include) =
+        call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
+    let record = find_at(&call, &tenant, place.as_ref(), id)?;
+    let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
+    let mut view = AppointmentTypeDetail::of(&record);
+    view.descriptors = (!include.is_empty()).then(|| descriptors::views(&call, &found));
+    Ok(call.show(view))
+}
+
+/// GET /appointment_types/{id}/appointment_descriptors
+pub async fn descriptors(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, place, kind) = call.in_places(|input| Some(descriptors::read_type(input)))?;
+    let record = find_at(&call, &tenant, place.as_ref(), id)?;
+    let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
+    Ok(descriptors::list(&call, &found, kind.as_deref()))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (tenant, (parent, name, minutes, bookable_online, descriptor_ids)) = call.in_tenant(|input| {
+        let b = &mut input.body;
+        b.required("appointment_type", crate::kinds::object());
+        let parent = Parent::read(b);
+        let name = b.required("appointment_type.name", filled(text(MAX_NAME)));
+        let minutes = b.defaulted("appointment_type.minutes", integer(SLOT_MINUTES), DEFAULT_MINUTES);
+        let bookable = b.defaulted("appointment_type.bookable_online", boolean(), true);
+        let descriptor_ids = b.list("appointment_type.emr_appt_descriptor_ids", id());
+        Some((parent, name?, minutes as u32, bookable, descriptor_ids))
     })?;
-    let all = call.api.engine.appointment_types(tenant.institution.id)?;
-    let rows: Vec<_> = all.iter().filter(|it| it.deleted_at.is_none()).map(AppointmentTypeView::of).collect();
-    Ok(call.list(&rows))
+    let (place, of_location) = parent.place(&call, &tenant)?;
+    let of_location = of_location.unwrap_or(false);
+    let new = NewAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
+    save(&mut call, &place, Saving::AppointmentType(new)).await
+}
+
+pub async fn update(mut call: Call) -> Answer {
+    let path_id = call.path_id(id())?;
+    let (tenant, (parent, change)) = call.in_tenant(|input| {
+        let b = &mut input.body;
+        b.required("appointment_type", crate::kinds::object());
+        let parent = Parent::read(b);
+        let minutes = b.optional("appointment_type.minutes", integer(SLOT_MINUTES));
+        let change = AppointmentTypeChange {
+            of_location: None,
+            name: b.optional("appointment_type.name", filled(text(MAX_NAME))),
+            minutes: minutes.map(|minutes| minutes as u32),
+            bookable_online: b.optional("appointment_type.bookable_online", boolean()),
+            descriptor_ids: b.optional_list("appointment_type.emr_appt_descriptor_ids", id()),
+        };
+        Some((parent, change))
+    })?;
+    let record = find(&call, &tenant, path_id)?;
+    let (place, of_location) = parent.place(&call, &tenant)?;
+    let place = match (of_location, record.location_id) {
+        (None, Some(own)) => call.place(&tenant, LocationId(own))?,
+        _ => place,
+    };
+    let change = AppointmentTypeChange { of_location, ..change };
+    save(&mut call, &place, Saving::AppointmentTypeChange { id: path_id, change }).await
+}
+
+pub async fn delete(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, place, ()) = call.in_places(|_| Some(()))?;
+    let record = find_at(&call, &tenant, place.as_ref(), id)?;
+    let place = match record.location_id {
+        Some(own) => call.place(&tenant, LocationId(own))?,
+        None => place.map_or_else(|| any_place(&call, &tenant), Ok)?,
+    };
+    save(&mut call, &place, Saving::AppointmentTypeRemoval { id }).await
+}
+
+async fn save(call: &mut Call, place: &Place, what: Saving) -> Answer {
+    let request = SaveRequest { location: place.location.id, what, once: call.once() };
+    let saved = call.api.engine.save::<AppointmentType>(request).await?;
+    let view = AppointmentTypeView::of(&saved.record);
+    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+}
+
+fn find_at(call: &Call, tenant: &Tenant, place: Option<&Place>, id: u32) -> Result<AppointmentType, ApiError> {
+    let record = find(call, tenant, id)?;
+    let here = |place: &Place| record.location_id.is_none_or(|own| own == place.location.id.0);
+    if place.is_none_or(here) { Ok(record) } else { Err(ApiError::NotFound(format!("Appointment Type with id {id}"))) }
+}
+
+/// What a type is to belong to, as the request says it.
+struct Parent {
+    location: Option<u32>,
+    of_location: Option<bool>,
+    id: Option<u32>,
+}
+
+impl Parent {
+    fn read(b: &mut Fields) -> Parent {
+        const TYPES: &[(&str, bool)] = &[("Institution", false), ("Location", true)];
+        Parent {
+            location: b.optional("location_id", id()),
+            of_location: b.optional("appointment_type.parent_type", one_of(TYPES)),
+            id: b.optional("appointment_type.parent_id", id()),
+        }
+    }
+
+    /// The location whose turn it is, and whether the type is to be its own; nothing said changes nothing.
+    fn place(&self, call: &Call, tenant: &Tenant) -> Result<(Place, Option<bool>), ApiError> {
+        let named = |id: u32| call.place(tenant, LocationId(id));
+        let place = match (self.of_location, self.id.or(self.location)) {
+            (Some(true), Some(location)) => named(location)?,
+            (Some(true), None) => {
+                return Err(ApiError::bad("appointment_type.parent_id is missing: which location it belongs to."));
+            }
+            (None, _) if self.id.is_some() => {
+                return Err(ApiError::bad("appointment_type.parent_type is missing: what parent_id is of."));
+            }
+            (Some(false), _) if self.id.is_some_and(|id| id != tenant.institution.id.0) => {
+                return Err(ApiError::bad("appointment_type.parent_id must be the id of the institution."));
+            }
+            _ => self.location.map_or_else(|| any_place(call, tenant), named)?,
+        };
+        Ok((place, self.of_location))
+    }
+}
+
+/// What belongs to the whole institution is saved at any of its locations.
+fn any_place(call: &Call, tenant: &Tenant) -> Result<Place, ApiError> {
+    call.open_places(tenant).into_iter().next().ok_or(ApiError::Forbidden)
 }

@@ -1,8 +1,9 @@
-//! GET /appointments, GET /appointments/{id}
+//! GET /appointments, GET /appointments/{id} and its descriptors. Writes are in `appointment_writes`.
 
 use engine::{
-    EngineError,
-    records::{Appointment, Writeback},
+    index::{Field, Term},
+    lists::Narrow,
+    records::{Appointment, Writeback, catalogue::AppointmentDescriptor, clinical::Procedure, entry::Entry},
     setup::LocationSetup,
 };
 use location::{
@@ -13,15 +14,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Answer, appointment_types::AppointmentTypeView, operatories::OperatoryView, patients::PatientView, providers::Names,
+    Answer,
+    appointment_types::AppointmentTypeView,
+    descriptors,
+    operatories::OperatoryView,
+    providers::Names,
+    related::{Related, shown},
 };
 use crate::{
-    bounds::MAX_TEXT,
-    cursor::Position,
+    bounds::MAX_RELATED,
     errors::ApiError,
-    kinds::{boolean, id, instant_in, long_id, one_of, sort, text, zone},
+    kinds::{boolean, id, includes, instant_in, long_id, sort, zone},
     pages::Page,
     scope::{Call, Place, Tenant},
+    views::{
+        Included,
+        catalogue::DescriptorView,
+        clinical::ProcedureView,
+        people::{PatientBasic, UserView},
+    },
     wire::{self, At, WritebackState, foreign_id_type},
 };
 
@@ -52,16 +63,16 @@ pub struct AppointmentView<'a> {
     last_sync_time: Option<At>,
     patient_confirmed: bool,
     created_by_user_id: Option<()>,
-    is_guardian: Option<()>,
+    is_guardian: Option<bool>,
     patient_confirmed_at: Option<At>,
     cancelled_at: Option<At>,
-    is_new_clients_patient: Option<()>,
+    is_new_clients_patient: Option<bool>,
     confirmed_at: Option<At>,
     sooner_if_possible: Option<()>,
     operatory_id: Option<u64>,
     checked_out: bool,
     checked_out_at: Option<At>,
-    referrer: Option<()>,
+    referrer: Option<&'a str>,
     is_past_patient: Option<()>,
     timezone_offset: String,
     start_time_with_tz: String,
@@ -70,13 +81,14 @@ pub struct AppointmentView<'a> {
 }
 
 impl<'a> AppointmentView<'a> {
-    fn of(
+    pub fn of(
         record: &'a Appointment,
         location: &LocationSetup,
         adapter: Option<&'a str>,
         provider_name: Option<String>,
     ) -> Self {
         let (span, zone) = (record.placement.span, location.zone);
+        let booking = record.booking.as_ref();
         AppointmentView {
             id: record.id,
             patient_id: record.patient_id,
@@ -102,16 +114,16 @@ impl<'a> AppointmentView<'a> {
             last_sync_time: record.last_sync_time.map(At),
             patient_confirmed: record.patient_confirmed,
             created_by_user_id: None,
-            is_guardian: None,
+            is_guardian: booking.map(|it| it.is_guardian),
             patient_confirmed_at: record.patient_confirmed_at.map(At),
             cancelled_at: record.cancelled_at.map(At),
-            is_new_clients_patient: None,
+            is_new_clients_patient: booking.map(|it| it.is_new_clients_patient),
             confirmed_at: record.confirmed_at.map(At),
             sooner_if_possible: None,
             operatory_id: record.placement.operatory.map(|it| it.0),
             checked_out: record.checked_out_at.is_some(),
             checked_out_at: record.checked_out_at.map(At),
-            referrer: None,
+            referrer: booking.and_then(|it| it.referrer.as_deref()),
             is_past_patient: None,
             timezone_offset: wire::offset(span.start, zone),
             start_time_with_tz: wire::with_zone(span.start, zone),
@@ -131,29 +143,42 @@ pub struct AppointmentDetail<'a> {
     #[schemars(with = "Option<WritebackState>")]
     ehr_writeback: Option<Writeback>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    patient: Option<Option<PatientView>>,
+    patient: Included<PatientWithGuarantor<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    operatory: Option<Option<OperatoryView<'a>>>,
+    operatory: Included<OperatoryView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    appointment_type: Option<Option<AppointmentTypeView>>,
+    appointment_type: Included<AppointmentTypeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    procedures: Option<Vec<ProcedureView<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    descriptors: Option<Vec<DescriptorView<'a>>>,
+    /// Null: no campaign is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    booking_details: Included<()>,
+}
+
+/// The patient of an appointment.
+#[derive(Serialize, JsonSchema)]
+pub struct PatientWithGuarantor<'a> {
+    #[serde(flatten)]
+    patient: PatientBasic<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guarantor: Included<UserView<'a>>,
 }
 
 struct Filter {
-    range: Span,
-    descending: bool,
     cancelled: Option<bool>,
     unavailable: Option<bool>,
     nex_only: bool,
-    since: Option<Timestamp>,
     appointment_type: Option<u32>,
-    foreign_id: Option<String>,
+    created_by: Option<u32>,
     patients: Vec<u32>,
     providers: Vec<u32>,
     operatories: Vec<u64>,
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    let (tenant, place, (paging, filter)) = call.in_places(|input| {
+    let (tenant, place, (listing, filter)) = call.in_places(|input| {
         let q = &mut input.query;
         let zone = q.optional("timezone", zone());
         let (start, end) = (q.required("start", instant_in(zone)), q.required("end", instant_in(zone)));
@@ -161,38 +186,24 @@ pub async fn list(mut call: Call) -> Answer {
         if range == Some(None) {
             q.problem("end must lie after start.");
         }
-        let descending = q.defaulted("sort", sort(&["start_time"]), "start_time").descending;
+        let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
         let (cancelled, unavailable) = (q.optional("cancelled", boolean()), q.optional("unavailable", boolean()));
         let nex_only = q.defaulted("nex_only", boolean(), false);
         let since = q.optional("updated_since", instant_in(zone));
-        let appointment_type = q.optional("appointment_type_id", id());
-        let foreign_id = q.optional("foreign_id", text(MAX_TEXT));
+        let (appointment_type, created_by) = (q.optional("appointment_type_id", id()), q.optional("created_by", id()));
         let (patients, providers) = (q.list("patient_ids", id()), q.list("provider_ids", id()));
         let operatories = q.list("operatory_ids", long_id());
-        let paging = input.paging();
-        let range = range??;
-        let filter = Filter {
-            range,
-            descending,
-            cancelled,
-            unavailable,
-            nex_only,
-            since,
-            appointment_type,
-            foreign_id,
-            patients,
-            providers,
-            operatories,
-        };
-        Some((paging, filter))
+        let one_patient = (patients.len() == 1).then(|| Narrow::Has(Term::number(Field::Patient, patients[0])));
+        let narrow = since.map(Narrow::UpdatedSince).into_iter().chain(one_patient);
+        let reading = input.listing().foreign_id().narrowed(narrow);
+        let range = range.flatten().unwrap_or(Span { start: Timestamp::MIN, end: Timestamp::MAX });
+        let filter =
+            Filter { cancelled, unavailable, nex_only, appointment_type, created_by, patients, providers, operatories };
+        Some((reading.starting(range, sort).done(), filter))
     })?;
     let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
-    let page = paging.collect(
-        filter.descending,
-        |at, backwards, limit| nearest(&call, &places, filter.range, at, backwards, limit),
-        |it| filter.keeps(it),
-        position,
-    )?;
+    let owners: Vec<u32> = places.iter().map(|place| place.location.id.0).collect();
+    let page = listing.page(&call, &owners, |it: &Appointment| it.foreign_id.as_deref(), |it| filter.keeps(it))?;
     let mut names = Names::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {
@@ -205,44 +216,53 @@ pub async fn list(mut call: Call) -> Answer {
 
 pub async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
-    let (tenant, include) = call.in_tenant(|input| {
-        const INCLUDES: &[(&str, Include)] = &[
-            ("patient", Include::Patient),
-            ("operatory", Include::Operatory),
-            ("appointment_type", Include::AppointmentType),
-            ("guarantor", Include::Elsewhere),
-            ("descriptors", Include::Elsewhere),
-            ("booking_details", Include::Elsewhere),
-            ("procedures", Include::Elsewhere),
-        ];
-        let mut include = input.query.list("include", one_of(INCLUDES));
-        if include.contains(&Include::Elsewhere) {
-            input.query.without_effect("include");
-        }
-        if include.is_empty() {
-            include.push(Include::Patient);
-        }
-        Some(include)
+    let (tenant, mut include) = call.in_tenant(|input| {
+        const INCLUDES: &[&str] =
+            &["patient", "operatory", "appointment_type", "guarantor", "descriptors", "booking_details", "procedures"];
+        Some(input.query.list("include", includes(INCLUDES)))
     })?;
+    if include.is_empty() || include.contains(&"guarantor") {
+        // The guarantor is part of the patient.
+        include.push("patient");
+    }
     let (place, record) = find(&call, &tenant, AppointmentId(id))?;
-    let appointment = view(&call, &place, &record, &mut Names::new(&call, &tenant))?;
-    let asked = |what: Include| include.contains(&what);
-    let patient = asked(Include::Patient).then(|| patient_of(&call, &tenant, &record)).transpose()?;
-    let operatory = asked(Include::Operatory).then(|| operatory_of(&call, &place, &record)).transpose()?;
+    let related = Related { call: &call, tenant: &tenant, asked: &include };
+    let patient = related.patient("patient", record.patient_id)?;
+    let guarantor_id = patient.as_ref().and_then(|it| it.as_ref()?.guarantor_id);
+    let guarantor = related.patient("guarantor", guarantor_id)?;
+    let of_place = related.asks_for("operatory").then_some(record.placement.operatory);
+    let operatory: Included<_> =
+        of_place.map(|id| id.map_or(Ok(None), |id| call.api.engine.operatory(place.location.id, id.0))).transpose()?;
+    let kind = related.asks_for("appointment_type").then_some(record.appointment_type_id);
+    let kind: Included<_> = kind
+        .map(|id| id.map_or(Ok(None), |id| call.api.engine.appointment_type(tenant.institution.id, id)))
+        .transpose()?;
+    let procedures = related.asks_for("procedures").then(|| procedures_of(&call, &place, id)).transpose()?;
+    let descriptors = related.asks_for("descriptors").then(|| descriptors_of(&call, &tenant, &record)).transpose()?;
     let adapter = call.api.directory.adapter(&place.location);
-    let operatory = operatory.as_ref().map(|found| found.as_ref().map(|it| OperatoryView::basic(it, adapter)));
-    let appointment_type = asked(Include::AppointmentType).then(|| type_of(&call, &tenant, &record)).transpose()?;
-    let ehr_writeback = record.booking.as_ref().map(|booking| booking.writeback);
-    Ok(call.show(AppointmentDetail { appointment, ehr_writeback, patient, operatory, appointment_type }))
+    let detail = AppointmentDetail {
+        appointment: view(&call, &place, &record, &mut Names::new(&call, &tenant))?,
+        ehr_writeback: record.booking.as_ref().map(|booking| booking.writeback),
+        patient: shown(&patient, |it| PatientWithGuarantor {
+            patient: call.patient_basic(it),
+            guarantor: shown(&guarantor, |it| call.patient_user(it)),
+        }),
+        operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),
+        appointment_type: shown(&kind, AppointmentTypeView::of),
+        procedures: procedures.as_ref().map(|all| all.iter().map(ProcedureView::of).collect()),
+        descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
+        booking_details: related.asks_for("booking_details").then_some(None),
+    };
+    Ok(call.show(detail))
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Include {
-    Patient,
-    Operatory,
-    AppointmentType,
-    /// Of resources that come from elsewhere in the EHR.
-    Elsewhere,
+/// GET /appointments/{id}/appointment_descriptors
+pub async fn descriptors(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, kind) = call.in_tenant(|input| Some(descriptors::read_type(input)))?;
+    let (_, record) = find(&call, &tenant, AppointmentId(id))?;
+    let found = descriptors_of(&call, &tenant, &record)?;
+    Ok(descriptors::list(&call, &found, kind.as_deref()))
 }
 
 /// One of the caller's appointments; those of other tenants and of closed locations do not exist.
@@ -264,42 +284,16 @@ impl Filter {
         self.cancelled.is_none_or(|cancelled| it.cancelled == cancelled)
             && self.unavailable.is_none_or(|unavailable| it.unavailable == unavailable)
             && (!self.nex_only || it.foreign_id.is_none())
-            && self.since.is_none_or(|since| it.updated_at >= since)
             && self.appointment_type.is_none_or(|id| it.appointment_type_id == Some(id))
-            && self.foreign_id.as_ref().is_none_or(|id| it.foreign_id.as_ref() == Some(id))
+            // No user is known to have made one: `created_by_user_id` is always null.
+            && self.created_by.is_none()
             && among(&self.patients, it.patient_id)
             && among(&self.providers, it.placement.provider.map(|it| it.0))
             && (self.operatories.is_empty() || operatory.is_some_and(|id| self.operatories.contains(&id)))
     }
 }
 
-fn position(it: &Appointment) -> Position {
-    Position { at: it.placement.span.start.0, id: it.id }
-}
-
-/// The appointments of several locations next to a position, as if they were one list.
-fn nearest(
-    call: &Call,
-    places: &[Place],
-    range: Span,
-    at: Option<Position>,
-    backwards: bool,
-    limit: usize,
-) -> Result<Vec<Appointment>, EngineError> {
-    let at = at.map(|at| (Timestamp(at.at), at.id));
-    let mut found = Vec::new();
-    for place in places {
-        found.extend(call.api.engine.appointments(place.location.id, range, at, backwards, limit)?);
-    }
-    found.sort_by_key(position);
-    if backwards {
-        found.reverse();
-    }
-    found.truncate(limit);
-    Ok(found)
-}
-
-fn view<'a>(
+pub fn view<'a>(
     call: &'a Call,
     place: &Place,
     it: &'a Appointment,
@@ -309,24 +303,19 @@ fn view<'a>(
     Ok(AppointmentView::of(it, &place.location, call.api.directory.adapter(&place.location), name))
 }
 
-fn patient_of(call: &Call, tenant: &Tenant, it: &Appointment) -> Result<Option<PatientView>, ApiError> {
-    let Some(id) = it.patient_id else { return Ok(None) };
-    let found = call.api.engine.patient(tenant.institution.id, id)?;
-    if found.is_some() {
-        call.audit("read", "patient", id.into());
-    }
-    Ok(found.map(|patient| PatientView::of(&patient, call.api.directory.adapter_of_source(patient.source_id))))
+fn procedures_of(call: &Call, place: &Place, id: u64) -> Result<Vec<Entry<Procedure>>, ApiError> {
+    let Some(source) = place.location.source else { return Ok(Vec::new()) };
+    call.having(source, Term::number(Field::Appointment, id), MAX_RELATED)
 }
 
-fn operatory_of(
+/// Its own, and those that all appointments of its type carry.
+fn descriptors_of(
     call: &Call,
-    place: &Place,
+    tenant: &Tenant,
     it: &Appointment,
-) -> Result<Option<engine::records::Operatory>, EngineError> {
-    it.placement.operatory.map_or(Ok(None), |id| call.api.engine.operatory(place.location.id, id.0))
-}
-
-fn type_of(call: &Call, tenant: &Tenant, it: &Appointment) -> Result<Option<AppointmentTypeView>, EngineError> {
-    let Some(id) = it.appointment_type_id else { return Ok(None) };
-    Ok(call.api.engine.appointment_type(tenant.institution.id, id)?.as_ref().map(AppointmentTypeView::of))
+) -> Result<Vec<Entry<AppointmentDescriptor>>, ApiError> {
+    let own = it.booking.iter().flat_map(|booking| booking.descriptor_ids.clone());
+    let kind = it.appointment_type_id.map(|id| call.api.engine.appointment_type(tenant.institution.id, id));
+    let of_type = kind.transpose()?.flatten().map_or_else(Vec::new, |kind| kind.descriptor_ids);
+    descriptors::by_ids(call, tenant, own.chain(of_type))
 }

@@ -159,9 +159,7 @@ pub async fn list(mut call: Call) -> Answer {
 pub async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let institution = call.api.engine.setup().locations.get(&LocationId(id)).map(|location| location.institution);
-    let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
-    let Place { location, .. } = call.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, LocationId(id))?;
+    let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;
     let last_sync = last_sync(&call, &location).await?;
     Ok(call.show(LocationView::of(&location, call.api.directory.adapter(&location), last_sync)))
 }

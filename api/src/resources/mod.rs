@@ -2,6 +2,7 @@
 
 pub mod adjustments;
 pub mod appointment_types;
+pub mod appointment_writes;
 pub mod appointments;
 pub mod authenticates;
 pub mod available_slots;
@@ -11,6 +12,7 @@ pub mod charges;
 pub mod claims;
 pub mod clinical;
 pub mod communication_logs;
+pub mod descriptors;
 pub mod documentation;
 pub mod fee_schedules;
 pub mod forms;
@@ -30,6 +32,8 @@ mod related;
 pub mod sync_status;
 pub mod webhook_endpoints;
 pub mod webhook_subscriptions;
+pub mod working_hour_labels;
+pub mod working_hours;
 
 use actix_web::HttpResponse;
 

@@ -1,4 +1,4 @@
-//! GET /operatories
+//! GET /operatories, GET /operatories/{id}
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::{
     bounds::{MAX_NAME, MAX_TEXT},
     cursor::Position,
     errors::ApiError,
-    kinds::{includes, instant, text},
+    kinds::{includes, instant, long_id, text},
     pages::{Page, stretch},
     scope::{Call, Place, Tenant},
     wire::{At, foreign_id_type},
@@ -97,4 +97,21 @@ pub async fn list(mut call: Call) -> Answer {
     let adapter = call.api.directory.adapter(&location);
     let rows = page.rows.iter().map(|it| OperatoryView::basic(it, adapter).with_types(it, &types)).collect();
     Ok(call.page(&Page { rows, found: page.found }))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|input| {
+        input.query.list("include", includes(&["appointment_types", "appt_categories"]));
+        Some(())
+    })?;
+    let types = appointment_types::by_id(&call, &tenant)?;
+    for place in call.open_places(&tenant) {
+        let found = call.api.engine.operatory(place.location.id, id)?;
+        if let Some(record) = found.filter(|it| it.deleted_at.is_none()) {
+            let adapter = call.api.directory.adapter(&place.location);
+            return Ok(call.show(OperatoryView::basic(&record, adapter).with_types(&record, &types)));
+        }
+    }
+    Err(ApiError::NotFound(format!("Operatory with id {id}")))
 }

@@ -1,20 +1,26 @@
-//! GET /providers
+//! GET /providers, GET /providers/{id}
 
 use std::collections::{BTreeSet, HashMap};
 
-use engine::records::Provider;
+use engine::records::{Provider, WorkingHour};
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, locations::LocationView};
+use super::{
+    Answer,
+    appointment_types::{self, AppointmentTypeView},
+    locations::LocationView,
+    working_hours,
+};
 use crate::{
     bounds::MAX_TEXT,
     cursor::Position,
     errors::ApiError,
     kinds::{boolean, id, includes, instant, sort, text},
-    pages::{Page, stretch},
+    pages::stretch,
     scope::{Call, Place, Tenant},
+    views::hours::WorkingHourView,
     wire::{At, foreign_id_type},
 };
 
@@ -41,6 +47,12 @@ pub struct ProviderView<'a> {
     specialty_code: Option<&'a str>,
     locations: Vec<LocationView<'a>>,
     provider_requestables: Vec<Requestable>,
+    /// Working hours, with the appointment types they accept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    availabilities: Option<Vec<WorkingHourView<'a>>>,
+    /// Those that some working hours of the provider name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    appointment_types: Option<Vec<AppointmentTypeView>>,
 }
 
 /// What is known of a provider as a person: nothing that an EHR tells.
@@ -79,6 +91,8 @@ impl<'a> ProviderView<'a> {
             specialty_code: record.specialty_code.as_deref(),
             locations: Vec::new(),
             provider_requestables: Vec::new(),
+            availabilities: None,
+            appointment_types: None,
         }
     }
 }
@@ -121,12 +135,8 @@ struct Filter {
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    let (tenant, place, (paging, filter)) = call.in_places(|input| {
-        // Locations are always there; working hours and appointment types of a provider come from elsewhere.
-        let include = input.query.list("include", includes(&["locations", "availabilities", "appointment_types"]));
-        if include.iter().any(|name| *name != "locations") {
-            input.query.without_effect("include");
-        }
+    let (tenant, place, (paging, filter, include)) = call.in_places(|input| {
+        let include = input.query.list("include", includes(INCLUDES));
         let filter = Filter {
             descending: input.query.defaulted("sort", sort(&["id"]), "id").descending,
             foreign_id: input.query.optional("foreign_id", text(MAX_TEXT)),
@@ -135,32 +145,51 @@ pub async fn list(mut call: Call) -> Answer {
             since: input.query.optional("updated_since", instant()),
             ids: input.query.list("ids", id()),
         };
-        Some((input.paging(), filter))
+        Some((input.paging(), filter, include))
     })?;
     let places = call.open_places(&tenant);
-    let working = Working::at(&call, &places)?;
+    let working = Working::at(&call, &tenant, &places)?;
     let page = paging.collect(
         filter.descending,
         |at, backwards, limit| call.api.engine.providers(tenant.institution.id, stretch(at, backwards, limit)),
         |it| filter.keeps(it, &working) && place.as_ref().is_none_or(|place| working.works(it.id, place.location.id)),
         |it| Position::id(it.id.into()),
     )?;
-    let adapter = call.api.directory.shared_adapter(tenant.institution.id);
-    let rows = page.rows.iter().map(|it| {
-        let own = || places.iter().map(|place| &place.location).filter(|location| working.works(it.id, location.id));
-        ProviderView {
-            locations: own()
-                .map(|location| LocationView::of(location, call.api.directory.adapter(location), None))
-                .collect(),
-            provider_requestables: own().map(|location| Requestable { location_id: location.id }).collect(),
-            ..ProviderView::of(it, adapter)
-        }
-    });
-    Ok(call.page(&Page { rows: rows.collect(), found: page.found }))
+    Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
+    let record = find(&call, &tenant, id)?;
+    let places = call.open_places(&tenant);
+    let working = Working::at(&call, &tenant, &places)?;
+    Ok(call.show(view(&call, &working, &record, &include)))
+}
+
+/// Locations are always there.
+const INCLUDES: &[&str] = &["locations", "availabilities", "appointment_types"];
+
+fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include: &[&str]) -> ProviderView<'a> {
+    let asked = |name: &str| include.contains(&name).then_some(());
+    let (now, types) = (call.api.engine.now(), &working.types);
+    let hours = || working.hours_of(it.id);
+    let named: BTreeSet<u32> = hours().flat_map(|(_, hour)| hour.appointment_type_ids.iter().copied()).collect();
+    let own = || working.hours.iter().map(|(place, _)| place).filter(|place| working.works(it.id, place.location.id));
+    let adapter = |place: &'a Place| call.api.directory.adapter(&place.location);
+    ProviderView {
+        locations: own().map(|place| LocationView::of(&place.location, adapter(place), None)).collect(),
+        provider_requestables: own().map(|place| Requestable { location_id: place.location.id }).collect(),
+        availabilities: asked("availabilities")
+            .map(|()| hours().map(|(place, hour)| working_hours::view(hour, place, types, now)).collect()),
+        appointment_types: asked("appointment_types")
+            .map(|()| named.iter().filter_map(|id| types.as_ref()?.get(id)).cloned().collect()),
+        ..ProviderView::of(it, call.api.directory.adapter_of_source(Some(it.source_id)))
+    }
 }
 
 impl Filter {
-    fn keeps(&self, it: &Provider, working: &Working) -> bool {
+    fn keeps(&self, it: &Provider, working: &Working<'_>) -> bool {
         it.inactive == self.inactive
             && self.foreign_id.as_ref().is_none_or(|id| it.foreign_id.as_ref() == Some(id))
             && self.requestable.is_none_or(|requestable| requestable == working.anywhere(it.id))
@@ -170,23 +199,33 @@ impl Filter {
 }
 
 /// Who has working hours where.
-struct Working(HashMap<LocationId, BTreeSet<u32>>);
+struct Working<'a> {
+    /// Those in use.
+    hours: Vec<(&'a Place, Vec<WorkingHour>)>,
+    types: working_hours::Types,
+}
 
-impl Working {
-    fn at(call: &Call, places: &[Place]) -> Result<Working, ApiError> {
-        let mut working = HashMap::new();
+impl<'a> Working<'a> {
+    fn at(call: &Call, tenant: &Tenant, places: &'a [Place]) -> Result<Working<'a>, ApiError> {
+        let mut hours = Vec::new();
         for place in places {
-            let providers = call.api.engine.providers_at(place.location.id)?;
-            working.insert(place.location.id, providers.into_iter().collect());
+            let mut own = call.api.engine.working_hours(place.location.id)?;
+            own.retain(|hour| hour.active && hour.deleted_at.is_none());
+            hours.push((place, own));
         }
-        Ok(Working(working))
+        Ok(Working { hours, types: Some(appointment_types::by_id(call, tenant)?) })
+    }
+
+    fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a Place, &WorkingHour)> {
+        let all = self.hours.iter().flat_map(|(place, hours)| hours.iter().map(move |hour| (*place, hour)));
+        all.filter(move |(_, hour)| hour.provider_id == provider)
     }
 
     fn works(&self, provider: u32, location: LocationId) -> bool {
-        self.0.get(&location).is_some_and(|providers| providers.contains(&provider))
+        self.hours_of(provider).any(|(place, _)| place.location.id == location)
     }
 
     fn anywhere(&self, provider: u32) -> bool {
-        self.0.values().any(|providers| providers.contains(&provider))
+        self.hours_of(provider).next().is_some()
     }
 }

@@ -85,6 +85,63 @@ async fn filters() {
     assert_eq!(ids("foreign_id=appointment%207").await, [7]);
     assert_eq!(ids("foreign_id=x").await, Vec::<Value>::new());
     assert_eq!(ids("updated_since=2190-01-01T00:00:00Z").await, Vec::<Value>::new());
+    assert_eq!(ids("created_by=1").await, Vec::<Value>::new());
+    assert_eq!(ids("patient_ids[]=1&patient_ids[]=7").await, [1]);
+    assert_eq!(ids("sort=-id&cancelled=true").await, [11]);
+    let ignored =
+        world.get(&format!("/appointments?subdomain=acme&location_id=1&{}&include[]=patient", week(&world))).ok().await;
+    assert_eq!(ignored["description"], json!("Note that following parameters are ignored: include."));
+}
+
+#[actix_web::test]
+async fn other_orders_keep_to_the_span() {
+    let world = world().await;
+    let day = world.monday().add_days(21);
+    let span = format!("start={day}T03:00:00Z&end={day}T07:00:00Z");
+    for (sort, expected) in
+        [("id", vec![3, 4, 5, 6, 13]), ("-id", vec![13, 6, 5, 4, 3]), ("updated_at", vec![3, 4, 5, 6, 13])]
+    {
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/appointments?subdomain=acme&{span}&sort={sort}&per_page=2&end_cursor={cursor}");
+            let page = world.get(&path).ok().await;
+            seen.extend(each(&page["data"], "id"));
+            if page["page_info"]["has_next_page"] == json!(false) {
+                break;
+            }
+            cursor = page["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+        }
+        assert_eq!(seen, expected, "{sort}");
+    }
+    let pages = format!("/appointments?subdomain=acme&{span}&sort=id&per_page=2&page=2");
+    let page = world.get(&pages).version("v2").ok().await;
+    assert_eq!((&page["count"], each(&page["data"]["appointments"], "id")), (&json!(5), vec![json!(5), json!(6)]));
+}
+
+#[actix_web::test]
+async fn a_walk_neither_skips_nor_repeats_what_moves() {
+    let world = world().await;
+    let base = format!("/appointments?subdomain=acme&location_id=1&per_page=4&{}", week(&world));
+    let first = world.get(&base).ok().await;
+    assert_eq!(each(&first["data"], "id"), [1, 2, 3, 4]);
+    // Behind the page that was read, and before what comes: inside the working hours of that Monday.
+    let at = format!("{}T20:00:00Z", world.monday().add_days(21));
+    let moved = world.patch("/appointments/1?subdomain=acme", json!({"appt": {"start_time": at}})).ok().await;
+    assert_eq!(moved["data"]["appt"]["end_time"], json!(format!("{}T20:30:00.000Z", world.monday().add_days(21))));
+    let mut seen = each(&first["data"], "id");
+    let mut cursor = first["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+    loop {
+        let page = world.get(&format!("{base}&end_cursor={cursor}")).ok().await;
+        seen.extend(each(&page["data"], "id"));
+        if page["page_info"]["has_next_page"] == json!(false) {
+            break;
+        }
+        cursor = page["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+    }
+    let expected: Vec<u64> = (1..=12).collect();
+    assert_eq!(seen, expected);
+    let fresh = world.get(&base.replace("per_page=4", "per_page=100")).ok().await;
+    assert_eq!(each(&fresh["data"], "id").last(), Some(&json!(1)));
 }
 
 #[actix_web::test]
@@ -121,7 +178,7 @@ async fn wrong_values_are_named_all_at_once() {
         "timezone must be an IANA time zone such as America/New_York, not \"Mars\".",
         "start must lie in the years 1900 to 2199.",
         "end must lie in the years 1900 to 2199.",
-        "sort must be one of start_time, -start_time.",
+        "sort must be one of start_time, id, updated_at, -start_time, id, updated_at.",
         "cancelled must be true or false.",
         "patient_ids[] must be an integer.",
         "per_page must lie between 1 and 1000.",
@@ -145,8 +202,16 @@ async fn one_comes_with_what_is_included() {
     );
     let none = world.get("/appointments/2?subdomain=acme&include[]=patient&include[]=appointment_type").ok().await;
     assert_eq!((&none["data"]["patient"], &none["data"]["appointment_type"]), (&Value::Null, &Value::Null));
-    let later = world.get("/appointments/1?subdomain=acme&include[]=procedures&location_id=1").ok().await;
-    assert_eq!(later["description"], json!("Note that following parameters are ignored: location_id, include."));
+    let all: String =
+        ["guarantor", "descriptors", "booking_details", "procedures"].map(|it| format!("&include[]={it}")).concat();
+    let all = world.get(&format!("/appointments/1?subdomain=acme&location_id=1{all}")).ok().await;
+    assert_eq!(all["description"], json!("Note that following parameters are ignored: location_id."));
+    assert_eq!(
+        (&all["data"]["patient"]["name"], &all["data"]["patient"]["guarantor"]),
+        (&json!("Pat Present"), &Value::Null)
+    );
+    assert_eq!((&all["data"]["descriptors"], &all["data"]["procedures"]), (&json!([]), &json!([])));
+    assert_eq!(all["data"].get("booking_details"), Some(&Value::Null));
 }
 
 #[actix_web::test]

@@ -101,7 +101,7 @@ async fn dates_at_the_ends_of_time() {
 async fn ids_of_others_are_not_found() {
     let world = world().await;
     let fails = async |rest: &str| world.get(&path(&world, rest)).fails(404).await;
-    assert_eq!(fails(&format!("&appointment_type_id={RIVALS_TYPE}")).await, ["Appointment type with id 3 not found"]);
+    assert_eq!(fails(&format!("&appointment_type_id={RIVALS_TYPE}")).await, ["Appointment Type with id 3 not found"]);
     assert_eq!(fails(&format!("&pids[]={RIVALS_PROVIDER}")).await, ["Provider with id 3 not found"]);
     assert_eq!(
         fails(&format!("&operatory_ids[]={SECONDS_CHAIR}")).await,

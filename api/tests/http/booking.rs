@@ -92,7 +92,7 @@ async fn search_names_wrong_values() {
         search(json!({"start_date": "2150-01-01"})).fails(400).await,
         ["start_date must not lie more than 730 days ahead."]
     );
-    assert_eq!(search(json!({"appointment_type_id": 3})).fails(404).await, ["Appointment type with id 3 not found"]);
+    assert_eq!(search(json!({"appointment_type_id": 3})).fails(404).await, ["Appointment Type with id 3 not found"]);
     assert_eq!(search(json!({"provider_ids": [RIVALS_PROVIDER]})).fails(404).await, ["Provider with id 3 not found"]);
     assert_eq!(
         search(json!({"operatory_ids": [SECONDS_CHAIR]})).fails(404).await,

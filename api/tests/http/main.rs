@@ -4,6 +4,7 @@
 mod access;
 mod adjustments;
 mod appointment_types;
+mod appointment_writes;
 mod appointments;
 mod authenticates;
 mod available_slots;
@@ -46,3 +47,4 @@ mod support;
 mod sync_status;
 mod table;
 mod webhooks;
+mod working_hours;

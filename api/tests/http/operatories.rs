@@ -75,3 +75,19 @@ async fn filters() {
     assert_eq!(ids("updated_since=2000-01-01T00:00:00Z").await, [CHAIR_1, CHAIR_2]);
     assert_eq!(ids("updated_since=2190-01-01T00:00:00Z").await, Vec::<Value>::new());
 }
+
+#[actix_web::test]
+async fn one_is_found_at_its_location() {
+    let world = world().await;
+    let one = world.get(&format!("/operatories/{SECONDS_CHAIR}?subdomain=acme")).ok().await["data"].clone();
+    assert_eq!((&one["name"], &one["location_id"]), (&json!("Chair 3"), &json!(SECOND)));
+    assert_eq!(
+        each(
+            &world.get("/operatories/1?subdomain=acme&include[]=appointment_types").ok().await["data"]["appointment_types"],
+            "id"
+        ),
+        [1, 2]
+    );
+    let not_there = world.get(&format!("/operatories/{SECONDS_CHAIR}?subdomain=acme")).key(MAIN_KEY).fails(404).await;
+    assert_eq!(not_there, ["Operatory with id 3 not found"]);
+}

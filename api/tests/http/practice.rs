@@ -209,6 +209,7 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::Patients if location == MAIN => {
             std::iter::once(pat()).chain(file_records::patients()).map(EhrRecord::Patient).collect()
         }
+        Resource::Patients if location == RIVAL => vec![EhrRecord::Patient(una())],
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
@@ -275,6 +276,17 @@ fn pat() -> EhrPatient {
     }
 }
 
+/// Shown on her first appointment only, until the practice converts her.
+fn una() -> EhrPatient {
+    EhrPatient {
+        id: "una_np".into(),
+        first_name: "Una".into(),
+        last_name: "Unconverted".into(),
+        new_patient: true,
+        ..EhrPatient::default()
+    }
+}
+
 fn hours(chair: &str, who: &str) -> EhrWorkingHour {
     EhrWorkingHour {
         id: format!("hours in {chair}"),
@@ -287,7 +299,7 @@ fn hours(chair: &str, who: &str) -> EhrWorkingHour {
         recurrence: None,
         kind: HourKind::WorkingHour,
         appointment_types: Vec::new(),
-        label: None,
+        label: (chair == "chair 1").then(|| "Hygiene".into()),
         active: true,
         extra: Vec::new(),
     }

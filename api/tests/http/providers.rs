@@ -54,6 +54,25 @@ async fn wrong_values_are_named() {
         "per_page must lie between 1 and 1000.",
     ];
     assert_eq!(errors, expected);
-    let note = world.get("/providers?subdomain=acme&include[]=availabilities").ok().await["description"].clone();
-    assert_eq!(note, json!("Note that following parameters are ignored: include."));
+}
+
+#[actix_web::test]
+async fn one_and_what_comes_along() {
+    let world = world().await;
+    let one = world.get(&format!("/providers/{ANNA}?subdomain=acme")).ok().await["data"].clone();
+    assert_eq!((&one["name"], one.get("availabilities")), (&json!("Anna Abel"), None));
+    let all = format!("/providers/{ANNA}?subdomain=acme&include[]=availabilities&include[]=appointment_types");
+    let one = world.get(&all).ok().await["data"].clone();
+    assert_eq!(each(&one["availabilities"], "operatory_id"), [CHAIR_1, SECONDS_CHAIR]);
+    assert_eq!(one["availabilities"][0]["begin_time"], json!("09:00"));
+    assert_eq!(one["appointment_types"], json!([]), "her hours name none");
+    let list = world.get("/providers?subdomain=acme&include[]=availabilities").ok().await;
+    assert_eq!(
+        (&list["description"], each(&list["data"][1]["availabilities"], "provider_id")),
+        (&Value::Null, vec![json!(BEN)])
+    );
+    assert_eq!(
+        world.get(&format!("/providers/{RIVALS_PROVIDER}?subdomain=acme")).fails(404).await,
+        ["Provider with id 3 not found"]
+    );
 }

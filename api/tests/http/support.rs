@@ -66,6 +66,10 @@ pub const CLEANING: u32 = 1;
 pub const CHECKUP: u32 = 2;
 pub const RIVALS_TYPE: u32 = 3;
 pub const PAT: u32 = 1;
+/// Of the rival's.
+pub const UNA: u32 = 2;
+/// The first one a test makes.
+pub const NEXT_PATIENT: u32 = 3;
 /// After the twelve of the first location.
 pub const SECONDS_APPOINTMENT: u64 = 13;
 pub const RIVALS_APPOINTMENT: u64 = 14;
@@ -373,6 +377,12 @@ impl Ask<'_> {
         let reply = self.reply().await;
         assert_eq!(reply.status.as_u16(), status, "{asked}: {}", reply.text);
         reply.json()
+    }
+
+    /// An answer without a body.
+    pub async fn answers_nothing(self, status: u16) {
+        let reply = self.reply().await;
+        assert_eq!((reply.status.as_u16(), reply.text.as_str()), (status, ""));
     }
 
     pub async fn ok(self) -> Value {

@@ -6,11 +6,11 @@ use crate::{
     command::{Book, Cx, Hold, KeyUse, Placement},
     decision::{Decision, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
-    ids::{AppointmentId, AppointmentTypeId, Lane},
+    ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, ProviderId},
     queue::Write,
     slots::{Fit, Slot, Wanted, fits, nearest},
     state::Appointment,
-    time::Timestamp,
+    time::{Span, Timestamp},
 };
 
 impl Location {
@@ -123,6 +123,32 @@ impl Location {
                 Some(Refusal::SlotTaken { fit, alternatives })
             }
         }
+    }
+
+    /// The operatory for an appointment that names none: the first of the provider's that is free then; where none is, the one that
+    /// would come nearest to it.
+    pub fn operatory_for(
+        &self,
+        provider: ProviderId,
+        span: Span,
+        appointment_type: Option<AppointmentTypeId>,
+        join_blocks: bool,
+    ) -> Option<OperatoryId> {
+        let theirs = self.hours().filter(|hour| hour.active && hour.provider == provider);
+        let mut operatories: Vec<Option<OperatoryId>> = theirs.map(|hour| hour.operatory).collect();
+        operatories.sort_unstable();
+        operatories.dedup();
+        let far = |operatory: &Option<OperatoryId>| {
+            let slot = Slot { span, provider, operatory: *operatory };
+            let wanted = Wanted { slot, appointment_type, join_blocks, own: Vec::new() };
+            match fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted) {
+                Fit::Free => 0,
+                Fit::Busy(_) => 1,
+                Fit::TypeNotAccepted => 2,
+                Fit::OutsideHours => 3,
+            }
+        };
+        operatories.into_iter().min_by_key(far).flatten()
     }
 
     pub(crate) fn hold(&self, cx: Cx, hold: &Hold) -> Decision {

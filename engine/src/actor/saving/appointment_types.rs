@@ -15,6 +15,9 @@ use crate::{
 
 impl Shell {
     pub(super) fn new_type(&self, cx: Cx, new: &NewAppointmentType, docs: &mut Docs<'_>) -> Prepared {
+        if let Some(missing) = self.unknown_descriptor(&new.descriptor_ids, docs)? {
+            return unmet(missing);
+        }
         let id = narrow(docs.allot(Resource::AppointmentTypes)?)?;
         let kind = AppointmentType {
             id,
@@ -34,7 +37,13 @@ impl Shell {
     }
 
     pub(super) fn change_type(&self, cx: Cx, id: u32, change: &AppointmentTypeChange, docs: &mut Docs<'_>) -> Prepared {
+        if let Some(missing) = self.unknown_descriptor(change.descriptor_ids.as_deref().unwrap_or_default(), docs)? {
+            return unmet(missing);
+        }
         self.with_type(id, docs, |kind, docs| {
+            if let Some(of_location) = change.of_location {
+                kind.location_id = of_location.then_some(self.setup.id.0);
+            }
             if let Some(name) = &change.name {
                 kind.name.clone_from(name);
             }

@@ -16,6 +16,7 @@ use crate::{
         docs::Docs,
         turn::{Shell, TurnError},
     },
+    engine::PatientDetails,
     records::{Appointment, Booking, Patient, Writeback},
     saving::{AppointmentChange, NewAppointment, Unmet},
 };
@@ -32,7 +33,8 @@ impl Shell {
         if let Some(missing) = self.missing_for_appointment(new, docs)? {
             return unmet(missing);
         }
-        let known = match &new.dependent {
+        let dependent = new.dependent.as_ref().map(|details| reached_through(&guardian, details));
+        let known = match &dependent {
             Some(details) => self.matching_patient(details, docs)?,
             None => Some(guardian.clone()),
         };
@@ -41,22 +43,24 @@ impl Shell {
             Some(known) => known.id,
             None => narrow(docs.allot(Resource::Patients)?)?,
         };
-        let missing_fields = match &new.dependent {
+        let missing_fields = match &dependent {
             Some(details) if is_new => self.missing_fields(details),
             _ => Vec::new(),
         };
         let id = docs.allot(Resource::Appointments)?;
-        let placement = Placement {
-            operatory: new.operatory_id.map(OperatoryId),
-            provider: Some(ProviderId(new.provider_id)),
-            span: new.span,
+        let (provider, kind) = (ProviderId(new.provider_id), new.appointment_type_id.map(AppointmentTypeId));
+        let operatory = match new.operatory_id {
+            Some(id) => Some(OperatoryId(id)),
+            None if self.setup.map_by_operatory => None,
+            None => self.machine.operatory_for(provider, new.span, kind, new.join_blocks),
         };
+        let placement = Placement { operatory, provider: Some(provider), span: new.span };
         let decision = self.machine.decide(
             cx,
             &Command::Book(Book {
                 appointment: AppointmentId(id),
                 placement,
-                appointment_type: new.appointment_type_id.map(AppointmentTypeId),
+                appointment_type: kind,
                 expires: Timestamp::MAX,
                 // Holds are numbered by slot tokens, and none of them is 0.
                 hold: 0,
@@ -66,7 +70,7 @@ impl Shell {
             }),
         );
         let name_of = known.as_ref().unwrap_or(&guardian);
-        let (first_name, last_name) = match &new.dependent {
+        let (first_name, last_name) = match &dependent {
             Some(details) => (details.first_name.clone(), details.last_name.clone()),
             None => (name_of.first_name.clone(), name_of.last_name.clone()),
         };
@@ -88,7 +92,7 @@ impl Shell {
             ..self.fresh_appointment(cx, id, patient_id, placement)
         };
         if matches!(decision.reply, Reply::Booked { .. }) {
-            if let Some(details) = new.dependent.as_ref().filter(|_| is_new) {
+            if let Some(details) = dependent.as_ref().filter(|_| is_new) {
                 let mut dependent = self.fresh_patient(cx, patient_id, details);
                 dependent.guarantor_id = Some(guardian.id);
                 dependent.provider_id = Some(new.provider_id);
@@ -131,7 +135,7 @@ impl Shell {
         {
             return missing(Resource::AppointmentTypes, id.into());
         }
-        Ok(None)
+        self.unknown_descriptor(&new.descriptor_ids, docs)
     }
 
     pub(super) fn change_appointment(
@@ -181,6 +185,17 @@ impl Shell {
         // The event that says it moved changes the document's place.
         after.placement = to.unwrap_or(after.placement);
         saved(decision, &after)
+    }
+}
+
+/// Where nothing else is said, a dependent is reached through their guardian.
+fn reached_through(guardian: &Patient, dependent: &PatientDetails) -> PatientDetails {
+    let phones = [&guardian.primary_phone, &guardian.cell_phone, &guardian.home_phone, &guardian.work_phone];
+    let phone = phones.into_iter().flatten().next();
+    PatientDetails {
+        phone_number: dependent.phone_number.clone().or_else(|| phone.cloned()),
+        email: dependent.email.clone().or_else(|| guardian.email.clone()),
+        ..dependent.clone()
     }
 }
 

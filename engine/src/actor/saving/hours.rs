@@ -2,6 +2,7 @@
 
 use location::{
     command::{Command, Cx},
+    decision::{Decision, Refusal, Reply},
     hours::{HourKind, HourSource, WorkingHour},
     ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
     pull::Resource,
@@ -12,10 +13,11 @@ use crate::{
     actor::{
         book::narrow,
         docs::Docs,
+        request::Answer,
         turn::{Shell, TurnError},
     },
     records,
-    saving::{NewHour, Unmet},
+    saving::{HourChange, NewHour, Unmet},
 };
 
 impl Shell {
@@ -24,11 +26,14 @@ impl Shell {
         self.put_hour(cx, id, new, None, docs)
     }
 
-    pub(super) fn change_hour(&self, cx: Cx, id: u32, new: &NewHour, docs: &mut Docs<'_>) -> Prepared {
+    pub(super) fn change_hour(&self, cx: Cx, id: u32, change: &HourChange, docs: &mut Docs<'_>) -> Prepared {
         let Some(before) = self.kept_hour(id, docs)? else {
             return unmet(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() });
         };
-        self.put_hour(cx, id, new, Some(before), docs)
+        if before.source == HourSource::Synced {
+            return Ok((Decision::refuse(Refusal::HourOfEhr), Answer::from(Reply::Refused(Refusal::HourOfEhr))));
+        }
+        self.put_hour(cx, id, &change.of(&before), Some(before), docs)
     }
 
     pub(super) fn remove_hour(&self, cx: Cx, id: u32, docs: &mut Docs<'_>) -> Prepared {
@@ -60,6 +65,9 @@ impl Shell {
     ) -> Prepared {
         if let Some(missing) = self.missing_for_hour(new, docs)? {
             return unmet(missing);
+        }
+        if self.setup.map_by_operatory && new.operatory_id.is_none() {
+            return unmet(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
         }
         let hour = WorkingHour {
             id: WorkingHourId(id),
@@ -119,5 +127,22 @@ impl Shell {
             }
         }
         Ok(None)
+    }
+}
+
+impl HourChange {
+    fn of(&self, before: &records::WorkingHour) -> NewHour {
+        NewHour {
+            provider_id: self.provider_id.unwrap_or(before.provider_id),
+            operatory_id: self.operatory_id.unwrap_or(before.operatory_id),
+            begin: self.begin.unwrap_or(before.begin),
+            end: self.end.unwrap_or(before.end),
+            recurrence: self.recurrence.clone().unwrap_or_else(|| before.recurrence.clone()),
+            appointment_type_ids: self
+                .appointment_type_ids
+                .clone()
+                .unwrap_or_else(|| before.appointment_type_ids.clone()),
+            active: self.active.unwrap_or(before.active),
+        }
     }
 }

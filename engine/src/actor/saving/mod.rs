@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     once::Seen,
-    records,
+    records::{self, catalogue::AppointmentDescriptor, entry::Entry},
     saving::{SaveRequest, Saving, Unmet},
 };
 
@@ -43,7 +43,7 @@ impl Shell {
             Saving::Appointment(new) => self.new_appointment(cx, new, docs),
             Saving::AppointmentChange { id, change } => self.change_appointment(cx, *id, change, docs),
             Saving::Hour(hour) => self.new_hour(cx, hour, docs),
-            Saving::HourChange { id, hour } => self.change_hour(cx, *id, hour, docs),
+            Saving::HourChange { id, change } => self.change_hour(cx, *id, change, docs),
             Saving::HourRemoval { id } => self.remove_hour(cx, *id, docs),
             Saving::AppointmentType(new) => self.new_type(cx, new, docs),
             Saving::AppointmentTypeChange { id, change } => self.change_type(cx, *id, change, docs),
@@ -85,6 +85,20 @@ impl Shell {
             kind.deleted_at.is_none() && kind.location_id.is_none_or(|location| location == self.setup.id.0)
         };
         Ok(found.is_some_and(|kind| here(&kind)))
+    }
+
+    /// The first of these descriptors that the EHR does not have.
+    fn unknown_descriptor(&self, ids: &[u32], docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
+        for id in ids.iter().map(|id| u64::from(*id)) {
+            let found = match self.source() {
+                Some(source) => docs.get::<Entry<AppointmentDescriptor>>(source, id)?,
+                None => None,
+            };
+            if found.is_none_or(|descriptor| descriptor.deleted_at.is_some()) {
+                return Ok(Some(Unmet::NotFound { resource: Resource::AppointmentDescriptors, id }));
+            }
+        }
+        Ok(None)
     }
 
     fn known_operatory(&self, id: u64, docs: &mut Docs<'_>) -> Result<bool, TurnError> {

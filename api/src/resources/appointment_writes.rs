@@ -1,0 +1,227 @@
+//! POST /appointments, PATCH /appointments/{id}: the words of specification 7.3 are theirs.
+
+use engine::{
+    PatientDetails, Refused,
+    records::Appointment,
+    saving::{AppointmentChange, NewAppointment, SaveRequest, Saving, Unmet},
+};
+use location::{
+    decision::Refusal,
+    ids::AppointmentId,
+    pull::Resource,
+    slots::{Fit, SlotQuery},
+    time::{MINUTE, Span, Timestamp},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    Answer,
+    appointments::{AppointmentView, find, view},
+    available_slots::minutes,
+    providers::Names,
+};
+use crate::{
+    body::Fields,
+    bounds::{MAX_NAME, MAX_NOTE},
+    errors::ApiError,
+    kinds::{boolean, date, filled, id, instant, integer, long_id, name_of, object, text},
+    scope::{Call, Place, Tenant},
+};
+
+/// An appointment that was made or changed.
+#[derive(Serialize, JsonSchema)]
+pub struct AppointmentSaved<'a> {
+    appt: AppointmentView<'a>,
+    /// Always null: no payment is taken with an appointment.
+    stripe_client_secret: Option<()>,
+}
+
+/// An appointment as the client sent it.
+struct Given {
+    patient_id: u32,
+    dependent: Option<PatientDetails>,
+    provider_id: u32,
+    operatory_id: Option<u64>,
+    start: Timestamp,
+    end: Option<Timestamp>,
+    appointment_type_id: Option<u32>,
+    note: Option<String>,
+    is_guardian: bool,
+    is_new_clients_patient: bool,
+    referrer: Option<String>,
+    descriptor_ids: Vec<u32>,
+    per_timeslot: i64,
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, given) = call.in_place(|input| {
+        if input.query.defaulted("notify_patient", boolean(), false) {
+            input.query.without_effect("notify_patient");
+        }
+        Given::read(&mut input.body)
+    })?;
+    let span = given.span(&call, &place)?;
+    let new = NewAppointment {
+        patient_id: given.patient_id,
+        is_guardian: given.is_guardian || given.dependent.is_some(),
+        dependent: given.dependent,
+        provider_id: given.provider_id,
+        operatory_id: given.operatory_id,
+        span,
+        appointment_type_id: given.appointment_type_id,
+        note: given.note,
+        is_new_clients_patient: given.is_new_clients_patient,
+        referrer: given.referrer,
+        descriptor_ids: given.descriptor_ids,
+        join_blocks: !call.version.is_v2(),
+        created_by: call.key.name.clone(),
+    };
+    let (location, what) = (place.location.id, Saving::Appointment(Box::new(new)));
+    let request = SaveRequest { location, what, once: call.once() };
+    let saved = call.api.engine.save::<Appointment>(request).await;
+    let saved = saved.map_err(|refused| refusal(refused, location.0, call.version.is_v2()))?;
+    saved.warnings.iter().for_each(|warning| call.warn(warning));
+    if given.per_timeslot > 1 {
+        call.warn("appointments_per_timeslot has no effect here: an operatory holds one appointment at a time.");
+    }
+    let tenant = Tenant { institution: place.institution.clone() };
+    let shown = shown(&call, &tenant, &place, &saved.record)?;
+    Ok(if saved.replay { call.replayed(shown) } else { call.show(shown) })
+}
+
+pub async fn update(mut call: Call) -> Answer {
+    let id = AppointmentId(call.path_id(long_id())?);
+    let (tenant, (cancelled, change)) = call.in_tenant_of_query(|input| {
+        let b = &mut input.body;
+        b.required("appt", object());
+        let change = AppointmentChange {
+            confirmed: b.optional("appt.confirmed", boolean()),
+            checkin_at: b.optional("appt.checkin_at", instant()),
+            start: b.optional("appt.start_time", instant()),
+            end: b.optional("appt.end_time", instant()),
+            operatory_id: b.optional("appt.operatory_id", long_id()),
+            note: b.optional("appt.note", text(MAX_NOTE)),
+            join_blocks: false,
+        };
+        let cancelled = b.optional("appt.cancelled", boolean()).unwrap_or(false);
+        if cancelled && change != AppointmentChange::default() {
+            b.problem("appt.cancelled cannot be combined with other changes.");
+        }
+        Some((cancelled, change))
+    })?;
+    let (place, before) = find(&call, &tenant, id)?;
+    let location = place.location.id;
+    let record = if cancelled && before.cancelled {
+        before
+    } else if cancelled {
+        if before.foreign_id.is_none() {
+            return Err(Refusal::AppointmentNotSynced.into());
+        }
+        call.api.engine.cancel(location, id, None).await?;
+        find(&call, &tenant, id)?.1
+    } else {
+        let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
+        let request = SaveRequest { location, what: Saving::AppointmentChange { id, change }, once: None };
+        let saved = call.api.engine.save::<Appointment>(request).await;
+        let saved = saved.map_err(|refused| refusal(refused, location.0, call.version.is_v2()))?;
+        saved.warnings.iter().for_each(|warning| call.warn(warning));
+        saved.record
+    };
+    Ok(call.show(shown(&call, &tenant, &place, &record)?))
+}
+
+fn shown<'a>(
+    call: &'a Call,
+    tenant: &Tenant,
+    place: &Place,
+    record: &'a Appointment,
+) -> Result<AppointmentSaved<'a>, ApiError> {
+    let appt = view(call, place, record, &mut Names::new(call, tenant))?;
+    Ok(AppointmentSaved { appt, stripe_client_secret: None })
+}
+
+impl Given {
+    fn read(b: &mut Fields) -> Option<Given> {
+        let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
+        let per_timeslot = b.defaulted("appointments_per_timeslot", integer(1..=most), 1);
+        let patient_id = b.required("appt.patient_id", id());
+        let provider_id = b.required("appt.provider_id", id());
+        let operatory_id = b.optional("appt.operatory_id", long_id());
+        let (start, end) = (b.required("appt.start_time", instant()), b.optional("appt.end_time", instant()));
+        let appointment_type_id = b.optional("appt.appointment_type_id", id());
+        let note = b.unless_empty("appt.note", text(MAX_NOTE));
+        let unavailable = b.optional("appt.unavailable", boolean()).unwrap_or(false);
+        let is_guardian = b.optional("appt.is_guardian", boolean()).unwrap_or(false);
+        let is_new_clients_patient = b.optional("appt.is_new_clients_patient", boolean()).unwrap_or(false);
+        let referrer = b.unless_empty("appt.referrer", text(MAX_NAME));
+        let dependent = Given::dependent(b);
+        let descriptor_ids = b.list("appt.descriptor_ids", id());
+        if start.zip(end).is_some_and(|(start, end)| end <= start) {
+            b.problem("appt.end_time must lie after start_time.");
+        }
+        if unavailable {
+            // Blocks are not made here, whatever else is in the request (specification 7.3).
+            b.take_problems();
+            b.problem("Missing parameter appt[patient_id] with unavailable: true");
+        }
+        Some(Given {
+            patient_id: patient_id?,
+            dependent,
+            provider_id: provider_id?,
+            operatory_id,
+            start: start?,
+            end,
+            appointment_type_id,
+            note,
+            is_guardian,
+            is_new_clients_patient,
+            referrer,
+            descriptor_ids,
+            per_timeslot,
+        })
+    }
+
+    /// Whom a guardian books for. Its fields are needed where it is there at all.
+    fn dependent(b: &mut Fields) -> Option<PatientDetails> {
+        b.optional("appt.patient", object());
+        let first_name = b.required_in("appt.patient", "appt.patient.first_name", filled(text(MAX_NAME)));
+        let last_name = b.required_in("appt.patient", "appt.patient.last_name", filled(text(MAX_NAME)));
+        let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", date());
+        let gender = b.optional("appt.patient.bio.gender", name_of(&["Male", "Female", "Other"]));
+        Some(PatientDetails {
+            first_name: first_name?,
+            last_name: last_name?,
+            date_of_birth: Some(date_of_birth?),
+            gender: gender.map(str::to_owned),
+            ..PatientDetails::default()
+        })
+    }
+
+    /// Without an end it lasts as long as its type takes.
+    fn span(&self, call: &Call, place: &Place) -> Result<Span, ApiError> {
+        let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(place.institution.id, id));
+        let kind = kind.transpose()?.flatten();
+        let end = self.end.unwrap_or_else(|| self.start.plus(minutes(None, kind.as_ref()) * MINUTE));
+        Ok(Span { start: self.start, end })
+    }
+}
+
+/// Specification 7.3.
+fn refusal(refused: Refused, location: u32, v2: bool) -> ApiError {
+    match refused {
+        Refused::Rule(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
+            ApiError::bad("Provided appointment_type_id was not found to be configured for the requested slot")
+        }
+        Refused::Rule(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
+            ApiError::bad("Time slot is not during working hours, please choose another time")
+        }
+        Refused::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
+            ApiError::bad(format!("Patient with ID {id} not found in location {location}"))
+        }
+        Refused::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
+            ApiError::NotFound(format!("Patient with id {id}"))
+        }
+        other => other.into(),
+    }
+}

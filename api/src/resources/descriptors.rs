@@ -1,0 +1,63 @@
+//! Appointment descriptors, wherever they are listed: of appointments, appointment types and locations.
+
+use actix_web::HttpResponse;
+use engine::{
+    lists::{Order, Part, Walk},
+    records::{catalogue::AppointmentDescriptor, entry::Entry},
+    store::Direction,
+};
+use location::ids::LocationId;
+
+use super::Answer;
+use crate::{
+    bounds::{MAX_NAME, MAX_WHOLE_LIST},
+    errors::ApiError,
+    kinds::{id, text},
+    scope::{Call, Input, Tenant},
+    views::catalogue::DescriptorView,
+};
+
+type Descriptor = Entry<AppointmentDescriptor>;
+
+pub fn read_type(input: &mut Input) -> Option<String> {
+    input.query.optional("descriptor_type", text(MAX_NAME))
+}
+
+/// Those of these ids that are still there, each once.
+pub fn by_ids(call: &Call, tenant: &Tenant, ids: impl IntoIterator<Item = u32>) -> Result<Vec<Descriptor>, ApiError> {
+    let mut ids: Vec<u32> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(call.try_entry::<AppointmentDescriptor>(tenant, id.into())?);
+    }
+    found.retain(|it| it.deleted_at.is_none());
+    Ok(found)
+}
+
+pub fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
+    let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(Some(it.source_id));
+    found.iter().map(|it| DescriptorView::of(it, adapter(it))).collect()
+}
+
+pub fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> HttpResponse {
+    let wanted = |it: &&Descriptor| kind.is_none_or(|kind| it.body.kind.eq_ignore_ascii_case(kind));
+    let wanted: Vec<Descriptor> = found.iter().filter(wanted).cloned().collect();
+    call.list(&views(call, &wanted))
+}
+
+/// GET /locations/{id}/appointment_descriptors
+pub async fn of_location(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenants, kind) = call.in_tenants(|input| Some(read_type(input)))?;
+    let place = call.place_of_any(&tenants, LocationId(id))?;
+    let part = Part { from: None, direction: Direction::Forward, limit: MAX_WHOLE_LIST };
+    let mut found = Vec::new();
+    for source in place.sources() {
+        let walk = Walk::new(source, Order::Id);
+        found.extend(call.api.engine.walk::<Descriptor>(&walk, part)?.into_iter().map(|(_, it)| it));
+    }
+    found.retain(|it| it.deleted_at.is_none() && it.location_id.is_none_or(|location| location == id));
+    Ok(list(&call, &found, kind.as_deref()))
+}

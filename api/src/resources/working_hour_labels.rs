@@ -1,0 +1,52 @@
+//! GET /working_hour_labels: a label is nothing but its name on working hours, so they are gathered from these.
+
+use std::collections::BTreeMap;
+
+use super::Answer;
+use crate::{
+    bounds::MAX_NAME,
+    cursor::Position,
+    kinds::{boolean, text},
+    pages::Page,
+    scope::Call,
+    views::hours::{WorkingHourLabelView, label_id},
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (tenant, place, (name, active, paging)) = call.in_places(|input| {
+        let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
+        Some((name, input.query.optional("active", boolean()), input.paging()))
+    })?;
+    let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
+    // By id: location, name, and whether working hours in use have it.
+    let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();
+    for place in &places {
+        for hour in call.api.engine.working_hours(place.location.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {
+            let Some(name) = hour.label else { continue };
+            let label = labels.entry(label_id(hour.location_id, &name)).or_insert((hour.location_id, name, false));
+            label.2 |= hour.active;
+        }
+    }
+    let page = paging.collect(
+        false,
+        |at, backwards, limit| {
+            let beyond = |id: &&u64| match at {
+                None => true,
+                Some(at) if backwards => **id < at.id,
+                Some(at) => **id > at.id,
+            };
+            let ids = labels.keys().filter(beyond);
+            Ok(if backwards { ids.rev().take(limit).collect() } else { ids.take(limit).collect::<Vec<_>>() })
+        },
+        |id| {
+            labels.get(id).is_some_and(|(_, label, in_use)| {
+                name.as_ref().is_none_or(|name| label.to_lowercase().contains(name))
+                    && active.is_none_or(|active| active == *in_use)
+            })
+        },
+        |id| Position::id(**id),
+    )?;
+    let rows = page.rows.iter().filter_map(|id| labels.get(id));
+    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::of(*location, name)).collect();
+    Ok(call.page(&Page { rows, found: page.found }))
+}

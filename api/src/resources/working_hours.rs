@@ -1,0 +1,222 @@
+//! Working hours: those of the health record system, and those set here. In v2.2.2 they are called availabilities.
+
+use std::collections::HashMap;
+
+use engine::{
+    Refused,
+    index::Field,
+    records::WorkingHour,
+    saving::{HourChange, NewHour, SaveRequest, Saving, Unmet},
+};
+use location::{
+    hours::{HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour as Rules},
+    pull::Resource,
+};
+
+use super::{
+    Answer,
+    appointment_types::{self, AppointmentTypeView},
+};
+use crate::{
+    body::Fields,
+    errors::ApiError,
+    kinds::{boolean, date, id, includes, integer, long_id, object, one_of, time_of_day},
+    scope::{Call, Place, Tenant},
+    views::hours::{WorkingHourView, label_id},
+    wire,
+};
+
+const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
+
+pub async fn list(mut call: Call) -> Answer {
+    let (place, (filter, include, listing)) = call.in_place(|input| {
+        let include = input.query.list("include", includes(&["appointment_types"]));
+        let filter = Filter {
+            operatory: input.query.optional("operatory_id", long_id()),
+            label: input.query.optional("label_id", long_id()),
+            source: input.query.optional("source", one_of(SOURCES)),
+            active: input.query.defaulted("active", boolean(), true),
+            not_past: input.query.defaulted("ignore_past_dates", boolean(), false),
+        };
+        Some((filter, include, input.listing().id("provider_id", Field::Provider).done()))
+    })?;
+    let now = call.api.engine.now();
+    let today = wire::local(now, place.location.zone).0;
+    let page = listing.page(
+        &call,
+        &[place.location.id.0],
+        |_| None,
+        |it: &WorkingHour| {
+            let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
+            filter.keeps(it) && !(filter.not_past && past)
+        },
+    )?;
+    let types = types_of(&call, &place, &include)?;
+    Ok(call.page(&page.views(|it| view(it, &place, &types, now))))
+}
+
+struct Filter {
+    operatory: Option<u64>,
+    label: Option<u64>,
+    source: Option<HourSource>,
+    active: bool,
+    not_past: bool,
+}
+
+impl Filter {
+    fn keeps(&self, it: &WorkingHour) -> bool {
+        let label = || it.label.as_ref().map(|name| label_id(it.location_id, name));
+        it.deleted_at.is_none()
+            && it.active == self.active
+            && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
+            && self.label.is_none_or(|id| label() == Some(id))
+            && self.source.is_none_or(|source| it.source == source)
+    }
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, include) =
+        call.in_tenant(|input| Some(input.query.list("include", includes(&["appointment_types"]))))?;
+    let (place, record) = find(&call, &tenant, id)?;
+    let types = types_of(&call, &place, &include)?;
+    Ok(call.show(view(&record, &place, &types, call.api.engine.now())))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, new) = call.in_place(|input| {
+        let b = &mut input.body;
+        b.required("working_hour", object());
+        let provider_id = b.required("working_hour.provider_id", id());
+        let begin = b.required("working_hour.begin_time", time_of_day());
+        let end = b.required("working_hour.end_time", time_of_day());
+        let operatory_id = b.optional("working_hour.operatory_id", long_id());
+        let appointment_type_ids = b.list("working_hour.appointment_type_ids", id());
+        let problem = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
+        let recurrence = recurrence(b).unwrap_or_else(|| {
+            b.problem(problem);
+            None
+        });
+        let active = b.defaulted("working_hour.active", boolean(), true);
+        Some(NewHour {
+            provider_id: provider_id?,
+            operatory_id,
+            begin: begin? as u16,
+            end: end? as u16,
+            recurrence: recurrence?,
+            appointment_type_ids,
+            active,
+        })
+    })?;
+    let saved = save(&call, &place, Saving::Hour(new)).await?;
+    let view = WorkingHourView::of(&saved.record, place.location.zone, call.api.engine.now());
+    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+}
+
+pub async fn update(mut call: Call) -> Answer {
+    let path_id = call.path_id(id())?;
+    let (tenant, change) = call.in_tenant(|input| {
+        let b = &mut input.body;
+        b.required("working_hour", object());
+        let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
+        let change = HourChange {
+            provider_id: b.optional("working_hour.provider_id", id()),
+            operatory_id: b.clearable("working_hour.operatory_id", long_id()),
+            begin: minutes(b.optional("working_hour.begin_time", time_of_day())),
+            end: minutes(b.optional("working_hour.end_time", time_of_day())),
+            appointment_type_ids: b.optional_list("working_hour.appointment_type_ids", id()),
+            recurrence: recurrence(b).flatten(),
+            active: b.optional("working_hour.active", boolean()),
+        };
+        Some(change)
+    })?;
+    let (place, _) = find(&call, &tenant, path_id)?;
+    let saved = save(&call, &place, Saving::HourChange { id: path_id, change }).await?;
+    let types = types_of(&call, &place, &["appointment_types"])?;
+    Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
+}
+
+pub async fn delete(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let (place, _) = find(&call, &tenant, id)?;
+    save(&call, &place, Saving::HourRemoval { id }).await?;
+    Ok(call.empty())
+}
+
+async fn save(call: &Call, place: &Place, what: Saving) -> Result<engine::saving::Saved<WorkingHour>, ApiError> {
+    let request = SaveRequest { location: place.location.id, what, once: call.once() };
+    // Providers are users (specification 7.3).
+    call.api.engine.save(request).await.map_err(|refused| match refused {
+        Refused::Unmet(Unmet::NotFound { resource: Resource::Providers, id }) => {
+            ApiError::NotFound(format!("User with id {id}"))
+        }
+        other => other.into(),
+    })
+}
+
+/// When hours recur. None: nothing or more than one thing is said; the inner none: what is said is wrong, and told.
+fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
+    const DAYS: &[(&str, Weekday)] = &[
+        ("Sunday", Weekday::Sunday),
+        ("Monday", Weekday::Monday),
+        ("Tuesday", Weekday::Tuesday),
+        ("Wednesday", Weekday::Wednesday),
+        ("Thursday", Weekday::Thursday),
+        ("Friday", Weekday::Friday),
+        ("Saturday", Weekday::Saturday),
+    ];
+    const UNITS: &[(&str, RecurrenceUnit)] =
+        &[("day", RecurrenceUnit::Day), ("week", RecurrenceUnit::Week), ("month", RecurrenceUnit::Month)];
+    let before = b.problem_count();
+    let days = b.optional_list("working_hour.days", one_of(DAYS));
+    let specific = b.optional("working_hour.specific_date", date());
+    let custom = b.optional("working_hour.custom_recurrence", object());
+    let every = 1..=i64::from(Rules::MAX_INTERVAL);
+    let number = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.num", integer(every));
+    let unit = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.unit", one_of(UNITS));
+    let reference = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.ref", date());
+    let wrong = b.problem_count() > before;
+    match (days.filter(|days| !days.is_empty()), specific, custom) {
+        _ if wrong => Some(None),
+        (Some(days), None, None) => Some(Some(Recurrence::Weekly(days))),
+        (None, Some(date), None) => Some(Some(Recurrence::On(date))),
+        (None, None, Some(())) => {
+            let (number, unit, reference) = (number? as u32, unit?, reference?);
+            Some(Some(Recurrence::Every { number, unit, reference }))
+        }
+        _ => None,
+    }
+}
+
+/// One of the caller's, at whatever location.
+fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<(Place, WorkingHour), ApiError> {
+    for place in call.open_places(tenant) {
+        let found = call.api.engine.working_hour(place.location.id, id)?;
+        if let Some(record) = found.filter(|it| it.deleted_at.is_none()) {
+            return Ok((place, record));
+        }
+    }
+    Err(ApiError::NotFound(format!("Working Hour with id {id}")))
+}
+
+pub type Types = Option<HashMap<u32, AppointmentTypeView>>;
+
+fn types_of(call: &Call, place: &Place, include: &[&str]) -> Result<Types, ApiError> {
+    let tenant = Tenant { institution: place.institution.clone() };
+    (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
+}
+
+pub fn view<'a>(
+    it: &'a WorkingHour,
+    place: &Place,
+    types: &Types,
+    now: location::time::Timestamp,
+) -> WorkingHourView<'a> {
+    let mut view = WorkingHourView::of(it, place.location.zone, now);
+    view.appointment_types = types.as_ref().map(|types| {
+        let own = it.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned();
+        own.collect()
+    });
+    view
+}

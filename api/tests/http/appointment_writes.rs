@@ -1,0 +1,278 @@
+use std::sync::atomic::Ordering;
+
+use engine::ehr::Write;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const POST: &str = "/appointments?subdomain=acme&location_id=1";
+const TAKEN: &str = "Unfortunately this time is no longer available, please go back and choose another time.";
+
+/// 14:00 UTC of the Monday of the tests is within working hours in New York and Chicago.
+fn appt(world: &World, fields: Value) -> Value {
+    let start = format!("{}T15:00:00Z", world.monday());
+    let mut appt = json!({"patient_id": PAT, "provider_id": ANNA, "operatory_id": CHAIR_1, "start_time": start});
+    fields.as_object().unwrap().iter().for_each(|(name, value)| appt[name] = value.clone());
+    json!({ "appt": appt })
+}
+
+#[actix_web::test]
+async fn an_appointment_is_made_and_reaches_the_practice() {
+    let world = world().await;
+    world.books.open.store(true, Ordering::SeqCst);
+    let body = appt(
+        &world,
+        json!({"appointment_type_id": CLEANING, "note": "Gently", "referrer": "website",
+        "is_new_clients_patient": true, "descriptor_ids": [1]}),
+    );
+    let made = world.post(POST, body).answers(201).await["data"].clone();
+    assert_eq!(made["stripe_client_secret"], Value::Null);
+    let made = &made["appt"];
+    assert_eq!(made["end_time"], json!(format!("{}T16:00:00.000Z", world.monday())), "as long as its type");
+    assert_eq!((&made["operatory_id"], &made["provider_name"]), (&json!(CHAIR_1), &json!("Anna Abel")));
+    assert_eq!((&made["note"], &made["referrer"]), (&json!("Gently"), &json!("website")));
+    assert_eq!((&made["is_new_clients_patient"], &made["is_guardian"]), (&json!(true), &json!(false)));
+    assert_eq!((&made["foreign_id"], &made["foreign_id_type"]), (&Value::Null, &json!("nex")));
+    let path = format!("/appointments/{}?subdomain=acme", made["id"]);
+    let written = world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
+    assert_eq!(written["data"]["ehr_writeback"], json!("confirmed"));
+    let Write::CreateAppointment(told) = &world.books.written(MAIN)[0] else { panic!("something else was written") };
+    assert_eq!((told.patient.as_deref(), told.operatory.as_deref()), (Some("pat"), Some("chair 1")));
+    assert_eq!((told.appointment_type.as_deref(), told.note.as_deref()), (Some("cleaning"), Some("Gently")));
+    let descriptors =
+        world.get(&format!("/appointments/{}/appointment_descriptors?subdomain=acme", made["id"])).ok().await;
+    assert_eq!((&descriptors["count"], &descriptors["data"][0]["code"]), (&json!(1), &json!("NP")));
+    let other = format!("/appointments/{}/appointment_descriptors?subdomain=acme&descriptor_type=colour", made["id"]);
+    assert_eq!(world.get(&other).ok().await["count"], json!(0));
+    let included = world.get(&format!("{path}&include[]=descriptors")).ok().await;
+    assert_eq!(each(&included["data"]["descriptors"], "id"), [1]);
+}
+
+#[actix_web::test]
+async fn without_an_operatory_the_first_free_one_is_taken() {
+    let world = world().await;
+    let none = appt(&world, json!({"operatory_id": null, "provider_id": BEN}));
+    let made = world.post(POST, none.clone()).answers(201).await;
+    assert_eq!(made["data"]["appt"]["operatory_id"], json!(CHAIR_2));
+    assert_eq!(world.post(POST, none).fails(400).await, [TAKEN]);
+    let second = "/appointments?subdomain=acme&location_id=2";
+    let missing = world.post(second, appt(&world, json!({"operatory_id": null}))).fails(400).await;
+    assert_eq!(missing, ["operatory_id is missing: this location books by operatory."]);
+    world.post(second, appt(&world, json!({"operatory_id": SECONDS_CHAIR}))).answers(201).await;
+}
+
+#[actix_web::test]
+async fn what_has_no_effect_is_named() {
+    let world = world().await;
+    let mut body = appt(&world, json!({}));
+    body["appointments_per_timeslot"] = json!(2);
+    let made = world.post(&format!("{POST}&notify_patient=true"), body.clone()).answers(201).await;
+    let told = made["description"].as_str().unwrap();
+    assert!(told.contains("appointments_per_timeslot has no effect here"), "{told}");
+    assert!(told.contains("Note that following parameters are ignored: notify_patient."), "{told}");
+    body["appointments_per_timeslot"] = json!(6);
+    assert_eq!(world.post(POST, body).fails(400).await, ["appointments_per_timeslot must lie between 1 and 5."]);
+}
+
+#[actix_web::test]
+async fn a_guardian_books_for_a_dependent() {
+    let world = world().await;
+    let child = json!({"first_name": "Kim", "last_name": "Present", "bio": {"date_of_birth": "2019-01-02", "gender": "Female"}});
+    let refused = world.post(POST, appt(&world, json!({"is_guardian": true, "patient": child}))).fails(422).await;
+    assert_eq!(refused, ["The practice needs more of the patient: phone_number"], "neither of them has one");
+    // A guardian with a phone number, made by a booking.
+    world.books.open.store(true, Ordering::SeqCst);
+    let slot = world.offers(MAIN, 1).await[0].clone();
+    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "New",
+        "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
+    world.post("/intent/booking/book?subdomain=acme", book).ok().await;
+    let body = appt(
+        &world,
+        json!({"patient_id": NEXT_PATIENT, "is_guardian": true, "patient": child, "provider_id": BEN, "operatory_id": CHAIR_2}),
+    );
+    let made = world.post(POST, body).answers(201).await["data"]["appt"].clone();
+    assert_eq!((&made["is_guardian"], &made["patient_id"]), (&json!(true), &json!(NEXT_PATIENT + 1)));
+    let path = format!("/appointments/{}?subdomain=acme&include[]=guarantor", made["id"]);
+    let one = world.get(&path).ok().await["data"]["patient"].clone();
+    assert_eq!((&one["name"], &one["guarantor"]["name"]), (&json!("Kim Present"), &json!("Nora New")));
+    // The same child again is the same patient.
+    let later = format!("{}T18:00:00Z", world.monday());
+    let again = json!({"patient_id": NEXT_PATIENT, "patient": child, "provider_id": BEN, "operatory_id": CHAIR_2, "start_time": later});
+    assert_eq!(
+        world.post(POST, appt(&world, again)).answers(201).await["data"]["appt"]["patient_id"],
+        json!(NEXT_PATIENT + 1)
+    );
+    let half = world.post(POST, appt(&world, json!({"patient": {"first_name": "Kim"}}))).fails(400).await;
+    assert_eq!(half, ["appt.patient.last_name is missing.", "appt.patient.bio.date_of_birth is missing."]);
+}
+
+#[actix_web::test]
+async fn words_of_the_specification() {
+    let world = world().await;
+    let post = |fields: Value| world.post(POST, appt(&world, fields));
+    assert_eq!(
+        post(json!({"unavailable": true, "patient_id": null})).fails(400).await,
+        ["Missing parameter appt[patient_id] with unavailable: true"]
+    );
+    assert_eq!(post(json!({"patient_id": 77})).fails(404).await, ["Patient with id 77 not found"]);
+    post(json!({})).answers(201).await;
+    assert_eq!(post(json!({})).fails(400).await, [TAKEN]);
+    let night = json!({"start_time": format!("{}T03:00:00Z", world.monday())});
+    assert_eq!(post(night.clone()).fails(400).await, [TAKEN]);
+    assert_eq!(
+        post(night).version("v2.2.2").fails(400).await,
+        ["Time slot is not during working hours, please choose another time"]
+    );
+    assert_eq!(post(json!({"provider_id": 77})).fails(404).await, ["Provider with id 77 not found"]);
+    assert_eq!(post(json!({"operatory_id": 77})).fails(404).await, ["Operatory with id 77 not found"]);
+    assert_eq!(
+        post(json!({"appointment_type_id": RIVALS_TYPE})).fails(404).await,
+        ["Appointment Type with id 3 not found"]
+    );
+    assert_eq!(post(json!({"descriptor_ids": [77]})).fails(404).await, ["Appointment Descriptor with id 77 not found"]);
+    // Hours that accept one type only.
+    let tuesday = world.monday().add_days(5).to_string();
+    let hour = json!({"working_hour": {"provider_id": ANNA, "operatory_id": CHAIR_1, "begin_time": "10:00", "end_time": "12:00",
+        "specific_date": tuesday, "appointment_type_ids": [CLEANING]}});
+    world.post("/working_hours?subdomain=acme&location_id=1", hour).answers(201).await;
+    let other_type = json!({"start_time": format!("{tuesday}T15:30:00Z"), "appointment_type_id": CHECKUP});
+    assert_eq!(
+        post(other_type).fails(400).await,
+        ["Provided appointment_type_id was not found to be configured for the requested slot"]
+    );
+}
+
+#[actix_web::test]
+async fn whose_patient_it_is() {
+    let world = world().await;
+    // Nora was made at the first location, and its system does not have her yet.
+    let slot = world.offers(MAIN, 1).await[0].clone();
+    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "New",
+        "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
+    world.post("/intent/booking/book?subdomain=acme", book).ok().await;
+    let nora = json!({"patient_id": NEXT_PATIENT, "operatory_id": SECONDS_CHAIR});
+    assert_eq!(
+        world.post("/appointments?subdomain=acme&location_id=2", appt(&world, nora)).fails(404).await,
+        ["Patient with id 3 not found"]
+    );
+    // The location without a system has no patients of the others.
+    let bare = "/appointments?subdomain=acme&location_id=7";
+    let of_pat = appt(&world, json!({"operatory_id": null}));
+    assert_eq!(world.post(bare, of_pat).fails(400).await, ["Patient with ID 1 not found in location 7"]);
+    let of_nora = appt(&world, json!({"patient_id": NEXT_PATIENT, "operatory_id": null}));
+    assert_eq!(
+        world.post(bare, of_nora).fails(400).await,
+        ["Cannot create an appointment where the patient belongs to a location from a different EHR"]
+    );
+    // One whom the practice shows on a first appointment only.
+    let una = appt(&world, json!({"patient_id": UNA}));
+    let rivals = "/appointments?subdomain=rival&location_id=5";
+    let mut una = una;
+    (una["appt"]["provider_id"], una["appt"]["operatory_id"]) = (json!(RIVALS_PROVIDER), json!(4));
+    assert_eq!(
+        world.post(rivals, una).key(RIVAL_KEY).fails(400).await,
+        ["Cannot create an appointment where the patient attribute new_patient=true"]
+    );
+}
+
+#[actix_web::test]
+async fn a_key_makes_one_appointment() {
+    let world = world().await;
+    let post = |fields: Value| world.post(POST, appt(&world, fields)).with("Idempotency-Key", "k-1");
+    let first = post(json!({})).answers(201).await;
+    let again = post(json!({})).reply().await;
+    assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (201, Some("true")));
+    assert_eq!(again.json()["data"]["appt"]["id"], first["data"]["appt"]["id"]);
+    post(json!({"note": "other"})).fails(409).await;
+}
+
+#[actix_web::test]
+async fn wrong_values_are_named() {
+    let world = world().await;
+    let missing = ["appt.patient_id is missing.", "appt.provider_id is missing.", "appt.start_time is missing."];
+    assert_eq!(world.post(POST, json!({})).fails(400).await, missing);
+    let backwards = json!({"end_time": "2026-01-01T00:00:00Z"});
+    assert_eq!(
+        world.post(POST, appt(&world, backwards)).fails(400).await,
+        ["appt.end_time must lie after start_time."]
+    );
+    let past = json!({"start_time": "2020-01-06T15:00:00Z"});
+    assert_eq!(world.post(POST, appt(&world, past)).fails(400).await, [TAKEN]);
+}
+
+#[actix_web::test]
+async fn changes_reach_the_practice() {
+    let world = world().await;
+    let path = "/appointments/1?subdomain=acme";
+    let at = format!("{}T16:00:00Z", world.monday());
+    let change =
+        json!({"appt": {"confirmed": true, "checkin_at": "2026-12-01T14:00:00Z", "note": "Late", "start_time": at}});
+    let changed = world.patch(path, change).ok().await["data"]["appt"].clone();
+    assert_eq!((&changed["confirmed"], &changed["note"]), (&json!(true), &json!("Late")));
+    assert_eq!(
+        (&changed["checkin_at"], &changed["operatory_id"]),
+        (&json!("2026-12-01T14:00:00.000Z"), &json!(CHAIR_1))
+    );
+    assert_eq!(changed["start_time"], json!(format!("{}T16:00:00.000Z", world.monday())));
+    for _ in 0..1_000 {
+        if world.books.written(MAIN).len() == 4 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let written = world.books.written(MAIN);
+    let has = |wanted: fn(&Write) -> bool| written.iter().any(wanted);
+    assert!(
+        has(|it| matches!(it, Write::RescheduleAppointment(_))) && has(|it| matches!(it, Write::ConfirmAppointment(_)))
+    );
+    assert!(has(|it| matches!(it, Write::CheckInAppointment(_))) && has(|it| matches!(it, Write::NoteAppointment(_))));
+    let nothing = world.patch(path, json!({"appt": {}})).ok().await;
+    assert_eq!(nothing["data"]["appt"]["note"], json!("Late"));
+}
+
+#[actix_web::test]
+async fn one_is_cancelled() {
+    let world = world().await;
+    let path = "/appointments/1?subdomain=acme";
+    let both = json!({"appt": {"cancelled": true, "note": "x"}});
+    assert_eq!(world.patch(path, both).fails(400).await, ["appt.cancelled cannot be combined with other changes."]);
+    let cancelled = world.patch(path, json!({"appt": {"cancelled": true}})).ok().await["data"]["appt"].clone();
+    assert!(cancelled["cancelled"] == json!(true) && cancelled["cancelled_at"].is_string(), "{cancelled}");
+    world.patch(path, json!({"appt": {"cancelled": true}})).ok().await;
+    let after = world.patch(path, json!({"appt": {"confirmed": true}})).fails(400).await;
+    assert_eq!(after, ["The appointment is in the past, cancelled or failed and cannot be changed any more."]);
+}
+
+#[actix_web::test]
+async fn refusals_of_changes() {
+    let world = world().await;
+    let made = world.post(POST, appt(&world, json!({}))).answers(201).await["data"]["appt"]["id"].clone();
+    let unsynced = "Cannot update appointment because it is not synced with the PMS and/or a live client";
+    let path = format!("/appointments/{made}?subdomain=acme");
+    for change in
+        [json!({"confirmed": true}), json!({"cancelled": true}), json!({"operatory_id": CHAIR_1, "note": "x"})]
+    {
+        assert_eq!(world.patch(&path, json!({ "appt": change })).fails(400).await, [unsynced]);
+    }
+    let change = json!({"subdomain": "acme", "appt": {"confirmed": true}});
+    assert_eq!(
+        world.patch("/appointments/1", change).fails(403).await,
+        ["You don't have access to perform this action."],
+        "scope belongs into the query"
+    );
+    let one = "/appointments/1?subdomain=acme";
+    assert_eq!(world.patch(one, json!({})).fails(400).await, ["appt is missing."]);
+    assert_eq!(
+        world.patch(one, json!({"appt": {"end_time": "2020-01-01T00:00:00Z"}})).fails(400).await,
+        ["appt.end_time must lie after start_time."]
+    );
+    assert_eq!(
+        world.patch(one, json!({"appt": {"operatory_id": 77}})).fails(404).await,
+        ["Operatory with id 77 not found"]
+    );
+    assert_eq!(world.patch(one, json!({"appt": {"operatory_id": CHAIR_2}})).fails(400).await, [TAKEN]);
+    assert_eq!(
+        world.patch("/appointments/77?subdomain=acme", json!({"appt": {}})).fails(404).await,
+        ["Appointment with id 77 not found"]
+    );
+}

@@ -1,0 +1,165 @@
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const PATH: &str = "/working_hours?subdomain=acme&location_id=1";
+
+fn hour(fields: Value) -> Value {
+    let mut hour = json!({"provider_id": BEN, "operatory_id": CHAIR_2, "begin_time": "18:00", "end_time": "20:00"});
+    fields.as_object().unwrap().iter().for_each(|(name, value)| hour[name] = value.clone());
+    json!({ "working_hour": hour })
+}
+
+async fn ids(world: &World, filter: &str) -> Vec<Value> {
+    each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id")
+}
+
+#[actix_web::test]
+async fn a_list_and_its_filters() {
+    let world = world().await;
+    let list = world.get(PATH).ok().await;
+    assert_eq!(each(&list["data"], "provider_id"), [ANNA, BEN]);
+    let one = &list["data"][0];
+    assert_eq!(
+        (&one["begin_time"], &one["end_time"], &one["source"]),
+        (&json!("09:00"), &json!("17:00"), &json!("synced"))
+    );
+    assert_eq!(one["days"], json!(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]));
+    assert_eq!((&one["label"]["name"], one.get("appointment_types")), (&json!("Hygiene"), None));
+    let past = hour(json!({"specific_date": "2020-01-06", "appointment_type_ids": [CLEANING]}));
+    let past = world.post(PATH, past).answers(201).await["data"]["id"].clone();
+    let off =
+        world.post(PATH, hour(json!({"days": ["Sunday"], "active": false}))).answers(201).await["data"]["id"].clone();
+    assert_eq!(ids(&world, "source=manual").await, [past.clone()]);
+    assert_eq!(ids(&world, "active=false").await, [off]);
+    assert_eq!(ids(&world, "ignore_past_dates=true").await.len(), 2);
+    assert_eq!(ids(&world, "provider_id=1").await, [one["id"].clone()]);
+    assert_eq!(ids(&world, "operatory_id=2&source=synced").await.len(), 1);
+    assert_eq!(ids(&world, &format!("label_id={}", one["label"]["id"])).await, [one["id"].clone()]);
+    let with = world.get(&format!("{PATH}&source=manual&include[]=appointment_types")).ok().await;
+    assert_eq!(each(&with["data"][0]["appointment_types"], "name"), ["Cleaning"]);
+    let bad = world.get(&format!("{PATH}&source=x&active=maybe")).fails(400).await;
+    assert_eq!(bad, ["source must be one of manual, synced.", "active must be true or false."]);
+}
+
+#[actix_web::test]
+async fn hours_set_here_offer_slots_until_they_are_removed() {
+    let world = world().await;
+    let sunday = world.monday().add_days(6).to_string();
+    let slots = format!("/available_slots?subdomain=acme&lids[]=1&pids[]={BEN}&start_date={sunday}&days=1");
+    let count = async || world.get(&slots).ok().await["data"][0]["slots"].as_array().unwrap().len();
+    assert_eq!(count().await, 0);
+    let made = world.post(PATH, hour(json!({"days": ["Sunday"]}))).answers(201).await["data"].clone();
+    assert_eq!((&made["source"], &made["active"], &made["days"]), (&json!("manual"), &json!(true), &json!(["Sunday"])));
+    assert_eq!(count().await, 4);
+    let one = format!("/working_hours/{}?subdomain=acme", made["id"]);
+    let changed = world.patch(&one, json!({"working_hour": {"end_time": "19:00"}})).ok().await["data"].clone();
+    assert_eq!(
+        (&changed["end_time"], &changed["days"], &changed["operatory_id"]),
+        (&json!("19:00"), &json!(["Sunday"]), &json!(CHAIR_2))
+    );
+    assert_eq!(count().await, 2);
+    let every = json!({"working_hour": {"custom_recurrence": {"num": 2, "unit": "week", "ref": sunday}}});
+    let changed = world.patch(&one, every).ok().await["data"].clone();
+    assert_eq!((&changed["days"], &changed["custom_recurrence"]["num"]), (&json!([]), &json!(2)));
+    assert_eq!(world.get(&one).ok().await["data"]["custom_recurrence"]["unit"], json!("week"));
+    let gone = world.delete(&one).reply().await;
+    assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
+    assert_eq!(count().await, 0);
+    assert_eq!(world.get(&one).fails(404).await, [format!("Working Hour with id {} not found", made["id"])]);
+    world.delete(&one).fails(404).await;
+}
+
+#[actix_web::test]
+async fn words_of_the_specification() {
+    let world = world().await;
+    let post = |path: &str, fields: Value| world.post(path, hour(fields));
+    let days = json!({"days": ["Monday"], "provider_id": RIVALS_PROVIDER});
+    assert_eq!(post(PATH, days).fails(404).await, ["User with id 3 not found"]);
+    let second = "/working_hours?subdomain=acme&location_id=2";
+    let none = json!({"days": ["Monday"], "provider_id": ANNA, "operatory_id": null});
+    assert_eq!(post(second, none.clone()).fails(400).await, ["Operatory uuid can't be blank"]);
+    post(PATH, none).answers(201).await;
+    let made = post(second, json!({"days": ["Sunday"], "provider_id": ANNA, "operatory_id": SECONDS_CHAIR}))
+        .answers(201)
+        .await;
+    let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
+    let blank = world.patch(&one, json!({"working_hour": {"operatory_id": null}})).fails(400).await;
+    assert_eq!(blank, ["Operatory uuid can't be blank"]);
+}
+
+#[actix_web::test]
+async fn refusals() {
+    let world = world().await;
+    let fails = async |status: u16, fields: Value| world.post(PATH, hour(fields)).fails(status).await;
+    let exactly = ["working_hour needs exactly one of days, specific_date and custom_recurrence."];
+    assert_eq!(fails(400, json!({})).await, exactly);
+    assert_eq!(fails(400, json!({"days": ["Monday"], "specific_date": "2026-12-01"})).await, exactly);
+    assert_eq!(
+        fails(400, json!({"days": ["Caturday"]})).await,
+        ["working_hour.days[0] must be one of Sunday, Monday, Tuesday, Wednesday, Thursday, Friday, Saturday."]
+    );
+    assert_eq!(
+        fails(400, json!({"custom_recurrence": {"num": 0}})).await,
+        [
+            "working_hour.custom_recurrence.num must lie between 1 and 10000.",
+            "working_hour.custom_recurrence.unit is missing.",
+            "working_hour.custom_recurrence.ref is missing.",
+        ]
+    );
+    assert_eq!(
+        fails(400, json!({"days": ["Monday"], "begin_time": "9 am"})).await,
+        ["working_hour.begin_time must be a time of day in the form HH:MM."]
+    );
+    assert_eq!(fails(404, json!({"days": ["Monday"], "operatory_id": 77})).await, ["Operatory with id 77 not found"]);
+    assert_eq!(
+        fails(404, json!({"days": ["Monday"], "appointment_type_ids": [77]})).await,
+        ["Appointment Type with id 77 not found"]
+    );
+    let of_ehr = "The working hours come from the health record system and are changed there.";
+    assert_eq!(
+        world.patch("/working_hours/1?subdomain=acme", json!({"working_hour": {"active": false}})).fails(400).await,
+        [of_ehr]
+    );
+    assert_eq!(world.delete("/working_hours/1?subdomain=acme").fails(400).await, [of_ehr]);
+    assert_eq!(world.post(PATH, json!({})).fails(400).await[0], "working_hour is missing.");
+    let once = || world.post(PATH, hour(json!({"days": ["Sunday"]}))).with("Idempotency-Key", "k");
+    let first = once().answers(201).await;
+    assert_eq!(once().answers(201).await["data"]["id"], first["data"]["id"]);
+}
+
+#[actix_web::test]
+async fn v2_calls_them_availabilities() {
+    let world = world().await;
+    let v2 = |path: &str| world.get(path).version("v2.2.2");
+    let list = v2("/availabilities?subdomain=acme&location_id=1&per_page=1").ok().await;
+    assert_eq!((&list["count"], list["data"]["availabilities"].as_array().unwrap().len()), (&json!(2), 1));
+    v2(PATH).fails(404).await;
+    world.get("/availabilities?subdomain=acme&location_id=1").fails(404).await;
+    let made = world
+        .post("/availabilities?subdomain=acme&location_id=1", hour(json!({"days": ["Sunday"]})))
+        .version("v2.2.2")
+        .answers(201)
+        .await;
+    let one = format!("/availabilities/{}?subdomain=acme", made["data"]["id"]);
+    v2(&one).ok().await;
+    world.delete(&one).version("v2.2.2").answers_nothing(204).await;
+}
+
+#[actix_web::test]
+async fn labels_are_gathered_from_the_hours() {
+    let world = world().await;
+    let list = world.get("/working_hour_labels?subdomain=acme").ok().await;
+    assert_eq!(each(&list["data"], "name"), ["Hygiene"]);
+    assert_eq!(list["data"][0]["location_id"], json!(MAIN));
+    for (filter, found) in [
+        ("location_id=2", 0),
+        ("location_id=1", 1),
+        ("search_name=GIENE", 1),
+        ("search_name=x", 0),
+        ("active=false", 0),
+    ] {
+        let list = world.get(&format!("/working_hour_labels?subdomain=acme&{filter}")).ok().await;
+        assert_eq!(list["data"].as_array().unwrap().len(), found, "{filter}");
+    }
+}
