@@ -45,4 +45,6 @@ mod server;
 mod support;
 mod sync_status;
 mod table;
+
+mod walks;
 mod webhooks;

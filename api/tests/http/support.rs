@@ -119,7 +119,7 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Wo
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { rates, ..HttpRules::default() };
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
-    World { api: Data::new(api), engine, sent: Sent::default() }
+    World { api: Data::new(api), engine, books: Arc::default() }
 }
 
 async fn pulled(engine: &Engine, location: LocationId) {
