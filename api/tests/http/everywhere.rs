@@ -40,23 +40,23 @@ static V2: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V2)
 
 /// One endpoint in one of its versions.
 #[derive(Clone, Copy)]
-struct Endpoint {
-    route: &'static Route,
-    version: Version,
+pub struct Endpoint {
+    pub route: &'static Route,
+    pub version: Version,
     operation: &'static Value,
 }
 
 /// What a request says, where it differs from one that is all right.
-struct Asking<'a> {
-    tenant: &'a str,
-    place: u32,
-    key: &'a str,
+pub struct Asking<'a> {
+    pub tenant: &'a str,
+    pub place: u32,
+    pub key: &'a str,
     /// Instead of the examples: a parameter's or a field's last name.
-    instead: Option<(&'a str, u64)>,
+    pub instead: Option<(&'a str, u64)>,
 }
 
 impl Asking<'_> {
-    fn right() -> Asking<'static> {
+    pub fn right() -> Asking<'static> {
         Asking { tenant: "acme", place: MAIN, key: ACME_KEY, instead: None }
     }
 }
@@ -74,20 +74,20 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
 }
 
 /// All but the one that takes the API key itself.
-fn guarded() -> impl Iterator<Item = Endpoint> {
+pub fn guarded() -> impl Iterator<Item = Endpoint> {
     endpoints().filter(|it| it.route.access == Access::Token)
 }
 
 impl Endpoint {
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         format!("{} in {}", self.route.endpoint(), self.version.name())
     }
 
-    fn parameters(&self) -> impl Iterator<Item = &'static Value> {
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Value> {
         self.operation["parameters"].as_array().unwrap().iter()
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.parameters().any(|it| it["in"] == "query" && it["name"] == name)
     }
 
@@ -99,7 +99,7 @@ impl Endpoint {
         self.route.path.starts_with("/locations/{id}") || PLACES.iter().any(|name| self.has(name))
     }
 
-    fn path(&self, asking: &Asking) -> String {
+    pub fn path(&self, asking: &Asking) -> String {
         let mut path = self.route.path.to_owned();
         let mut query = Vec::new();
         for parameter in self.parameters().filter(|it| it["in"] != "header") {
@@ -136,7 +136,7 @@ impl Endpoint {
         }
     }
 
-    fn body(&self, asking: &Asking) -> Option<Value> {
+    pub fn body(&self, asking: &Asking) -> Option<Value> {
         let mut body = self.operation["requestBody"]["content"]["application/json"]["example"].clone();
         if let Some((name, id)) = asking.instead {
             replace(&mut body, name, id);
@@ -391,7 +391,7 @@ async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str,
 }
 
 /// Spans of time of the examples are short, and the records of the test lie in the weeks to come.
-fn wide(path: &str) -> String {
+pub fn wide(path: &str) -> String {
     let now = engine::clock::now();
     let day = |days: i64| location::zone::Date((now.0 / location::time::DAY + days) as i32).to_string();
     let mut out = Vec::new();

@@ -46,5 +46,7 @@ mod server;
 mod support;
 mod sync_status;
 mod table;
+
+mod walks;
 mod webhooks;
 mod working_hours;
