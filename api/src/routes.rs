@@ -441,15 +441,25 @@ fn ledger() -> Vec<Route> {
 }
 
 fn webhooks() -> Vec<Route> {
-    let (endpoints, subscriptions) = ("/webhook_endpoints", "/webhook_endpoints/{id}/webhook_subscriptions");
+    let (endpoints, endpoint) = ("/webhook_endpoints", "/webhook_endpoints/{id}");
+    let subscriptions = "/webhook_endpoints/{id}/webhook_subscriptions";
+    let subscription = "/webhook_endpoints/{id}/webhook_subscriptions/{subscription_id}";
     vec![
         get(endpoints, webhook_endpoints::list).lists_all::<EndpointView>("Webhook endpoints", "4.9"),
         post(endpoints, webhook_endpoints::create).creates::<EndpointView>("Register a webhook endpoint", "4.9"),
+        patch(endpoint, webhook_endpoints::update)
+            .shows::<EndpointView>("Change a webhook endpoint", "4.9")
+            .noting("One that is active again gets nothing until its subscriptions are set to active too (6.4)."),
+        delete(endpoint, webhook_endpoints::delete).empty("Remove a webhook endpoint with its subscriptions", "4.9"),
         get(subscriptions, webhook_subscriptions::list)
             .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
         post(subscriptions, webhook_subscriptions::create)
             .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9")
             .fails(&[409]),
+        patch(subscription, webhook_subscriptions::update)
+            .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")
+            .fails(&[409]),
+        delete(subscription, webhook_subscriptions::delete).empty("End a subscription", "4.9"),
     ]
 }
 

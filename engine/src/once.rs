@@ -37,11 +37,47 @@ pub enum Seen {
     Conflict,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Claim {
     fingerprint: [u8; 32],
     answer: serde_json::Value,
     expires: Timestamp,
+}
+
+/// What the store knows of a key, for those whose batch is not a turn's.
+pub(crate) struct Look {
+    seen: Option<Vec<u8>>,
+    claim: Option<Claim>,
+}
+
+impl Look {
+    pub(crate) fn at(store: &dyn Store, once: &Once) -> Result<Look, StoreError> {
+        let key = keys::once(&once.key);
+        let seen = store.get(&key)?;
+        let claim = seen.as_deref().map(serde_json::from_slice).transpose();
+        Ok(Look { claim: claim.map_err(|_| StoreError::damaged(&key, "a claim nobody can read"))?, seen })
+    }
+
+    pub(crate) fn says(&self, once: &Once, now: Timestamp) -> Seen {
+        match self.claim.as_ref().filter(|claim| now < claim.expires) {
+            None => Seen::Fresh,
+            Some(claim) if claim.fingerprint == once.fingerprint => Seen::Replay(claim.answer.clone()),
+            Some(_) => Seen::Conflict,
+        }
+    }
+
+    /// Pins the answer to the key in a batch that insists on what was seen.
+    pub(crate) fn claim(self, once: &Once, answer: serde_json::Value, now: Timestamp, batch: &mut Batch) {
+        let key = keys::once(&once.key);
+        batch.expect_unchanged(key.clone(), self.seen);
+        if let Some(old) = self.claim {
+            batch.delete(keys::once_expiry(old.expires.0, &once.key));
+        }
+        let expires = now.plus(KEPT);
+        let claim = Claim { fingerprint: once.fingerprint, answer, expires };
+        batch.put(key, serde_json::to_vec(&claim).expect("plain data makes JSON"));
+        batch.put(keys::once_expiry(expires.0, &once.key), Vec::new());
+    }
 }
 
 impl Docs<'_> {

@@ -1,4 +1,4 @@
-//! POST and GET /webhook_endpoints (specification 6.1)
+//! /webhook_endpoints (specification 6.1)
 
 use engine::webhooks::{
     model::{Endpoint, EndpointId, Owner},
@@ -13,7 +13,7 @@ use super::Answer;
 use crate::{
     bounds::MAX_URL,
     errors::ApiError,
-    kinds::{Kind, boolean, filled, text},
+    kinds::{Kind, boolean, filled, id, text},
     scope::Call,
     secret::random,
     wire::At,
@@ -63,9 +63,44 @@ pub async fn create(mut call: Call) -> Answer {
     })?;
     let engine = &call.api.engine;
     let secret_key = SecretKey::from_entropy(random());
-    let endpoint =
-        engine.webhooks().create_endpoint(&owner(&call), &target_url, active, secret_key, engine.now()).await?;
-    Ok(call.show(EndpointView::of(&endpoint, Some(endpoint.secret_key.reveal()))))
+    let (once, now) = (call.once(), engine.now());
+    let registry = engine.webhooks();
+    let made = registry.create_endpoint(&owner(&call), &target_url, active, secret_key, once.as_ref(), now).await?;
+    let view = EndpointView::of(&made.record, Some(made.record.secret_key.reveal()));
+    Ok(call.made(made.replay, view))
+}
+
+pub async fn update(mut call: Call) -> Answer {
+    let id = endpoint_id(&call)?;
+    let (target_url, active) = call.anywhere(|input| {
+        let target_url = input.body.optional("target_url", filled(https_url()));
+        Some((target_url, input.body.optional("active", boolean())))
+    })?;
+    let engine = &call.api.engine;
+    let updated =
+        engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
+    let endpoint = updated.map_err(|error| named(error.into(), id))?;
+    Ok(call.show(EndpointView::of(&endpoint, None)))
+}
+
+pub async fn delete(mut call: Call) -> Answer {
+    let id = endpoint_id(&call)?;
+    call.anywhere(|_| Some(()))?;
+    let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
+    deleted.map_err(|error| named(error.into(), id))?;
+    Ok(call.empty())
+}
+
+/// The endpoint a path names.
+pub fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
+    call.path_id(id()).map(|id| EndpointId(id as i32))
+}
+
+pub fn named(error: ApiError, id: EndpointId) -> ApiError {
+    match error {
+        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
+        other => other,
+    }
 }
 
 pub async fn list(mut call: Call) -> Answer {
@@ -79,12 +114,15 @@ pub async fn list(mut call: Call) -> Answer {
 impl From<RegistryError> for ApiError {
     fn from(error: RegistryError) -> ApiError {
         match error {
-            RegistryError::TargetUrl(_) | RegistryError::UnknownPair(_) | RegistryError::TooMany { .. } => {
-                ApiError::bad(format!("{error}."))
-            }
+            RegistryError::TargetUrl(_)
+            | RegistryError::UnknownPair(_)
+            | RegistryError::NoTarget(_)
+            | RegistryError::TooMany { .. } => ApiError::bad(format!("{error}.")),
             RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
-            RegistryError::Duplicate { .. } => ApiError::Conflict(format!("{error}.")),
-            RegistryError::Ids(_) | RegistryError::Commit(_) => ApiError::from(engine::EngineError::StoreFull),
+            RegistryError::Duplicate { .. } | RegistryError::KeyReused => ApiError::Conflict(format!("{error}.")),
+            RegistryError::Ids(_) | RegistryError::Commit(_) | RegistryError::Store(_) => {
+                ApiError::from(engine::EngineError::StoreFull)
+            }
         }
     }
 }

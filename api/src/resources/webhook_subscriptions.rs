@@ -1,4 +1,4 @@
-//! POST and GET /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
+//! /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
 
 use engine::webhooks::{
     catalogue::{self, ResourceType},
@@ -10,12 +10,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Answer, webhook_endpoints::owner};
+use super::{
+    Answer,
+    webhook_endpoints::{endpoint_id, named, owner},
+};
 use crate::{
     bounds::MAX_NAME,
     errors::ApiError,
     kinds::{Kind, boolean, filled, id, text},
-    scope::Call,
+    scope::{Call, Tenant},
     wire::At,
 };
 
@@ -66,9 +69,51 @@ pub async fn create(mut call: Call) -> Answer {
         api_version: call.version.name(),
     };
     let engine = &call.api.engine;
-    let made = engine.webhooks().create_subscription(&owner(&call), id, new, engine.now()).await;
-    let subscription = made.map_err(|error| named(error.into(), id))?;
-    Ok(call.show(SubscriptionView::of(&subscription)))
+    let (once, now) = (call.once(), engine.now());
+    let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
+    let made = made.map_err(|error| named(error.into(), id))?;
+    Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
+}
+
+pub async fn update(mut call: Call) -> Answer {
+    let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
+    let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {
+        let new_endpoint = input.body.optional("new_endpoint_id", id());
+        Some((new_endpoint, input.body.optional("active", boolean())))
+    })?;
+    let engine = &call.api.engine;
+    of_tenant(&call, &tenant, endpoint, subscription)?;
+    let to = new_endpoint.map(|id| EndpointId(id as i32));
+    let updated = engine.webhooks();
+    let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
+    let updated = updated.map_err(|error| unknown(error.into(), subscription))?;
+    Ok(call.show(SubscriptionView::of(&updated)))
+}
+
+pub async fn delete(mut call: Call) -> Answer {
+    let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
+    call.anywhere(|_| Some(()))?;
+    let deleted = call.api.engine.webhooks().delete_subscription(&owner(&call), endpoint, subscription).await;
+    deleted.map_err(|error| unknown(error.into(), subscription))?;
+    Ok(call.empty())
+}
+
+fn subscription_id(call: &Call) -> Result<SubscriptionId, ApiError> {
+    call.path("subscription_id", id()).map(|id| SubscriptionId(id as i32))
+}
+
+/// A subscription is scoped by its institution: another one's is not found.
+fn of_tenant(call: &Call, tenant: &Tenant, endpoint: EndpointId, id: SubscriptionId) -> Result<(), ApiError> {
+    let found = call.api.engine.webhooks().subscription(&owner(call), endpoint, id);
+    let here = found.ok().filter(|it| it.institution_id == tenant.institution.id);
+    here.map(drop).ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+}
+
+fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
+    match error {
+        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook subscription with id {id}")),
+        other => other,
+    }
 }
 
 pub async fn list(mut call: Call) -> Answer {
@@ -95,15 +140,4 @@ fn resource_type() -> Kind<ResourceType> {
         "Appointment",
         |name| catalogue::parse_resource_type(name).map_err(|error| format!("is not right: {error}")),
     )
-}
-
-fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
-    call.path_id(id()).map(|id| EndpointId(id as i32))
-}
-
-fn named(error: ApiError, id: EndpointId) -> ApiError {
-    match error {
-        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
-        other => other,
-    }
 }

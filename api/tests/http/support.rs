@@ -69,7 +69,7 @@ pub const PAT: u32 = 1;
 /// Of the rival's.
 pub const UNA: u32 = 2;
 /// The first one a test makes.
-pub const NEXT_PATIENT: u32 = 3;
+pub const NEXT_PATIENT: u32 = 6;
 /// After the twelve of the first location.
 pub const SECONDS_APPOINTMENT: u64 = 13;
 pub const RIVALS_APPOINTMENT: u64 = 14;

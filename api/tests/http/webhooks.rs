@@ -90,3 +90,71 @@ async fn unknown_events_are_answered_with_the_known_ones() {
     let wrong_id = world.post("/webhook_endpoints/x/webhook_subscriptions?subdomain=acme", json!({})).fails(400).await;
     assert_eq!(wrong_id, ["id must be an integer."]);
 }
+
+async fn registered(world: &World, url: &str) -> Value {
+    world.post("/webhook_endpoints", json!({"target_url": url})).answers(201).await["data"]["id"].clone()
+}
+
+async fn subscription(world: &World, endpoint: &Value, event: &str) -> Value {
+    let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions?subdomain=acme");
+    let body = json!({"resource_type": "Appointment", "event": event});
+    world.post(&path, body).answers(201).await["data"]["id"].clone()
+}
+
+#[actix_web::test]
+async fn endpoints_are_changed_and_removed() {
+    let world = world().await;
+    let id = registered(&world, "https://8.8.8.8/one").await;
+    let path = format!("/webhook_endpoints/{id}");
+    let changed = world.patch(&path, json!({"target_url": "https://8.8.4.4/two", "active": false})).ok().await;
+    let one = &changed["data"];
+    assert_eq!((&one["target_url"], &one["active"]), (&json!("https://8.8.4.4/two"), &json!(false)));
+    assert_eq!(one["secret_key"], Value::Null, "it is shown once");
+    assert_eq!(world.get("/webhook_endpoints?active=true").ok().await["count"], 0);
+    let refused = world.patch(&path, json!({"target_url": "https://127.0.0.1/x"})).fails(400).await;
+    assert!(refused[0].starts_with("target_url "), "{refused:?}");
+    world.patch(&path, json!({"active": true})).key(RIVAL_KEY).fails(404).await;
+    world.delete(&path).key(RIVAL_KEY).fails(404).await;
+    subscription(&world, &id, "appointment_insertion").await;
+    world.delete(&path).reply().await;
+    assert_eq!(
+        world.get(&format!("{path}/webhook_subscriptions?subdomain=acme")).fails(404).await,
+        [format!("Webhook endpoint with id {id} not found")]
+    );
+    world.delete(&path).fails(404).await;
+}
+
+#[actix_web::test]
+async fn subscriptions_are_changed_moved_and_ended() {
+    let world = world().await;
+    let (first, second) =
+        (registered(&world, "https://8.8.8.8/1").await, registered(&world, "https://8.8.8.8/2").await);
+    let id = subscription(&world, &first, "appointment_insertion").await;
+    let at = |endpoint: &Value| format!("/webhook_endpoints/{endpoint}/webhook_subscriptions/{id}?subdomain=acme");
+    let off = world.patch(&at(&first), json!({"active": false})).ok().await;
+    assert_eq!((&off["data"]["active"], &off["data"]["webhook_endpoint_id"]), (&json!(false), &first));
+    let moved = world.patch(&at(&first), json!({"new_endpoint_id": second, "active": true})).ok().await;
+    assert_eq!((&moved["data"]["active"], &moved["data"]["webhook_endpoint_id"]), (&json!(true), &second));
+    world.patch(&at(&first), json!({"active": true})).fails(404).await;
+    // What moved away can be subscribed anew, and then cannot move back.
+    subscription(&world, &first, "appointment_insertion").await;
+    world.patch(&at(&second), json!({"new_endpoint_id": first})).fails(409).await;
+    world.patch(&at(&second), json!({"new_endpoint_id": 99})).fails(400).await;
+    world.patch(&at(&second).replace("?subdomain=acme", ""), json!({"active": true})).fails(403).await;
+    assert_eq!(world.delete(&at(&second)).reply().await.status.as_u16(), 204);
+    world.delete(&at(&second)).fails(404).await;
+}
+
+#[actix_web::test]
+async fn an_idempotency_key_registers_once() {
+    let world = world().await;
+    let register =
+        |url: &str| world.post("/webhook_endpoints", json!({"target_url": url})).with("Idempotency-Key", "k-1");
+    let first = register("https://8.8.8.8/one").reply().await;
+    let again = register("https://8.8.8.8/one").reply().await;
+    assert_eq!((first.status.as_u16(), again.status.as_u16()), (201, 201));
+    assert_eq!(first.json()["data"], again.json()["data"]);
+    assert_eq!((first.header("idempotent-replay"), again.header("idempotent-replay")), (None, Some("true")));
+    register("https://8.8.8.8/two").fails(409).await;
+    assert_eq!(world.get("/webhook_endpoints").ok().await["count"], 1);
+}

@@ -15,6 +15,7 @@ use super::{
     sign::SecretKey,
     subscriptions::{Changed, Subscriptions},
 };
+use crate::once::{Look, Once, Seen};
 use crate::store::{
     Batch, CommitError, Direction, KeyRange, Store, StoreError,
     counters::{Counter, IdError, Ids},
@@ -36,6 +37,12 @@ pub enum RegistryError {
     NotFound,
     #[error("the endpoint is already subscribed to {event} of this institution")]
     Duplicate { event: &'static str },
+    #[error("webhook endpoint {0} does not exist")]
+    NoTarget(EndpointId),
+    #[error("the Idempotency-Key was used for a request with other data")]
+    KeyReused,
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("{what} are limited to {limit}")]
     TooMany { what: &'static str, limit: usize },
     #[error(transparent)]
@@ -51,6 +58,25 @@ pub enum LoadError {
     Store(#[from] StoreError),
     #[error("a webhook endpoint or subscription in the store cannot be read: {0}")]
     Record(#[from] serde_json::Error),
+}
+
+/// What was made, now or by an earlier request with the same Idempotency-Key.
+#[derive(Debug)]
+pub struct Made<T> {
+    pub record: T,
+    pub replay: bool,
+}
+
+/// The claim of an Idempotency-Key, to be committed with what it made.
+struct Claim<'o>(Option<(&'o Once, Look)>);
+
+impl Claim<'_> {
+    fn put(self, made: &impl Serialize, now: Timestamp, batch: &mut Batch) {
+        if let Some((once, look)) = self.0 {
+            let answer = serde_json::to_value(made).expect("plain data makes JSON");
+            look.claim(once, answer, now, batch);
+        }
+    }
 }
 
 pub struct NewSubscription<'a> {
@@ -75,10 +101,10 @@ impl Registry {
     pub fn load(store: Arc<dyn Store>, ids: Arc<Ids>, egress: Arc<Egress>) -> Result<Arc<Registry>, LoadError> {
         let subscriptions = Arc::new(Subscriptions::default());
         each(&*store, keys::endpoints(), |endpoint| {
-            subscriptions.apply(Changed { endpoint: Some(endpoint), subscriptions: Vec::new() });
+            subscriptions.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
         })?;
         each(&*store, keys::subscriptions(), |subscription| {
-            subscriptions.apply(Changed { endpoint: None, subscriptions: vec![subscription] });
+            subscriptions.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
         })?;
         Ok(Arc::new(Registry { store, egress, ids, subscriptions, turn: Arc::default() }))
     }
@@ -94,10 +120,15 @@ impl Registry {
         target_url: &str,
         active: bool,
         secret_key: SecretKey,
+        once: Option<&Once>,
         now: Timestamp,
-    ) -> Result<Endpoint, RegistryError> {
+    ) -> Result<Made<Endpoint>, RegistryError> {
         self.egress.check_url(target_url)?;
         let turn = self.turn.clone().lock_owned().await;
+        let claim = match self.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
         within("webhook endpoints of one owner", self.endpoints(owner).len(), limits::MAX_ENDPOINTS_PER_OWNER)?;
         let mut batch = Batch::new();
         let endpoint = Endpoint {
@@ -111,8 +142,114 @@ impl Registry {
             failing_since: None,
         };
         batch.expect_absent(keys::endpoint(endpoint.id));
-        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), subscriptions: Vec::new() }).await?;
+        claim.put(&endpoint, now, &mut batch);
+        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), ..Changed::default() }).await?;
+        Ok(Made { record: endpoint, replay: false })
+    }
+
+    /// Only what is given changes. One that is active again has not failed yet; its subscriptions stay as they are.
+    pub async fn update_endpoint(
+        self: &Arc<Self>,
+        owner: &Owner,
+        id: EndpointId,
+        target_url: Option<&str>,
+        active: Option<bool>,
+        now: Timestamp,
+    ) -> Result<Endpoint, RegistryError> {
+        if let Some(url) = target_url {
+            self.egress.check_url(url)?;
+        }
+        let turn = self.turn.clone().lock_owned().await;
+        let mut endpoint = (*self.endpoint(owner, id)?).clone();
+        if let Some(url) = target_url {
+            url.clone_into(&mut endpoint.target_url);
+        }
+        if active == Some(true) && !endpoint.active {
+            endpoint.failing_since = None;
+        }
+        endpoint.active = active.unwrap_or(endpoint.active);
+        endpoint.updated_at = now;
+        let changed = Changed { endpoint: Some(endpoint.clone()), ..Changed::default() };
+        self.commit(turn, Batch::new(), changed).await?;
         Ok(endpoint)
+    }
+
+    /// With its subscriptions. What waits to be delivered is not sent any more.
+    pub async fn delete_endpoint(self: &Arc<Self>, owner: &Owner, id: EndpointId) -> Result<(), RegistryError> {
+        let turn = self.turn.clone().lock_owned().await;
+        self.endpoint(owner, id)?;
+        let mut batch = Batch::new();
+        batch.delete(keys::endpoint(id));
+        let gone_subscriptions = self.subscriptions.subscriptions_of(id);
+        gone_subscriptions.iter().for_each(|subscription| forget(subscription, &mut batch));
+        let changed = Changed { gone_endpoint: Some(id), gone_subscriptions, ..Changed::default() };
+        Ok(self.commit(turn, batch, changed).await?)
+    }
+
+    /// Only what is given changes; a subscription may move to another endpoint of the same owner.
+    pub async fn update_subscription(
+        self: &Arc<Self>,
+        owner: &Owner,
+        (endpoint_id, id): (EndpointId, SubscriptionId),
+        new_endpoint: Option<EndpointId>,
+        active: Option<bool>,
+        now: Timestamp,
+    ) -> Result<Subscription, RegistryError> {
+        let turn = self.turn.clone().lock_owned().await;
+        let before = self.subscription(owner, endpoint_id, id)?;
+        let mut after = (*before).clone();
+        after.active = active.unwrap_or(before.active);
+        after.updated_at = now;
+        let mut batch = Batch::new();
+        let mut gone_subscriptions = Vec::new();
+        if let Some(target) = new_endpoint.filter(|target| *target != endpoint_id) {
+            self.endpoint(owner, target).map_err(|_| RegistryError::NoTarget(target))?;
+            let there = self.subscriptions.subscriptions_of(target);
+            if there.iter().any(|s| s.institution_id == before.institution_id && s.event == before.event) {
+                return Err(RegistryError::Duplicate { event: before.event.name() });
+            }
+            within("subscriptions of one webhook endpoint", there.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+            after.webhook_endpoint_id = target;
+            forget(&before, &mut batch);
+            batch.expect_present(keys::endpoint(target));
+            batch.put(keys::subscribed(target, after.institution_id, after.event), Vec::new());
+            gone_subscriptions.push(before);
+        }
+        let changed = Changed { subscriptions: vec![after.clone()], gone_subscriptions, ..Changed::default() };
+        self.commit(turn, batch, changed).await?;
+        Ok(after)
+    }
+
+    pub async fn delete_subscription(
+        self: &Arc<Self>,
+        owner: &Owner,
+        endpoint_id: EndpointId,
+        id: SubscriptionId,
+    ) -> Result<(), RegistryError> {
+        let turn = self.turn.clone().lock_owned().await;
+        let gone = self.subscription(owner, endpoint_id, id)?;
+        let mut batch = Batch::new();
+        forget(&gone, &mut batch);
+        let changed = Changed { gone_subscriptions: vec![gone], ..Changed::default() };
+        Ok(self.commit(turn, batch, changed).await?)
+    }
+
+    /// What an Idempotency-Key was used for: a claim to make, or the answer there was.
+    fn seen<'o, T: DeserializeOwned>(
+        &self,
+        once: Option<&'o Once>,
+        now: Timestamp,
+    ) -> Result<Result<Claim<'o>, Made<T>>, RegistryError> {
+        let Some(once) = once else { return Ok(Ok(Claim(None))) };
+        let look = Look::at(&*self.store, once)?;
+        match look.says(once, now) {
+            Seen::Fresh => Ok(Ok(Claim(Some((once, look))))),
+            Seen::Conflict => Err(RegistryError::KeyReused),
+            Seen::Replay(answer) => {
+                let record = serde_json::from_value(answer).map_err(|_| RegistryError::KeyReused)?;
+                Ok(Err(Made { record, replay: true }))
+            }
+        }
     }
 
     pub async fn create_subscription(
@@ -120,10 +257,15 @@ impl Registry {
         owner: &Owner,
         endpoint_id: EndpointId,
         new: NewSubscription<'_>,
+        once: Option<&Once>,
         now: Timestamp,
-    ) -> Result<Subscription, RegistryError> {
+    ) -> Result<Made<Subscription>, RegistryError> {
         let event = catalogue::parse(new.resource_type, new.event)?;
         let turn = self.turn.clone().lock_owned().await;
+        let claim = match self.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
         self.endpoint(owner, endpoint_id)?;
         let existing = self.subscriptions.subscriptions_of(endpoint_id);
         if existing.iter().any(|s| s.institution_id == new.institution_id && s.event == event) {
@@ -143,8 +285,9 @@ impl Registry {
         };
         let pair = keys::subscribed(endpoint_id, new.institution_id, event);
         batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
-        self.commit(turn, batch, Changed { endpoint: None, subscriptions: vec![subscription.clone()] }).await?;
-        Ok(subscription)
+        claim.put(&subscription, now, &mut batch);
+        self.commit(turn, batch, Changed { subscriptions: vec![subscription.clone()], ..Changed::default() }).await?;
+        Ok(Made { record: subscription, replay: false })
     }
 
     pub fn endpoints(&self, owner: &Owner) -> Vec<Arc<Endpoint>> {
@@ -204,7 +347,7 @@ impl Registry {
                     active.map(|s| Subscription { active: false, updated_at: at, ..(*s).clone() }).collect();
             }
         }
-        Changed { endpoint: Some(endpoint), subscriptions }
+        Changed { endpoint: Some(endpoint), subscriptions, ..Changed::default() }
     }
 
     /// In a task of its own: a caller that goes away must not leave memory behind the store.
@@ -237,6 +380,13 @@ impl Registry {
         let id = self.ids.next_one(counter).await?;
         Ok(i32::try_from(id).expect("an int32 counter ends at i32::MAX"))
     }
+}
+
+/// Takes a subscription out of the store.
+fn forget(subscription: &Subscription, batch: &mut Batch) {
+    let endpoint = subscription.webhook_endpoint_id;
+    batch.delete(keys::subscription(endpoint, subscription.id));
+    batch.delete(keys::subscribed(endpoint, subscription.institution_id, subscription.event));
 }
 
 fn within(what: &'static str, present: usize, limit: usize) -> Result<(), RegistryError> {

@@ -28,6 +28,8 @@ struct Index {
 pub(super) struct Changed {
     pub endpoint: Option<Endpoint>,
     pub subscriptions: Vec<Subscription>,
+    pub gone_endpoint: Option<EndpointId>,
+    pub gone_subscriptions: Vec<Arc<Subscription>>,
 }
 
 impl Subscriptions {
@@ -58,6 +60,15 @@ impl Subscriptions {
 
     pub(super) fn apply(&self, changed: Changed) {
         let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = changed.gone_endpoint {
+            index.endpoints.remove(&id);
+        }
+        for gone in changed.gone_subscriptions {
+            index.subscriptions.remove(&gone.id);
+            if let Some(ids) = index.by_institution.get_mut(&gone.institution_id) {
+                ids.retain(|id| *id != gone.id);
+            }
+        }
         if let Some(endpoint) = changed.endpoint {
             index.endpoints.insert(endpoint.id, Arc::new(endpoint));
         }

@@ -51,7 +51,7 @@ async fn an_insertion_subscription_gets_all_three_outcomes() {
 async fn inactive_endpoints_and_subscriptions_get_nothing() {
     let world = World::new();
     let secret = SecretKey::from_entropy([1; 32]);
-    let inactive = world.registry.create_endpoint(&owner(), URL, false, secret, T0).await.unwrap().id;
+    let inactive = world.registry.create_endpoint(&owner(), URL, false, secret, None, T0).await.unwrap().record.id;
     world.subscribe(inactive, SMILE, Event::AppointmentInsertion).await;
     let active = world.endpoint(URL).await;
     let new = NewSubscription {
@@ -61,7 +61,7 @@ async fn inactive_endpoints_and_subscriptions_get_nothing() {
         active: false,
         api_version: "v3.0.0",
     };
-    world.registry.create_subscription(&owner(), active, new, T0).await.unwrap();
+    world.registry.create_subscription(&owner(), active, new, None, T0).await.unwrap();
     let mut batch = Batch::new();
     assert_eq!(world.enqueue(&mut batch, SMILE, complete()), Enqueued::default());
     assert!(batch.is_empty());

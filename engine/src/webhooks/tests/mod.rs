@@ -82,7 +82,7 @@ impl World {
 
     async fn endpoint(&self, url: &str) -> EndpointId {
         let secret = SecretKey::from_entropy([9; 32]);
-        self.registry.create_endpoint(&owner(), url, true, secret, self.clock.now()).await.unwrap().id
+        self.registry.create_endpoint(&owner(), url, true, secret, None, self.clock.now()).await.unwrap().record.id
     }
 
     async fn subscribe(&self, endpoint: EndpointId, institution: InstitutionId, event: Event) -> Subscription {
@@ -97,7 +97,7 @@ impl World {
     ) -> Result<Subscription, RegistryError> {
         let (resource_type, event) = (event.resource_type().name(), event.name());
         let new = NewSubscription { institution_id, resource_type, event, active: true, api_version: "v3.0.0" };
-        self.registry.create_subscription(&owner(), endpoint, new, self.clock.now()).await
+        self.registry.create_subscription(&owner(), endpoint, new, None, self.clock.now()).await.map(|made| made.record)
     }
 
     /// An endpoint that gets the insertions of `SMILE`.

@@ -8,14 +8,14 @@ const URL: &str = "https://hooks.example.com/in";
 
 async fn create(world: &World, owner: &Owner, url: &str) -> Result<EndpointId, RegistryError> {
     let secret = SecretKey::from_entropy([1; 32]);
-    world.registry.create_endpoint(owner, url, true, secret, T0).await.map(|endpoint| endpoint.id)
+    world.registry.create_endpoint(owner, url, true, secret, None, T0).await.map(|made| made.record.id)
 }
 
 #[tokio::test]
 async fn an_endpoint_is_registered_with_its_secret() {
     let world = World::new();
     let secret = SecretKey::from_entropy([1; 32]);
-    let endpoint = world.registry.create_endpoint(&owner(), URL, false, secret.clone(), T0).await.unwrap();
+    let endpoint = world.registry.create_endpoint(&owner(), URL, false, secret.clone(), None, T0).await.unwrap().record;
     assert_eq!((endpoint.target_url.as_str(), endpoint.active, endpoint.created_at), (URL, false, T0));
     assert_eq!(endpoint.secret_key, secret);
     assert_eq!(*world.registry.endpoint(&owner(), endpoint.id).unwrap(), endpoint);
@@ -67,7 +67,7 @@ async fn nobody_sees_the_endpoints_of_others() {
         active: true,
         api_version: "v3.0.0",
     };
-    let refused = world.registry.create_subscription(&stranger, endpoint, new, T0).await;
+    let refused = world.registry.create_subscription(&stranger, endpoint, new, None, T0).await;
     assert!(matches!(refused, Err(RegistryError::NotFound)));
     let elsewhere = world.endpoint(URL).await;
     assert!(world.registry.subscription(&owner(), elsewhere, subscription.id).is_err());
@@ -111,7 +111,7 @@ async fn unknown_pairs_are_answered_with_the_known_ones() {
         active: true,
         api_version: "v3.0.0",
     };
-    let refused = world.registry.create_subscription(&owner(), endpoint, new, T0).await.unwrap_err();
+    let refused = world.registry.create_subscription(&owner(), endpoint, new, None, T0).await.unwrap_err();
     assert!(refused.to_string().contains("appointment_insertion"), "{refused}");
 }
 
