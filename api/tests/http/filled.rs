@@ -113,7 +113,7 @@ impl Filled {
                 provider: self.key(Resource::Providers, n),
                 operatory: Some(self.key(Resource::Operatories, n)),
                 begin_time: "09:00".into(),
-                end_time: if version % 2 == 0 { "17:00".into() } else { "16:00".into() },
+                end_time: if version.is_multiple_of(2) { "17:00".into() } else { "16:00".into() },
                 days: vec![Weekday::Monday, Weekday::Tuesday],
                 specific_date: None,
                 recurrence: None,
@@ -162,7 +162,7 @@ impl Filled {
             "schema_json": json!({"components": [], "title": text("schema")}).to_string(),
         });
         let rest = json!({
-            "active": version % 2 == 0, "category": "allergies", "relation": "self", "priority": 1, "action": "credit",
+            "active": version.is_multiple_of(2), "category": "allergies", "relation": "self", "priority": 1, "action": "credit",
             "interval_number": 6 + version, "interval_unit": "month", "teeth": [], "totals": {}, "fee": money,
             "amount": money, "total": money, "submitted_at": second, "entered_at": second, "sent_at": second,
             "created_at": second, "date_due": day, "date_of_service": day, "charged_at": day, "paid_at": day,
