@@ -67,7 +67,7 @@ pub const CHECKUP: u32 = 2;
 pub const RIVALS_TYPE: u32 = 3;
 pub const PAT: u32 = 1;
 /// Of the rival's.
-pub const UNA: u32 = 2;
+pub const UNA: u32 = 5;
 /// The first one a test makes.
 pub const NEXT_PATIENT: u32 = 6;
 /// After the twelve of the first location.
