@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
+    fs,
     path::Path,
     time::{Duration, Instant},
 };
 
+use serde_json::{Value, json};
 use tests::{
     adapters::root,
     ehr_server::EhrServer,
@@ -68,11 +70,38 @@ fn wanted() -> u64 {
 async fn round(python: &Path, site: &Site, document: &str, token: &str) -> Option<String> {
     let mut command = Command::new(python);
     let (config, hooks) = (root().join("tests/schemathesis.toml"), root().join("tests/schemathesis/hooks.py"));
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report.json");
     command.args(["-m", "schemathesis.cli", "--config-file"]).arg(config);
     command.args(["run", &format!("http://{}{document}", site.address), "--no-color"]);
-    command.args(["--max-time", &ROUND.as_secs().to_string()]);
+    command.args(["--max-time", &ROUND.as_secs().to_string(), "--report", "json", "--report-json-path"]).arg(&report);
     command.env("API_TOKEN", token).env("API_KEY", API_KEY).env("API_HOOKS", hooks).env("PYTHONDONTWRITEBYTECODE", "1");
-    run(command, ROUND + GRACE).await.err()
+    let complaint = run(command, ROUND + GRACE).await.err();
+    complaint.or_else(|| unsaid(&fs::read(report).unwrap()))
+}
+
+/// What its exit code keeps to itself: it takes requests that it could not send, and operations it did not come to, for success.
+fn unsaid(report: &[u8]) -> Option<String> {
+    let report: Value = serde_json::from_slice(report).unwrap();
+    let (cases, operations) = (&report["test_cases"], &report["operations"]);
+    let phases = ["examples", "coverage", "fuzzing", "stateful"].map(|phase| &report["phases"][phase]["status"]);
+    let all = operations["tested"].as_u64() > Some(0) && operations["tested"] == operations["selected"];
+    let sound = cases["errored"] == 0 && report["errors"] == json!([]) && phases.iter().all(|it| **it == "success");
+    (!all || !sound).then(|| format!("not all of it was tried: {report:#}"))
+}
+
+#[test]
+fn requests_that_were_never_sent_are_no_success() {
+    let phase = json!({"status": "success"});
+    let report = |errored: u32, tested: u32, stateful: &Value| {
+        let phases = json!({"examples": phase, "coverage": phase, "fuzzing": phase, "stateful": stateful});
+        let operations = json!({"tested": tested, "selected": 9});
+        let report =
+            json!({"test_cases": {"errored": errored}, "operations": operations, "errors": [], "phases": phases});
+        unsaid(report.to_string().as_bytes()).is_none()
+    };
+    assert!(report(0, 9, &phase));
+    assert!(!report(1, 9, &phase) && !report(0, 8, &phase) && !report(0, 9, &json!({"status": "skip"})));
 }
 
 /// Requests the server answered so far.
