@@ -11,6 +11,7 @@ use crate::{
     config::HttpRules,
     cursor::Cursors,
     directory::Directory,
+    kept::Kept,
     keys::{ApiKey, Keys},
     limits::Limits,
     secret::Secret,
@@ -27,6 +28,7 @@ pub struct Api {
     pub limits: Limits,
     pub rules: HttpRules,
     pub answered: Answered,
+    pub kept: Kept,
     keys: RwLock<Arc<Keys>>,
 }
 
@@ -39,6 +41,7 @@ impl Api {
             slot_tokens: SlotTokens::new(secret),
             limits: Limits::new(&rules.rates),
             answered: Answered::default(),
+            kept: Kept::new(rules.kept_pages),
             keys: RwLock::new(Arc::new(Keys::new(keys))),
             engine,
             rules,
@@ -52,6 +55,8 @@ impl Api {
     /// Takes effect on the next call, also for tokens already handed out.
     pub fn replace_keys(&self, keys: Vec<ApiKey>) {
         *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(Keys::new(keys));
+        // What a key may see may have changed.
+        self.kept.clear();
     }
 }
 

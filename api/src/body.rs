@@ -320,7 +320,7 @@ mod tests {
     fn fields_are_named_with_their_path() {
         let body = json!({
             "patient": {"first_name": 7, "date_of_birth": "0000-01-01", "last_name": " Lee "},
-            "provider_ids": [1, "2", -3, 4.0],
+            "provider_ids": [1, "2", -3, 4.5, 5.0],
             "days": "7", "limit": 0, "big": u64::MAX, "note": null, "extra": {"ignored": true},
             "flag": 1, "operatory_ids": 3
         });
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(fields.optional("note", text(10)), None);
         fields.optional("patient.first_name", text(10));
         fields.optional("patient.date_of_birth", date());
-        assert_eq!(fields.list("provider_ids", id()), vec![1]);
+        assert_eq!(fields.list("provider_ids", id()), vec![1, 5]);
         fields.optional("days", integer(1..=60));
         fields.optional("limit", integer(1..=100));
         fields.optional("big", integer(1..=100));

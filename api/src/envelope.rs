@@ -81,6 +81,11 @@ impl Call {
         }
     }
 
+    /// A page of records, each as `view` shows it.
+    pub fn page_of<'a, R, T: Serialize>(&self, page: &'a Page<R>, view: impl FnMut(&'a R) -> T) -> HttpResponse {
+        self.page(&Page { rows: page.rows.iter().map(view).collect(), found: page.found.clone() })
+    }
+
     /// Success without a body.
     pub fn empty(&self) -> HttpResponse {
         self.build(self.route.status).finish()

@@ -211,6 +211,7 @@ impl From<Unmet> for ApiError {
                 ApiError::Conflict("The Idempotency-Key was used for a request with other data.".into())
             }
             Unmet::Wrong(problem) => ApiError::bad(problem),
+            Unmet::Unfit(problems) => ApiError::BadRequest(problems),
         }
     }
 }

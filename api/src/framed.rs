@@ -1,13 +1,34 @@
 //! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
 
-use engine::records::entry::{Body, Entry};
+use engine::{
+    actor::docs::Document,
+    entries::rules,
+    lists::{Narrow, Order, Part, Walk},
+    records::entry::{Body, Entry},
+    store::Direction,
+};
+use location::pull::Resource;
 
 use crate::{
+    bounds::MAX_WHOLE,
     errors::{ApiError, name_of},
     listing::Listing,
     pages::Page,
     scope::{Call, Place, Tenant},
 };
+
+impl Listing {
+    pub fn entries<T: Body>(
+        &self,
+        call: &Call,
+        sources: &[u32],
+        keep: impl Fn(&Entry<T>) -> bool,
+    ) -> Result<Page<Entry<T>>, ApiError> {
+        let page = self.page(call, sources, |it: &Entry<T>| it.foreign_id.as_deref(), keep)?;
+        page.rows.iter().for_each(|it| call.saw(it));
+        Ok(page)
+    }
+}
 
 impl Place {
     /// Whose lists show the location's shared records: its data source; none without an EHR.
@@ -36,7 +57,9 @@ impl Call {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
                 let here = |location| self.open_places(tenant).iter().any(|place| place.location.id.0 == location);
-                return Ok(entry.location_id.is_none_or(here).then_some(entry));
+                let entry = entry.location_id.is_none_or(here).then_some(entry);
+                entry.iter().for_each(|entry| self.saw(entry));
+                return Ok(entry);
             }
         }
         Ok(None)
@@ -74,6 +97,62 @@ impl Call {
             Some(source) => self.api.engine.entry::<T>(source, id)?,
             None => None,
         };
-        found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+        let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
+        self.saw(&found);
+        Ok(found)
+    }
+
+    /// Those of one location, or of all that are open to the caller.
+    pub fn sources_at(&self, tenant: &Tenant, place: Option<&Place>) -> Vec<u32> {
+        place.map_or_else(|| self.sources(tenant), Place::sources)
+    }
+
+    /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
+    pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
+        let mut rows = Vec::new();
+        for owner in owners {
+            let walk = Walk { narrow: narrow.clone(), ..Walk::new(*owner, Order::Id) };
+            let part = Part { from: None, direction: Direction::Forward, limit: MAX_WHOLE + 1 };
+            rows.extend(self.api.engine.walk::<D>(&walk, part)?);
+        }
+        rows.sort_by_key(|(position, _)| *position);
+        if rows.len() > MAX_WHOLE {
+            rows.truncate(MAX_WHOLE);
+            self.warn(&format!("A list ends after {MAX_WHOLE} records; there are more."));
+        }
+        let rows = rows.into_iter().map(|(_, record)| record);
+        Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
+    }
+
+    /// The same of records in a frame, for shapes that tell that one is deleted.
+    pub fn whole_entries_ever<T: Body>(
+        &mut self,
+        sources: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<Entry<T>>, ApiError> {
+        let rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
+        rows.iter().for_each(|it| self.saw(it));
+        Ok(rows)
+    }
+
+    /// Those that are not deleted.
+    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+        let mut rows = self.whole_entries_ever(sources, narrow)?;
+        rows.retain(|it| it.deleted_at.is_none());
+        Ok(rows)
+    }
+
+    /// The system a record comes from, as `foreign_id_type` names it.
+    pub fn adapter_of<T>(&self, entry: &Entry<T>) -> Option<&str> {
+        self.api.directory.adapter_of_source(Some(entry.source_id))
+    }
+
+    /// A record about a patient was shown.
+    fn saw<T: Body>(&self, entry: &Entry<T>) {
+        let about_patient =
+            |rules: &engine::entries::Rules| rules.references.iter().any(|it| it.to == Resource::Patients);
+        if rules(T::RESOURCE).is_some_and(about_patient) {
+            self.audit("read", name_of(T::RESOURCE), entry.id);
+        }
     }
 }

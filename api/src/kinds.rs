@@ -128,7 +128,7 @@ pub fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
         let outside = || format!("must lie between {min} and {max}");
         let (number, is_number) = match raw {
             Raw::Text(text) => (text.parse().ok(), is_number(text)),
-            Raw::Json(value) => (value.as_i64(), value.is_u64()),
+            Raw::Json(value) => (value.as_i64().or_else(|| whole(value)), value.is_u64()),
         };
         match number {
             Some(number) if range.contains(&number) => Ok(number),
@@ -137,6 +137,14 @@ pub fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
         }
     })
 }
+
+/// JSON has one kind of number: `30.0` is the integer 30.
+fn whole(value: &Value) -> Option<i64> {
+    value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT).map(|float| float as i64)
+}
+
+/// Below it, every whole float is one integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -221,7 +229,29 @@ pub fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
         Ok("") => Err("must not be empty".into()),
         _ => read(raw),
     };
-    Kind { read: Box::new(filled), shape }.saying(|| json!({"minLength": 1}))
+    let shape = move || {
+        let mut shape = shape();
+        say_filled(&mut shape.schema);
+        shape
+    };
+    Kind { read: Box::new(filled), shape: Box::new(shape) }
+}
+
+/// Plain, and not of spaces alone.
+const FILLED: &str = concat!(
+    r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000]",
+    r"[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$"
+);
+
+/// What is said of a text that must not be empty.
+pub fn say_filled(schema: &mut Value) {
+    if schema["type"] == "string" && schema.get("enum").is_none() {
+        schema["minLength"] = json!(1);
+        if schema["pattern"] == PLAIN {
+            schema["pattern"] = json!(FILLED);
+        }
+    }
 }
 
 /// One of a closed list of names.
@@ -260,7 +290,8 @@ pub struct Sort {
 fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
     let (name, descending) = given.strip_prefix('-').map_or((given, false), |name| (name, true));
     let known = names.iter().find(|known| **known == name);
-    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {0}, -{0}", names.join(", ")))
+    let all = || names.iter().map(|name| format!("{name}, -{name}")).collect::<Vec<_>>().join(", ");
+    known.map(|by| Sort { by, descending }).ok_or_else(|| format!("must be one of {}", all()))
 }
 
 /// `sort=id`, `sort=-id`.
@@ -296,8 +327,11 @@ pub fn email() -> Kind<String> {
     })
 }
 
+/// 7 to 20 digits among signs.
+const PHONE: &str = "^([ +().x#*-]*[0-9]){7,20}[ +().x#*-]*$";
+
 pub fn phone() -> Kind<String> {
-    let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": r"^[0-9 +().x#*-]*$"});
+    let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": PHONE});
     Kind::of_text(schema, "+1 (555) 010-9999", |given| {
         let given = text(MAX_PHONE).text(given)?;
         let digits = given.bytes().filter(u8::is_ascii_digit).count();
@@ -335,9 +369,12 @@ pub fn zone() -> Kind<Tz> {
 
 // Times
 
+/// As `YEARS`.
+const CENTURIES: &str = "^(19|20|21)";
+
 pub fn date() -> Kind<Date> {
     Kind::of_text(
-        || json!({"type": "string", "format": "date"}),
+        || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
         "2026-12-01",
         |text| {
             let date: Date = text.parse().map_err(|_| "must be a date in the form YYYY-MM-DD".to_owned())?;
@@ -369,7 +406,7 @@ pub fn instant() -> Kind<Timestamp> {
 
 /// A date-time; without an offset, or as a date alone, it is read in `zone`.
 pub fn instant_in(zone: Option<Tz>) -> Kind<Timestamp> {
-    let schema = || json!({"type": "string", "format": "date-time"});
+    let schema = || json!({"type": "string", "format": "date-time", "pattern": CENTURIES});
     Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| {
         // A plus sign that was not escaped arrives as a space.
         let text = text.replace(' ', "+");

@@ -28,6 +28,8 @@ pub struct Listing {
     within: Option<Span>,
     descending: bool,
     narrow: Vec<Narrow>,
+    /// What no record shown may have.
+    without: Vec<Term>,
     foreign_id: Option<String>,
     deleted: bool,
 }
@@ -59,6 +61,7 @@ impl<'a> Reading<'a> {
             within: None,
             descending: false,
             narrow: Vec::new(),
+            without: Vec::new(),
             foreign_id: None,
             deleted: true,
         };
@@ -100,6 +103,16 @@ impl<'a> Reading<'a> {
     pub fn name(mut self) -> Self {
         let asked = self.input.query.optional("name", text(MAX_NAME));
         self.listing.narrow.extend(asked.iter().flat_map(|name| Narrow::name(name)));
+        self
+    }
+
+    /// A filter by something that is so or is not.
+    pub fn flag(mut self, name: &str, field: Field) -> Self {
+        match self.input.query.optional(name, boolean()) {
+            Some(true) => self.listing.narrow.push(Narrow::Has(Term::flag(field))),
+            Some(false) => self.listing.without.push(Term::flag(field)),
+            None => {}
+        }
         self
     }
 
@@ -159,6 +172,12 @@ impl<'a> Reading<'a> {
 }
 
 impl Listing {
+    /// What is known only after the request was read narrows it too.
+    pub fn narrowed(mut self, narrow: impl IntoIterator<Item = Narrow>) -> Listing {
+        self.narrow.extend(narrow);
+        self
+    }
+
     /// The page asked for, of the records of these owners: institutions, data sources or locations. `keep` judges what the index cannot.
     pub fn page<D: Document>(
         &self,
@@ -172,6 +191,7 @@ impl Listing {
                 && (self.deleted || !record.deleted())
                 && self.foreign_id.as_deref().is_none_or(|wanted| foreign_id_of(record) == Some(wanted))
                 && self.narrow.iter().all(|narrow| narrow.holds(record))
+                && !self.without.iter().any(|term| record.terms().contains(term))
                 && keep(record)
         };
         if let (Order::Id, Some(within)) = (self.order, self.within) {

@@ -48,6 +48,11 @@ impl Params {
         self.expects.take()
     }
 
+    /// As it was sent, not counted as read.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.given.iter().find(|given| given.name == name && !given.array).map(|given| given.value.as_str())
+    }
+
     /// None when it is missing or empty, or wrong, which is then among the problems.
     pub fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         if self.expects.note(|| Expected::of(name, &kind)) {

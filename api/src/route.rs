@@ -6,11 +6,11 @@ use std::{future::Future, pin::Pin};
 use actix_web::{
     Error, HttpRequest, HttpResponse,
     http::Method,
-    web::{self, Payload, ServiceConfig},
+    web::{self, Data, Payload, ServiceConfig},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{errors::ApiError, scope::Call, versions::Version};
+use crate::{app::Api, errors::ApiError, kept::Known, scope::Call, versions::Version};
 
 type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
 /// Registers a type with a document's schemas and refers to it.
@@ -35,6 +35,8 @@ pub struct Route {
     pub failures: &'static [u16],
     /// What a failure with a status of `failures` looks like where it is not the envelope.
     pub failure_form: Option<SchemaOf>,
+    /// Whatever body comes is left unread.
+    pub body_unread: bool,
     /// What the summary has no room for.
     pub notes: &'static str,
     name: Option<&'static str>,
@@ -132,6 +134,7 @@ impl Route {
             form: Form::Empty,
             failures: &[],
             failure_form: None,
+            body_unread: false,
             notes: "",
             name: None,
             handler,
@@ -220,6 +223,11 @@ impl Route {
         Route { name: Some(name), ..self }
     }
 
+    /// Takes a body of any sort and does not look at it.
+    pub fn leaving_body(self) -> Route {
+        Route { body_unread: true, ..self }
+    }
+
     pub fn noting(self, notes: &'static str) -> Route {
         Route { notes, ..self }
     }
@@ -249,7 +257,7 @@ impl Route {
     }
 
     pub fn has_body(&self) -> bool {
-        self.access == Access::Token && self.method != Method::GET
+        self.access == Access::Token && self.method != Method::GET && !self.body_unread
     }
 
     /// `list_patient_alerts`, `update_working_hour`.
@@ -306,22 +314,31 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
     let mut of_method = here.iter().filter(|route| route.method == request.method()).peekable();
-    let Some(first) = of_method.peek() else { return Err(ApiError::Method { allowed: allowed(here) }.into()) };
+    let Some(first) = of_method.peek() else {
+        let version = Version::of(request.headers()).ok();
+        return Err(ApiError::Method { allowed: allowed(here, version) }.into());
+    };
     if let Handler::Open(handler) = &first.handler {
         return handler(request).await;
     }
     let version = Version::of(request.headers())?;
     let route = of_method.find(|route| route.versions.contains(&version)).ok_or(ApiError::NoSuchRoute)?;
     let call = Call::receive(route, version, &request, payload.into_inner()).await?;
-    match &route.handler {
-        Handler::Call(handler) => handler(call).await,
-        Handler::Open(handler) => handler(request).await,
+    let Handler::Call(handler) = &route.handler else { return Err(ApiError::Internal.into()) };
+    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    match api.kept.look_up(&api, &call, request.path(), request.query_string()) {
+        Known::Answered(answer) => Ok(answer),
+        Known::Open(open) => Ok(api.kept.keep(open, handler(call).await?)),
+        Known::Never => handler(call).await,
     }
 }
 
-fn allowed(here: &[&'static Route]) -> String {
+/// The methods of a path in the version asked for; of all versions where it is not there in that one.
+fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
+    let of_version = |route: &&&Route| version.is_some_and(|version| route.versions.contains(&version));
+    let anywhere = !here.iter().any(|route| of_version(&route));
     let mut methods: Vec<&str> = Vec::new();
-    for route in here {
+    for route in here.iter().filter(|route| anywhere || of_version(route)) {
         if !methods.contains(&route.method.as_str()) {
             methods.push(route.method.as_str());
         }

@@ -61,11 +61,12 @@ use crate::{
         available_slots::{self, SlotsView},
         balances,
         booking::{self, Booked, Found, Held, Reason},
-        charges, claims, descriptors, documentation, fee_schedules, ledger_types,
+        charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
+        insurance_coverages, insurance_plans, ledger_types,
         locations::{self, InstitutionView, LocationView},
-        operations,
+        medical_history, operations,
         operatories::{self, OperatoryView},
-        payment_plans, payments,
+        patients, payment_plans, payments,
         providers::{self, ProviderView},
         sync_status::{self, SyncStatusView},
         webhook_endpoints::{self, EndpointView},
@@ -78,11 +79,21 @@ use crate::{
         catalogue::{
             AdjustmentTypeView, AppointmentTypeDetail, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
         },
+        clinical::{
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
+            RecallTypeView, TreatmentPlanView,
+        },
+        documents::{DocumentTypeView, PatientDocumentView},
+        forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
+        history::{HistoryItemView, PatientHistoryItemView},
         hours::{WorkingHourLabelView, WorkingHourView},
+        insurance::{CoverageView, InsurancePlanView},
         ledger::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
             PaymentView,
         },
+        people::{PatientCreated, PatientDetail, PatientDetailed, PatientListed},
+        talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
 };
 
@@ -93,6 +104,11 @@ pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
         group("Practice", practice()),
         group("Schedule", schedule()),
         group("Booking intent", booking_intent()),
+        group("Patients", patients_and_documents()),
+        group("Insurance", insurance()),
+        group("Intake", intake()),
+        group("Care", care()),
+        group("Communication", communication()),
         group("Ledger", ledger()),
         group("Webhooks", webhooks()),
     ]
@@ -234,6 +250,151 @@ fn booking_intent() -> Vec<Route> {
             .answers::<Booked>("Cancel a booking", "4.8")
             .fails_as::<Reason>(&[404, 409])
             .named("cancel_booking"),
+    ]
+}
+
+fn patients_and_documents() -> Vec<Route> {
+    let (alerts, alert) = ("/patients/{id}/alerts", "/patients/{id}/alerts/{alert_id}");
+    let documents = "/patients/{id}/documents";
+    vec![
+        get("/patients", patients::list::list)
+            .lists::<PatientListed>("Patients of the location's health record system", "4.10")
+            .noting("`forms_syncable` has no effect and is named among the ignored parameters."),
+        post("/patients", patients::create::create)
+            .creates::<PatientCreated>("Register a patient, or find the one with the same data", "4.10")
+            .or(200)
+            .fails(&[409, 422]),
+        get("/patients/{id}", patients::show::show)
+            .shows::<PatientDetail>("One patient, with what is to come along", "4.10")
+            .noting(
+                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
+                 among the ignored parameters.",
+            ),
+        patch("/patients/{id}", patients::update::update)
+            .shows::<PatientDetailed>("Change a patient", "4.4")
+            .beta()
+            .fails(&[422])
+            .noting("An empty text empties `middle_name` or a part of the address."),
+        get(alerts, patients::alerts::list).lists_all::<PatientAlertView>("Alerts of a patient", "4.10"),
+        get(alert, patients::alerts::show).shows::<PatientAlertView>("One alert of a patient", "4.10"),
+        post(alerts, patients::alerts::create)
+            .creates::<PatientAlertView>("Alert whoever opens the patient's file", "4.10")
+            .fails(&[409]),
+        patch(alert, patients::alerts::update)
+            .shows::<PatientAlertView>("Disable an alert", "4.10")
+            .noting("A disabled alert cannot be enabled again: health record systems have no such change."),
+        get(documents, patients::documents::list)
+            .lists_all::<PatientDocumentView>("Documents of a patient", "4.10")
+            .noting("Of documents that only the health record system keeps, `url` is null."),
+        post(documents, patients::documents::create)
+            .creates::<PatientDocumentView>("Upload a document", "4.10")
+            .leaving_body()
+            .noting("No health record system takes documents through this API yet: the answer is always 400."),
+        get("/document_types", patients::documents::types).lists_all::<DocumentTypeView>("Types of documents", "4.10"),
+        get("/document_types/{id}", patients::documents::show_type)
+            .shows::<DocumentTypeView>("One type of documents", "4.10"),
+    ]
+}
+
+fn insurance() -> Vec<Route> {
+    let (plans, coverages) = ("/insurance_plans", "/insurance_coverages");
+    vec![
+        get(plans, insurance_plans::list).lists::<InsurancePlanView>("Insurance plans", "4.2").financial(),
+        get("/insurance_plans/{id}", insurance_plans::show)
+            .shows::<InsurancePlanView>("One insurance plan", "4.2")
+            .financial(),
+        post(plans, insurance_plans::create)
+            .creates::<InsurancePlanView>("Enter an insurance plan", "4.2")
+            .financial()
+            .beta()
+            .fails(&[409])
+            .noting("A name longer than the health record system takes is accepted; `description` warns of it."),
+        get(coverages, insurance_coverages::list).lists::<CoverageView>("Who is covered by which plan", "4.2"),
+        get("/insurance_coverages/{id}", insurance_coverages::show)
+            .shows::<CoverageView>("One coverage, with its subscriber", "4.2"),
+        post(coverages, insurance_coverages::create)
+            .creates::<CoverageView>("Cover a patient by a plan", "4.2")
+            .beta()
+            .fails(&[409, 422])
+            .noting("The body may also be sent without the object `insurance_coverage` around it. `insurance_subscription` needs a `name`."),
+        delete("/insurance_coverages/{id}", insurance_coverages::delete)
+            .empty("End a coverage", "4.2")
+            .beta(),
+    ]
+}
+
+fn intake() -> Vec<Route> {
+    let (items, responses) = ("/medical_history/patient_items", "/form_responses");
+    vec![
+        get("/medical_history/items", medical_history::items)
+            .lists::<HistoryItemView>("Catalogue of a medical history", "4.3")
+            .beta(),
+        get(items, medical_history::patient_items)
+            .lists_all::<PatientHistoryItemView>("Medical history of a patient", "4.3")
+            .beta(),
+        post(items, medical_history::save)
+            .creates_list::<PatientHistoryItemView>("Enter, change or end items of a patient's medical history", "4.3")
+            .beta()
+            .fails(&[409, 422])
+            .noting(
+                "All items are checked before the first is saved. The patient's entry for an item is changed where there is one; \
+                 a `note` that is left out stays.",
+            ),
+        get("/form_schemas", forms::schemas).lists::<FormSchemaView>("Intake forms", "4.6").beta(),
+        get("/form_schemas/{uuid}", forms::schema).shows::<FormSchemaDetail>("One intake form", "4.6").beta(),
+        get(responses, forms::responses).lists::<FormResponseView>("What a patient answered", "4.6").beta(),
+        get("/form_responses/{id}", forms::response).shows::<FormResponseView>("One form's answers", "4.6").beta(),
+        post(responses, forms::respond)
+            .creates::<FormResponseView>("Answer an intake form", "4.6")
+            .beta()
+            .fails(&[409, 422])
+            .noting("What the form requires and shows must be answered, each answer in its type; more answers are kept as they are."),
+    ]
+}
+
+fn care() -> Vec<Route> {
+    vec![
+        get("/procedure_code_categories", clinical::categories)
+            .lists::<ProcedureCodeCategoryView>("Categories of procedure codes", "4.7")
+            .beta(),
+        get("/procedure_code_categories/{id}", clinical::category)
+            .shows::<ProcedureCodeCategoryView>("One category of procedure codes", "4.7")
+            .beta(),
+        get("/procedure_codes", clinical::codes).lists::<ProcedureCodeView>("Procedure codes", "4.7").beta(),
+        get("/procedures", clinical::procedures)
+            .lists::<ProcedureView>("Planned and performed procedures", "4.10")
+            .noting("A procedure deleted in the health record system is `inactive`."),
+        get("/procedures/{id}", clinical::procedure).shows::<ProcedureView>("One procedure", "4.10"),
+        get("/treatment_plans", clinical::plans).lists::<TreatmentPlanView>("Treatment plans", "4.10"),
+        get("/treatment_plans/{id}", clinical::plan).shows::<TreatmentPlanView>("One treatment plan", "4.10"),
+        get("/clinical_notes", clinical::notes).lists::<ClinicalNoteView>("Clinical notes", "4.10"),
+        get("/recall_types", clinical::recall_types).lists_all::<RecallTypeView>("Kinds of recall", "4.10"),
+        get("/recall_types/{id}", clinical::recall_type).shows::<RecallTypeView>("One kind of recall", "4.10"),
+        get("/patient_recalls", clinical::recalls).lists::<PatientRecallView>("Patients due for recall", "4.10"),
+        get("/patient_recalls/{id}", clinical::recall).shows::<PatientRecallView>("One patient's recall", "4.10"),
+    ]
+}
+
+fn communication() -> Vec<Route> {
+    let logs = "/communication_logs";
+    vec![
+        get(logs, communication_logs::list)
+            .lists::<CommunicationLogView>("Requests to append to communication logs", "4.5")
+            .beta()
+            .noting("Requests of the location that were made through this API in the last 30 days, or since `created_since`."),
+        get("/communication_logs/{id}", communication_logs::show)
+            .shows::<CommunicationLogView>("One request to append to a communication log", "4.5")
+            .beta(),
+        post(logs, communication_logs::create)
+            .accepts::<CommunicationLogView>("Append to a patient's communication log", "4.5")
+            .beta()
+            .fails(&[409, 422]),
+        get("/conversations", clinical::conversations)
+            .lists::<ConversationView>("Conversations the health record system keeps", "4.10"),
+        post("/conversations/{id}/messages", clinical::message)
+            .empty("Write to a patient", "4.10")
+            .leaving_body()
+            .noting("No health record system takes messages: the answer is always 403."),
     ]
 }
 

@@ -100,6 +100,7 @@ impl Call {
         }
         api.limits.check(&key.hash, &route.endpoint())?;
         let body = match route.access {
+            Access::Token if route.body_unread => Fields::default(),
             Access::Token => {
                 let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
                 Fields::new(body::read(request.headers(), payload, rules).await?)
@@ -235,6 +236,11 @@ impl Call {
         }
         let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
         kind.text(given).map_err(|problem| ApiError::bad(format!("{name} {problem}.")))
+    }
+
+    /// A parameter of the query, before anyone reads it.
+    pub fn query_text(&self, name: &str) -> Option<&str> {
+        self.input.query.text(name)
     }
 
     /// What makes this call one that may be sent again; None without Idempotency-Key.

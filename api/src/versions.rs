@@ -7,7 +7,7 @@ use crate::errors::ApiError;
 
 pub const HEADER: &str = "svc-api-version";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     V2_2_2,
     V3_0_0,

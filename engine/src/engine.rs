@@ -35,6 +35,7 @@ use crate::{
     saving::{SaveRequest, Saved, Unmet},
     secrets::Secrets,
     setup::{LocationStatus, Setup},
+    stamps::Stamps,
     store::{CommitError, Store, StoreError, counters::Ids},
     upkeep,
     webhooks::{
@@ -220,7 +221,8 @@ impl Engine {
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let connections =
             Arc::new(Connections::new(setup.clone(), parts.adapters, network, parts.in_process, parts.own));
-        let env = Arc::new(Env { setup, store: store.clone(), ids, pool: Pool::default(), outbox, secrets });
+        let stamps = Stamps::new(&setup);
+        let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool: Pool::default(), outbox, secrets });
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;

@@ -46,6 +46,8 @@ pub enum Saving {
     AppointmentTypeRemoval {
         id: u32,
     },
+    /// What of a medical history catalogue applies to a patient, or applies no more.
+    HistoryItem(NewHistoryItem),
     /// A typed body as JSON.
     Entry(NewEntry),
     EntryChange {
@@ -168,6 +170,17 @@ pub struct AppointmentTypeChange {
     pub descriptor_ids: Option<Vec<u32>>,
 }
 
+/// Changes the patient's entry for the catalogue's item, or makes one.
+#[derive(Clone)]
+pub struct NewHistoryItem {
+    pub patient_id: u32,
+    pub category: records::history::HistoryCategory,
+    pub item_id: u64,
+    /// None keeps the note there is.
+    pub note: Option<String>,
+    pub active: bool,
+}
+
 #[derive(Clone)]
 pub struct NewEntry {
     pub resource: Resource,
@@ -220,4 +233,6 @@ pub enum Unmet {
     KeyReused,
     /// What is wrong with a value, beginning with the field.
     Wrong(String),
+    /// The answers do not fit their form: what is wrong with each.
+    Unfit(Vec<String>),
 }

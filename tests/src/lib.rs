@@ -10,4 +10,5 @@ pub mod medplum;
 pub mod practice;
 pub mod site;
 pub mod skip;
+pub mod tools;
 pub mod wait;

@@ -6,14 +6,13 @@ use std::{
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Output, Stdio},
+    process::Stdio,
     time::Duration,
 };
 
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -21,23 +20,16 @@ use tokio::{
 };
 
 use crate::{
-    adapters::root,
-    skip::{missing, skips},
+    skip::skips,
+    tools::{Project, run},
 };
 
 /// What `PRACTICE_SYNC_SKIP` calls it.
 pub const NAME: &str = "fhir-server";
-const NEEDED: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
-const OLDEST_NODE: u32 = 20;
-/// What the lock file pins, and what stays the same as long as it does.
-const PINNED: [&str; 2] = ["package.json", "package-lock.json"];
 const SCRIPTS: [&str; 2] = ["server.mjs", "seed.mjs"];
 
-const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const START_LIMIT: Duration = Duration::from_secs(60);
 const REQUEST_LIMIT: Duration = Duration::from_secs(20);
-/// Lines of a tool's complaint that are shown.
-const QUOTED_LINES: usize = 15;
 
 pub struct FhirServer {
     base_url: Url,
@@ -77,7 +69,7 @@ impl FhirServer {
         let mut node = Command::new("node");
         node.arg("server.mjs").current_dir(&folder).env("PORT", "0").env("TOKEN", token).env_remove("STAY");
         node.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut process = node.spawn().unwrap_or_else(|error| missing(NAME, &format!("node: {error}"), NEEDED));
+        let mut process = node.spawn().expect("node starts, as it did a moment ago");
         let output = process.stdout.take().expect("its output is piped");
         let mut first = String::new();
         let said = timeout(START_LIMIT, BufReader::new(output).read_line(&mut first)).await;
@@ -184,40 +176,14 @@ impl FhirServer {
     }
 }
 
-/// The folder it is installed in. Tests that run at the same time, in any process, take turns.
+/// The folder it is installed in.
 async fn installed() -> PathBuf {
-    check_node().await;
-    let sources = root().join("tests").join("medplum");
-    let lock_file = fs::read(sources.join("package-lock.json")).expect("the lock file lies in the checkout");
-    let version: String = hex::encode(Sha256::digest(&lock_file)).chars().take(16).collect();
-    let cache = root().join("target").join("medplum");
-    fs::create_dir_all(&cache).expect("the target folder can be written");
-    let turn = fs::File::create(cache.join("lock")).expect("the target folder can be written");
-    let turn = tokio::task::spawn_blocking(move || turn.lock().map(|()| turn));
-    let _turn = turn.await.expect("no panic in a lock").expect("a file can be locked");
-    let folder = cache.join(version);
-    if !folder.exists() {
-        install(&sources, &folder).await;
-    }
+    let project = Project::new("medplum", "medplum", NAME);
+    let folder = project.npm().await;
     for script in SCRIPTS {
-        refresh(&sources.join(script), &folder.join(script));
+        refresh(&project.sources.join(script), &folder.join(script));
     }
     folder
-}
-
-async fn install(sources: &Path, folder: &Path) {
-    let unfinished = folder.with_extension("unfinished");
-    let _ = fs::remove_dir_all(&unfinished);
-    fs::create_dir_all(&unfinished).expect("the target folder can be written");
-    for file in PINNED {
-        fs::copy(sources.join(file), unfinished.join(file)).expect("a file can be copied");
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--no-audit", "--no-fund"]).current_dir(&unfinished);
-    if let Err(why) = run(npm, INSTALL_LIMIT).await {
-        missing(NAME, &why, NEEDED);
-    }
-    fs::rename(&unfinished, folder).expect("a folder can be renamed");
 }
 
 /// Replaced in one step, and only when it changed: a server that starts may be reading it.
@@ -227,29 +193,4 @@ fn refresh(source: &Path, copy: &Path) {
         let fresh = copy.with_extension("fresh");
         fs::write(&fresh, &text).and_then(|()| fs::rename(&fresh, copy)).expect("the target folder can be written");
     }
-}
-
-async fn check_node() {
-    let mut node = Command::new("node");
-    node.arg("--version");
-    let version = run(node, START_LIMIT).await.unwrap_or_else(|why| missing(NAME, &why, NEEDED));
-    let text = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-    let major = text.trim_start_matches('v').split('.').next().and_then(|number| number.parse::<u32>().ok());
-    if major.is_none_or(|major| major < OLDEST_NODE) {
-        missing(NAME, &format!("node is {text}"), NEEDED);
-    }
-}
-
-/// `Err` says which tool failed and what it complained of.
-async fn run(mut command: Command, limit: Duration) -> Result<Output, String> {
-    let name = command.as_std().get_program().to_string_lossy().into_owned();
-    let running = command.stdin(Stdio::null()).kill_on_drop(true).output();
-    let ended = timeout(limit, running).await.map_err(|_| format!("{name} did not end within {limit:?}"))?;
-    let output = ended.map_err(|error| format!("{name} could not be started: {error}"))?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = complaint.lines().collect();
-    Err(format!("{name} failed:\n{}", lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")))
 }

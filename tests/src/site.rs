@@ -132,6 +132,9 @@ per_second = 0
 per_minute = 0
 [limits.endpoints]
 "POST /intent/booking/search" = 0
+"GET /appointments" = 0
+"GET /available_slots" = 0
+"GET /appointment_slots" = 0
 [engine]
 adapter_cache = "{cache}"
 [adapters]
@@ -153,6 +156,7 @@ name = "tests"
 sha256 = "{key}"
 environment = "sandbox"
 institutions = ["{SUBDOMAIN}"]
+grants = ["financial", "beta"]
 "#,
         data = dir.join("data").display(),
         cache = cache.display(),

@@ -11,6 +11,7 @@ use crate::responses::Refusal;
 pub fn of_answer(answer: &Response, reads: bool) -> Fault {
     match answer.status {
         // The dialect answers 503 before it looks at a request.
+        501 => Fault::unsupported("the EHR has no such write"),
         503 => Fault::retry_later("the EHR is closed for maintenance", retry_after(answer)),
         400 | 404 | 409 | 422 => Fault::rejected(reason(answer)),
         _ => fault_of_status(answer, reads),
@@ -37,6 +38,11 @@ fn reason(answer: &Response) -> String {
         "unknown_provider" => "the EHR has no such provider".into(),
         "unknown_operatory" => "the location has no such operatory".into(),
         "unknown_type" => "the EHR has no such appointment type".into(),
+        "unknown_reference" => "it refers to a record the EHR does not have".into(),
+        "inactive_payment_type" => "the payment type is not in use any more".into(),
+        "inactive_adjustment_type" => "the adjustment type is not in use any more".into(),
+        "name_too_long" => "the name is longer than the EHR takes".into(),
+        "bad_amount" => "the EHR does not take this amount".into(),
         "in_the_past" => "the appointment is over already".into(),
         word => format!("the EHR refuses it: {}", plain(word)),
     }

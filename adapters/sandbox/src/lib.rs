@@ -8,14 +8,15 @@ pub mod requests;
 pub mod responses;
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind,
-    config,
+    Adapter, AppointmentChange, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write,
+    WriteKind, clock, config,
     http::{self, Response},
+    json,
     records::Patient,
     warn,
 };
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
 use cursor::Cursor;
 use map::Mapped;
@@ -26,36 +27,78 @@ pub struct Sandbox;
 adapter_sdk::export_adapter!(Sandbox);
 
 /// In the order in which they refer to each other.
-const PULLS: [Resource; 6] = [
+const PULLS: [Resource; 36] = [
     Resource::Providers,
     Resource::AppointmentTypes,
     Resource::Operatories,
     Resource::Patients,
     Resource::WorkingHours,
     Resource::Appointments,
+    Resource::AppointmentDescriptors,
+    Resource::FeeSchedules,
+    Resource::InsurancePlans,
+    Resource::Coverages,
+    Resource::HistoryItems,
+    Resource::PatientHistoryItems,
+    Resource::PatientAlerts,
+    Resource::CommunicationLogs,
+    Resource::Conversations,
+    Resource::FormSchemas,
+    Resource::FormResponses,
+    Resource::ProcedureCodeCategories,
+    Resource::ProcedureCodes,
+    Resource::Fees,
+    Resource::Procedures,
+    Resource::TreatmentPlans,
+    Resource::ClinicalNotes,
+    Resource::RecallTypes,
+    Resource::PatientRecalls,
+    Resource::DocumentTypes,
+    Resource::Documents,
+    Resource::PaymentTypes,
+    Resource::AdjustmentTypes,
+    Resource::Charges,
+    Resource::Claims,
+    Resource::PaymentPlans,
+    Resource::Payments,
+    Resource::Adjustments,
+    Resource::GuarantorBalances,
+    Resource::InsuranceBalances,
 ];
 
-const WRITES: [WriteKind; 8] = [
-    WriteKind::CreatePatient,
-    WriteKind::UpdatePatient,
-    WriteKind::CreateAppointment,
-    WriteKind::RescheduleAppointment,
-    WriteKind::ConfirmAppointment,
-    WriteKind::CheckInAppointment,
-    WriteKind::CancelAppointment,
-    WriteKind::NoteAppointment,
+/// The contract's writes, and the dialect's writes each of them takes.
+const WRITES: [(WriteKind, &[&str]); 18] = [
+    (WriteKind::CreatePatient, &["create_patient"]),
+    (WriteKind::UpdatePatient, &["update_patient"]),
+    (WriteKind::CreateAppointment, &["create_appointment"]),
+    (WriteKind::RescheduleAppointment, &["update_appointment"]),
+    (WriteKind::ConfirmAppointment, &["update_appointment"]),
+    (WriteKind::CheckInAppointment, &["update_appointment"]),
+    (WriteKind::CancelAppointment, &["cancel_appointment"]),
+    (WriteKind::NoteAppointment, &["update_appointment"]),
+    (WriteKind::CreateInsurancePlan, &["create_insurance_plan"]),
+    (WriteKind::CreateCoverage, &["create_coverage"]),
+    (WriteKind::DeleteCoverage, &["delete_coverage"]),
+    (WriteKind::SavePatientHistoryItem, &["create_patient_history_item", "update_patient_history_item"]),
+    (WriteKind::CreatePatientAlert, &["create_patient_alert"]),
+    (WriteKind::DisablePatientAlert, &["update_patient_alert"]),
+    (WriteKind::CreateCommunicationLog, &["create_communication_log"]),
+    (WriteKind::CreateFormResponse, &["create_form_response"]),
+    (WriteKind::CreatePayment, &["create_payment"]),
+    (WriteKind::CreateAdjustment, &["create_adjustment"]),
 ];
 
 impl Adapter for Sandbox {
     fn describe() -> Result<Description, Fault> {
         let about: About = read(requests::ABOUT)?.json()?;
+        let taken = |dialect: &[&str]| dialect.iter().all(|write| about.writes.iter().any(|taken| taken == write));
         let ability = |resource| PullAbility { resource, delta: true, deletions: Deletions::Reported };
         Ok(Description {
             name: about.name,
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: "cloud".into(),
             pulls: PULLS.map(ability).to_vec(),
-            writes: WRITES.to_vec(),
+            writes: WRITES.iter().filter(|(_, dialect)| taken(dialect)).map(|(kind, _)| *kind).collect(),
             required_patient_fields: about.required_patient_fields.iter().map(|name| api_field(name)).collect(),
             max_lengths: about.max_plan_name.map(|n| ("insurance_plan.name".into(), n)).into_iter().collect(),
             new_patients: about.new_patients,
@@ -68,13 +111,17 @@ impl Adapter for Sandbox {
 
     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
         match resource {
-            Resource::Providers => page::<responses::Provider>("providers", false, cursor, limit),
-            Resource::AppointmentTypes => page::<responses::AppointmentType>("types", false, cursor, limit),
-            Resource::Patients => page::<responses::Patient>("patients", false, cursor, limit),
-            Resource::Operatories => page::<responses::Operatory>("operatories", true, cursor, limit),
-            Resource::WorkingHours => page::<responses::Hours>("hours", true, cursor, limit),
-            Resource::Appointments => page::<responses::Appointment>("appointments", true, cursor, limit),
-            _ => Err(Fault::unsupported("the sandbox EHR keeps no such records")),
+            Resource::Providers => typed::<responses::Provider>("providers", false, cursor, limit),
+            Resource::AppointmentTypes => typed::<responses::AppointmentType>("types", false, cursor, limit),
+            Resource::Patients => typed::<responses::Patient>("patients", false, cursor, limit),
+            Resource::Operatories => typed::<responses::Operatory>("operatories", true, cursor, limit),
+            Resource::WorkingHours => typed::<responses::Hours>("hours", true, cursor, limit),
+            Resource::Appointments => typed::<responses::Appointment>("appointments", true, cursor, limit),
+            // Everything else has the contract's names and fields.
+            filed => page(&json::name(filed), false, cursor, limit, |fields: Map<String, Value>| {
+                let id = fields.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+                json::record(filed, fields).map_err(|_| id)
+            }),
         }
     }
 
@@ -92,6 +139,20 @@ impl Adapter for Sandbox {
             Write::CheckInAppointment(c) => update(c, requests::check_in(&key, &c.appointment)),
             Write::NoteAppointment(c) => update(c, requests::note(&key, &c.appointment)),
             Write::CancelAppointment(c) => cancel(&key, c),
+            Write::CreateInsurancePlan(plan) => file("insurance_plans", &key, plan),
+            Write::CreateCoverage(coverage) => file("coverages", &key, coverage),
+            Write::DeleteCoverage(id) => delete("coverages", &key, id),
+            Write::SavePatientHistoryItem(item) if item.id.is_empty() => file("patient_history_items", &key, item),
+            Write::SavePatientHistoryItem(item) => refile("patient_history_items", &key, &item.id, item),
+            Write::CreatePatientAlert(alert) => file("patient_alerts", &key, alert),
+            Write::DisablePatientAlert(alert) => {
+                let disabled_at = alert.disabled_at.unwrap_or_else(clock::now);
+                patch("patient_alerts", &alert.id, &requests::disabled(&key, disabled_at))
+            }
+            Write::CreateCommunicationLog(log) => file("communication_logs", &key, log),
+            Write::CreateFormResponse(response) => file("form_responses", &key, response),
+            Write::CreatePayment(payment) => file("payments", &key, payment),
+            Write::CreateAdjustment(adjustment) => file("adjustments", &key, adjustment),
             _ => Err(Fault::unsupported("the sandbox EHR has no such write")),
         }
     }
@@ -118,22 +179,35 @@ fn api_field(name: &str) -> String {
     .into()
 }
 
-fn page<T: Mapped + DeserializeOwned>(
+fn typed<T: Mapped + DeserializeOwned>(
     name: &str,
     local: bool,
     cursor: Option<String>,
     limit: u32,
 ) -> Result<Page, Fault> {
+    page(name, local, cursor, limit, |record: T| {
+        let id = record.id().to_owned();
+        record.mapped().ok_or(id)
+    })
+}
+
+/// `map` answers the id of what cannot be such a record.
+fn page<T: DeserializeOwned>(
+    name: &str,
+    local: bool,
+    cursor: Option<String>,
+    limit: u32,
+    map: impl Fn(T) -> Result<Record, String>,
+) -> Result<Page, Fault> {
     let at = Cursor::parse(cursor.as_deref()).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
     let location = if local { Some(config::require("location")?) } else { None };
     let list: List<T> = read(&requests::list(name, location.as_deref(), at.revision, limit))?.json()?;
-    let records = list.records.into_iter().filter_map(|record| {
-        let id = record.id().to_owned();
-        let mapped = record.mapped();
-        if mapped.is_none() {
+    let records = list.records.into_iter().filter_map(|record| match map(record) {
+        Ok(record) => Some(record),
+        Err(id) => {
             warn!("{name} {id} is left out: it contradicts itself");
+            None
         }
-        mapped
     });
     Ok(Page {
         records: records.collect(),
@@ -174,6 +248,33 @@ fn cancel(key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
 
 fn patch(name: &str, id: &str, body: &Value) -> Result<Receipt, Fault> {
     let answer = http::patch(requests::record(name, id)).json(body)?.send_any()?;
+    judged(answer, false)?.written_json().map(receipt)
+}
+
+/// A new row: the record as the contract has it.
+fn file(name: &str, key: &str, record: &impl Serialize) -> Result<Receipt, Fault> {
+    post(name, &row(key, record)?)
+}
+
+/// A row as it should be.
+fn refile(name: &str, key: &str, id: &str, record: &impl Serialize) -> Result<Receipt, Fault> {
+    patch(name, id, &row(key, record)?)
+}
+
+fn row(key: &str, record: &impl Serialize) -> Result<Value, Fault> {
+    let fields = json::fields(record).map_err(|e| Fault::rejected(format!("it cannot be written as JSON: {e}")))?;
+    if fields.contains_key("extra") {
+        warn!("the EHR has no field for extra");
+    }
+    Ok(requests::row(key, fields))
+}
+
+/// What staff have deleted already is as gone as it was to be.
+fn delete(name: &str, key: &str, id: &str) -> Result<Receipt, Fault> {
+    let answer = http::delete(requests::record(name, id)).json(&requests::keyed(key))?.send_any()?;
+    if answer.status == 404 && faults::code(&answer).as_deref() == Some("not_found") {
+        return Ok(Receipt { id: id.to_owned(), version: None });
+    }
     judged(answer, false)?.written_json().map(receipt)
 }
 

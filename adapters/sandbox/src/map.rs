@@ -152,10 +152,11 @@ impl Mapped for Appointment {
             confirmed: matches!(self.status, Status::Confirmed | Status::Arrived | Status::Done),
             patient_confirmed: self.patient_confirmed,
             patient_missed: self.status == Status::Missed,
+            checkin_at: self.arrived_at.as_deref().and_then(instant_of),
+            checked_out_at: self.left_at.as_deref().and_then(instant_of),
             write_key: self.write_key,
             version: Some(self.version.to_string()),
             extra: self.reason.map(|reason| ("reason".into(), reason)).into_iter().collect(),
-            ..records::Appointment::default()
         }))
     }
 

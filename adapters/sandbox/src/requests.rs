@@ -104,11 +104,29 @@ pub fn confirm(write_key: &str, a: &Appointment) -> Value {
 }
 
 pub fn check_in(write_key: &str, a: &Appointment) -> Value {
-    change(write_key, a, [("status", "arrived".into())])
+    let arrived_at = a.checkin_at.map_or(Value::Null, |at| instant_text(at).into());
+    change(write_key, a, [("status", "arrived".into()), ("arrived_at", arrived_at)])
 }
 
 pub fn note(write_key: &str, a: &Appointment) -> Value {
     change(write_key, a, [("note", a.note.as_deref().unwrap_or_default().into())])
+}
+
+/// A row with the contract's fields; what is beyond them has no place in the EHR.
+pub fn row(write_key: &str, mut fields: Map<String, Value>) -> Value {
+    fields.remove("id");
+    fields.remove("extra");
+    fields.insert("write_key".into(), write_key.into());
+    Value::Object(fields)
+}
+
+pub fn disabled(write_key: &str, at: i64) -> Value {
+    json!({"write_key": write_key, "disabled_at": at})
+}
+
+/// What a deletion says.
+pub fn keyed(write_key: &str) -> Value {
+    json!({"write_key": write_key})
 }
 
 /// An update: it rests on the version the engine knows, where it knows one.

@@ -6,6 +6,8 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 pub struct About {
     pub name: String,
+    /// What it takes, in the dialect's words: `create_patient`, `update_appointment`, ...
+    pub writes: Vec<String>,
     pub new_patients: bool,
     pub required_patient_fields: Vec<String>,
     pub max_plan_name: Option<u32>,
@@ -158,6 +160,8 @@ pub struct Appointment {
     pub reason: Option<String>,
     pub blocked: bool,
     pub patient_confirmed: bool,
+    pub arrived_at: Option<String>,
+    pub left_at: Option<String>,
     pub write_key: Option<String>,
 }
 

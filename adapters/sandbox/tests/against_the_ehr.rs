@@ -8,7 +8,7 @@ mod sandbox_ehr;
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
+    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write, WriteKind,
     http::{Error, Request, Response},
     records::{Address, Appointment, HourKind, Patient},
     testing::Host,
@@ -42,9 +42,13 @@ impl Practice {
     }
 
     fn with<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.host().run(work)
+    }
+
+    fn host(&self) -> Host {
         let ehr = self.0.clone();
         let host = Host::new().config("location", "main-street").at(NOW_MS / 1_000);
-        host.answer(move |request| deliver(&mut ehr.borrow_mut(), request)).run(work)
+        host.answer(move |request| deliver(&mut ehr.borrow_mut(), request))
     }
 
     fn push(&self, key: &str, write: Write) -> Result<Receipt, Fault> {
@@ -282,12 +286,178 @@ fn what_the_ehr_has_no_field_for_is_said_without_its_value() {
 }
 
 #[test]
-fn other_resources_writes_and_cursors_are_refused() {
+fn other_writes_and_cursors_are_refused() {
     let practice = Practice::new();
     let pull = |resource, cursor: Option<&str>| practice.with(|| Sandbox::pull(resource, cursor.map(Into::into), 10));
-    assert!(matches!(pull(Resource::Claims, None), Err(Fault::Unsupported(_))));
     assert!(matches!(pull(Resource::Patients, Some("nonsense")), Err(Fault::Rejected(_))));
-    assert!(matches!(practice.push("k", Write::DeleteCoverage("x".into())), Err(Fault::Unsupported(_))));
+    assert!(matches!(practice.push("k", Write::DeleteWorkingHour("x".into())), Err(Fault::Unsupported(_))));
     let nowhere = Host::new().run(|| Sandbox::pull(Resource::Appointments, None, 10));
     assert!(matches!(nowhere, Err(Fault::Unsupported(_))));
+}
+
+#[test]
+fn a_patient_checks_in_and_the_note_changes() {
+    let practice = Practice::new();
+    let mut change = booking(SUNDAY);
+    let booked = practice.push("a", Write::CreateAppointment(change.clone())).unwrap();
+    change.appointment.id = booked.id.clone();
+    change.appointment.checkin_at = Some(SUNDAY - 60);
+    practice.push("b", Write::CheckInAppointment(change.clone())).unwrap();
+    change.appointment.note = Some("in a wheelchair".into());
+    practice.push("c", Write::NoteAppointment(change)).unwrap();
+    let shown = practice.json(records::Resource::Appointments, &booked.id);
+    assert_eq!((&shown["status"], &shown["note"]), (&json!("arrived"), &json!("in a wheelchair")));
+    let appointments = practice.pass(Resource::Appointments, None, 1_000).records;
+    let checked_in =
+        |r: &&Record| matches!(r, Record::Appointment(a) if a.id == booked.id && a.checkin_at == Some(SUNDAY - 60));
+    assert_eq!(appointments.iter().filter(checked_in).count(), 1);
+}
+
+/// The dialect's own names; all others are the contract's.
+fn dialect(resource: Resource) -> records::Resource {
+    match resource {
+        Resource::AppointmentTypes => records::Resource::Types,
+        Resource::WorkingHours => records::Resource::Hours,
+        other => records::Resource::named(&adapter_sdk::json::name(other)).unwrap(),
+    }
+}
+
+#[test]
+fn every_resource_is_pulled_whole() {
+    let practice = Practice::new();
+    let description = practice.with(Sandbox::describe).unwrap();
+    assert_eq!((description.pulls.len(), description.writes.len()), (36, 18));
+    for resource in description.pulls.iter().map(|ability| ability.resource) {
+        let kept = practice.0.borrow().records(dialect(resource)).count();
+        let (pass, lines) = practice.host().run_logged(|| Sandbox::pull(resource, None, 1_000).unwrap());
+        assert!(pass.whole && lines.is_empty(), "{resource:?}: {lines:?}");
+        match resource {
+            Resource::Operatories | Resource::WorkingHours | Resource::Appointments => (),
+            _ => assert!(pass.last && pass.records.len() == kept && kept > 0, "{resource:?}: {kept}"),
+        }
+    }
+    let Record::Claim(claim) = practice.pass(Resource::Claims, None, 1_000).records.remove(0) else { panic!() };
+    assert!(claim.payouts[0].charge.is_some() && claim.totals.charge.is_none() && claim.totals.billed.is_some());
+}
+
+/// One write of every filed kind, its resource, and what the EHR then shows of it.
+fn filings() -> Vec<(Write, Resource, Value)> {
+    let made = |resource: Resource, fields: Value| {
+        let mut fields = fields.as_object().unwrap().clone();
+        fields.entry("id").or_insert(json!(""));
+        adapter_sdk::json::record(resource, fields).unwrap()
+    };
+    let patient = json!("P-00003");
+    let money = json!({"amount": "12.50", "currency": "USD"});
+    let mut all = Vec::new();
+    for (resource, fields) in [
+        (
+            Resource::InsurancePlans,
+            json!({"name": "Plan", "address": {"city": "Bern"}, "benefit_year_renewal_month": 7}),
+        ),
+        (Resource::Coverages, json!({"patient": patient, "plan": "I-00001", "relation": "self", "active": true})),
+        (
+            Resource::PatientHistoryItems,
+            json!({"patient": patient, "category": "conditions", "item": "HI-00008", "active": true}),
+        ),
+        (
+            Resource::PatientHistoryItems,
+            json!({"id": "PH-00001", "patient": "P-00001", "category": "allergies", "item": "HI-00001", "active": false}),
+        ),
+        (Resource::PatientAlerts, json!({"patient": patient, "note": "n"})),
+        (Resource::PatientAlerts, json!({"id": "AL-00001", "patient": "P-00002", "note": "n", "disabled_at": 7})),
+        (
+            Resource::CommunicationLogs,
+            json!({"patient": patient, "note": "n", "mode": "text", "direction": "sent", "occurred_at": 5}),
+        ),
+        (
+            Resource::FormResponses,
+            json!({"patient": patient, "form_schema": "FO-00001", "answers_json": "{}", "submitted_at": 5}),
+        ),
+        (
+            Resource::Payments,
+            json!({"patient": patient, "amount": money, "payment_type": "PT-00002", "transaction_id": "t",
+                "charge_splits": [{"id": "CH-00001", "amount": money}]}),
+        ),
+        (Resource::Adjustments, json!({"patient": patient, "amount": money, "adjustment_type": "AT-00001"})),
+    ] {
+        let write = match made(resource, fields.clone()) {
+            Record::InsurancePlan(plan) => Write::CreateInsurancePlan(plan),
+            Record::Coverage(coverage) => Write::CreateCoverage(coverage),
+            Record::PatientHistoryItem(item) => Write::SavePatientHistoryItem(item),
+            Record::PatientAlert(alert) if alert.id.is_empty() => Write::CreatePatientAlert(alert),
+            Record::PatientAlert(alert) => Write::DisablePatientAlert(alert),
+            Record::CommunicationLog(log) => Write::CreateCommunicationLog(log),
+            Record::FormResponse(response) => Write::CreateFormResponse(response),
+            Record::Payment(payment) => Write::CreatePayment(payment),
+            Record::Adjustment(adjustment) => Write::CreateAdjustment(adjustment),
+            other => panic!("{other:?}"),
+        };
+        all.push((write, resource, fields));
+    }
+    all
+}
+
+#[test]
+fn every_filing_is_written_once_found_and_pulled() {
+    let practice = Practice::new();
+    for (n, (write, resource, mut fields)) in filings().into_iter().enumerate() {
+        let key = format!("key {n}");
+        let before = practice.pass(resource, None, 1_000).cursor;
+        let receipt = practice.push(&key, write.clone()).unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
+        assert_eq!(practice.find(&key).unwrap(), Some(receipt.clone()));
+        assert_eq!(practice.push(&key, write.clone()).unwrap(), receipt, "the same key writes once");
+        if matches!(write, Write::DisablePatientAlert(_)) {
+            // Only that it is disabled.
+            fields.as_object_mut().unwrap().retain(|name, _| name == "id" || name == "disabled_at");
+        }
+        let shown = practice.json(dialect(resource), &receipt.id);
+        for (field, value) in fields.as_object().unwrap().iter().filter(|(name, _)| *name != "id") {
+            assert_eq!(shown[field], *value, "{resource:?}, {field}");
+        }
+        assert_eq!(practice.pass(resource, before, 1_000).records.len(), 1, "{resource:?}");
+    }
+}
+
+#[test]
+fn a_coverage_is_deleted_once_and_for_all() {
+    let practice = Practice::new();
+    let before = practice.pass(Resource::Coverages, None, 1_000).cursor;
+    let gone = practice.push("k", Write::DeleteCoverage("CV-00001".into())).unwrap();
+    assert_eq!((gone.id.as_str(), practice.find("k").unwrap()), ("CV-00001", Some(gone.clone())));
+    assert_eq!(practice.push("k", Write::DeleteCoverage("CV-00001".into())).unwrap(), gone);
+    assert_eq!(practice.push("l", Write::DeleteCoverage("CV-00001".into())).unwrap(), gone, "gone is gone");
+    assert_eq!(practice.pass(Resource::Coverages, before, 10).deleted, ["CV-00001"]);
+}
+
+#[test]
+fn each_filing_can_be_refused_lost_or_not_supported() {
+    for (write, ..) in filings() {
+        let refused = Practice::new().switch(json!({"reject": [{"code": "no"}]})).push("k", write.clone());
+        assert_eq!(refused, Err(Fault::rejected("the EHR refuses it: no")));
+        for (switch, written) in [("lose_next_replies", true), ("drop_next_writes", false)] {
+            let practice = Practice::new().switch(json!({switch: 1}));
+            assert!(matches!(practice.push("k", write.clone()), Err(Fault::Unknown(_))));
+            assert_eq!(practice.find("k").unwrap().is_some(), written, "{switch}");
+        }
+    }
+    let unsupporting =
+        Practice::new().switch(json!({"unsupported": ["create_communication_log", "update_patient_alert"]}));
+    let writes = unsupporting.with(Sandbox::describe).unwrap().writes;
+    assert!(!writes.contains(&WriteKind::CreateCommunicationLog) && !writes.contains(&WriteKind::DisablePatientAlert));
+    assert_eq!(writes.len(), 16);
+    for (write, ..) in filings() {
+        let unsupported = matches!(write, Write::CreateCommunicationLog(_) | Write::DisablePatientAlert(_));
+        let pushed = unsupporting.push(&format!("{write:?}"), write);
+        assert_eq!(matches!(pushed, Err(Fault::Unsupported(_))), unsupported, "{pushed:?}");
+    }
+    let inactive = filings().into_iter().find_map(|(write, ..)| match write {
+        Write::CreatePayment(payment) => Some(Write::CreatePayment(adapter_sdk::records::Payment {
+            payment_type: Some("PT-00005".into()),
+            ..payment
+        })),
+        _ => None,
+    });
+    let refused = Practice::new().push("k", inactive.unwrap());
+    assert_eq!(refused, Err(Fault::rejected("the payment type is not in use any more")));
 }

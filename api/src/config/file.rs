@@ -307,6 +307,7 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
     s.std_duration("shutdown_timeout", 0..=HOUR, &mut http.shutdown_timeout);
     s.knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
+    s.knob("kept_pages", 0..=16 * 1024 * 1024 * 1024, &mut http.kept_pages);
     s.duration("token_production", MINUTE..=DAY, &mut http.token_production);
     s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
     s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);

@@ -43,6 +43,8 @@ pub struct HttpRules {
     pub body_timeout: Duration,
     pub shutdown_timeout: Duration,
     pub max_body: usize,
+    /// Bytes of pages of lists kept for clients that poll; 0 keeps none.
+    pub kept_pages: u64,
     pub token_production: Millis,
     pub token_sandbox: Millis,
     pub slot_token: Millis,
@@ -71,6 +73,7 @@ impl Default for HttpRules {
             body_timeout: Duration::from_secs(10),
             shutdown_timeout: Duration::from_secs(10),
             max_body: 1024 * 1024,
+            kept_pages: 64 << 20,
             token_production: HOUR,
             token_sandbox: DAY,
             slot_token: 30 * MINUTE,

@@ -215,7 +215,8 @@ pub fn print_curl(facts: &DemoFile) {
     let scope = format!("subdomain={SUBDOMAIN}&location_id={location}");
     say(format_args!(
         r#"
-Try it yourself, line by line in one shell:
+Try it yourself: every endpoint is described, with a form that sends it, at {base_url}/docs (the API key: {api_key}).
+Or line by line in one shell:
 
 TOKEN=$(curl -s -X POST '{base_url}/authenticates' {common} -H 'Authorization: {api_key}' | sed -n 's/.*"token":"\([^"]*\)".*/\1/p')
 curl -s '{base_url}/locations?subdomain={SUBDOMAIN}' {bearer}
@@ -223,6 +224,9 @@ curl -s '{base_url}/operatories?{scope}&per_page=20' {bearer}
 curl -s '{base_url}/available_slots?subdomain={SUBDOMAIN}&lids[]={location}&start_date='$(date +%F)'&days=5&slot_length=30' -g {bearer}
 SLOT=$(curl -s -X POST '{base_url}/intent/booking/search?{scope}' {bearer} -H 'Content-Type: application/json' -d '{{"limit":1}}' | sed -n 's/.*"slot_token":"\([^"]*\)".*/\1/p')
 curl -s -X POST '{base_url}/intent/booking/book?subdomain={SUBDOMAIN}' {bearer} -H 'Content-Type: application/json' -d '{{"slot_token":"'$SLOT'","idempotency_key":"'$(date +%s%N)'","patient":{{"first_name":"Grace","last_name":"Sample","date_of_birth":"1985-03-01","phone_number":"+1 555 010 2233","email":"grace@example.com"}}}}'
+curl -s '{base_url}/patients?{scope}&name=gra' {bearer}
+curl -s '{base_url}/payments?{scope}' {bearer}
+curl -s '{base_url}/changes?{scope}' {bearer}
 curl -s '{base_url}/sync_status?subdomain={SUBDOMAIN}' {bearer}
 curl -s '{base_url}/metrics'
 "#

@@ -94,14 +94,17 @@ impl Node {
 
 /// What may be left out may be null.
 fn or_null(schema: &mut Value) {
-    match &mut schema["type"] {
-        Value::String(one) => schema["type"] = json!([one, "null"]),
-        Value::Array(several) => several.push(json!("null")),
-        _ => {}
+    match schema.get_mut("type") {
+        Some(Value::String(one)) => schema["type"] = json!([one, "null"]),
+        Some(Value::Array(several)) => several.push(json!("null")),
+        // One of several kinds; a type of its own it has none.
+        _ => {
+            if let Some(Value::Array(kinds)) = schema.get_mut("oneOf") {
+                kinds.push(json!({"type": "null"}));
+            }
+        }
     }
-    if let Value::Array(names) = &mut schema["enum"] {
+    if let Some(Value::Array(names)) = schema.get_mut("enum") {
         names.push(Value::Null);
-    } else if let Some(object) = schema.as_object_mut() {
-        object.remove("enum");
     }
 }

@@ -116,6 +116,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("insurance_name", "The insurance, as the patient names it.", "Delta"),
     ("street_address", "Street and number.", "1 Main Street"),
     ("address", "The address.", ""),
+    ("address2", "What is left of the street address.", "Suite 2"),
     ("address_line_1", "Street and number.", "1 Main Street"),
     ("address_line_2", "What is left of the address.", "Suite 2"),
     ("line_1", "Street and number.", "1 Main Street"),

@@ -16,6 +16,7 @@ use self::{dictionary::describe_name, schemas::Schemas};
 use crate::{
     bounds::{MAX_IDEMPOTENCY_KEY, MAX_VALUES},
     describe::{Described, Expected, describe},
+    kinds,
     route::{Access, Route},
     routes::TABLE,
     versions::Version,
@@ -34,7 +35,7 @@ const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledg
 record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
 <token>`. Every call names the version it wants in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
 User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
-query. Query parameters nobody reads are named in `description` and never fail a call. Every answer carries `X-Request-Id`.\n\nWrites \
+query. Query parameters nobody reads are named in `description` and never fail a call; an empty one counts as not given. Every answer carries `X-Request-Id`.\n\nWrites \
 are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
 a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
 
@@ -137,6 +138,10 @@ fn parameters(route: &Route, versions: &[Version], told: &Described) -> Vec<Valu
 
 fn parameter(expected: &Expected, place: &str) -> Value {
     let mut schema = expected.shape.schema.clone();
+    if expected.required {
+        // An empty one is missing.
+        kinds::say_filled(&mut schema);
+    }
     if let Some(default) = &expected.default {
         schema["default"] = default.clone();
     }

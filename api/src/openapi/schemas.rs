@@ -153,7 +153,10 @@ fn plain(mut schema: Value) -> Value {
             if let Some(path) = object.get("$ref").and_then(Value::as_str).map(shown) {
                 return json!({ "$ref": path });
             }
-            object.remove("title");
+            // The word, not a property of that name.
+            if object.get("title").is_some_and(Value::is_string) {
+                object.remove("title");
+            }
             let format = object.get("format").and_then(Value::as_str).and_then(|format| match format {
                 "uint8" | "uint16" | "uint32" | "int8" | "int16" => Some("int32"),
                 "uint" | "int" | "uint64" => Some("int64"),

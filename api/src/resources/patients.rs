@@ -1,10 +1,47 @@
-//! Patients, as other resources show them.
+//! Patients: who may see which, and as other resources show them.
+
+pub mod alerts;
+pub mod create;
+pub mod documents;
+pub mod list;
+pub mod show;
+pub mod update;
 
 use engine::records::Patient;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::wire::{At, foreign_id_type};
+use crate::{
+    errors::ApiError,
+    scope::{Call, Place, Tenant},
+    wire::{At, foreign_id_type},
+};
+
+/// The one a request names, of any location that is open to the caller.
+pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Patient, ApiError> {
+    let found = call.api.engine.patient(tenant.institution.id, id)?.filter(|it| reachable(call, tenant, it));
+    seen(call, found, id)
+}
+
+/// The one a request names, at a location.
+pub fn find_at(call: &Call, place: &Place, id: u32) -> Result<Patient, ApiError> {
+    let found = call.api.engine.patient(place.institution.id, id)?;
+    seen(call, found.filter(|it| it.source_id == place.location.source), id)
+}
+
+fn seen(call: &Call, found: Option<Patient>, id: u32) -> Result<Patient, ApiError> {
+    let found = found.ok_or_else(|| ApiError::NotFound(format!("Patient with id {id}")))?;
+    call.audit("read", "patient", id.into());
+    Ok(found)
+}
+
+/// Patients are shared by all locations of their EHR; without one they belong to the locations that know them.
+pub fn reachable(call: &Call, tenant: &Tenant, patient: &Patient) -> bool {
+    call.open_places(tenant).iter().any(|place| match patient.source_id {
+        Some(source) => place.location.source == Some(source),
+        None => patient.location_ids.contains(&place.location.id.0),
+    })
+}
 
 /// A patient.
 #[derive(Serialize, JsonSchema)]

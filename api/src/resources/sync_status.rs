@@ -1,9 +1,12 @@
 //! GET /sync_status: how reading from and writing to each health record system stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::SyncState;
-use location::{ids::InstitutionId, time::Timestamp};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,7 +89,7 @@ pub async fn list(mut call: Call) -> Answer {
         let status = || name_of(&["green", "red"]);
         let (read, write) =
             (input.query.optional("read_status", status()), input.query.optional("write_status", status()));
-        Some((read, write, input.query.list("location_ids", id())))
+        Some((read, write, BTreeSet::from_iter(input.query.list("location_ids", id()))))
     })?;
     let shared = gather(&call, &tenants, &only).await?;
     let wanted = |asked: Option<&str>, standing: &Standing| asked.is_none_or(|color| color == standing.color());
@@ -95,15 +98,23 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.list(&rows))
 }
 
+/// A location of one of the institutions.
+fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
+    let all = &call.api.engine.setup().locations;
+    let here = |tenant: &&Tenant| all.get(&id).is_some_and(|place| place.institution == tenant.institution.id);
+    let tenant = tenants.iter().find(here).ok_or_else(|| ApiError::location_not_found(id))?;
+    call.place(tenant, id)
+}
+
 type Key = (Option<u32>, u32);
 
-async fn gather(call: &Call, tenants: &[Tenant], only: &[u32]) -> Result<BTreeMap<Key, Shared>, ApiError> {
-    let places: Vec<Place> = tenants.iter().flat_map(|tenant| call.open_places(tenant)).collect();
-    if let Some(unknown) = only.iter().find(|id| !places.iter().any(|place| place.location.id.0 == **id)) {
-        return Err(ApiError::location_not_found(unknown));
-    }
+async fn gather(call: &Call, tenants: &[Tenant], only: &BTreeSet<u32>) -> Result<BTreeMap<Key, Shared>, ApiError> {
+    let places: Vec<Place> = match only.is_empty() {
+        true => tenants.iter().flat_map(|tenant| call.open_places(tenant)).collect(),
+        false => only.iter().map(|id| named(call, tenants, LocationId(*id))).collect::<Result<_, _>>()?,
+    };
     let mut shared: BTreeMap<Key, Shared> = BTreeMap::new();
-    for place in places.into_iter().filter(|place| only.is_empty() || only.contains(&place.location.id.0)) {
+    for place in places {
         let state = call.api.engine.sync_state(place.location.id).await?;
         let key = match place.location.source {
             Some(source) => (Some(source), 0),

@@ -7,12 +7,13 @@ use engine::webhooks::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::Answer;
 use crate::{
     bounds::MAX_URL,
     errors::ApiError,
-    kinds::{boolean, filled, text},
+    kinds::{Kind, boolean, filled, text},
     scope::Call,
     secret::random,
     wire::At,
@@ -47,9 +48,16 @@ pub fn owner(call: &Call) -> Owner {
     Owner(call.key.organisation.clone())
 }
 
+/// What else it must not be, the engine says.
+fn https_url() -> Kind<String> {
+    let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
+    let plain = text(MAX_URL);
+    Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
+}
+
 pub async fn create(mut call: Call) -> Answer {
     let (target_url, active) = call.anywhere(|input| {
-        let target_url = input.body.required("target_url", filled(text(MAX_URL)));
+        let target_url = input.body.required("target_url", filled(https_url()));
         let active = input.body.defaulted("active", boolean(), true);
         Some((target_url?, active))
     })?;

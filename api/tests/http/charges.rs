@@ -7,12 +7,14 @@ const PATH: &str = "/charges?subdomain=acme&location_id=1";
 #[actix_web::test]
 async fn a_list_and_its_filters() {
     let world = world().await;
+    let procedure = world.get("/charges/1?subdomain=acme").ok().await["data"]["procedure_id"].clone();
+    let of_procedure = format!("procedure_id={procedure}");
     for (filter, expected) in [
         ("", vec![1, 2]),
         ("patient_id=1", vec![1]),
         ("provider_id=2", vec![2]),
         ("guarantor_id=1", vec![1]),
-        ("procedure_id=1", vec![1]),
+        (of_procedure.as_str(), vec![1]),
         ("updated_since=2190-01-01T00:00:00Z", vec![]),
         ("sort=-id", vec![2, 1]),
     ] {

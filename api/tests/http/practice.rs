@@ -1,5 +1,5 @@
-//! What the EHR of each location knows. It takes every write but new patients and appointments: those never end, so that a booking
-//! stays `pending` for as long as a test looks, unless the test opens the books.
+//! What the EHR of each location knows. Writes of new appointments never end, so that a booking stays `pending` for as long as a test
+//! looks, unless the test opens the books; of patients `file_records` says what becomes; every other write is taken.
 //!
 //! Anna works in chair 1 and Ben in chair 2 of the first location, Monday to Friday from 9 to 17; Anna also in the chair of the
 //! second. The other institutions have one provider and one chair each.
@@ -22,8 +22,9 @@ use location::{
 };
 
 use crate::{
+    file_records::{self, Fate},
     practice_ledger,
-    support::{MAIN, RIVAL, SECOND, midnight_utc, monday},
+    support::{MAIN, REAL, RIVAL, SECOND, midnight_utc, monday},
 };
 
 const ALL: [Resource; 6] = [
@@ -70,6 +71,11 @@ pub struct Books {
 }
 
 impl Books {
+    /// What all locations wrote, oldest first.
+    pub fn all(&self) -> Vec<Write> {
+        self.written.lock().unwrap().iter().map(|(.., write)| write.clone()).collect()
+    }
+
     /// What a location wrote, oldest first.
     pub fn written(&self, location: u32) -> Vec<Write> {
         let written = self.written.lock().unwrap();
@@ -127,8 +133,14 @@ impl Ehr for Practice {
             name: "Practice".into(),
             version: "1".into(),
             hosting: "cloud".into(),
-            pulls: ALL.into_iter().chain(practice_ledger::PULLED).map(pull).collect(),
-            writes: [names(&WRITES), names(&practice_ledger::WRITES)].concat(),
+            pulls: pulls(self.location).into_iter().map(pull).collect(),
+            writes: [
+                names(&WRITES),
+                names(file_records::writes(self.location)),
+                if self.location == RIVAL { Vec::new() } else { names(&practice_ledger::WRITES) },
+            ]
+            .concat(),
+            max_lengths: file_records::max_lengths(),
             required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
             new_patients: true,
             operatories: true,
@@ -151,17 +163,32 @@ impl Ehr for Practice {
     }
 
     fn push(&self, _: String, write: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        let opens = matches!(write, Write::CreatePatient(_) | Write::CreateAppointment(_));
-        if opens && !self.books.open.load(Ordering::SeqCst) {
+        if matches!(write, Write::CreateAppointment(_)) && !self.books.open.load(Ordering::SeqCst) {
             return Box::pin(std::future::pending());
         }
-        let receipt = self.books.write(self.location, write);
+        let refused = match file_records::fate(&write) {
+            Fate::Taken => None,
+            Fate::Refused(reason) => Some(Fault::Rejected(reason.to_owned())),
+            Fate::Slow => return Box::pin(std::future::pending()),
+        };
+        let receipt = match refused {
+            Some(fault) => Err(fault),
+            None => self.books.write(self.location, write),
+        };
         Box::pin(async move { receipt })
     }
 
     fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
         Box::pin(async { Err::<_, Fault>(Fault::Unknown("not now".into())) })
     }
+}
+
+fn pulls(location: u32) -> Vec<Resource> {
+    let mut all: Vec<Resource> = ALL.into_iter().chain(practice_ledger::PULLED).collect();
+    all.extend(file_records::pulls(location));
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
@@ -179,12 +206,17 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::AppointmentTypes => {
             types(location).iter().map(|(id, minutes)| EhrRecord::AppointmentType(kind(id, *minutes))).collect()
         }
-        Resource::Patients if location == MAIN => vec![EhrRecord::Patient(pat())],
-        Resource::Patients if location == RIVAL => vec![EhrRecord::Patient(una())],
+        Resource::Patients if location == REAL => vec![EhrRecord::Patient(una())],
+        Resource::Patients if location == MAIN => {
+            std::iter::once(pat()).chain(file_records::patients()).map(EhrRecord::Patient).collect()
+        }
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),
-        other => practice_ledger::records(location, other).into_iter().map(EhrRecord::Entry).collect(),
+        other => {
+            let ledger = practice_ledger::records(location, other).into_iter().map(EhrRecord::Entry);
+            file_records::records(location, other).into_iter().chain(ledger).collect()
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrEntry> {
             ),
             (
                 "charge 2",
-                json!({"patient": null, "guarantor": null, "provider": "ben", "procedure": null, "procedure_code": null,
+                json!({"patient": "ada", "guarantor": null, "provider": "ben", "procedure": null, "procedure_code": null,
                     "description": null, "fee": usd("10.00"), "charged_at": "2026-01-11"}),
             ),
         ],
@@ -101,7 +101,7 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrEntry> {
             ),
             (
                 "payment 2",
-                json!({"patient": null, "guarantor": null, "provider": "ben", "charge": null, "claim": null,
+                json!({"patient": "ada", "guarantor": null, "provider": "ben", "charge": null, "claim": null,
                     "payment_plan": null, "insurance_plan": null, "payment_type": null, "amount": usd("5"),
                     "paid_at": null, "transaction_id": null, "description": "Found", "charge_splits": [],
                     "provider_splits": []}),
@@ -116,7 +116,7 @@ pub fn records(location: u32, resource: Resource) -> Vec<EhrEntry> {
             ),
             (
                 "adjustment 2",
-                json!({"patient": null, "guarantor": null, "provider": "ben", "charge": null, "claim": null,
+                json!({"patient": "ada", "guarantor": null, "provider": "ben", "charge": null, "claim": null,
                     "adjustment_type": null, "amount": usd("3.00"), "adjusted_at": null, "transaction_id": null,
                     "description": null, "charge_splits": [], "provider_splits": []}),
             ),

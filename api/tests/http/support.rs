@@ -22,6 +22,7 @@ use api::{
 };
 use engine::{
     Engine,
+    ehr::Ehr,
     engine::Parts,
     setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
     store::memory::MemoryStore,
@@ -65,10 +66,6 @@ pub const CLEANING: u32 = 1;
 pub const CHECKUP: u32 = 2;
 pub const RIVALS_TYPE: u32 = 3;
 pub const PAT: u32 = 1;
-/// Of the rival's.
-pub const UNA: u32 = 2;
-/// The first one a test makes.
-pub const NEXT_PATIENT: u32 = 3;
 /// After the twelve of the first location.
 pub const SECONDS_APPOINTMENT: u64 = 13;
 pub const RIVALS_APPOINTMENT: u64 = 14;
@@ -108,6 +105,21 @@ pub async fn world_with(rules: HttpRules) -> World {
     }
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
     World { api: Data::new(api), engine, books }
+}
+
+/// The same on EHRs of the test's own, by location.
+pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
+    let locations: Vec<LocationId> = parts.own.keys().copied().collect();
+    let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
+    for location in locations {
+        pulled(&engine, location).await;
+    }
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    let rules = HttpRules { rates, ..HttpRules::default() };
+    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    World { api: Data::new(api), engine, books: Arc::default() }
 }
 
 async fn pulled(engine: &Engine, location: LocationId) {

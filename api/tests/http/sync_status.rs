@@ -30,7 +30,9 @@ async fn filters() {
     assert_eq!(count("write_status=red").await, 0);
     assert_eq!(count("location_ids[]=2").await, 1);
     assert_eq!(world.get("/sync_status?read_status=blue").fails(400).await, ["read_status must be one of green, red."]);
-    for other in [RIVAL, PENDING, CLOSED] {
+    // A pending location refuses all calls (specification 5.9).
+    world.get(&format!("/sync_status?location_ids[]={PENDING}")).fails(403).await;
+    for other in [RIVAL, CLOSED] {
         let errors = world.get(&format!("/sync_status?location_ids[]={other}")).fails(404).await;
         assert_eq!(errors, [format!("Location with id {other} not found")]);
     }

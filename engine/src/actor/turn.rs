@@ -28,6 +28,7 @@ use crate::{
     secrets::Secrets,
     settings,
     setup::{Institution, LocationSetup, Setup},
+    stamps::Stamps,
     store::{Batch, Store, StoreError, counters::Ids, due, journal, keys},
     webhooks::outbox::{Enqueued, Outbox},
 };
@@ -47,6 +48,7 @@ pub struct Env {
     pub pool: Pool,
     pub outbox: Outbox,
     pub secrets: Secrets,
+    pub stamps: Stamps,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -230,6 +232,7 @@ impl Shell {
             self.since_snapshot += 1;
             self.marked = true;
             self.asleep = None;
+            self.env.stamps.changed(self.institution.id);
         }
         self.env.outbox.committed(turn.enqueued);
         (turn.answer, turn.calls)

@@ -22,6 +22,7 @@ impl Indexed for Patient {
             (Field::NonPatient, self.non_patient),
         ];
         terms.extend(flags.into_iter().filter(|(_, set)| *set).map(|(field, _)| Term::flag(field)));
+        terms.extend(self.guarantor_id.map(|id| Term::number(Field::Guarantor, id)));
         terms.extend(self.location_ids.iter().map(|id| Term::number(Field::Location, *id)));
         terms
     }

@@ -59,7 +59,7 @@ pub(super) type Checked<T = ()> = Result<T, SandboxReply>;
 
 /// What a write that is accepted does.
 enum Outcome {
-    Save(u16, Record),
+    Save(u16, Box<Record>),
     Delete(Resource, String),
 }
 
@@ -93,7 +93,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
             Record::Filed(_, row) => filed::check(ehr, resource, row)?,
             _ => return Err(not_found()),
         }
-        Ok(Outcome::Save(201, record))
+        Ok(Outcome::Save(201, Box::new(record)))
     }))
 }
 
@@ -125,7 +125,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
             (_, Record::Filed(_, row)) => filed::check(ehr, resource, row)?,
             _ => (),
         }
-        Ok(Outcome::Save(200, record))
+        Ok(Outcome::Save(200, Box::new(record)))
     }))
 }
 
@@ -179,7 +179,7 @@ fn write(
         fields.insert("write_key".into(), key.into());
     }
     let (status, change) = match check(ehr, fields)? {
-        Outcome::Save(status, record) => (status, ehr.practice.save(record, key.as_deref())),
+        Outcome::Save(status, record) => (status, ehr.practice.save(*record, key.as_deref())),
         Outcome::Delete(resource, id) => {
             (200, ehr.practice.delete(resource, &id, key.as_deref()).ok_or_else(not_found)?)
         }

@@ -20,6 +20,7 @@ use engine::{
     engine::Parts,
     secrets::Secrets,
     setup::Setup,
+    stamps::Stamps,
     store::{Store, counters::Ids},
     webhooks::{
         egress::{Egress, Reach},
@@ -119,7 +120,8 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
     let secrets = Secrets::load(&store).await?;
     let registry = Registry::load(store.clone(), ids.clone(), Arc::new(Egress::new(Reach::Public)?))?;
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
-    Ok(Arc::new(Env { setup: Arc::new(setup), store, ids, pool: Pool::default(), outbox, secrets }))
+    let stamps = Stamps::new(&setup);
+    Ok(Arc::new(Env { setup: Arc::new(setup), store, ids, pool: Pool::default(), outbox, secrets, stamps }))
 }
 
 /// The time it takes and the appointments in memory.

@@ -55,7 +55,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-fn report_run(report: &mut Report, what: &str, run: &Run) {
+pub fn report_run(report: &mut Report, what: &str, run: &Run) {
     report.number(what, run.per_second, "/s", Aim::None);
     report.note(format!("  half within {}, 99 of 100 within {}", short(run.median), short(run.slow)));
     if !run.refused.is_empty() {
@@ -90,7 +90,7 @@ async fn product(options: &Options, dir: &Path, writes: &str) -> Result<Run, Box
     let dir = dir.join(writes);
     std::fs::create_dir(&dir)?;
     let dir = dir.to_str().ok_or("a folder whose name is no text")?;
-    let server = Server::start(&["product", dir, &options.locations.to_string(), writes])?;
+    let server = Server::start(&["product", dir, &options.locations.to_string(), writes, "0"])?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let offers = offers(server.address, &caller, options).await?;
     let authorization = caller.authorization().to_owned();
@@ -122,7 +122,11 @@ fn plain_requests(locations: usize) -> Requests {
 }
 
 /// Offers as a client finds them, the locations in turn.
-async fn offers(address: SocketAddr, caller: &Caller, options: &Options) -> Result<Vec<(u32, String)>, Box<dyn Error>> {
+pub async fn offers(
+    address: SocketAddr,
+    caller: &Caller,
+    options: &Options,
+) -> Result<Vec<(u32, String)>, Box<dyn Error>> {
     let (locations, each) = (u32::try_from(options.locations)?, options.bookings.div_ceil(options.locations));
     let mut searchers = JoinSet::new();
     for first in 0..SEARCHERS {

@@ -10,6 +10,7 @@ mod lists;
 mod load;
 mod own_ehr;
 mod practices;
+mod reads;
 mod report;
 mod servers;
 mod slots;
@@ -23,7 +24,7 @@ use report::{Report, say};
 type Outcome = Result<(), Box<dyn Error>>;
 
 /// Prints figures with their aims. Without names: all sections.
-#[derive(Parser)]
+#[derive(Clone, Parser)]
 #[command(name = "bench")]
 pub struct Options {
     #[arg(value_enum)]
@@ -76,6 +77,8 @@ enum Section {
     Adapter,
     /// Pages of a long list.
     Lists,
+    /// Lists over HTTP, beside the same bytes sent bare.
+    Reads,
 }
 
 pub fn main() -> ExitCode {
@@ -95,7 +98,15 @@ pub fn main() -> ExitCode {
 
 fn run(options: &Options) -> Outcome {
     let mut report = Report::start(&options.dir);
-    let all = [Section::Slots, Section::Adapter, Section::Activation, Section::Idle, Section::Lists, Section::Bookings];
+    let all = [
+        Section::Slots,
+        Section::Adapter,
+        Section::Activation,
+        Section::Idle,
+        Section::Lists,
+        Section::Reads,
+        Section::Bookings,
+    ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
     for section in asked {
         match section {
@@ -105,6 +116,7 @@ fn run(options: &Options) -> Outcome {
             Section::Idle => idle::run(options, &mut report)?,
             Section::Adapter => adapter::run(&mut report)?,
             Section::Lists => lists::run(options, &mut report)?,
+            Section::Reads => reads::run(options, &mut report)?,
         }
     }
     report.end();
@@ -118,8 +130,9 @@ fn serve(arguments: &[String]) -> Outcome {
         match arguments.as_slice() {
             ["echo"] => servers::echo::serve().await?,
             ["postgres", sockets, sessions] => servers::postgres::serve(sockets.as_ref(), sessions.parse()?).await?,
-            ["product", dir, locations, writes] => {
-                servers::product::serve(dir.as_ref(), locations.parse()?, writes).await?;
+            ["bytes", file] => servers::bytes::serve(file.as_ref()).await?,
+            ["product", dir, locations, writes, kept] => {
+                servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?).await?;
             }
             ["idle", dir, locations, verify] => {
                 idle::serve(dir.as_ref(), locations.parse()?, verify.parse()?).await?;

@@ -75,7 +75,8 @@ impl Process {
 pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Env> {
     let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
     let ids = Arc::new(Ids::new(store.clone()));
-    Arc::new(Env { setup, store, ids, pool: Pool::default(), outbox, secrets: Secrets::from_seed([7; 32]) })
+    let stamps = engine::stamps::Stamps::new(&setup);
+    Arc::new(Env { stamps, setup, store, ids, pool: Pool::default(), outbox, secrets: Secrets::from_seed([7; 32]) })
 }
 
 /// Nothing of the store in memory ever waits.

@@ -19,6 +19,11 @@ use crate::{
 
 impl Shell {
     pub(super) fn new_entry(&self, cx: Cx, new: &NewEntry, docs: &mut Docs<'_>) -> Prepared {
+        if new.resource == Resource::FormResponses
+            && let Some(why) = self.unfit(&new.body, docs)?
+        {
+            return unmet(why);
+        }
         entry(new.resource, Create { shell: self, cx, new, docs })
     }
 

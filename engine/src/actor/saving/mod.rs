@@ -3,6 +3,7 @@
 mod appointment_types;
 mod appointments;
 mod entries;
+mod file;
 mod hours;
 mod patients;
 
@@ -47,6 +48,7 @@ impl Shell {
             Saving::AppointmentType(new) => self.new_type(cx, new, docs),
             Saving::AppointmentTypeChange { id, change } => self.change_type(cx, *id, change, docs),
             Saving::AppointmentTypeRemoval { id } => self.remove_type(cx, *id, docs),
+            Saving::HistoryItem(new) => self.save_history_item(cx, new, docs),
             Saving::Entry(new) => self.new_entry(cx, new, docs),
             Saving::EntryChange { resource, id, body } => self.change_entry(cx, *resource, *id, body, docs),
             Saving::EntryRemoval { resource, id } => self.remove_entry(cx, *resource, *id, docs),

@@ -114,9 +114,10 @@ impl PatientChange {
                 field.clone_from(value);
             }
         };
+        // An empty text empties the field.
         let put = |field: &mut Option<String>, value: &Option<String>| {
             if value.is_some() {
-                field.clone_from(value);
+                *field = value.clone().filter(|value| !value.is_empty());
             }
         };
         set(&mut patient.first_name, &self.first_name);

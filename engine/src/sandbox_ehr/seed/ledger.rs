@@ -154,7 +154,7 @@ impl Seed<'_> {
             return 0;
         }
         let paid = if n.is_multiple_of(4) { rest } else { rest / 2 };
-        let card = n % 3 != 0;
+        let card = !n.is_multiple_of(3);
         let provider_splits = done.provider.iter().map(|id| json!({"id": id, "amount": usd(paid)})).collect::<Value>();
         self.file(
             Resource::Payments,

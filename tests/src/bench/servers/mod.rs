@@ -1,5 +1,6 @@
 //! The servers that are measured, each in a process of its own: this binary again, told what to be.
 
+pub mod bytes;
 pub mod echo;
 pub mod postgres;
 pub mod product;

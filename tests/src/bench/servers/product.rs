@@ -25,7 +25,7 @@ use crate::{
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-pub async fn serve(dir: &Path, locations: u32, writes: &str) -> Result<(), Box<dyn Error>> {
+pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Result<(), Box<dyn Error>> {
     let writes = match writes {
         "wait" => Writes::Wait,
         "at-once" => Writes::TakenAtOnce,
@@ -38,7 +38,7 @@ pub async fn serve(dir: &Path, locations: u32, writes: &str) -> Result<(), Box<d
         first_sync(&engine, LocationId(id)).await?;
     }
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { workers: WORKERS, rates, ..HttpRules::default() };
+    let rules = HttpRules { workers: WORKERS, rates, kept_pages: kept, ..HttpRules::default() };
     let key = ApiKey {
         name: "benchmark".to_owned(),
         hash: hash(API_KEY),

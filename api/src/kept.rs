@@ -1,0 +1,111 @@
+//! Pages of lists, kept as they were answered while nothing of the institution has changed: clients that poll cost no reading. A kept
+//! page is the caller's own, so it shows nothing the caller could not read.
+
+use actix_web::{HttpResponse, body::MessageBody, http::header::CONTENT_TYPE, web::Bytes};
+use location::{
+    ids::InstitutionId,
+    time::{Millis, SECOND, Timestamp},
+};
+use quick_cache::{Weighter, sync::Cache};
+
+use crate::{app::Api, route::Form, scope::Call, versions::Version};
+
+/// What a page says of the time it was asked at is never older than this.
+const STANDS_FOR: Millis = 5 * SECOND;
+/// What one page takes besides its bytes.
+const OVERHEAD: u64 = 256;
+/// Pages there is room for, if they are as large as an ordinary one.
+const ORDINARY: u64 = 16 * 1024;
+
+/// One caller's question.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    key: [u8; 32],
+    version: Version,
+    path: String,
+    query: String,
+}
+
+#[derive(Clone)]
+struct Answer {
+    stamp: u64,
+    at: Timestamp,
+    body: Bytes,
+}
+
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Question, Answer> for Weight {
+    fn weight(&self, question: &Question, answer: &Answer) -> u64 {
+        (question.path.len() + question.query.len() + answer.body.len()) as u64 + OVERHEAD
+    }
+}
+
+pub struct Kept(Cache<Question, Answer, Weight>);
+
+/// A question whose answer is not kept, or not any more, and may be.
+pub struct Open {
+    question: Question,
+    stamp: u64,
+    at: Timestamp,
+}
+
+/// What is known of a question before its handler runs.
+pub enum Known {
+    Answered(HttpResponse),
+    Open(Open),
+    /// Answers of this kind are not kept.
+    Never,
+}
+
+impl Kept {
+    /// Room in bytes; 0 keeps nothing.
+    pub fn new(room: u64) -> Kept {
+        Kept(Cache::with_weighter((room / ORDINARY) as usize, room, Weight))
+    }
+
+    pub fn look_up(&self, api: &Api, call: &Call, path: &str, query: &str) -> Known {
+        if !matches!(call.route.form, Form::Page(_)) {
+            return Known::Never;
+        }
+        let Some(stamp) = call.institution().and_then(|id| api.engine.stamp(id)) else { return Known::Never };
+        let at = api.engine.now();
+        let (path, query) = (path.to_owned(), query.to_owned());
+        let question = Question { key: call.key.hash, version: call.version, path, query };
+        match self.0.get(&question) {
+            Some(kept) if kept.stamp == stamp && at.since(kept.at) < STANDS_FOR => {
+                Known::Answered(HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(kept.body))
+            }
+            _ => Known::Open(Open { question, stamp, at }),
+        }
+    }
+
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+
+    pub fn keep(&self, open: Open, answer: HttpResponse) -> HttpResponse {
+        if answer.status() != 200 {
+            return answer;
+        }
+        let (head, body) = answer.into_parts();
+        match body.try_into_bytes() {
+            Ok(body) => {
+                self.0.insert(open.question, Answer { stamp: open.stamp, at: open.at, body: body.clone() });
+                head.set_body(body).map_into_boxed_body()
+            }
+            Err(body) => head.set_body(body),
+        }
+    }
+}
+
+impl Call {
+    /// The institution the query names, where the caller may reach it.
+    fn institution(&self) -> Option<InstitutionId> {
+        let named = self.query_text("subdomain")?;
+        let institution = self.api.directory.institution(named)?;
+        let own = self.key.institutions.contains(&institution.id) && institution.environment == self.key.environment;
+        own.then_some(institution.id)
+    }
+}

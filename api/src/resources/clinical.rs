@@ -1,0 +1,187 @@
+//! Procedures and their codes, treatment plans, clinical notes, recalls, conversations: read as the EHR has them.
+
+use engine::{
+    index::Field,
+    lists::Narrow,
+    records::{
+        clinical::{
+            ClinicalNote, PatientRecall, PlanStatus, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType,
+            TreatmentPlan,
+        },
+        entry::Entry,
+        talk::Conversation,
+    },
+};
+
+use super::Answer;
+use crate::{
+    bounds::MAX_TEXT,
+    errors::ApiError,
+    kinds::{date, instant, long_id, one_of, text},
+    scope::Call,
+    views::{
+        clinical::{
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
+            RecallTypeView, TreatmentPlanView,
+        },
+        talk::ConversationView,
+    },
+};
+
+pub async fn categories(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| Some(input.listing().without_deleted().done()))?;
+    let page = listing.entries(&call, &place.sources(), |_| true)?;
+    Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
+}
+
+pub async fn category(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (place, ()) = call.in_place(|_| Some(()))?;
+    Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&place, id)?)))
+}
+
+/// Deleted ones are not active any more.
+pub async fn codes(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| Some(input.listing().since().done()))?;
+    let page = listing.entries::<ProcedureCode>(&call, &place.sources(), |_| true)?;
+    Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
+}
+
+pub async fn procedures(mut call: Call) -> Answer {
+    let (tenant, place, (listing, started, ended)) = call.in_places(|input| {
+        let q = &mut input.query;
+        let started = (q.optional("started_after", date()), q.optional("started_before", date()));
+        let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
+        let listing = input.listing().sort().since().patient().id("provider_id", Field::Provider);
+        Some((listing.id("appointment_id", Field::Appointment).done(), started, ended))
+    })?;
+    let page = listing.entries(&call, &call.sources_at(&tenant, place.as_ref()), |it: &Entry<Procedure>| {
+        let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
+        between(start, started) && between(end, ended)
+    })?;
+    Ok(call.page_of(&page, ProcedureView::of))
+}
+
+pub async fn procedure(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    Ok(call.show(ProcedureView::of(&call.entry(&tenant, id)?)))
+}
+
+pub async fn plans(mut call: Call) -> Answer {
+    const STATUSES: &[(&str, PlanStatus)] = &[
+        ("not_applicable", PlanStatus::NotApplicable),
+        ("proposed", PlanStatus::Proposed),
+        ("accepted", PlanStatus::Accepted),
+        ("rejected", PlanStatus::Rejected),
+        ("completed", PlanStatus::Completed),
+    ];
+    let (tenant, (listing, status)) = call.in_tenant(|input| {
+        let status = input.query.optional("status", one_of(STATUSES));
+        Some((input.listing().since().patient().without_deleted().done(), status))
+    })?;
+    let keep = |it: &Entry<TreatmentPlan>| status.is_none_or(|status| it.body.status == Some(status));
+    let page = listing.entries(&call, &call.sources(&tenant), keep)?;
+    let mut procedures = Vec::with_capacity(page.rows.len());
+    for plan in &page.rows {
+        procedures.push(procedures_of(&call, plan)?);
+    }
+    let mut procedures = procedures.iter();
+    Ok(call.page_of(&page, |plan| TreatmentPlanView::of(plan, procedures.next().into_iter().flatten())))
+}
+
+pub async fn plan(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let plan = call.entry(&tenant, id)?;
+    Ok(call.show(TreatmentPlanView::of(&plan, &procedures_of(&call, &plan)?)))
+}
+
+fn procedures_of(call: &Call, plan: &Entry<TreatmentPlan>) -> Result<Vec<Entry<Procedure>>, ApiError> {
+    let mut procedures = Vec::new();
+    for id in &plan.body.procedure_ids {
+        procedures.extend(call.api.engine.entry(plan.source_id, *id)?);
+    }
+    Ok(procedures)
+}
+
+pub async fn notes(mut call: Call) -> Answer {
+    let (place, (listing, entered)) = call.in_place(|input| {
+        let q = &mut input.query;
+        let entered = (q.optional("entered_after", instant()), q.optional("entered_before", instant()));
+        let notes = input.listing().since().patient().id("procedure_id", Field::Procedure);
+        Some((notes.without_deleted().done(), entered))
+    })?;
+    let keep = |it: &Entry<ClinicalNote>| between(it.body.entered_at.map(|it| it.at()), entered);
+    let page = listing.entries(&call, &place.sources(), keep)?;
+    Ok(call.page_of(&page, ClinicalNoteView::of))
+}
+
+pub async fn recall_types(mut call: Call) -> Answer {
+    let (place, (foreign_id, since)) = call.in_place(|input| {
+        let q = &mut input.query;
+        Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant())))
+    })?;
+    let since = since.map(Narrow::UpdatedSince).into_iter().collect();
+    let mut types: Vec<Entry<RecallType>> = call.whole_entries(&place.sources(), since)?;
+    types.retain(|it| foreign_id.is_none() || it.foreign_id == foreign_id);
+    Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
+}
+
+pub async fn recall_type(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let kind = call.entry(&tenant, id)?;
+    Ok(call.show(RecallTypeView::of(&kind, call.adapter_of(&kind))))
+}
+
+pub async fn recalls(mut call: Call) -> Answer {
+    let (place, (listing, due)) = call.in_place(|input| {
+        let due = input.query.optional("due_after", instant());
+        let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Field::Type);
+        Some((recalls.without_deleted().done(), due))
+    })?;
+    let page = listing.entries(&call, &place.sources(), |it: &Entry<PatientRecall>| {
+        due.is_none_or(|due| it.body.date_due.is_some_and(|day| midnight(day.0) > due))
+    })?;
+    let kinds: Vec<_> = page.rows.iter().map(|it| kind_of(&call, it)).collect::<Result<_, _>>()?;
+    let mut kinds = kinds.iter();
+    let view = |it| PatientRecallView::of(it, kinds.next().and_then(Option::as_ref), call.adapter_of(it));
+    Ok(call.page_of(&page, view))
+}
+
+pub async fn recall(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let recall = call.entry(&tenant, id)?;
+    let kind = kind_of(&call, &recall)?;
+    Ok(call.show(PatientRecallView::of(&recall, kind.as_ref(), call.adapter_of(&recall))))
+}
+
+fn kind_of(call: &Call, recall: &Entry<PatientRecall>) -> Result<Option<Entry<RecallType>>, ApiError> {
+    let Some(id) = recall.body.recall_type_id else { return Ok(None) };
+    Ok(call.api.engine.entry(recall.source_id, id)?)
+}
+
+pub async fn conversations(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| Some(input.listing().since().patient().include_deleted().done()))?;
+    let page = listing.entries::<Conversation>(&call, &place.sources(), |_| true)?;
+    Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
+}
+
+/// Nobody may: no EHR takes them (specification 4.10).
+pub async fn message(mut call: Call) -> Answer {
+    call.path_id(long_id())?;
+    call.in_tenant(|_| Some(()))?;
+    Err(ApiError::Forbidden)
+}
+
+/// After the one and before the other, where they are given; what has no time is neither.
+fn between<T: PartialOrd>(it: Option<T>, (after, before): (Option<T>, Option<T>)) -> bool {
+    after.is_none_or(|after| it.as_ref().is_some_and(|it| *it > after))
+        && before.is_none_or(|before| it.as_ref().is_some_and(|it| *it < before))
+}
+
+fn midnight(day: location::zone::Date) -> location::time::Timestamp {
+    location::time::Timestamp(i64::from(day.0) * location::time::DAY)
+}

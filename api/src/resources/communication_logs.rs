@@ -1,0 +1,95 @@
+//! /communication_logs: requests to append to a patient's log in the EHR (specification 4.5)
+
+use engine::{
+    Refused,
+    lists::Narrow,
+    records::{
+        entry::{Body, Entry, WriteStatus},
+        talk::{CommunicationLog, Direction, Mode},
+    },
+};
+use location::{decision::Refusal, time::DAY};
+
+use super::Answer;
+use crate::{
+    bounds::MAX_NOTE,
+    errors::ApiError,
+    kinds::{filled, id, instant, one_of, sorts, text, uuid},
+    scope::Call,
+    views::talk::CommunicationLogView,
+    wire_uuid,
+};
+
+/// How far back a list reaches, unless it is asked for, and at most: in days.
+const SINCE_DAYS: i64 = 30;
+const MOST_DAYS: i64 = 90;
+
+const STATUSES: &[(&str, WriteStatus)] =
+    &[("pending", WriteStatus::Pending), ("succeeded", WriteStatus::Succeeded), ("failed", WriteStatus::Failed)];
+const MODES: &[(&str, Mode)] = &[
+    ("none", Mode::None),
+    ("email", Mode::Email),
+    ("mail", Mode::Mail),
+    ("phone", Mode::Phone),
+    ("in_person", Mode::InPerson),
+    ("text", Mode::Text),
+];
+const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
+
+/// Ids rise with the time a request was made, so their order is the one by `created_at`.
+pub async fn list(mut call: Call) -> Answer {
+    let (place, (listing, status, since)) = call.in_place(|input| {
+        let status = input.query.optional("status", one_of(STATUSES));
+        let since = input.query.optional("created_since", instant());
+        if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
+            input.query.problem(format!("created_since must not be more than {MOST_DAYS} days ago."));
+        }
+        let sort = input.query.optional("sort", sorts(&["created_at"])).unwrap_or_default();
+        let since = since.unwrap_or(input.now.minus(SINCE_DAYS * DAY));
+        let descending = sort.first().is_some_and(|sort| sort.descending);
+        // What was created since was also changed since, which the index knows.
+        let logs = input.listing().patient().descending(descending).narrowed([Narrow::UpdatedSince(since)]);
+        Some((logs.done(), status, since))
+    })?;
+    let here = Some(place.location.id.0);
+    let page = listing.entries(&call, &place.sources(), |it: &Entry<CommunicationLog>| {
+        // Those recorded in the EHR itself have no write of ours.
+        let write = it.write.as_ref().map(|write| write.status);
+        let wanted = write.is_some_and(|write| status.is_none_or(|status| status == write));
+        wanted && it.created_at >= since && it.location_id == here
+    })?;
+    Ok(call.page_of(&page, CommunicationLogView::of))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(uuid())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
+    let (source, own) = wire_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
+    let entry: Option<Entry<CommunicationLog>> = call.api.engine.entry(source, own)?;
+    let entry = entry.filter(|it| it.write.is_some()).ok_or_else(missing)?;
+    call.audit("read", "Communication Log", own);
+    Ok(call.show(CommunicationLogView::of(&entry)))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, log) = call.in_place(|input| {
+        let b = &mut input.body;
+        let patient_id = b.required("communication_log.patient_id", id());
+        let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
+        let mode = b.defaulted("communication_log.mode", one_of(MODES), "none");
+        let direction = b.defaulted("communication_log.direction", one_of(DIRECTIONS), "sent");
+        let occurred_at = b.optional("communication_log.occurred_at", instant()).unwrap_or(input.now).into();
+        let (patient_id, note) = (patient_id?, note?);
+        Some(CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() })
+    })?;
+    let not_supported = || ApiError::Refused("EMR does not support communication logs.".into());
+    if place.location.source.is_none() {
+        return Err(not_supported());
+    }
+    let saved = call.save_entry(&place, &log, Some(log.patient_id)).await.map_err(|refused| match refused {
+        Refused::Rule(Refusal::NotSupportedByEhr) => not_supported(),
+        other => other.into(),
+    })?;
+    Ok(call.made(saved.replay, CommunicationLogView::of(&saved.record)))
+}

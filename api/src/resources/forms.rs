@@ -1,0 +1,73 @@
+//! /form_schemas and /form_responses (specification 4.6)
+
+use engine::{
+    index::{Field, Term},
+    lists::Narrow,
+    records::{
+        entry::{Body, Entry},
+        forms::{FormResponse, FormSchema},
+        values::Json,
+    },
+};
+use uuid::Uuid;
+
+use super::{Answer, patients::find_at};
+use crate::{
+    errors::ApiError,
+    kinds::{id, json_object, long_id, uuid},
+    scope::{Call, Place},
+    views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
+    wire_uuid,
+};
+
+pub async fn schemas(mut call: Call) -> Answer {
+    let (place, listing) = call.in_place(|input| Some(input.listing().without_deleted().done()))?;
+    let page = listing.entries(&call, &place.sources(), |_| true)?;
+    Ok(call.page_of(&page, FormSchemaView::of))
+}
+
+pub async fn schema(mut call: Call) -> Answer {
+    let id = call.path("uuid", uuid())?;
+    let (place, ()) = call.in_place(|_| Some(()))?;
+    let schema: Entry<FormSchema> = call.entry_at(&place, schema_id(&place, &id)?)?;
+    Ok(call.show(FormSchemaDetail::of(&schema)))
+}
+
+fn schema_id(place: &Place, id: &Uuid) -> Result<u64, ApiError> {
+    let found = wire_uuid::id_in(FormSchema::RESOURCE, place.location.source, id);
+    found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
+}
+
+pub async fn responses(mut call: Call) -> Answer {
+    let (place, (listing, patient)) = call.in_place(|input| {
+        let patient = input.query.required("patient_id", id());
+        Some((input.listing().without_deleted().done(), patient?))
+    })?;
+    find_at(&call, &place, patient)?;
+    let listing = listing.narrowed([Narrow::Has(Term::number(Field::Patient, patient))]);
+    let page = listing.entries(&call, &place.sources(), |_| true)?;
+    Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
+}
+
+pub async fn response(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (place, ()) = call.in_place(|_| Some(()))?;
+    let response: Entry<FormResponse> = call.entry_at(&place, id)?;
+    Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
+}
+
+pub async fn respond(mut call: Call) -> Answer {
+    let (place, (patient_id, schema, answers)) = call.in_place(|input| {
+        let b = &mut input.body;
+        let patient_id = b.required("form_response.patient_id", id());
+        let schema = b.required("form_response.form_schema_id", uuid());
+        let answers = b.required("form_response.patient_submitted_data", json_object());
+        Some((patient_id?, schema?, answers?))
+    })?;
+    let form_schema_id = schema_id(&place, &schema)?;
+    let answers_json = Json::of(&answers).map_err(|_| ApiError::Internal)?;
+    let submitted_at = call.api.engine.now().into();
+    let response = FormResponse { patient_id, form_schema_id, answers_json, submitted_at, extra: Vec::new() };
+    let saved = call.save_entry(&place, &response, Some(patient_id)).await?;
+    Ok(call.made(saved.replay, FormResponseView::of(&saved.record, call.adapter_of(&saved.record))))
+}

@@ -1,0 +1,134 @@
+//! /insurance_coverages (specification 4.2)
+
+use engine::{
+    records::{
+        entry::{Body, Entry},
+        insurance::{Coverage, Relation},
+        values::Day,
+    },
+    saving::Saving,
+};
+use serde_json::json;
+
+use super::{Answer, insurance_plans::subscriber};
+use crate::{
+    body::Fields,
+    bounds::{MAX_NAME, MAX_TEXT},
+    errors::{ApiError, name_of},
+    kinds::{Kind, Raw, boolean, date, filled, id, integer, long_id, object, one_of, text},
+    scope::Call,
+    views::insurance::{CoverageView, SubscriberView},
+};
+
+const RELATIONS: &[(&str, Relation)] = &[
+    ("self", Relation::Oneself),
+    ("spouse", Relation::Spouse),
+    ("child", Relation::Child),
+    ("employee", Relation::Employee),
+    ("handicap_dep", Relation::HandicapDep),
+    ("signif_other", Relation::SignifOther),
+    ("injured_plaintiff", Relation::InjuredPlaintiff),
+    ("life_partner", Relation::LifePartner),
+    ("dependent", Relation::Dependent),
+    ("other", Relation::Other),
+];
+
+pub async fn list(mut call: Call) -> Answer {
+    let (tenant, (listing, active)) = call.in_tenant(|input| {
+        let active = input.query.defaulted("active", boolean(), true);
+        Some((input.listing().since().patient().done(), active))
+    })?;
+    let keep = |it: &Entry<Coverage>| active == (it.body.active && it.deleted_at.is_none());
+    let page = listing.entries(&call, &call.sources(&tenant), keep)?;
+    Ok(call.page_of(&page, CoverageView::of))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
+    let patient = subscriber(&call, &tenant, &coverage.body)?;
+    let mut view = CoverageView::of(&coverage);
+    view.subscriber = Some(SubscriberView::of(&coverage.body, patient.as_ref()));
+    Ok(call.show(view))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, coverage) = call.in_place(|input| {
+        input.body.may_be_unwrapped("insurance_coverage");
+        read(&mut input.body)
+    })?;
+    let saved = call.save_entry(&place, &coverage, Some(coverage.patient_id)).await?;
+    Ok(call.made(saved.replay, CoverageView::of(&saved.record)))
+}
+
+fn read(b: &mut Fields) -> Option<Coverage> {
+    let field = |name: &str| format!("insurance_coverage.{name}");
+    let plan_id = b.required(&field("plan_id"), long_id());
+    let patient_id = b.required(&field("patient_id"), id());
+    let relation = b.defaulted(&field("subscription_relation"), one_of(RELATIONS), "self");
+    let priority = b.optional(&field("priority"), priority());
+    let number = b.unless_empty(&field("subscriber_num"), text(MAX_TEXT));
+    let effective_date = b.optional(&field("effective_date"), date()).map(Day);
+    let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
+    let subscriber_id = b.optional(&field("subscriber_id"), id());
+    let subscription = b.optional(&field("insurance_subscription"), object());
+    let name = b.optional(&field("insurance_subscription.name"), filled(text(2 * MAX_NAME)));
+    let born = b.optional(&field("insurance_subscription.date_of_birth"), date()).map(Day);
+    let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
+    if subscriber_id.is_some() == subscription.is_some() {
+        b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");
+    }
+    if subscription.is_some() && name.is_none() {
+        b.problem("insurance_coverage.insurance_subscription.name is missing.");
+    }
+    if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
+        b.problem("insurance_coverage.expiration_date must not lie before effective_date.");
+    }
+    Some(Coverage {
+        patient_id: patient_id?,
+        plan_id: plan_id?,
+        relation,
+        priority,
+        subscriber_id,
+        subscriber_name: name,
+        subscriber_date_of_birth: born,
+        subscriber_number: number.or(theirs),
+        effective_date,
+        expiration_date,
+        insurance_type: None,
+        active: true,
+        extra: Vec::new(),
+    })
+}
+
+/// By name, or as the number it is: 1 is primary.
+fn priority() -> Kind<u32> {
+    const NAMES: [&str; 3] = ["primary", "secondary", "tertiary"];
+    let number = || integer(1..=100);
+    // `pattern` speaks of texts only, the bounds of numbers only.
+    let schema = || {
+        let names = format!("^({})$", NAMES.join("|"));
+        json!({"type": ["string", "integer"], "pattern": names, "minimum": 1, "maximum": 100})
+    };
+    Kind::new(schema, "primary", move |raw| {
+        let name = match raw {
+            Raw::Text(text) => Some(text),
+            Raw::Json(value) => value.as_str(),
+        };
+        let name = name.and_then(|name| NAMES.iter().position(|known| *known == name.trim()));
+        let number = name.map(|at| at as i64 + 1).map_or_else(|| number().read(raw), Ok);
+        number.map(|number| number as u32).map_err(|problem| format!("{problem}, or be one of {}", NAMES.join(", ")))
+    })
+}
+
+pub async fn delete(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
+    let place = call.place_for(&tenant, coverage.source_id, coverage.location_id.as_slice());
+    let place = place.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
+    let removal = Saving::EntryRemoval { resource: Coverage::RESOURCE, id };
+    call.save::<Entry<Coverage>>(&place, removal).await?;
+    Ok(call.empty())
+}

@@ -1,0 +1,108 @@
+//! /insurance_plans (specification 4.2)
+
+use engine::{
+    index::{Field, Term},
+    lists::Narrow,
+    records::{
+        Patient,
+        catalogue::FeeSchedule,
+        entry::Entry,
+        insurance::{Coverage, InsurancePlan},
+        values::Address,
+    },
+};
+
+use super::Answer;
+use crate::{
+    body::Fields,
+    bounds::MAX_TEXT,
+    errors::ApiError,
+    kinds::{filled, includes, long_id, object, text, two_letters},
+    scope::{Call, Tenant},
+    views::{
+        catalogue::FeeScheduleView,
+        insurance::{CoverageView, InsurancePlanView, SubscriberView},
+    },
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let (tenant, listing) = call.in_tenant(|input| {
+        let plans = input.listing().sort().since().include_deleted();
+        Some(plans.text("payer_id", Field::Payer).text("group_num", Field::Group).done())
+    })?;
+    let page = listing.entries(&call, &call.sources(&tenant), |_| true)?;
+    Ok(call.page_of(&page, InsurancePlanView::of))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
+    let id = call.path_id(long_id())?;
+    let (tenant, asked) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
+    let asked = |name: &str| asked.contains(&name);
+    let plan: Entry<InsurancePlan> = call.entry(&tenant, id)?;
+    let schedule = match plan.body.fee_schedule_id {
+        Some(id) if asked("fee_schedule") => call.try_entry::<FeeSchedule>(&tenant, id)?,
+        _ => None,
+    };
+    let covered = asked("patient_coverages") || asked("subscribers");
+    let coverages: Vec<Entry<Coverage>> = match covered {
+        true => call.whole_entries(&[plan.source_id], vec![Narrow::Has(Term::number(Field::Plan, id))])?,
+        false => Vec::new(),
+    };
+    let patients: Vec<Option<Patient>> =
+        coverages.iter().map(|it| subscriber(&call, &tenant, &it.body)).collect::<Result<_, _>>()?;
+    let mut view = InsurancePlanView::of(&plan);
+    view.patient_coverages = asked("patient_coverages").then(|| coverages.iter().map(CoverageView::of).collect());
+    view.subscribers = asked("subscribers").then(|| subscribers(&coverages, &patients));
+    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::of));
+    Ok(call.show(view))
+}
+
+/// The patient who holds the subscription.
+pub fn subscriber(call: &Call, tenant: &Tenant, coverage: &Coverage) -> Result<Option<Patient>, ApiError> {
+    let Some(id) = SubscriberView::patient_of(coverage) else { return Ok(None) };
+    Ok(call.api.engine.patient(tenant.institution.id, id)?)
+}
+
+/// Each person once, however many they cover.
+fn subscribers<'a>(coverages: &'a [Entry<Coverage>], patients: &'a [Option<Patient>]) -> Vec<SubscriberView<'a>> {
+    let mut seen = Vec::new();
+    let people = coverages.iter().zip(patients).filter(|(coverage, patient)| {
+        let coverage = &coverage.body;
+        let who = (patient.as_ref().map(|it| it.id), &coverage.subscriber_name, &coverage.subscriber_date_of_birth);
+        let known = seen.contains(&who);
+        seen.push(who);
+        !known
+    });
+    people.filter_map(|(coverage, patient)| SubscriberView::of(&coverage.body, patient.as_ref())).collect()
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, plan) = call.in_place(|input| read(&mut input.body))?;
+    let saved = call.save_entry(&place, &plan, None).await?;
+    Ok(call.made(saved.replay, InsurancePlanView::of(&saved.record)))
+}
+
+fn read(b: &mut Fields) -> Option<InsurancePlan> {
+    let plan = b.required("insurance_plan", object());
+    let name = b.required("insurance_plan.name", filled(text(MAX_TEXT)));
+    let employer_name = b.required("insurance_plan.employer_name", filled(text(MAX_TEXT)));
+    let names = ["payer_id", "address", "address2", "city", "zip_code", "group_num"];
+    let [payer_id, line1, line2, city, postal_code, group_number] =
+        names.map(|name| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT)));
+    let [region, country] =
+        ["state", "country_code"].map(|name| b.unless_empty(&format!("insurance_plan.{name}"), two_letters()));
+    let address = Address { line1, line2, city, region, postal_code, country };
+    plan?;
+    Some(InsurancePlan {
+        payer_id,
+        name: name?,
+        address: (address != Address::default()).then_some(address),
+        group_number,
+        employer_name: Some(employer_name?),
+        fee_schedule_id: None,
+        annual_max_individual: None,
+        benefit_year_renewal_month: None,
+        extra: Vec::new(),
+    })
+}

@@ -1,0 +1,138 @@
+//! Medical history: catalogues and patients' items (specification 4.3)
+
+use actix_web::http::header::HeaderValue;
+use engine::{
+    index::{Field, Term},
+    lists::Narrow,
+    once::Once,
+    records::{
+        entry::{Body, Entry},
+        history::{HistoryCategory, HistoryItem, PatientHistoryItem},
+    },
+    saving::{NewHistoryItem, Saving},
+};
+use sha2::{Digest, Sha256};
+
+use super::{Answer, patients::find_at};
+use crate::{
+    body::Fields,
+    bounds::{MAX_NAME, MAX_NOTE},
+    envelope::REPLAY,
+    errors::{ApiError, name_of},
+    kinds::{Kind, boolean, id, long_id, one_of, text},
+    scope::{Call, Place},
+    views::history::{HistoryItemView, PatientHistoryItemView},
+};
+
+const CATEGORIES: &[(&str, HistoryCategory)] = &[
+    ("allergies", HistoryCategory::Allergies),
+    ("conditions", HistoryCategory::Conditions),
+    ("medications", HistoryCategory::Medications),
+];
+
+fn category() -> Kind<HistoryCategory> {
+    one_of(CATEGORIES)
+}
+
+pub async fn items(mut call: Call) -> Answer {
+    let (place, (listing, category, term)) = call.in_place(|input| {
+        let category = input.query.required("category", category());
+        let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
+        Some((input.listing().without_deleted().done(), category?, term))
+    })?;
+    let named = |it: &Entry<HistoryItem>| term.as_ref().is_none_or(|term| it.body.name.to_lowercase().contains(term));
+    let name = CATEGORIES.iter().find(|(_, known)| *known == category).map(|(name, _)| *name);
+    let listing = listing.narrowed(name.map(|name| Narrow::Has(Term::text(Field::Category, name))));
+    let page = listing.entries(&call, &place.sources(), named)?;
+    Ok(call.page_of(&page, HistoryItemView::of))
+}
+
+pub async fn patient_items(mut call: Call) -> Answer {
+    let (place, (patient, category, active)) = call.in_place(|input| {
+        let patient = input.query.required("patient_id", id());
+        let category = input.query.required("category", category());
+        let active = input.query.defaulted("active", boolean(), true);
+        Some((patient?, category?, active))
+    })?;
+    find_at(&call, &place, patient)?;
+    let theirs = vec![Narrow::Has(Term::number(Field::Patient, patient))];
+    let mut entries: Vec<Entry<PatientHistoryItem>> = call.whole_entries_ever(&place.sources(), theirs)?;
+    entries.retain(|it| it.body.category == category && active == (it.body.active && it.deleted_at.is_none()));
+    let items = items_of(&call, &entries)?;
+    Ok(call.list(&views(&entries, &items)))
+}
+
+/// The catalogue's entries they are of, where it still has them.
+fn items_of(call: &Call, entries: &[Entry<PatientHistoryItem>]) -> Result<Vec<Option<Entry<HistoryItem>>>, ApiError> {
+    entries.iter().map(|it| Ok(call.api.engine.entry(it.source_id, it.body.item_id)?)).collect()
+}
+
+fn views<'a>(
+    entries: &'a [Entry<PatientHistoryItem>],
+    items: &'a [Option<Entry<HistoryItem>>],
+) -> Vec<PatientHistoryItemView<'a>> {
+    entries.iter().zip(items).map(|(entry, item)| PatientHistoryItemView::of(entry, item.as_ref())).collect()
+}
+
+/// All of it is looked at before the first item is saved.
+pub async fn save(mut call: Call) -> Answer {
+    let (place, new) = call.in_place(|input| read(&mut input.body))?;
+    let (patient, new) = new;
+    if find_at(&call, &place, patient)?.foreign_id.is_none() {
+        return Err(engine::saving::Unmet::PatientNotSynced.into());
+    }
+    for item in &new {
+        check(&call, &place, item)?;
+    }
+    let (mut entries, mut replays) = (Vec::new(), 0);
+    for (n, item) in new.into_iter().enumerate() {
+        let once = call.once().map(|once| nth(once, n));
+        let saved = call.save_once::<Entry<PatientHistoryItem>>(&place, Saving::HistoryItem(item), once).await?;
+        replays += usize::from(saved.replay);
+        entries.push(saved.record);
+    }
+    call.audit("update", "patient", patient.into());
+    let items = items_of(&call, &entries)?;
+    let mut answer = call.list(&views(&entries, &items));
+    if replays > 0 && replays == entries.len() {
+        answer.headers_mut().insert(REPLAY, HeaderValue::from_static("true"));
+    }
+    Ok(answer)
+}
+
+fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
+    let patient_id = b.required("patient_id", id());
+    let mut all = Vec::new();
+    for (name, category) in CATEGORIES {
+        let items = b.objects(name, |one| {
+            let item_id = one.required("item_id", long_id());
+            let note = one.optional("note", text(MAX_NOTE));
+            let active = one.defaulted("active", boolean(), true);
+            Some(NewHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
+        });
+        for item in items {
+            if all.iter().any(|other: &NewHistoryItem| other.item_id == item.item_id) {
+                b.problem(format!("{name} names item {} twice.", item.item_id));
+            }
+            all.push(item);
+        }
+    }
+    let patient_id = patient_id?;
+    all.iter_mut().for_each(|item| item.patient_id = patient_id);
+    Some((patient_id, all))
+}
+
+fn check(call: &Call, place: &Place, new: &NewHistoryItem) -> Result<(), ApiError> {
+    let item: Entry<HistoryItem> = call.entry_at(place, new.item_id)?;
+    let usable = item.deleted_at.is_none() && item.body.category == new.category;
+    let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));
+    if usable { Ok(()) } else { Err(missing()) }
+}
+
+/// The key of one of several things a request saves.
+fn nth(once: Once, n: usize) -> Once {
+    let mut key = Sha256::new();
+    key.update(once.key);
+    key.update((n as u64).to_be_bytes());
+    Once { key: key.finalize().into(), ..once }
+}

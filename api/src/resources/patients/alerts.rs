@@ -1,0 +1,86 @@
+//! Alerts of a patient: /patients/{id}/alerts
+
+use engine::{
+    Refused,
+    index::{Field, Term},
+    lists::Narrow,
+    records::{
+        entry::{Body, Entry},
+        talk::PatientAlert,
+    },
+    saving::{Saving, Unmet},
+};
+
+use super::find;
+use crate::{
+    bounds::MAX_NOTE,
+    errors::ApiError,
+    kinds::{boolean, filled, id, long_id, text},
+    resources::Answer,
+    scope::{Call, Tenant},
+    views::talk::PatientAlertView,
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, disabled) =
+        call.in_tenant(|input| Some(input.query.defaulted("include_disabled", boolean(), false)))?;
+    let patient = find(&call, &tenant, id)?;
+    let source: Vec<u32> = patient.source_id.into_iter().collect();
+    let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
+    let mut alerts: Vec<Entry<PatientAlert>> = call.whole_entries_ever(&source, theirs)?;
+    alerts.retain(|it| disabled || (it.body.disabled_at.is_none() && it.deleted_at.is_none()));
+    Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    Ok(call.show(PatientAlertView::of(&one(&call, &tenant, patient, alert)?)))
+}
+
+pub async fn create(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, note) = call.in_tenant(|input| input.body.required("patient_alert.note", filled(text(MAX_NOTE))))?;
+    let patient = find(&call, &tenant, id)?;
+    let place = patient.source_id.and_then(|source| call.place_for(&tenant, source, &patient.location_ids));
+    let place = place.ok_or_else(not_synced)?;
+    let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
+    let saved = call.save_entry(&place, &alert, Some(id)).await.map_err(|refused| match refused {
+        Refused::Unmet(Unmet::PatientNotSynced) => not_synced(),
+        other => other.into(),
+    })?;
+    Ok(call.made(saved.replay, PatientAlertView::of(&saved.record)))
+}
+
+/// The patient exists only here (specification 7.3).
+fn not_synced() -> ApiError {
+    ApiError::bad("Data source must exist")
+}
+
+pub async fn update(mut call: Call) -> Answer {
+    let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
+    let (tenant, disabled) = call.in_tenant(|input| Some(input.body.optional("patient_alert.disabled", boolean())))?;
+    let alert = one(&call, &tenant, patient, alert)?;
+    let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
+    match disabled {
+        Some(false) if is_disabled => {
+            return Err(ApiError::bad("EMR does not support enabling a disabled alert; create a new one."));
+        }
+        Some(true) if !is_disabled => {}
+        _ => return Ok(call.show(PatientAlertView::of(&alert))),
+    }
+    let place = call.place_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+    let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
+    let body = serde_json::to_value(body).map_err(|_| ApiError::Internal)?;
+    let change = Saving::EntryChange { resource: PatientAlert::RESOURCE, id: alert.id, body };
+    let saved = call.save::<Entry<PatientAlert>>(&place, change).await?;
+    Ok(call.show(PatientAlertView::of(&saved.record)))
+}
+
+fn one(call: &Call, tenant: &Tenant, patient: u32, id: u64) -> Result<Entry<PatientAlert>, ApiError> {
+    find(call, tenant, patient)?;
+    let alert = call.entry::<PatientAlert>(tenant, id)?;
+    let theirs = alert.body.patient_id == patient;
+    if theirs { Ok(alert) } else { Err(ApiError::NotFound(format!("Patient Alert with id {id}"))) }
+}

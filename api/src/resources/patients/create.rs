@@ -1,0 +1,77 @@
+//! POST /patients
+
+use engine::{
+    PatientDetails,
+    records::{Patient, PatientAddress},
+    saving::{NewPatient, Saving},
+};
+
+use crate::{
+    body::Fields,
+    bounds::{MAX_NAME, MAX_TEXT},
+    kinds::{boolean, date, email, filled, id, integer, name_of, phone, text},
+    resources::Answer,
+    scope::Call,
+    views::people::{PatientBasic, PatientCreated},
+};
+
+pub const GENDERS: &[&str] = &["Male", "Female", "Other"];
+/// Of a social security number with separators.
+pub const MAX_SSN: usize = 20;
+
+pub async fn create(mut call: Call) -> Answer {
+    let (place, new) = call.in_place(|input| read(&mut input.body))?;
+    let saved = call.save::<Patient>(&place, Saving::Patient(Box::new(new))).await?;
+    call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
+    let adapter = call.api.directory.adapter_of_source(saved.record.source_id);
+    let view = PatientCreated { user: PatientBasic::of(&saved.record, adapter) };
+    Ok(if saved.existing { call.show_as(200, view) } else { call.made(saved.replay, view) })
+}
+
+fn read(b: &mut Fields) -> Option<NewPatient> {
+    let provider_id = b.required("provider.provider_id", id());
+    let first_name = b.required("patient.first_name", filled(text(MAX_NAME)));
+    let last_name = b.required("patient.last_name", filled(text(MAX_NAME)));
+    let email = b.required("patient.email", email());
+    let date_of_birth = b.required("patient.bio.date_of_birth", date());
+    let phone_number = b.required("patient.bio.phone_number", phone());
+    let [home_phone, cell_phone, work_phone] = ["home_phone_number", "cell_phone_number", "work_phone_number"]
+        .map(|name| b.unless_empty(&format!("patient.bio.{name}"), phone()));
+    let gender = b.unless_empty("patient.bio.gender", name_of(GENDERS)).map(str::to_owned);
+    let ssn = b.unless_empty("patient.bio.ssn", text(MAX_SSN));
+    let address = address(b);
+    let more = more(b);
+    let return_existing = b.defaulted("return_existing_if_match", boolean(), false);
+    let details = PatientDetails {
+        first_name: first_name?,
+        middle_name: None,
+        last_name: last_name?,
+        date_of_birth: Some(date_of_birth?),
+        phone_number: Some(phone_number?),
+        email: Some(email?),
+        gender,
+        address,
+    };
+    let provider_id = provider_id?;
+    Some(NewPatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing })
+}
+
+fn address(b: &mut Fields) -> Option<PatientAddress> {
+    let names = ["address_line_1", "street_address", "address_line_2", "city", "state", "zip_code"];
+    let [line_1, street, line_2, city, region, postal_code] =
+        names.map(|name| b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT)));
+    let address = PatientAddress { line_1: line_1.or(street), line_2, city, region, postal_code, country: None };
+    (address != PatientAddress::default()).then_some(address)
+}
+
+/// What the record of a patient has no field for: the EHR is told of it.
+fn more(b: &mut Fields) -> Vec<(String, String)> {
+    let texts = ["custom_contact_number", "insurance_name", "race"];
+    let texts = texts.map(|name| (name, b.unless_empty(&format!("patient.bio.{name}"), text(MAX_TEXT))));
+    let numbers = ["weight", "height"].map(|name| {
+        let number = b.optional(&format!("patient.bio.{name}"), integer(0..=10_000));
+        (name, number.map(|number| number.to_string()))
+    });
+    let given = texts.into_iter().chain(numbers);
+    given.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

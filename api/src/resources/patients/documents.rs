@@ -1,0 +1,49 @@
+//! Documents of a patient, as their EHR lists them, and their types.
+
+use engine::{
+    index::{Field, Term},
+    lists::Narrow,
+    records::{
+        documents::{Document, DocumentType},
+        entry::Entry,
+    },
+};
+
+use super::find;
+use crate::{
+    errors::ApiError,
+    kinds::{boolean, id, long_id},
+    resources::Answer,
+    scope::Call,
+    views::documents::{DocumentTypeView, PatientDocumentView},
+};
+
+pub async fn list(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenant, ()) = call.in_tenant(|_| Some(()))?;
+    let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
+    let theirs = vec![Narrow::Has(Term::number(Field::Patient, id))];
+    let documents: Vec<Entry<Document>> = call.whole_entries(&source, theirs)?;
+    Ok(call.list(&documents.iter().map(|it| PatientDocumentView::of(it, None)).collect::<Vec<_>>()))
+}
+
+/// No adapter can be told to keep a document.
+pub async fn create(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (place, ()) = call.in_place(|_| Some(()))?;
+    super::find_at(&call, &place, id)?;
+    Err(ApiError::bad("EMR does not support uploading documents."))
+}
+
+pub async fn types(mut call: Call) -> Answer {
+    let (place, active) = call.in_place(|input| Some(input.query.defaulted("active", boolean(), true)))?;
+    let mut types: Vec<Entry<DocumentType>> = call.whole_entries_ever(&place.sources(), Vec::new())?;
+    types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
+    Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
+}
+
+pub async fn show_type(mut call: Call) -> Answer {
+    let id = call.path_id(long_id())?;
+    let (place, ()) = call.in_place(|_| Some(()))?;
+    Ok(call.show(DocumentTypeView::of(&call.entry_at(&place, id)?)))
+}

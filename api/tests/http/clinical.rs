@@ -1,0 +1,126 @@
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const HERE: &str = "subdomain=acme&location_id=1";
+
+/// One field of each row of a list.
+async fn rows(world: &World, path: &str, rest: &str, field: &str) -> Vec<Value> {
+    each(&world.edge(&format!("/{path}?{HERE}&{rest}")).await, field)
+}
+
+const NONE: [&str; 0] = [];
+const LATE: &str = "updated_since=2190-01-01T00:00:00Z";
+
+#[actix_web::test]
+async fn codes_and_their_categories() {
+    let world = world().await;
+    assert_eq!(rows(&world, "procedure_codes", "", "code").await, ["D1110", "D0120"]);
+    assert_eq!(rows(&world, "procedure_codes", "", "active").await, [true, false]);
+    assert_eq!(rows(&world, "procedure_codes", LATE, "code").await, NONE);
+    let category = world.one_of(&format!("/procedure_code_categories?{HERE}")).await;
+    assert_eq!(category["name"], json!("Preventive"));
+    let codes = world.edge(&format!("/procedure_codes?{HERE}")).await;
+    assert_eq!(codes[0]["category_id"], category["id"]);
+    let path = format!("/procedure_code_categories/{}?{HERE}", category["id"]);
+    assert_eq!(world.get(&path).version("v3.1.0").ok().await["data"]["foreign_id"], json!("preventive"));
+    let missing = world.get(&format!("/procedure_code_categories/4711?{HERE}")).version("v3.1.0").fails(404).await;
+    assert_eq!(missing, ["Procedure Code Category with id 4711 not found"]);
+    world.get(&format!("/procedure_codes?{HERE}")).fails(404).await;
+}
+
+#[actix_web::test]
+async fn procedures() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let codes = async |rest: &str| rows(&world, "procedures", rest, "code").await;
+    assert_eq!(codes("").await, ["D1110", "D0120"]);
+    assert_eq!(codes("sort=-id").await, ["D0120", "D1110"]);
+    assert_eq!(codes(&format!("patient_id={ada}")).await, ["D1110"]);
+    assert_eq!(codes(&format!("provider_id={BEN}")).await, ["D0120"]);
+    assert_eq!(codes("appointment_id=1").await, ["D1110"]);
+    assert_eq!(codes("started_after=2024-02-01").await, ["D0120"]);
+    assert_eq!(codes("started_before=2024-03-01").await, ["D1110"]);
+    assert_eq!(codes("ended_after=2024-02-01&ended_before=2024-02-03").await, ["D1110"]);
+    assert_eq!(codes("ended_after=2024-02-02").await, NONE);
+    assert_eq!(codes(LATE).await, NONE);
+    let all = world.get("/procedures?subdomain=acme").ok().await["data"].clone();
+    assert_eq!(each(&all, "status"), ["completed", "planned"]);
+    assert_eq!((&all[0]["body_site"]["tooth"], &all[0]["fee"]["amount"]), (&json!(["3"]), &json!("105.00")));
+    let path = format!("/procedures/{}?subdomain=acme", all[0]["id"]);
+    assert_eq!(world.get(&path).ok().await["data"], all[0]);
+    let missing = world.get("/procedures/4711?subdomain=acme").fails(404).await;
+    assert_eq!(missing, ["Procedure with id 4711 not found"]);
+    let foreign = world.get(&path.replace("acme", "rival")).key(RIVAL_KEY).fails(404).await;
+    assert_eq!(foreign, [format!("Procedure with id {} not found", all[0]["id"])]);
+}
+
+#[actix_web::test]
+async fn treatment_plans() {
+    let world = world().await;
+    let all = world.get("/treatment_plans?subdomain=acme").ok().await["data"].clone();
+    assert_eq!(each(&all, "status"), ["accepted", "proposed"]);
+    assert_eq!((each(&all[0]["procedures"], "code"), &all[1]["procedures"]), (vec![json!("D0120")], &json!([])));
+    let status = async |rest: &str| {
+        each(&world.get(&format!("/treatment_plans?subdomain=acme&{rest}")).ok().await["data"], "status")
+    };
+    assert_eq!(status("status=proposed").await, ["proposed"]);
+    assert_eq!(status(&format!("patient_id={PAT}")).await, ["accepted"]);
+    assert_eq!(status(LATE).await, NONE);
+    let one = world.get(&format!("/treatment_plans/{}?subdomain=acme", all[0]["id"])).ok().await;
+    assert_eq!(one["data"], all[0]);
+    let wrong = world.get("/treatment_plans?subdomain=acme&status=done").fails(400).await;
+    assert_eq!(wrong, ["status must be one of not_applicable, proposed, accepted, rejected, completed."]);
+}
+
+#[actix_web::test]
+async fn clinical_notes() {
+    let world = world().await;
+    let notes = async |rest: &str| rows(&world, "clinical_notes", rest, "content").await;
+    assert_eq!(notes("").await, ["All went well", "Later"]);
+    assert_eq!(notes(&format!("patient_id={PAT}")).await, ["Later"]);
+    let procedure = world.edge(&format!("/procedures?{HERE}")).await[0]["id"].clone();
+    assert_eq!(notes(&format!("procedure_id={procedure}")).await, ["All went well"]);
+    assert_eq!(notes("entered_after=2024-01-01T00:00:00Z").await, ["Later"]);
+    assert_eq!(notes("entered_before=2024-01-05T00:00:00Z").await, ["All went well"]);
+    assert_eq!(notes(LATE).await, NONE);
+}
+
+#[actix_web::test]
+async fn recalls_and_their_types() {
+    let world = world().await;
+    let types = world.get(&format!("/recall_types?{HERE}")).ok().await;
+    assert_eq!(
+        (each(&types["data"], "interval_unit"), &types["count"]),
+        (vec![json!("month"), json!("year")], &json!(2))
+    );
+    assert_eq!(rows(&world, "recall_types", "foreign_id=yearly", "name").await, ["X-ray"]);
+    assert_eq!(rows(&world, "recall_types", LATE, "name").await, NONE);
+    let yearly = types["data"][1]["id"].clone();
+    let one = world.get(&format!("/recall_types/{yearly}?subdomain=acme")).ok().await;
+    assert_eq!(one["data"]["name"], json!("X-ray"));
+
+    let due = async |rest: &str| rows(&world, "patient_recalls", rest, "date_due").await;
+    assert_eq!(due("").await, ["2024-06-01", "2025-06-01"]);
+    assert_eq!(due("sort=-id").await, ["2025-06-01", "2024-06-01"]);
+    assert_eq!(due(&format!("recall_id={yearly}")).await, ["2025-06-01"]);
+    assert_eq!(due(&format!("patient_id={PAT}")).await, ["2025-06-01"]);
+    assert_eq!(due("foreign_id=recall%201").await, ["2024-06-01"]);
+    assert_eq!(due("due_after=2024-06-01T00:00:00Z").await, ["2025-06-01"]);
+    assert_eq!(due(LATE).await, NONE);
+    let all = world.edge(&format!("/patient_recalls?{HERE}")).await;
+    assert_eq!(all[1]["recall_type"]["name"], json!("X-ray"));
+    assert_eq!(world.get(&format!("/patient_recalls/{}?subdomain=acme", all[1]["id"])).ok().await["data"], all[1]);
+    let missing = world.get("/patient_recalls/4711?subdomain=acme").fails(404).await;
+    assert_eq!(missing, ["Patient Recall with id 4711 not found"]);
+}
+
+#[actix_web::test]
+async fn conversations_can_be_read_and_nothing_else() {
+    let world = world().await;
+    let one = world.one_of(&format!("/conversations?{HERE}")).await;
+    assert_eq!((&one["subject"], &one["messages"][0]["text"]), (&json!("Hello"), &json!("Hi")));
+    assert_eq!(world.edge(&format!("/conversations?{HERE}&patient_id={PAT}")).await, json!([]));
+    let send = world.post(&format!("/conversations/{}/messages?subdomain=acme", one["id"]), json!({"message": "Hi"}));
+    assert_eq!(send.fails(403).await, ["You don't have access to perform this action."]);
+}

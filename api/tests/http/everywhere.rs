@@ -1,0 +1,511 @@
+//! Every documented endpoint against everyone who must not use it, and nobody sees another tenant's records. Parameters and bodies
+//! are the examples of the OpenAPI document, so that an endpoint is covered as soon as the table has it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, LazyLock},
+};
+
+use actix_web::http::Method;
+use api::{
+    keys::{ApiKey, Grants, hash},
+    openapi,
+    route::{Access, Route},
+    routes::TABLE,
+    versions::Version,
+};
+use engine::{ehr::Ehr, setup::Environment};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{HOUR, Timestamp},
+};
+use serde_json::{Value, json};
+
+use crate::{filled::Filled, support::*};
+
+const NO_ACCESS: &str = "You don't have access to perform this action.";
+/// Stands in every text of the rival's records, and in no answer to anyone else.
+const STRANGER: &str = "Zyzzyva";
+/// Of the rival's setup.
+const STRANGERS: [&str; 4] = [STRANGER, "zyzzyva", "RIVAL", "Place 5"];
+const NOBODY: u64 = 2_000_000_000;
+
+/// May do everything at the first location, and nothing at the second.
+const ONE_PLACE: &str = "key-one-place";
+const NOT_FINANCIAL: &str = "key-not-financial";
+const NOT_BETA: &str = "key-not-beta";
+
+static V3: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V3).unwrap());
+static V2: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V2).unwrap());
+
+/// One endpoint in one of its versions.
+#[derive(Clone, Copy)]
+struct Endpoint {
+    route: &'static Route,
+    version: Version,
+    operation: &'static Value,
+}
+
+/// What a request says, where it differs from one that is all right.
+struct Asking<'a> {
+    tenant: &'a str,
+    place: u32,
+    key: &'a str,
+    /// Instead of the examples: a parameter's or a field's last name.
+    instead: Option<(&'a str, u64)>,
+}
+
+impl Asking<'_> {
+    fn right() -> Asking<'static> {
+        Asking { tenant: "acme", place: MAIN, key: ACME_KEY, instead: None }
+    }
+}
+
+fn endpoints() -> impl Iterator<Item = Endpoint> {
+    let documented = TABLE.iter().filter(|route| route.access != Access::Anyone);
+    documented.flat_map(|route| {
+        route.versions.iter().map(move |version| {
+            let document: &'static Value = if version.is_v2() { &V2 } else { &V3 };
+            let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
+            assert!(operation.is_object(), "{} is not documented", route.endpoint());
+            Endpoint { route, version: *version, operation }
+        })
+    })
+}
+
+/// All but the one that takes the API key itself.
+fn guarded() -> impl Iterator<Item = Endpoint> {
+    endpoints().filter(|it| it.route.access == Access::Token)
+}
+
+impl Endpoint {
+    fn name(&self) -> String {
+        format!("{} in {}", self.route.endpoint(), self.version.name())
+    }
+
+    fn parameters(&self) -> impl Iterator<Item = &'static Value> {
+        self.operation["parameters"].as_array().unwrap().iter()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.parameters().any(|it| it["in"] == "query" && it["name"] == name)
+    }
+
+    fn takes_tenant(&self) -> bool {
+        self.has("subdomain")
+    }
+
+    fn takes_place(&self) -> bool {
+        self.route.path.starts_with("/locations/{id}") || PLACES.iter().any(|name| self.has(name))
+    }
+
+    fn path(&self, asking: &Asking) -> String {
+        let mut path = self.route.path.to_owned();
+        let mut query = Vec::new();
+        for parameter in self.parameters().filter(|it| it["in"] != "header") {
+            let name = parameter["name"].as_str().unwrap();
+            let plain = name.trim_end_matches("[]");
+            let value = self.value(plain, &parameter["example"], asking);
+            match (parameter["in"].as_str().unwrap(), value) {
+                ("path", Some(value)) => path = path.replace(&format!("{{{name}}}"), &value),
+                (_, Some(value)) => query.push(format!("{name}={}", value.replace('+', "%2B"))),
+                (_, None) if parameter["required"] == true => {
+                    let example = &parameter["example"];
+                    let one = example.as_array().map_or(example, |all| &all[0]);
+                    query.push(format!("{name}={}", text(one).replace('+', "%2B")));
+                }
+                (_, None) => {}
+            }
+        }
+        format!("{path}?{}", query.join("&"))
+    }
+
+    /// What is said of a parameter; None: only what must be.
+    fn value(&self, name: &str, example: &Value, asking: &Asking) -> Option<String> {
+        match asking.instead {
+            Some((other, id)) if other == name => return Some(id.to_string()),
+            _ => {}
+        }
+        let in_path = self.route.path.contains(&format!("{{{name}}}"));
+        match name {
+            "subdomain" => Some(asking.tenant.to_owned()),
+            "location_id" | "lids" | "location_ids" => Some(asking.place.to_string()),
+            "id" if self.route.path.starts_with("/locations/{id}") => Some(asking.place.to_string()),
+            _ if in_path => Some(text(example)),
+            _ => None,
+        }
+    }
+
+    fn body(&self, asking: &Asking) -> Option<Value> {
+        let mut body = self.operation["requestBody"]["content"]["application/json"]["example"].clone();
+        if let Some((name, id)) = asking.instead {
+            replace(&mut body, name, id);
+        }
+        (!body.is_null()).then_some(body)
+    }
+
+    fn ask<'w>(&self, world: &'w World, asking: &Asking) -> Ask<'w> {
+        let ask = world.ask(self.route.method.clone(), &self.path(asking)).version(self.version.name());
+        let ask = match self.route.access {
+            Access::ApiKey => ask.with("Authorization", asking.key),
+            _ => ask.with("Authorization", &token(world, asking.key)),
+        };
+        match self.body(asking) {
+            Some(body) => ask.json(body),
+            None => ask,
+        }
+    }
+}
+
+const PLACES: [&str; 3] = ["location_id", "lids[]", "location_ids[]"];
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Puts an id in every field of this name.
+fn replace(value: &mut Value, name: &str, id: u64) {
+    match value {
+        Value::Object(object) => {
+            for (field, inner) in object {
+                match inner {
+                    Value::Number(_) if field == name => *inner = id.into(),
+                    Value::Array(ids) if field == name && ids.iter().all(Value::is_number) => *inner = json!([id]),
+                    _ => replace(inner, name, id),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|inner| replace(inner, name, id)),
+        _ => {}
+    }
+}
+
+fn more_keys() -> Vec<ApiKey> {
+    let key = |name: &str, locations: Option<Vec<u32>>, grants| ApiKey {
+        name: name.to_owned(),
+        hash: hash(name),
+        environment: Environment::Sandbox,
+        institutions: vec![InstitutionId(1)],
+        locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
+        grants,
+        organisation: format!("organisation of {name}"),
+    };
+    let mut keys = keys();
+    keys.push(key(ONE_PLACE, Some(vec![MAIN]), Grants { financial: true, beta: true }));
+    keys.push(key(NOT_FINANCIAL, None, Grants { financial: false, beta: true }));
+    keys.push(key(NOT_BETA, None, Grants { financial: true, beta: false }));
+    keys
+}
+
+fn token(world: &World, key: &str) -> String {
+    let id = more_keys().into_iter().find(|known| known.name == key).unwrap().id();
+    format!("Bearer {}", world.api.tokens.mint(id, world.engine.now(), HOUR))
+}
+
+async fn filled_world() -> World {
+    let ehr = |owner, location, of_each| -> (u32, Arc<dyn Ehr>) { (location, Filled::new(owner, location, of_each)) };
+    let ehrs = [ehr("Acme", MAIN, 4), ehr("Acme", SECOND, 4), ehr(STRANGER, RIVAL, 12), ehr("Real", REAL, 1)];
+    let world = world_on(ehrs).await;
+    world.api.replace_keys(more_keys());
+    let hook = json!({"target_url": format!("https://{}.example/hook", STRANGER.to_lowercase())});
+    world.post("/webhook_endpoints", hook).key(RIVAL_KEY).answers(201).await;
+    world
+}
+
+/// The answer has this status and message, and nothing of a stranger in it.
+async fn refused(ask: Ask<'_>, status: u16, message: &str, what: &str) -> Reply {
+    let reply = ask.reply().await;
+    assert_eq!(reply.status.as_u16(), status, "{what}: {}", reply.text);
+    let body = reply.json();
+    let told = (&body["code"], &body["data"], &body["error"]);
+    assert_eq!(told, (&json!(false), &Value::Null, &json!([message])), "{what}");
+    assert!(reply.header("X-Request-Id").is_some(), "{what}");
+    clean(&reply, what);
+    reply
+}
+
+fn clean(reply: &Reply, what: &str) {
+    let headers =
+        reply.headers.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
+    for text in headers.chain([reply.text.clone()]) {
+        for foreign in STRANGERS {
+            assert!(!text.contains(foreign), "{what} shows {foreign}: {text}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn without_version_or_with_an_unknown_one_there_is_no_resource() {
+    let world = filled_world().await;
+    for it in endpoints() {
+        let right = || it.ask(&world, &Asking::right());
+        refused(right().without("Svc-Api-Version"), 404, "Resource not found", &it.name()).await;
+        for version in ["v1", "v3", "v3.0", "3.0.0", "v4.0.0", "latest", ""] {
+            refused(right().version(version), 404, "Resource not found", &it.name()).await;
+        }
+    }
+}
+
+#[actix_web::test]
+async fn without_a_valid_token_nothing_is_told() {
+    let world = filled_world().await;
+    let id = more_keys().remove(0).id();
+    let now = world.engine.now();
+    let expired = format!("Bearer {}", world.api.tokens.mint(id, Timestamp(now.0 - 2 * HOUR), HOUR));
+    let good = token(&world, ACME_KEY);
+    let mut altered = good.clone().into_bytes();
+    let middle = good.len() / 2;
+    altered[middle] = if altered[middle] == b'A' { b'B' } else { b'A' };
+    let altered = String::from_utf8(altered).unwrap();
+    let of_nobody = format!("Bearer {}", world.api.tokens.mint("0000000000000000".into(), now, HOUR));
+    let wrong = [&expired, &altered, &of_nobody, ACME_KEY, "Bearer ", "Bearer null", &good[7..]];
+    for it in guarded() {
+        let right = || it.ask(&world, &Asking::right());
+        let reply = refused(right().without("Authorization"), 401, NO_ACCESS, &it.name()).await;
+        assert_eq!(reply.header("WWW-Authenticate"), Some("Bearer"), "{}", it.name());
+        for wrong in wrong {
+            refused(right().with("Authorization", wrong), 401, NO_ACCESS, &format!("{} {wrong}", it.name())).await;
+        }
+    }
+    for it in endpoints().filter(|it| it.route.access == Access::ApiKey) {
+        for wrong in [&good, "key-unknown", "", &format!("Bearer {ACME_KEY}")] {
+            let ask = it.ask(&world, &Asking::right()).with("Authorization", wrong);
+            refused(ask, 401, "Invalid Credentials", &it.name()).await;
+        }
+    }
+}
+
+#[actix_web::test]
+async fn another_tenants_institution_is_forbidden_like_one_that_is_not_there() {
+    let world = filled_world().await;
+    for it in guarded().filter(Endpoint::takes_tenant) {
+        for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
+            let place = if tenant == "rival" { RIVAL } else { MAIN };
+            let ask = it.ask(&world, &Asking { tenant, place, key, instead: None });
+            refused(ask, 403, NO_ACCESS, &format!("{} {tenant}", it.name())).await;
+        }
+        // Capital letters (specification 5.6).
+        for tenant in ["Acme", "ACME", "acmE"] {
+            let ask = it.ask(&world, &Asking { tenant, ..Asking::right() });
+            refused(ask, 403, NO_ACCESS, &format!("{} {tenant}", it.name())).await;
+        }
+    }
+}
+
+#[actix_web::test]
+async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
+    let world = filled_world().await;
+    for it in guarded().filter(Endpoint::takes_place) {
+        let at = |place, key| it.ask(&world, &Asking { place, key, ..Asking::right() });
+        for (place, key) in
+            [(SECOND, ONE_PLACE), (CLOSED, ACME_KEY), (RIVAL, ACME_KEY), (REAL, ACME_KEY), (999_999, ACME_KEY)]
+        {
+            let message = format!("Location with id {place} not found");
+            refused(at(place, key), 404, &message, &format!("{} {place}", it.name())).await;
+        }
+        refused(at(PENDING, ACME_KEY), 403, NO_ACCESS, &it.name()).await;
+    }
+}
+
+#[actix_web::test]
+async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
+    let world = filled_world().await;
+    for it in guarded() {
+        let as_key = |key| it.ask(&world, &Asking { key, ..Asking::right() });
+        let forbidden = |reply: &Reply| reply.status == 403;
+        let usually = forbidden(&as_key(ACME_KEY).reply().await);
+        for (key, needed) in [(NOT_FINANCIAL, it.route.financial), (NOT_BETA, it.version == Version::V3_1_0)] {
+            if needed {
+                refused(as_key(key), 403, NO_ACCESS, &format!("{} {key}", it.name())).await;
+            } else {
+                assert_eq!(forbidden(&as_key(key).reply().await), usually, "{} {key}", it.name());
+            }
+        }
+    }
+}
+
+/// Specification 5.10.
+#[actix_web::test]
+async fn the_financial_endpoints_are_those_of_the_specification() {
+    let groups = ["/charges", "/claims", "/payments", "/fee_schedules", "/insurance_plans"];
+    for route in TABLE.iter() {
+        if groups.iter().any(|group| route.path == *group || route.path.starts_with(&format!("{group}/"))) {
+            assert!(route.financial, "{}", route.endpoint());
+        }
+    }
+}
+
+#[actix_web::test]
+async fn libraries_and_wrong_methods_are_refused() {
+    let world = filled_world().await;
+    for it in endpoints() {
+        let right = || it.ask(&world, &Asking::right());
+        for agent in ["python-requests/2.32", "curl/8.5.0", ""] {
+            let reply = right().with("User-Agent", agent).reply().await;
+            assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (403, &json!(["1010"])), "{}", it.name());
+            clean(&reply, &it.name());
+        }
+        let known: Vec<&Method> =
+            TABLE.iter().filter(|route| route.path == it.route.path).map(|route| &route.method).collect();
+        let here = TABLE.iter().filter(|route| route.path == it.route.path && route.versions.contains(&it.version));
+        let here: Vec<&str> = here.map(|route| route.method.as_str()).collect();
+        for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            if known.contains(&&method) {
+                continue;
+            }
+            let reply = world.ask(method.clone(), &it.path(&Asking::right())).version(it.version.name()).reply().await;
+            assert_eq!(reply.status, 405, "{method} {}", it.name());
+            let mut allowed: Vec<&str> = reply.header("Allow").unwrap().split(", ").collect();
+            let mut expected = here.clone();
+            (allowed.sort_unstable(), expected.sort_unstable());
+            expected.dedup();
+            assert_eq!(allowed, expected, "{method} {}", it.name());
+            clean(&reply, &it.name());
+        }
+    }
+}
+
+/// List -> ids of its records, for one tenant.
+type Ids = BTreeMap<&'static str, BTreeSet<u64>>;
+
+/// What a tenant's own lists show, and whether the stranger's name is in each.
+async fn own_ids(world: &World, asking: &Asking<'_>) -> (Ids, Vec<(&'static str, bool)>) {
+    let (mut ids, mut named) = (Ids::new(), Vec::new());
+    for it in guarded().filter(|it| it.version == Version::V3_1_0 && it.route.method == Method::GET) {
+        if it.route.path.contains('{') {
+            continue;
+        }
+        let sized = if it.has("per_page") { "&per_page=1000" } else { "" };
+        let path = wide(&it.path(asking));
+        let ask = world.ask(Method::GET, &format!("{path}{sized}")).version("v3.1.0");
+        let reply = ask.with("Authorization", &token(world, asking.key)).reply().await;
+        if reply.status != 200 {
+            continue;
+        }
+        named.push((it.route.path, STRANGERS.iter().any(|name| reply.text.contains(name))));
+        let body = reply.json();
+        let rows = body["data"].as_array().into_iter().flatten();
+        ids.insert(it.route.path, rows.filter_map(|row| row["id"].as_u64()).collect());
+    }
+    (ids, named)
+}
+
+/// Spans of time of the examples are short, and the records of the test lie in the weeks to come.
+fn wide(path: &str) -> String {
+    let now = engine::clock::now();
+    let day = |days: i64| location::zone::Date((now.0 / location::time::DAY + days) as i32).to_string();
+    let mut out = Vec::new();
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    for pair in query.split('&') {
+        out.push(match pair.split_once('=') {
+            Some(("start", _)) => format!("start={}", day(0)),
+            Some(("end", _)) => format!("end={}", day(90)),
+            _ => pair.to_owned(),
+        });
+    }
+    format!("{path}?{}", out.join("&"))
+}
+
+const AS_RIVAL: Asking<'static> = Asking { tenant: "rival", place: RIVAL, key: RIVAL_KEY, instead: None };
+
+#[actix_web::test]
+async fn no_answer_shows_another_tenants_texts_or_ids() {
+    let world = filled_world().await;
+    let (theirs, named) = own_ids(&world, &AS_RIVAL).await;
+    let seen = named.iter().filter(|(_, named)| *named).count();
+    assert!(seen * 2 > named.len(), "the rival sees too few of its own records to prove anything: {named:?}");
+    let (ours, _) = own_ids(&world, &Asking::right()).await;
+    for (list, ids) in &ours {
+        let shared: Vec<_> = theirs.get(list).into_iter().flat_map(|theirs| ids.intersection(theirs)).collect();
+        assert!(shared.is_empty(), "{list} shows {shared:?} to both tenants");
+    }
+    for it in endpoints() {
+        for key in [ACME_KEY, NOT_FINANCIAL, ONE_PLACE] {
+            let asking = Asking { key, ..Asking::right() };
+            clean(&it.ask(&world, &asking).reply().await, &it.name());
+            let path = wide(&it.path(&asking));
+            if it.route.method == Method::GET {
+                let ask = world.get(&path).version(it.version.name()).with("Authorization", &token(&world, key));
+                clean(&ask.reply().await, &it.name());
+            }
+        }
+    }
+}
+
+/// Wherever an id is taken, one of another tenant's record is answered like one that nobody has.
+#[actix_web::test]
+async fn another_tenants_ids_are_like_those_of_nobody() {
+    let world = filled_world().await;
+    let (theirs, _) = own_ids(&world, &AS_RIVAL).await;
+    let (ours, _) = own_ids(&world, &Asking::right()).await;
+    let only_theirs = |list: &str| {
+        let known = theirs.get(list)?;
+        let own = ours.get(list).cloned().unwrap_or_default();
+        known.iter().copied().find(|id| !own.contains(id))
+    };
+    let mut tried = 0;
+    for it in guarded() {
+        for (name, list) in references(&it) {
+            let Some(id) = only_theirs(&list) else { continue };
+            let ask = |id| it.ask(&world, &Asking { instead: Some((&name, id)), ..Asking::right() });
+            let (stranger, nobody) = (ask(id).reply().await, ask(NOBODY).reply().await);
+            let what = format!("{} with {name} {id}", it.name());
+            clean(&stranger, &what);
+            assert_eq!(stranger.status, nobody.status, "{what}: {} {}", stranger.text, nobody.text);
+            assert_eq!(stranger.json()["error"], without(&nobody.json()["error"], NOBODY, id), "{what}");
+            if it.route.method == Method::GET {
+                assert_eq!(stranger.json()["data"], nobody.json()["data"], "{what}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried >= 10, "only {tried} references were tried");
+}
+
+fn without(messages: &Value, nobody: u64, id: u64) -> Value {
+    serde_json::from_str(&messages.to_string().replace(&nobody.to_string(), &id.to_string())).unwrap()
+}
+
+/// The names under which an endpoint takes ids of records that have a list, and that list.
+fn references(it: &Endpoint) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for parameter in it.parameters().filter(|it| it["in"] != "header") {
+        let name = parameter["name"].as_str().unwrap().trim_end_matches("[]");
+        let before = it.route.path.split(&format!("/{{{name}}}")).next().unwrap_or_default();
+        if parameter["in"] == "path" && name == "id" && !before.contains('{') {
+            found.push((name.to_owned(), before.to_owned()));
+        }
+        found.extend(list_of(name).map(|list| (name.to_owned(), list)));
+    }
+    if let Some(body) = it.body(&Asking::right()) {
+        names(&body, &mut |name| found.extend(list_of(name).map(|list| (name.to_owned(), list))));
+    }
+    found.retain(|(_, list)| list != "/locations");
+    found
+}
+
+/// `operatory_ids` -> `/operatories`
+fn list_of(name: &str) -> Option<String> {
+    let noun = match name {
+        "pids" => "provider",
+        _ => name.strip_suffix("_ids").or_else(|| name.strip_suffix("_id"))?,
+    };
+    let noun = if noun == "guarantor" || noun == "subscriber" { "patient" } else { noun };
+    Some(match noun.strip_suffix('y') {
+        Some(stem) => format!("/{stem}ies"),
+        None => format!("/{noun}s"),
+    })
+}
+
+fn names(value: &Value, told: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(object) => {
+            for (name, inner) in object {
+                told(name);
+                names(inner, told);
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|inner| names(inner, told)),
+        _ => {}
+    }
+}

@@ -1,0 +1,327 @@
+//! The files of the first location's patients, and what its EHR does with writes.
+//!
+//! Quinn is Pat's child; Ada has everything else. A new patient named `Slow` is never written, one named `Refused` is rejected.
+
+use engine::ehr::{EhrAddress, EhrEntry, EhrPatient, EhrRecord, Resource, Write};
+use serde_json::{Value, json};
+
+use crate::support::{MAIN, RIVAL, World};
+
+/// 2024-01-01T00:00:00Z
+const NEW_YEAR: i64 = 1_704_067_200;
+const DAY: i64 = 86_400;
+
+const PULLS: [Resource; 23] = [
+    Resource::FeeSchedules,
+    Resource::InsurancePlans,
+    Resource::Coverages,
+    Resource::HistoryItems,
+    Resource::PatientHistoryItems,
+    Resource::PatientAlerts,
+    Resource::CommunicationLogs,
+    Resource::Conversations,
+    Resource::FormSchemas,
+    Resource::FormResponses,
+    Resource::ProcedureCodeCategories,
+    Resource::ProcedureCodes,
+    Resource::Procedures,
+    Resource::TreatmentPlans,
+    Resource::ClinicalNotes,
+    Resource::RecallTypes,
+    Resource::PatientRecalls,
+    Resource::DocumentTypes,
+    Resource::Documents,
+    Resource::Charges,
+    Resource::Payments,
+    Resource::Adjustments,
+    Resource::Claims,
+];
+
+pub fn pulls(location: u32) -> Vec<Resource> {
+    if location == MAIN { PULLS.to_vec() } else { Vec::new() }
+}
+
+pub fn writes(location: u32) -> &'static [&'static str] {
+    match location {
+        RIVAL => &[],
+        _ => &[
+            "update-patient",
+            "create-insurance-plan",
+            "create-coverage",
+            "delete-coverage",
+            "save-patient-history-item",
+            "create-patient-alert",
+            "disable-patient-alert",
+            "create-communication-log",
+            "create-form-response",
+        ],
+    }
+}
+
+pub fn max_lengths() -> Vec<(String, u32)> {
+    vec![("insurance_plan.name".into(), 32)]
+}
+
+/// What becomes of a write.
+pub enum Fate {
+    Taken,
+    Refused(&'static str),
+    /// It takes forever.
+    Slow,
+}
+
+pub fn fate(write: &Write) -> Fate {
+    let (name, note) = match write {
+        Write::CreatePatient(patient) => (patient.last_name.as_str(), ""),
+        Write::Entry(_, entry) => ("", entry.fields.get("note").and_then(Value::as_str).unwrap_or_default()),
+        _ => ("", ""),
+    };
+    match (name, note) {
+        ("Slow", _) | (_, "slow") => Fate::Slow,
+        ("Refused", _) => Fate::Refused("nobody is called so"),
+        (_, "refused") => Fate::Refused("not such a note"),
+        _ => Fate::Taken,
+    }
+}
+
+pub fn patients() -> Vec<EhrPatient> {
+    let quinn = EhrPatient {
+        id: "quinn".into(),
+        first_name: "Quinn".into(),
+        last_name: "Present".into(),
+        date_of_birth: Some("2015-01-02".into()),
+        guarantor: Some("pat".into()),
+        inactive: true,
+        ..EhrPatient::default()
+    };
+    let ada = EhrPatient {
+        id: "ada".into(),
+        first_name: "Ada".into(),
+        middle_name: Some("Maria".into()),
+        last_name: "Lübke".into(),
+        date_of_birth: Some("1990-03-04".into()),
+        gender: Some("Female".into()),
+        email: Some("ada@example.com".into()),
+        cell_phone: Some("(555) 010-2030".into()),
+        provider: Some("anna".into()),
+        guarantor: Some("ada".into()),
+        chart_id: Some("C-7".into()),
+        new_patient: true,
+        address: Some(EhrAddress {
+            line1: Some("2 Side Street".into()),
+            city: Some("Springfield".into()),
+            ..EhrAddress::default()
+        }),
+        ..EhrPatient::default()
+    };
+    let lead = EhrPatient {
+        id: "lead".into(),
+        first_name: "Lea".into(),
+        last_name: "Lead".into(),
+        non_patient: true,
+        ..EhrPatient::default()
+    };
+    vec![quinn, ada, lead]
+}
+
+pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
+    let rows = if location == MAIN { rows(resource) } else { Vec::new() };
+    let entry = |(id, fields): (&str, Value)| {
+        let Value::Object(fields) = fields else { unreachable!("rows are objects") };
+        EhrRecord::Entry(EhrEntry { resource, id: id.to_owned(), fields })
+    };
+    rows.into_iter().map(entry).collect()
+}
+
+fn rows(resource: Resource) -> Vec<(&'static str, Value)> {
+    let usd = |amount: &str| json!({"amount": amount, "currency": "USD"});
+    match resource {
+        Resource::InsurancePlans => vec![
+            (
+                "gold",
+                json!({
+                    "name": "Gold", "payer_id": "P1", "group_number": "G1", "employer_name": "Mill", "fee_schedule": "ucr",
+                    "annual_max_individual": usd("1500.00"), "benefit_year_renewal_month": 1,
+                    "address": {"line1": "1 Plan Street", "city": "Albany", "region": "NY", "country": "US"},
+                }),
+            ),
+            ("silver", json!({"name": "Silver", "payer_id": "P2"})),
+        ],
+        Resource::Coverages => vec![
+            (
+                "ada gold",
+                json!({
+                    "patient": "ada", "plan": "gold", "relation": "self", "priority": 1, "subscriber_number": "S-1",
+                    "effective_date": "2024-01-01", "active": true,
+                }),
+            ),
+            (
+                "pat gold",
+                json!({
+                    "patient": "pat", "plan": "gold", "relation": "spouse", "priority": 2, "subscriber_name": "Sam Sub",
+                    "subscriber_date_of_birth": "1970-01-01", "active": true,
+                }),
+            ),
+            ("ada silver", json!({"patient": "ada", "plan": "silver", "relation": "self", "active": false})),
+        ],
+        Resource::HistoryItems => vec![
+            ("penicillin", json!({"category": "allergies", "name": "Penicillin"})),
+            ("latex", json!({"category": "allergies", "name": "Latex"})),
+            ("asthma", json!({"category": "conditions", "name": "Asthma"})),
+        ],
+        Resource::PatientHistoryItems => vec![
+            (
+                "ada penicillin",
+                json!({
+                    "patient": "ada", "category": "allergies", "item": "penicillin", "note": "severe", "active": true,
+                }),
+            ),
+            ("ada asthma", json!({"patient": "ada", "category": "conditions", "item": "asthma", "active": false})),
+        ],
+        Resource::PatientAlerts => vec![
+            ("alert 1", json!({"patient": "ada", "note": "Afraid of heights"})),
+            ("alert 2", json!({"patient": "ada", "note": "Old", "disabled_at": NEW_YEAR})),
+        ],
+        Resource::CommunicationLogs => vec![(
+            "log 1",
+            json!({
+                "patient": "ada", "note": "Recorded in the EHR", "mode": "phone", "direction": "sent", "occurred_at": NEW_YEAR,
+            }),
+        )],
+        Resource::Conversations => vec![(
+            "talk 1",
+            json!({
+                "patient": "ada", "subject": "Hello", "messages_json": r#"[{"from":"patient","text":"Hi"}]"#,
+            }),
+        )],
+        Resource::FormSchemas => vec![(
+            "intake",
+            json!({
+                "title": "Intake", "slug": "intake", "version": "3",
+                "schema_json": json!({"components": [
+                    {"key": "name", "type": "textfield", "input": true, "validate": {"required": true}},
+                    {"key": "age", "type": "number", "input": true},
+                    {"key": "smoker", "type": "radio", "input": true, "values": [{"value": "yes"}, {"value": "no"}]},
+                    {"key": "since", "type": "textfield", "input": true, "validate": {"required": true},
+                        "conditional": {"show": true, "when": "smoker", "eq": "yes"}},
+                ]}).to_string(),
+            }),
+        )],
+        Resource::FormResponses => vec![(
+            "response 1",
+            json!({
+                "patient": "ada", "form_schema": "intake", "answers_json": r#"{"name":"Ada"}"#, "submitted_at": NEW_YEAR,
+            }),
+        )],
+        Resource::ProcedureCodeCategories => vec![("preventive", json!({"name": "Preventive"}))],
+        Resource::ProcedureCodes => vec![
+            ("code 1", json!({"code": "D1110", "description": "Cleaning", "category": "preventive", "active": true})),
+            ("code 2", json!({"code": "D0120", "description": "Check-up", "active": false})),
+        ],
+        Resource::Procedures => vec![
+            (
+                "procedure 1",
+                json!({
+                    "patient": "ada", "provider": "anna", "appointment": "appointment 1", "code": "D1110", "name": "Cleaning",
+                    "status": "completed", "teeth": ["3"], "surface": "MO", "fee": usd("105.00"), "start_date": "2024-02-01",
+                    "end_date": "2024-02-02",
+                }),
+            ),
+            (
+                "procedure 2",
+                json!({
+                    "patient": "pat", "provider": "ben", "code": "D0120", "status": "planned", "start_date": "2024-03-01",
+                    "treatment_plans": ["plan 1"],
+                }),
+            ),
+        ],
+        Resource::TreatmentPlans => vec![
+            ("plan 1", json!({"name": "Plan", "patient": "pat", "status": "accepted", "procedures": ["procedure 2"]})),
+            ("plan 2", json!({"patient": "ada", "status": "proposed"})),
+        ],
+        Resource::ClinicalNotes => vec![
+            (
+                "note 1",
+                json!({
+                    "patient": "ada", "procedure": "procedure 1", "entered_at": NEW_YEAR, "content": "All went well", "signed": true,
+                }),
+            ),
+            ("note 2", json!({"patient": "pat", "entered_at": NEW_YEAR + 10 * DAY, "content": "Later"})),
+        ],
+        Resource::RecallTypes => vec![
+            ("half-yearly", json!({"name": "Check-up", "interval_number": 6, "interval_unit": "month"})),
+            ("yearly", json!({"name": "X-ray", "interval_number": 1, "interval_unit": "year"})),
+        ],
+        Resource::PatientRecalls => vec![
+            ("recall 1", json!({"patient": "ada", "recall_type": "half-yearly", "date_due": "2024-06-01"})),
+            ("recall 2", json!({"patient": "pat", "recall_type": "yearly", "date_due": "2025-06-01"})),
+        ],
+        Resource::DocumentTypes => {
+            vec![
+                ("consent", json!({"name": "Consent", "active": true})),
+                ("fax", json!({"name": "Fax", "active": false})),
+            ]
+        }
+        Resource::Documents => vec![(
+            "paper",
+            json!({
+                "patient": "ada", "filename": "paper.pdf", "media_type": "application/pdf", "document_type": "consent",
+                "created_at": NEW_YEAR,
+            }),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+impl World {
+    /// The id of one of the patients above.
+    pub async fn patient(&self, foreign_id: &str) -> u64 {
+        self.one_of(&format!("/patients?subdomain=acme&location_id=1&foreign_id={foreign_id}")).await["id"]
+            .as_u64()
+            .unwrap()
+    }
+
+    /// The only row of a list.
+    pub async fn one_of(&self, path: &str) -> Value {
+        let rows = self.edge(path).await;
+        assert_eq!(rows.as_array().unwrap().len(), 1, "{path}: {rows}");
+        rows[0].clone()
+    }
+
+    /// The rows of a list, in the version that has all of them.
+    pub async fn edge(&self, path: &str) -> Value {
+        let joint = if path.contains('?') { "&" } else { "?" };
+        self.get(&format!("{path}{joint}per_page=100")).version("v3.1.0").ok().await["data"].clone()
+    }
+
+    /// Asks until it is so.
+    pub async fn data_until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..1_000 {
+            let found = self.get(path).version("v3.1.0").ok().await["data"].clone();
+            if so(&found) {
+                return found;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("{path} never came to what it should be");
+    }
+
+    /// What the EHR was told of records in a frame.
+    pub async fn told(&self, resource: Resource, count: usize) -> Vec<EhrEntry> {
+        for _ in 0..1_000 {
+            let told: Vec<EhrEntry> = {
+                let sent = self.books.all();
+                let entries = sent.iter().filter_map(|write| match write {
+                    Write::Entry(_, entry) if entry.resource == resource => Some(entry.clone()),
+                    _ => None,
+                });
+                entries.collect()
+            };
+            if told.len() >= count {
+                return told;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("the EHR was not told");
+    }
+}

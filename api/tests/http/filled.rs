@@ -1,0 +1,242 @@
+//! An EHR that has some of every resource there is, each text of it marked with its owner's name, and that changes when a test says so.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use engine::{
+    ehr::{
+        Description, Ehr, EhrAddress, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory,
+        EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
+    },
+    entries::{on_all, rules},
+    records::entry::Body,
+};
+use location::{
+    hours::{HourKind, Weekday},
+    time::{DAY, HOUR, MINUTE, SECOND as ONE_SECOND},
+};
+use serde_json::{Map, Value, json};
+
+use crate::support::{midnight_utc, monday};
+
+/// One per location; those of one owner show the same shared records.
+pub struct Filled {
+    owner: &'static str,
+    /// Its operatories, working hours and appointments have names of their own.
+    location: u32,
+    rows: Mutex<Rows>,
+    /// Writes it does not take.
+    refuses: Vec<&'static str>,
+}
+
+/// How often each record was changed, by resource and number.
+type Rows = BTreeMap<(Resource, u32), u32>;
+
+impl Filled {
+    pub fn new(owner: &'static str, location: u32, of_each: u32) -> Arc<Filled> {
+        let all = resources().into_iter();
+        let rows = all.flat_map(|resource| (0..of_each).map(move |n| ((resource, n), 0))).collect();
+        Arc::new(Filled { owner, location, rows: Mutex::new(rows), refuses: Vec::new() })
+    }
+
+    pub fn without_writes(self: Arc<Filled>, names: &[&'static str]) -> Arc<Filled> {
+        let mut ehr = Arc::into_inner(self).unwrap();
+        ehr.refuses = names.to_vec();
+        Arc::new(ehr)
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap()
+    }
+
+    /// Makes the record, or changes it.
+    pub fn touch(&self, resource: Resource, n: u32) {
+        self.rows().entry((resource, n)).and_modify(|version| *version += 1).or_default();
+    }
+
+    pub fn remove(&self, resource: Resource, n: u32) {
+        self.rows().remove(&(resource, n));
+    }
+
+    /// A text that says whose it is.
+    fn text(&self, what: &str, n: u32) -> String {
+        format!("{} {what} {n}", self.owner)
+    }
+
+    fn key(&self, resource: Resource, n: u32) -> String {
+        let place = if resource.of_one_location() { self.location } else { 0 };
+        format!("{}-{place}-{resource:?}-{n}", self.owner)
+    }
+
+    fn record(&self, resource: Resource, n: u32, version: u32) -> EhrRecord {
+        let id = self.key(resource, n);
+        let text = |what: &str| self.text(what, n);
+        let changed = |what: &str| format!("{} {version}", self.text(what, n));
+        let to = |resource| Some(self.key(resource, 0));
+        match resource {
+            Resource::Providers => EhrRecord::Provider(EhrProvider {
+                id,
+                first_name: text("given"),
+                last_name: changed("family"),
+                ..EhrProvider::default()
+            }),
+            Resource::Operatories => EhrRecord::Operatory(EhrOperatory {
+                id,
+                name: changed("chair"),
+                active: true,
+                bookable_online: true,
+                ..EhrOperatory::default()
+            }),
+            Resource::AppointmentTypes => EhrRecord::AppointmentType(EhrAppointmentType {
+                id,
+                name: changed("type"),
+                minutes: 30,
+                bookable_online: true,
+                ..EhrAppointmentType::default()
+            }),
+            Resource::Patients => EhrRecord::Patient(EhrPatient {
+                id,
+                first_name: text("given"),
+                last_name: changed("family"),
+                date_of_birth: Some(format!("19{:02}-05-06", n % 100)),
+                email: Some(format!("{}{n}@mail.example", self.owner)),
+                address: Some(EhrAddress { line1: Some(text("street")), ..EhrAddress::default() }),
+                guarantor: to(Resource::Patients),
+                provider: to(Resource::Providers),
+                ..EhrPatient::default()
+            }),
+            Resource::WorkingHours => EhrRecord::WorkingHour(EhrWorkingHour {
+                id,
+                provider: self.key(Resource::Providers, n),
+                operatory: Some(self.key(Resource::Operatories, n)),
+                begin_time: "09:00".into(),
+                end_time: if version % 2 == 0 { "17:00".into() } else { "16:00".into() },
+                days: vec![Weekday::Monday, Weekday::Tuesday],
+                specific_date: None,
+                recurrence: None,
+                kind: HourKind::WorkingHour,
+                appointment_types: Vec::new(),
+                label: Some(text("label")),
+                active: true,
+                extra: Vec::new(),
+            }),
+            Resource::Appointments => EhrRecord::Appointment(self.appointment(id, n, version)),
+            _ => EhrRecord::Entry(EhrEntry { resource, id, fields: self.fields(resource, n, version) }),
+        }
+    }
+
+    /// Three weeks after the Monday of the tests; a change moves it to another hour.
+    fn appointment(&self, id: String, n: u32, version: u32) -> EhrAppointment {
+        let first = midnight_utc(monday(engine::clock::now())).plus(21 * DAY);
+        let start = first.plus(i64::from((n * 7 + version * 5) % 48) * HOUR);
+        EhrAppointment {
+            id,
+            patient: Some(self.key(Resource::Patients, n)),
+            provider: Some(self.key(Resource::Providers, n)),
+            operatory: Some(self.key(Resource::Operatories, n)),
+            appointment_type: Some(self.key(Resource::AppointmentTypes, 0)),
+            start: start.0 / ONE_SECOND,
+            end: start.plus(30 * MINUTE).0 / ONE_SECOND,
+            note: Some(self.text("note", n)),
+            ..EhrAppointment::default()
+        }
+    }
+
+    /// What an entry may hold: the field names of the contract, references as foreign ids.
+    fn fields(&self, resource: Resource, n: u32, version: u32) -> Map<String, Value> {
+        let text = |what: &str| self.text(what, n);
+        let money = json!({"amount": format!("{n}.{:02}", version % 100), "currency": "USD"});
+        let (day, second) = ("2026-11-02", 1_700_000_000);
+        let texts = json!({
+            "name": format!("{} {version}", text("name")), "title": text("title"), "kind": text("kind"),
+            "code": text("code"), "description": text("description"), "note": format!("{} {version}", text("note")),
+            "content": format!("{} {version}", text("content")), "filename": format!("{}.pdf", text("file")),
+            "media_type": "application/pdf", "slug": text("slug"), "subject": text("subject"),
+            "payer_id": text("payer"), "group_number": text("group"), "employer_name": text("employer"),
+            "subscriber_number": text("subscriber"), "surface": text("surface"), "version": version.to_string(),
+            "transaction_id": text("transaction"), "procedure_code": text("code"),
+            "messages_json": json!([{"text": text("words")}]).to_string(), "answers_json": "{}",
+            "schema_json": json!({"components": [], "title": text("schema")}).to_string(),
+        });
+        let rest = json!({
+            "active": version % 2 == 0, "category": "allergies", "relation": "self", "priority": 1, "action": "credit",
+            "interval_number": 6 + version, "interval_unit": "month", "teeth": [], "totals": {}, "fee": money,
+            "amount": money, "total": money, "submitted_at": second, "entered_at": second, "sent_at": second,
+            "created_at": second, "date_due": day, "date_of_service": day, "charged_at": day, "paid_at": day,
+            "adjusted_at": day,
+        });
+        let (Value::Object(mut fields), Value::Object(rest)) = (texts, rest) else { unreachable!("made as objects") };
+        fields.extend(rest);
+        let known = rules(resource).unwrap();
+        for reference in known.references.iter().filter(|reference| reference.within.is_none()) {
+            let target = self.key(reference.to, 0);
+            fields.insert(reference.field.into(), if reference.many { json!([target]) } else { json!(target) });
+        }
+        fields
+    }
+}
+
+/// Every resource an EHR can be asked for.
+pub fn resources() -> Vec<Resource> {
+    #[derive(Clone)]
+    struct Which;
+    impl engine::entries::Visitor for Which {
+        type Output = Resource;
+
+        fn visit<T: Body>(self) -> Resource {
+            T::RESOURCE
+        }
+    }
+    let own = [
+        Resource::Providers,
+        Resource::Operatories,
+        Resource::AppointmentTypes,
+        Resource::Patients,
+        Resource::WorkingHours,
+        Resource::Appointments,
+    ];
+    let framed = on_all(Which).into_iter().filter(|resource| *resource != Resource::CommunicationLogs);
+    own.into_iter().chain(framed).collect()
+}
+
+impl Ehr for Filled {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: true };
+        let all = resources();
+        let of_entries = all.iter().filter_map(|resource| rules(*resource)).flat_map(|rules| rules.writes);
+        let writes = ["create-patient", "update-patient", "create-appointment", "reschedule-appointment"];
+        let writes = writes.iter().chain(&["cancel-appointment", "create-communication-log"]).copied();
+        let writes = writes.chain(of_entries.map(|(_, name)| *name)).filter(|name| !self.refuses.contains(name));
+        let writes: Vec<String> = writes.map(str::to_owned).collect();
+        let description = Description {
+            name: "Filled".into(),
+            version: "1".into(),
+            hosting: "cloud".into(),
+            pulls: all.into_iter().map(pull).collect(),
+            writes,
+            new_patients: !self.refuses.contains(&"create-patient"),
+            operatories: true,
+            ..Description::default()
+        };
+        Box::pin(async move { Ok(description) })
+    }
+
+    fn pull(&self, resource: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        let rows = self.rows().clone();
+        let rows = rows.into_iter().filter(move |((of, _), _)| *of == resource);
+        let records = rows.map(|((_, n), version)| self.record(resource, n, version)).collect();
+        let page = Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate: None };
+        Box::pin(async move { Ok(page) })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        Box::pin(std::future::pending())
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        Box::pin(async { Err::<_, Fault>(Fault::Unknown("not now".into())) })
+    }
+}

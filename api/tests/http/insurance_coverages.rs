@@ -1,0 +1,92 @@
+use actix_web::http::Method;
+use engine::ehr::Resource;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const CREATE: &str = "/insurance_coverages?subdomain=acme&location_id=1";
+
+async fn silver(world: &World) -> Value {
+    world.one_of("/insurance_plans?subdomain=acme&payer_id=P2").await["id"].clone()
+}
+
+#[actix_web::test]
+async fn a_list_and_its_filters() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let rows =
+        async |rest: &str| world.get(&format!("/insurance_coverages?subdomain=acme&{rest}")).ok().await["data"].clone();
+    assert_eq!(each(&rows("").await, "subscription_relation"), ["self", "spouse"], "active ones");
+    assert_eq!(rows("active=false").await.as_array().unwrap().len(), 1);
+    let own = rows(&format!("patient_id={ada}")).await;
+    assert_eq!(each(&own, "subscriber_num"), ["S-1"]);
+    assert_eq!((&own[0]["priority"], &own[0]["effective_date"]), (&json!(1), &json!("2024-01-01")));
+    assert_eq!(rows("updated_since=2190-01-01T00:00:00Z").await, json!([]));
+    let one = world.get(&format!("/insurance_coverages/{}?subdomain=acme", own[0]["id"])).ok().await["data"].clone();
+    assert_eq!(one["subscriber"]["date_of_birth"], json!("1990-03-04"));
+    let missing = world.get("/insurance_coverages/4711?subdomain=acme").fails(404).await;
+    assert_eq!(missing, ["Insurance Coverage with id 4711 not found"]);
+}
+
+#[actix_web::test]
+async fn a_new_one_wrapped_or_not_is_written_and_ended() {
+    let world = world().await;
+    let plan = silver(&world).await;
+    let coverage = json!({
+        "plan_id": plan, "patient_id": PAT, "subscription_relation": "child", "priority": "secondary",
+        "effective_date": "2026-01-01", "insurance_subscription": {"name": "Sue Sub", "date_of_birth": "1960-02-03", "subscriber_num": "S-2"},
+    });
+    let made = world.post(CREATE, json!({"insurance_coverage": coverage})).version("v3.1.0").answers(201).await["data"]
+        .clone();
+    assert_eq!((&made["priority"], &made["subscriber_num"], &made["plan_id"]), (&json!(2), &json!("S-2"), &plan));
+    let told = world.told(Resource::Coverages, 1).await;
+    assert_eq!((&told[0].fields["patient"], &told[0].fields["plan"]), (&json!("pat"), &json!("silver")));
+    assert_eq!((&told[0].fields["subscriber_name"], &told[0].fields["relation"]), (&json!("Sue Sub"), &json!("child")));
+
+    let ada = world.patient("ada").await;
+    let bare = json!({"plan_id": plan, "patient_id": PAT, "priority": 3, "subscriber_id": ada});
+    let made = world.post(CREATE, bare).version("v3.1.0").answers(201).await["data"].clone();
+    assert_eq!((&made["priority"], &made["subscription_relation"]), (&json!(3), &json!("self")));
+    let told = world.told(Resource::Coverages, 2).await;
+    assert_eq!(told[1].fields["subscriber"], json!("ada"));
+
+    let one = format!("/insurance_coverages/{}?subdomain=acme", made["id"]);
+    assert_eq!(world.get(&one).ok().await["data"]["subscriber"]["id"], json!(ada));
+    let gone = world.ask(Method::DELETE, &one).version("v3.1.0").reply().await;
+    assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
+    world.told(Resource::Coverages, 3).await;
+    assert_eq!(world.get(&one).ok().await["data"]["active"], json!(false));
+    let again = world.ask(Method::DELETE, &one).version("v3.1.0").fails(404).await;
+    assert_eq!(again, [format!("Insurance Coverage with id {} not found", made["id"])]);
+}
+
+#[actix_web::test]
+async fn what_a_new_one_lacks() {
+    let world = world().await;
+    let send = |body: Value| world.post(CREATE, body).version("v3.1.0");
+    let exactly_one = "insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.";
+    let expected = ["insurance_coverage.plan_id is missing.", "insurance_coverage.patient_id is missing.", exactly_one];
+    assert_eq!(send(json!({})).fails(400).await, expected);
+    let wrong = json!({
+        "plan_id": 1, "patient_id": PAT, "subscription_relation": "friend", "priority": "fourth", "subscriber_id": PAT,
+        "insurance_subscription": {}, "effective_date": "2026-02-01", "expiration_date": "2026-01-01",
+    });
+    let errors = send(wrong).fails(400).await;
+    assert!(
+        errors[0].starts_with("insurance_coverage.subscription_relation must be one of self, spouse"),
+        "{errors:?}"
+    );
+    assert_eq!(errors[1], "insurance_coverage.priority must be an integer, or be one of primary, secondary, tertiary.");
+    assert_eq!(
+        errors[2..],
+        [
+            exactly_one,
+            "insurance_coverage.insurance_subscription.name is missing.",
+            "insurance_coverage.expiration_date must not lie before effective_date.",
+        ]
+    );
+    let nowhere = json!({"plan_id": 4711, "patient_id": PAT, "subscriber_id": PAT});
+    assert_eq!(send(nowhere).fails(404).await, ["Insurance Plan with id 4711 not found"]);
+    let nobody = json!({"plan_id": silver(&world).await, "patient_id": 4711, "subscriber_id": PAT});
+    assert_eq!(send(nobody).fails(404).await, ["Patient with id 4711 not found"]);
+}

@@ -1,0 +1,164 @@
+use engine::ehr::Write;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const LIST: &str = "/patients?subdomain=acme&location_id=1";
+const CREATE: &str = "/patients?subdomain=acme&location_id=1";
+
+fn new(first: &str, last: &str) -> Value {
+    json!({
+        "provider": {"provider_id": ANNA},
+        "patient": {"first_name": first, "last_name": last, "email": "new@example.com", "bio": {
+            "date_of_birth": "1985-06-07", "phone_number": "555-010-7777", "cell_phone_number": "555 010 8888",
+            "gender": "Other", "weight": 70, "race": "unknown", "insurance_name": "Gold", "custom_contact_number": "9",
+            "street_address": "3 New Street", "city": "Springfield", "state": "NY", "zip_code": "10001", "ssn": "123-45-6789",
+        }},
+    })
+}
+
+async fn foreign(world: &World, rest: &str) -> Vec<Value> {
+    each(&world.get(&format!("{LIST}&per_page=100&{rest}")).ok().await["data"], "foreign_id")
+}
+
+#[actix_web::test]
+async fn a_list_of_all() {
+    let world = world().await;
+    let list = world.get(&format!("{LIST}&per_page=100")).ok().await;
+    let one = list["data"].as_array().unwrap().iter().find(|it| it["foreign_id"] == "ada").unwrap();
+    assert_eq!((&one["name"], &one["chart_id"]), (&json!("Ada Maria Lübke"), &json!("C-7")));
+    assert_eq!(one["bio"]["cell_phone_number"], json!("(555) 010-2030"));
+    assert_eq!((&one["hipaa"]["privacy"], one.get("ssn")), (&Value::Null, None));
+    assert_eq!(list["data"].as_array().unwrap().len(), 4);
+    let v2 = world.get(&format!("{LIST}&per_page=2&page=2")).version("v2").ok().await;
+    assert_eq!((&v2["count"], v2["data"]["patients"].as_array().unwrap().len()), (&json!(4), 2));
+}
+
+#[actix_web::test]
+async fn filters() {
+    let world = world().await;
+    assert_eq!(foreign(&world, "sort=-id").await, ["lead", "ada", "quinn", "pat"].map(Value::from));
+    assert_eq!(foreign(&world, "name=pres%20q").await, ["quinn"]);
+    assert_eq!(foreign(&world, "name=LUBKE").await, ["ada"], "whatever the case and the accents");
+    assert_eq!(foreign(&world, "email=ADA@example.com").await, ["ada"]);
+    assert_eq!(foreign(&world, "phone_number=5550102030").await, ["ada"]);
+    assert_eq!(foreign(&world, "date_of_birth=1980-05-06").await, ["pat"]);
+    assert_eq!(foreign(&world, "inactive=true").await, ["quinn"]);
+    assert_eq!(foreign(&world, "inactive=false").await.len(), 3);
+    assert_eq!(foreign(&world, "new_patient=true").await, ["ada"]);
+    assert_eq!(foreign(&world, "new_patient=false&inactive=false").await, ["pat", "lead"]);
+    assert_eq!(foreign(&world, "non_patient=true").await, ["lead"]);
+    assert_eq!(foreign(&world, "foreign_id=ada").await, ["ada"]);
+    assert_eq!(foreign(&world, "updated_since=2190-01-01T00:00:00Z").await, [""; 0]);
+    assert_eq!(foreign(&world, "updated_since=2020-01-01T00:00:00Z&sort=updated_at").await.len(), 4);
+    let ignored = world.get(&format!("{LIST}&forms_syncable=true")).ok().await;
+    assert_eq!(ignored["description"], json!("Note that following parameters are ignored: forms_syncable."));
+}
+
+#[actix_web::test]
+async fn the_location_counts_when_it_is_strict() {
+    let world = world().await;
+    let made = world.post(CREATE, new("Nora", "Slow")).answers(201).await;
+    let id = made["data"]["user"]["id"].clone();
+    let ids = async |location: u32, rest: &str| {
+        let path = format!("/patients?subdomain=acme&location_id={location}&per_page=100&{rest}");
+        each(&world.get(&path).ok().await["data"], "id")
+    };
+    assert!(ids(SECOND, "").await.contains(&id), "one EHR, one list");
+    assert!(ids(MAIN, "location_strict=true").await.contains(&id));
+    assert!(!ids(SECOND, "location_strict=true").await.contains(&id));
+    let rivals = world.get(&format!("/patients?subdomain=rival&location_id={RIVAL}")).key(RIVAL_KEY).ok().await;
+    assert_eq!(rivals["data"], json!([]));
+}
+
+#[actix_web::test]
+async fn wrong_values_are_named_all_at_once() {
+    let world = world().await;
+    let query = "sort=name&phone_number=12&date_of_birth=x&inactive=maybe&location_strict=2";
+    let mut errors = world.get(&format!("{LIST}&{query}")).fails(400).await;
+    errors.sort();
+    let expected = [
+        "date_of_birth must be a date in the form YYYY-MM-DD.",
+        "inactive must be true or false.",
+        "location_strict must be true or false.",
+        "phone_number must be a phone number.",
+        "sort must be one of id, -id, updated_at, -updated_at.",
+    ];
+    assert_eq!(errors, expected);
+    assert_eq!(world.get("/patients?subdomain=acme").fails(400).await, ["location_id is missing."]);
+}
+
+#[actix_web::test]
+async fn a_new_one_goes_to_the_ehr_and_comes_back() {
+    let world = world().await;
+    let made = world.post(CREATE, new("Nora", "New")).answers(201).await["data"]["user"].clone();
+    assert_eq!(
+        (&made["foreign_id"], &made["foreign_id_type"], &made["name"]),
+        (&Value::Null, &json!("nex"), &json!("Nora New"))
+    );
+    assert_eq!(made["bio"]["street_address"], json!("3 New Street"));
+    let path = format!("/patients/{}?subdomain=acme", made["id"]);
+    world.data_until(&path, |it| !it["foreign_id"].is_null()).await;
+    let sent = world.books.all();
+    let Some(Write::CreatePatient(told)) = sent.first() else { panic!("{sent:?}") };
+    assert_eq!((told.provider.as_deref(), told.ssn.as_deref()), (Some("anna"), Some("123-45-6789")));
+    assert_eq!(told.primary_phone.as_deref(), Some("555-010-7777"));
+    for (name, value) in
+        [("weight", "70"), ("race", "unknown"), ("insurance_name", "Gold"), ("custom_contact_number", "9")]
+    {
+        assert!(told.extra.contains(&(name.into(), value.into())), "{name}: {:?}", told.extra);
+    }
+}
+
+#[actix_web::test]
+async fn the_same_one_is_refused_or_found() {
+    let world = world().await;
+    let id = world.post(CREATE, new("Nora", "New")).answers(201).await["data"]["user"]["id"].clone();
+    let expected = format!("A patient with that information already exists -id={id}");
+    assert_eq!(world.post(CREATE, new("nora", "NEW")).fails(400).await, [expected]);
+    let mut again = new("Nora", "New");
+    again["return_existing_if_match"] = json!(true);
+    assert_eq!(world.post(CREATE, again).answers(200).await["data"]["user"]["id"], id);
+    let mut other = new("Nora", "New");
+    other["patient"]["bio"]["phone_number"] = json!("555-010-0001");
+    other["patient"]["bio"]["cell_phone_number"] = Value::Null;
+    world.post(CREATE, other).answers(201).await;
+}
+
+#[actix_web::test]
+async fn a_key_makes_one_only_once() {
+    let world = world().await;
+    let ask = |body| world.post(CREATE, body).with("Idempotency-Key", "k-1");
+    let first = ask(new("Nora", "New")).answers(201).await;
+    let second = ask(new("Nora", "New")).reply().await;
+    assert_eq!((second.status.as_u16(), second.header("Idempotent-Replay")), (201, Some("true")));
+    assert_eq!(second.json()["data"]["user"]["id"], first["data"]["user"]["id"]);
+    ask(new("Nina", "New")).fails(409).await;
+}
+
+#[actix_web::test]
+async fn what_a_new_one_lacks() {
+    let world = world().await;
+    let expected = [
+        "provider.provider_id is missing.",
+        "patient.first_name is missing.",
+        "patient.last_name is missing.",
+        "patient.email is missing.",
+        "patient.bio.date_of_birth is missing.",
+        "patient.bio.phone_number is missing.",
+    ];
+    assert_eq!(world.post(CREATE, json!({})).fails(400).await, expected);
+    let mut wrong = new("Nora", "New");
+    wrong["patient"]["email"] = json!("nora");
+    wrong["patient"]["bio"]["gender"] = json!("F");
+    wrong["patient"]["bio"]["weight"] = json!("heavy");
+    let expected = [
+        "patient.email must be an email address.",
+        "patient.bio.gender must be one of Male, Female, Other.",
+        "patient.bio.weight must be an integer.",
+    ];
+    assert_eq!(world.post(CREATE, wrong).fails(400).await, expected);
+    let mut nobody = new("Nora", "New");
+    nobody["provider"]["provider_id"] = json!(RIVALS_PROVIDER);
+    assert_eq!(world.post(CREATE, nobody).fails(404).await, [format!("Provider with id {RIVALS_PROVIDER} not found")]);
+}

@@ -1,0 +1,153 @@
+use actix_web::http::Method;
+use engine::ehr::Write;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[actix_web::test]
+async fn one_and_what_comes_along() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let plain = world.get(&format!("/patients/{ada}?subdomain=acme&location_id=1")).ok().await;
+    assert_eq!(plain["description"], json!("Note that following parameters are ignored: location_id."));
+    assert_eq!(plain["data"]["name"], json!("Ada Maria Lübke"));
+    assert!(plain["data"]["location_ids"].is_array());
+    assert_eq!((plain["data"].get("children"), plain["data"].get("address")), (None, None));
+    let includes = [
+        "upcoming_appts",
+        "last_visited_appointment",
+        "children",
+        "guarantor",
+        "procedures",
+        "insurance_coverages",
+        "adjustments",
+        "charges",
+        "payments",
+        "patient_alerts",
+        "address",
+        "provider",
+    ];
+    let include: String = includes.iter().map(|name| format!("&include[]={name}")).collect();
+    let all = world.get(&format!("/patients/{ada}?subdomain=acme{include}")).ok().await;
+    assert_eq!(all["description"], Value::Null);
+    let data = &all["data"];
+    for name in includes {
+        assert!(data.get(name).is_some(), "{name}");
+    }
+    assert_eq!((&data["guarantor"]["first_name"], &data["provider"]["name"]), (&json!("Ada"), &json!("Anna Abel")));
+    assert_eq!((&data["children"], &data["upcoming_appts"]), (&json!([]), &json!([])));
+    assert_eq!(data["last_visited_appointment"], Value::Null);
+    assert_eq!(each(&data["procedures"], "code"), ["D1110"]);
+    assert_eq!(each(&data["patient_alerts"], "note"), ["Afraid of heights"]);
+    assert_eq!(data["address"]["line_1"], json!("2 Side Street"));
+    assert_eq!(data["insurance_coverages"][0]["plan"]["name"], json!("Gold"));
+    for name in ["adjustments", "charges", "payments"] {
+        assert_eq!(data[name].as_array().unwrap().len(), 1, "{name}");
+    }
+}
+
+#[actix_web::test]
+async fn pat_has_a_child_and_a_visit_to_come() {
+    let world = world().await;
+    let data = world
+        .get(&format!(
+            "/patients/{PAT}?subdomain=acme&include[]=children&include[]=upcoming_appts&include[]=guarantor&include[]=provider&include[]=address"
+        ))
+        .ok()
+        .await["data"]
+        .clone();
+    assert_eq!(each(&data["children"], "first_name"), ["Quinn"]);
+    assert_eq!(each(&data["upcoming_appts"], "provider_name"), ["Anna Abel"]);
+    assert_eq!((&data["guarantor"], &data["provider"], &data["address"]), (&Value::Null, &Value::Null, &Value::Null));
+}
+
+#[actix_web::test]
+async fn the_ledger_needs_a_grant() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let path = format!("/patients/{ada}?subdomain=acme&include[]=charges&include[]=payments&include[]=procedures");
+    let one = world.get(&path).key(MAIN_KEY).ok().await;
+    assert_eq!(one["description"], json!("Note that following parameters are ignored: charges, payments."));
+    assert_eq!((one["data"].get("charges"), each(&one["data"]["procedures"], "code")), (None, vec![json!("D1110")]));
+}
+
+#[actix_web::test]
+async fn one_that_is_not_there() {
+    let world = world().await;
+    assert_eq!(world.get("/patients/4711?subdomain=acme").fails(404).await, ["Patient with id 4711 not found"]);
+    let rivals = world.get(&format!("/patients/{PAT}?subdomain=rival")).key(RIVAL_KEY).fails(404).await;
+    assert_eq!(rivals, [format!("Patient with id {PAT} not found")]);
+    assert_eq!(world.get("/patients/x?subdomain=acme").fails(400).await, ["id must be an integer."]);
+    let wrong = world.get(&format!("/patients/{PAT}?subdomain=acme&include[]=secrets")).fails(400).await;
+    assert!(wrong[0].starts_with("include[] must be one of upcoming_appts, "), "{wrong:?}");
+}
+
+fn patch<'w>(world: &'w World, id: u64, patient: Value) -> Ask<'w> {
+    let path = format!("/patients/{id}?subdomain=acme&location_id=1");
+    world.ask(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
+}
+
+#[actix_web::test]
+async fn a_change_goes_to_the_ehr() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let change = json!({
+        "last_name": "Lovelace", "middle_name": "", "email": "ada.l@example.com", "date_of_birth": "03/05/1990",
+        "gender": "Other", "work_phone_number": "555 010 4040", "work_phone_extension": "12", "ssn": "1",
+        "address": {"line_2": "Upstairs", "region": "NY"},
+    });
+    let data = patch(&world, ada, change).ok().await["data"].clone();
+    assert_eq!((&data["name"], &data["middle_name"]), (&json!("Ada Lovelace"), &Value::Null));
+    assert_eq!((&data["date_of_birth"], &data["gender"]), (&json!("1990-03-05"), &json!("Other")));
+    assert_eq!((&data["address"]["line_1"], &data["address"]["line_2"]), (&json!("2 Side Street"), &json!("Upstairs")));
+    assert_eq!((&data["cell_phone_number"], data.get("ssn")), (&json!("(555) 010-2030"), None));
+    for _ in 0..1_000 {
+        if !world.books.all().is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let sent = world.books.all();
+    let [Write::UpdatePatient(told)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()), ("ada", "Lovelace", Some("1")));
+}
+
+#[actix_web::test]
+async fn the_rules_of_a_change() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let wrong = json!({
+        "first_name": "", "email": "a b@c", "date_of_birth": "soon", "gender": "female", "cell_phone_number": "",
+        "home_phone_number": null, "address": "here",
+    });
+    let expected = [
+        "patient.first_name must not be empty.",
+        "patient.email must be an email address.",
+        "patient.date_of_birth must be a date in the form YYYY-MM-DD.",
+        "patient.gender must be one of Male, Female, Other.",
+        "patient.cell_phone_number must not be empty.",
+        "patient.home_phone_number must not be empty.",
+        "patient.address must be an object.",
+    ];
+    assert_eq!(patch(&world, ada, wrong).fails(400).await, expected);
+    assert_eq!(patch(&world, ada, Value::Null).fails(400).await, ["patient is missing."]);
+    assert_eq!(patch(&world, 4711, json!({})).fails(404).await, ["Patient with id 4711 not found"]);
+    patch(&world, ada, json!({"first_name": "A"})).version("v3.0.0").fails(404).await;
+    let unchanged = patch(&world, ada, json!({"gender": "Female"})).ok().await;
+    assert_eq!(unchanged["data"]["gender"], json!("Female"));
+    assert!(world.books.all().is_empty());
+}
+
+#[actix_web::test]
+async fn one_the_ehr_does_not_have_cannot_be_changed() {
+    let world = world().await;
+    let body = json!({
+        "provider": {"provider_id": ANNA},
+        "patient": {"first_name": "Nora", "last_name": "Slow", "email": "n@example.com",
+            "bio": {"date_of_birth": "1985-06-07", "phone_number": "555-010-7777"}},
+    });
+    let made = world.post("/patients?subdomain=acme&location_id=1", body).answers(201).await;
+    let id = made["data"]["user"]["id"].as_u64().unwrap();
+    let refused = patch(&world, id, json!({"first_name": "Nina"})).fails(422).await;
+    assert_eq!(refused, ["The patient is not in the health record system yet; try again later."]);
+}

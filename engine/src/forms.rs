@@ -1,0 +1,307 @@
+//! Whether answers fit a form: what it requires, and of which type. Forms are made of formio components.
+
+use serde_json::{Map, Value};
+
+/// Told at once; a form with more wrong answers has them told in parts.
+const MOST_PROBLEMS: usize = 100;
+/// Of components inside of components.
+const MOST_DEEP: usize = 32;
+
+/// What is wrong with answers, each beginning with its path. `schema` is `{components: [...]}`, or the components alone.
+pub fn problems(schema: &Value, answers: &Value) -> Vec<String> {
+    let Some(answers) = answers.as_object() else {
+        return vec!["patient_submitted_data must be an object.".to_owned()];
+    };
+    let mut checked = Checked { root: answers, problems: Vec::new() };
+    checked.all(inside(schema), answers, "patient_submitted_data", 0);
+    checked.problems.truncate(MOST_PROBLEMS);
+    checked.problems
+}
+
+fn inside(schema: &Value) -> &[Value] {
+    schema.as_array().or_else(|| schema["components"].as_array()).map_or(&[], Vec::as_slice)
+}
+
+struct Checked<'a> {
+    root: &'a Map<String, Value>,
+    problems: Vec<String>,
+}
+
+impl Checked<'_> {
+    fn all(&mut self, components: &[Value], answers: &Map<String, Value>, path: &str, depth: usize) {
+        if depth > MOST_DEEP || self.problems.len() >= MOST_PROBLEMS {
+            return;
+        }
+        for component in components.iter().filter(|it| shown(it, answers, self.root)) {
+            self.one(component, answers, path, depth);
+        }
+    }
+
+    fn one(&mut self, component: &Value, answers: &Map<String, Value>, path: &str, depth: usize) {
+        let key = component["key"].as_str().filter(|key| !key.is_empty());
+        let kind = component["type"].as_str().unwrap_or_default();
+        match (key, kind) {
+            (_, "button" | "content" | "htmlelement") => {}
+            (Some(key), "container" | "datagrid" | "editgrid") => {
+                let path = format!("{path}.{key}");
+                if self.required(component, answers.get(key), &path) {
+                    self.nested(component, answers.get(key), &path, depth);
+                }
+            }
+            (Some(key), _) if component["input"] != Value::Bool(false) && !lays_out(component) => {
+                let path = format!("{path}.{key}");
+                if self.required(component, answers.get(key), &path) {
+                    self.typed(component, &answers[key], &path);
+                }
+            }
+            _ => parts(component).for_each(|part| self.all(part, answers, path, depth + 1)),
+        }
+    }
+
+    /// True if there is an answer to look at.
+    fn required(&mut self, component: &Value, answer: Option<&Value>, path: &str) -> bool {
+        let given = answer.filter(|answer| !empty(answer));
+        if given.is_none() && component["validate"]["required"] == Value::Bool(true) {
+            self.problems.push(format!("{path} is missing."));
+        }
+        given.is_some()
+    }
+
+    /// Objects with components of their own, one or a list of them.
+    fn nested(&mut self, component: &Value, answer: Option<&Value>, path: &str, depth: usize) {
+        match answer {
+            Some(Value::Object(answers)) if component["type"] == "container" => {
+                self.all(inside(component), answers, path, depth + 1);
+            }
+            Some(Value::Array(rows)) if component["type"] != "container" => {
+                for (n, row) in rows.iter().enumerate() {
+                    match row.as_object() {
+                        Some(row) => self.all(inside(component), row, &format!("{path}[{n}]"), depth + 1),
+                        None => self.problems.push(format!("{path}[{n}] must be an object.")),
+                    }
+                }
+            }
+            _ => {
+                let wanted = if component["type"] == "container" { "an object" } else { "an array" };
+                self.problems.push(format!("{path} must be {wanted}."));
+            }
+        }
+    }
+
+    fn typed(&mut self, component: &Value, answer: &Value, path: &str) {
+        if component["multiple"] != Value::Bool(true) {
+            self.problems.extend(wrong(component, answer).map(|wrong| format!("{path} {wrong}.")));
+            return;
+        }
+        match answer {
+            Value::Array(answers) => {
+                for (n, answer) in answers.iter().enumerate() {
+                    self.problems.extend(wrong(component, answer).map(|wrong| format!("{path}[{n}] {wrong}.")));
+                }
+            }
+            _ => self.problems.push(format!("{path} must be an array.")),
+        }
+    }
+}
+
+/// Fieldsets, panels, columns: they have components and no answer.
+fn lays_out(component: &Value) -> bool {
+    parts(component).next().is_some()
+}
+
+/// The components inside of one that lays out: its own, those of its columns, those of a table's cells.
+fn parts(component: &Value) -> impl Iterator<Item = &[Value]> {
+    let columns = component["columns"].as_array().into_iter().flatten();
+    let cells = component["rows"].as_array().into_iter().flatten().filter_map(Value::as_array).flatten();
+    let own = std::iter::once(inside(component));
+    own.chain(columns.chain(cells).map(inside)).filter(|part| !part.is_empty())
+}
+
+/// `conditional: {show, when, eq}`; without it a component is shown.
+fn shown(component: &Value, answers: &Map<String, Value>, root: &Map<String, Value>) -> bool {
+    if component["hidden"] == Value::Bool(true) {
+        return false;
+    }
+    let condition = &component["conditional"];
+    let Some(when) = condition["when"].as_str().filter(|when| !when.is_empty()) else { return true };
+    let show = !matches!(condition["show"], Value::Bool(false)) && condition["show"] != "false";
+    let answer = answers.get(when).or_else(|| at(root, when));
+    answer.is_some_and(|answer| holds(answer, &text(&condition["eq"]))) == show
+}
+
+fn at<'a>(root: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    rest.split('.').filter(|name| !name.is_empty()).try_fold(root.get(first)?, |value, name| value.get(name))
+}
+
+/// Select boxes hold what is ticked, lists what is in them.
+fn holds(answer: &Value, wanted: &str) -> bool {
+    match answer {
+        Value::Object(boxes) => boxes.get(wanted) == Some(&Value::Bool(true)),
+        Value::Array(answers) => answers.iter().any(|answer| text(answer) == wanted),
+        plain => text(plain) == wanted,
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Says as little as no answer. A box that must be ticked and is not was not answered.
+fn empty(answer: &Value) -> bool {
+    match answer {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(answers) => answers.is_empty(),
+        Value::Object(boxes) => boxes.values().all(|ticked| matches!(ticked, Value::Bool(false) | Value::Null)),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// What an answer of this type is not.
+fn wrong(component: &Value, answer: &Value) -> Option<String> {
+    let wanted = match component["type"].as_str().unwrap_or_default() {
+        "number" | "currency" => answer.is_number().then_some(()).ok_or("a number"),
+        "checkbox" => answer.is_boolean().then_some(()).ok_or("true or false"),
+        "selectboxes" => return wrong_boxes(component, answer),
+        "radio" | "select" => return wrong_choice(component, answer),
+        "textfield" | "textarea" | "email" | "phoneNumber" | "url" | "password" | "day" | "datetime" | "time"
+        | "signature" => answer.is_string().then_some(()).ok_or("a string"),
+        // Types of the EHR's own are its own business.
+        _ => Ok(()),
+    };
+    wanted.err().map(|wanted| format!("must be {wanted}"))
+}
+
+/// What can be chosen; empty where the form does not say.
+fn choices(component: &Value) -> Vec<String> {
+    let values = component["values"].as_array().or_else(|| component["data"]["values"].as_array());
+    values.into_iter().flatten().map(|choice| text(&choice["value"])).collect()
+}
+
+fn wrong_choice(component: &Value, answer: &Value) -> Option<String> {
+    if answer.is_object() || answer.is_array() {
+        return Some("must be one value".to_owned());
+    }
+    let choices = choices(component);
+    let known = choices.is_empty() || choices.contains(&text(answer));
+    (!known).then(|| format!("must be one of {}", choices.join(", ")))
+}
+
+fn wrong_boxes(component: &Value, answer: &Value) -> Option<String> {
+    let Some(boxes) = answer.as_object().filter(|boxes| boxes.values().all(Value::is_boolean)) else {
+        return Some("must be an object of true and false".to_owned());
+    };
+    let choices = choices(component);
+    let known = choices.is_empty() || boxes.keys().all(|name| name.is_empty() || choices.contains(name));
+    (!known).then(|| format!("must hold nothing but {}", choices.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::problems;
+
+    fn form() -> serde_json::Value {
+        json!({"components": [
+            {"key": "intro", "type": "content", "input": false},
+            {"key": "name", "type": "textfield", "input": true, "validate": {"required": true}},
+            {"key": "smoker", "type": "radio", "input": true, "validate": {"required": true},
+                "values": [{"label": "Yes", "value": "yes"}, {"label": "No", "value": "no"}]},
+            {"key": "cigarettes", "type": "number", "input": true, "validate": {"required": true},
+                "conditional": {"show": true, "when": "smoker", "eq": "yes"}},
+            {"key": "allergies", "type": "selectboxes", "input": true, "values": [{"value": "latex"}, {"value": "nuts"}]},
+            {"key": "which", "type": "textarea", "input": true, "validate": {"required": true},
+                "conditional": {"show": "true", "when": "allergies", "eq": "nuts"}},
+            {"type": "columns", "columns": [{"components": [
+                {"key": "agreed", "type": "checkbox", "input": true, "validate": {"required": true}},
+            ]}]},
+            {"key": "kin", "type": "datagrid", "input": true, "components": [
+                {"key": "age", "type": "number", "input": true, "validate": {"required": true}},
+            ]},
+            {"key": "pets", "type": "select", "multiple": true, "data": {"values": [{"value": "cat"}, {"value": 7}]}},
+            {"key": "not_smoking", "type": "textfield", "validate": {"required": true},
+                "conditional": {"show": false, "when": "smoker", "eq": "yes"}},
+            {"key": "submit", "type": "button", "input": true},
+        ]})
+    }
+
+    fn found(answers: serde_json::Value) -> Vec<String> {
+        let told = problems(&form(), &answers);
+        told.iter().map(|it| it.replace("patient_submitted_data.", "")).collect()
+    }
+
+    #[test]
+    fn answers_that_fit() {
+        let answers = json!({
+            "name": "Pat", "smoker": "yes", "cigarettes": 3, "allergies": {"latex": true, "nuts": false}, "agreed": true,
+            "kin": [{"age": 3}], "pets": ["cat", 7], "submit": true, "beyond": {"the": "form"},
+        });
+        assert_eq!(found(answers), [""; 0]);
+        let other = json!({"name": "Pat", "smoker": "no", "agreed": true, "not_smoking": "for years"});
+        assert_eq!(found(other.clone()), [""; 0]);
+        assert_eq!(problems(&form()["components"], &other), [""; 0], "components alone are a form too");
+    }
+
+    #[test]
+    fn what_is_required_and_shown_must_be_there() {
+        assert_eq!(
+            found(json!({})),
+            ["name is missing.", "smoker is missing.", "agreed is missing.", "not_smoking is missing.",]
+        );
+        let answers = json!({"name": " ", "smoker": "yes", "allergies": {"nuts": true}, "agreed": false, "kin": [{}]});
+        let expected = [
+            "name is missing.",
+            "cigarettes is missing.",
+            "which is missing.",
+            "agreed is missing.",
+            "kin[0].age is missing.",
+        ];
+        assert_eq!(found(answers), expected);
+    }
+
+    #[test]
+    fn answers_have_the_type_of_their_question() {
+        let answers = json!({
+            "name": 7, "smoker": "maybe", "allergies": {"latex": true, "dust": true}, "agreed": "yes", "kin": {"age": 3},
+            "pets": ["dog"], "not_smoking": ["x"],
+        });
+        assert_eq!(
+            found(answers),
+            [
+                "name must be a string.",
+                "smoker must be one of yes, no.",
+                "allergies must hold nothing but latex, nuts.",
+                "agreed must be true or false.",
+                "kin must be an array.",
+                "pets[0] must be one of cat, 7.",
+                "not_smoking must be a string.",
+            ]
+        );
+        assert_eq!(problems(&form(), &json!([])), ["patient_submitted_data must be an object."]);
+        assert_eq!(
+            found(json!({"name": "x", "smoker": "no", "agreed": true, "not_smoking": "x", "pets": "cat"})),
+            ["pets must be an array."]
+        );
+    }
+
+    #[test]
+    fn odd_forms_do_no_harm() {
+        let mut deep = json!([{"key": "end", "type": "textfield", "validate": {"required": true}}]);
+        for _ in 0..100 {
+            deep = json!([{"type": "panel", "components": deep}]);
+        }
+        for schema in [json!(null), json!(7), json!([1, null, {}]), json!({"components": {"a": 1}}), deep] {
+            assert_eq!(problems(&schema, &json!({"a": 1})), [""; 0]);
+        }
+        let many: Vec<_> = (0..500)
+            .map(|n| json!({"key": format!("k{n}"), "type": "number", "validate": {"required": true}}))
+            .collect();
+        assert_eq!(problems(&json!(many), &json!({})).len(), 100);
+    }
+}

@@ -1,0 +1,132 @@
+//! Lists over HTTP, beside a bare handler that sends the same bytes.
+
+use std::{error::Error, path::Path, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    Options, Outcome,
+    bookings::{offers, report_run},
+    load::{Load, Outcome as Run, Requests},
+    practices::SUBDOMAIN,
+    report::{Aim, Report},
+    servers::{Server, WORKERS, product::API_KEY},
+};
+use crate::http::{Caller, api_request, request};
+
+const APPOINTMENTS: usize = 100;
+const PATIENTS: usize = 1_000;
+
+struct List {
+    what: &'static str,
+    path: String,
+    rows: usize,
+}
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    report.section(
+        "lists over HTTP",
+        format!(
+            "{} connections in a closed loop, {} s after {} s of warm-up; servers in processes of their own with {WORKERS} HTTP workers, \
+             load generator on the same machine; the bare handler answers any path with the bytes of the list",
+            options.connections, options.seconds, options.warm_up
+        ),
+    );
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let dir = tempfile::Builder::new().prefix("bench-reads").tempdir_in(&options.dir)?;
+    let lists = runtime.block_on(fill(options, dir.path()))?;
+    for list in lists {
+        let bytes = runtime.block_on(bytes_of(dir.path(), &list))?;
+        let file = dir.path().join("bytes");
+        std::fs::write(&file, &bytes)?;
+        report.note(format!("{} in {} bytes", list.what, bytes.len()));
+        let bare = runtime.block_on(bare(options, &file))?;
+        report_run(report, "  bare actix-web handler that sends these bytes", &bare);
+        let kept = runtime.block_on(product(options, dir.path(), &list, "67108864"))?;
+        report_run(report, "  practice-sync, nothing changes meanwhile", &kept);
+        let read = runtime.block_on(product(options, dir.path(), &list, "0"))?;
+        report_run(report, "  practice-sync, every page read anew", &read);
+        report.number("  practice-sync / bare", kept.per_second / bare.per_second, "", Aim::AtLeast(0.6));
+        report.number("  the same, every page read anew", read.per_second / bare.per_second, "", Aim::None);
+    }
+    Ok(())
+}
+
+fn server(dir: &Path, kept: &str) -> Result<Server, Box<dyn Error>> {
+    let dir = dir.to_str().ok_or("a folder whose name is no text")?;
+    Ok(Server::start(&["product", dir, "1", "wait", kept])?)
+}
+
+/// Books and registers through the API, and answers with the lists that show it.
+async fn fill(options: &Options, dir: &Path) -> Result<Vec<List>, Box<dyn Error>> {
+    let server = server(dir, "0")?;
+    let mut caller = Caller::sign_in(server.address, API_KEY).await?;
+    let few = Options { locations: 1, bookings: APPOINTMENTS, ..options.clone() };
+    let place = format!("subdomain={SUBDOMAIN}&location_id=1");
+    for (number, (_, token)) in offers(server.address, &caller, &few).await?.into_iter().enumerate() {
+        let patient = json!({"first_name": "Ada", "last_name": format!("Booked{number}"), "date_of_birth": "1990-01-01",
+            "phone_number": format!("+1 555 {number:07}")});
+        let body = json!({"slot_token": token, "idempotency_key": number.to_string(), "patient": patient});
+        made(caller.post(&format!("/intent/booking/book?{place}"), &body).await?)?;
+    }
+    let (_, providers) = caller.get(&format!("/providers?{place}")).await?;
+    for number in APPOINTMENTS..PATIENTS {
+        let bio = json!({"date_of_birth": "1985-05-05", "phone_number": format!("+1 555 {number:07}")});
+        let body = json!({"provider": {"provider_id": providers["data"][0]["id"]},
+            "patient": {"first_name": "Ada", "last_name": format!("Listed{number}"), "email": "ada@example.com", "bio": bio}});
+        made(caller.post(&format!("/patients?{place}"), &body).await?)?;
+    }
+    let always = "start=2020-01-01T00:00:00Z&end=2090-01-01T00:00:00Z";
+    Ok(vec![
+        List {
+            what: "a list of 100 appointments",
+            path: format!("/appointments?{place}&{always}&per_page={APPOINTMENTS}"),
+            rows: APPOINTMENTS,
+        },
+        List {
+            what: "a list of 1,000 patients",
+            path: format!("/patients?{place}&per_page={PATIENTS}"),
+            rows: PATIENTS,
+        },
+    ])
+}
+
+fn made((status, answer): (u16, Value)) -> Result<(), String> {
+    if status < 300 { Ok(()) } else { Err(format!("{status}: {answer}")) }
+}
+
+async fn bytes_of(dir: &Path, list: &List) -> Result<Vec<u8>, Box<dyn Error>> {
+    let server = server(dir, "0")?;
+    let caller = Caller::sign_in(server.address, API_KEY).await?;
+    let mut connection = crate::http::Connection::open(server.address).await?;
+    let answer = connection.send(&api_request("GET", &list.path, caller.authorization(), b"")).await?;
+    let rows = answer.json()["data"].as_array().map_or(0, Vec::len);
+    if rows != list.rows {
+        return Err(format!("{}: {rows} rows, with status {}", list.what, answer.status).into());
+    }
+    Ok(answer.body)
+}
+
+fn load(options: &Options) -> Load {
+    Load {
+        connections: options.connections,
+        warm_up: Duration::from_secs(options.warm_up),
+        length: Duration::from_secs(options.seconds),
+    }
+}
+
+fn always(request: Vec<u8>) -> Requests {
+    Arc::new(move |_| Some(request.clone()))
+}
+
+async fn bare(options: &Options, file: &Path) -> Result<Run, Box<dyn Error>> {
+    let server = Server::start(&["bytes", file.to_str().ok_or("a file whose name is no text")?])?;
+    Ok(load(options).run(server.address, always(request("GET", "/list", &[], b""))).await?)
+}
+
+async fn product(options: &Options, dir: &Path, list: &List, kept: &str) -> Result<Run, Box<dyn Error>> {
+    let server = server(dir, kept)?;
+    let caller = Caller::sign_in(server.address, API_KEY).await?;
+    let request = api_request("GET", &list.path, caller.authorization(), b"");
+    Ok(load(options).run(server.address, always(request)).await?)
+}

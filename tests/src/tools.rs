@@ -1,0 +1,146 @@
+//! Tools nobody here wrote, from npm and PyPI: installed into `target/` once for each set of pinned versions.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+use tokio::{process::Command, time::timeout};
+
+use crate::{adapters::root, skip::missing};
+
+const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
+/// Lines of a tool's complaint that are shown.
+const QUOTED_LINES: usize = 400;
+const OLDEST_NODE: u32 = 20;
+const OLDEST_PYTHON: u32 = 11;
+
+/// What `PRACTICE_SYNC_SKIP` calls Python.
+pub const PYTHON: &str = "python";
+const PYTHON_NEEDED: &str =
+    "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
+/// What `PRACTICE_SYNC_SKIP` calls Node.js.
+pub const NODE: &str = "node";
+const NODE_NEEDED: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
+
+/// What a test installs: `name` of the folder in `target/`, `sources` whose lock file says what is in it.
+pub struct Project {
+    pub name: &'static str,
+    pub sources: PathBuf,
+    /// What `PRACTICE_SYNC_SKIP` calls what it needs.
+    pub skip: &'static str,
+}
+
+impl Project {
+    /// `sources` lies in `tests/`.
+    pub fn new(name: &'static str, sources: &str, skip: &'static str) -> Project {
+        Project { name, sources: root().join("tests").join(sources), skip }
+    }
+
+    /// The folder `npm ci` filled.
+    pub async fn npm(&self) -> PathBuf {
+        check_node(self.skip).await;
+        let pinned = ["package.json", "package-lock.json"];
+        self.installed(&pinned, async |folder| {
+            let mut npm = Command::new("npm");
+            npm.args(["ci", "--no-audit", "--no-fund"]).current_dir(folder);
+            run(npm, INSTALL_LIMIT).await.map(drop)
+        })
+        .await
+    }
+
+    /// The Python of a virtual environment with `requirements.txt` in it. Its scripts know the folder they were made in, which is not
+    /// where they end: use modules, `python -m`.
+    pub async fn python(&self) -> PathBuf {
+        check_python(self.skip).await;
+        let folder = self
+            .installed(&["requirements.txt"], async |folder| {
+                let mut venv = Command::new("python3");
+                venv.args(["-m", "venv", "venv"]).current_dir(folder);
+                run(venv, INSTALL_LIMIT).await?;
+                let mut pip = Command::new(folder.join("venv/bin/python"));
+                pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+                pip.args(["-r", "requirements.txt"]).current_dir(folder);
+                run(pip, INSTALL_LIMIT).await.map(drop)
+            })
+            .await;
+        folder.join("venv/bin/python")
+    }
+
+    /// The folder with the pinned files and what `install` made of them. Tests that run at the same time, in any process, take turns.
+    async fn installed(&self, pinned: &[&str], install: impl AsyncFnOnce(&Path) -> Result<(), String>) -> PathBuf {
+        let mut digest = Sha256::new();
+        for file in pinned {
+            digest.update(fs::read(self.sources.join(file)).expect("the pinned versions lie in the checkout"));
+        }
+        let version: String = hex::encode(digest.finalize()).chars().take(16).collect();
+        let cache = root().join("target").join(self.name);
+        fs::create_dir_all(&cache).expect("the target folder can be written");
+        let turn = fs::File::create(cache.join("lock")).expect("the target folder can be written");
+        let turn = tokio::task::spawn_blocking(move || turn.lock().map(|()| turn));
+        let _turn = turn.await.expect("no panic in a lock").expect("a file can be locked");
+        let folder = cache.join(version);
+        if folder.exists() {
+            return folder;
+        }
+        let unfinished = folder.with_extension("unfinished");
+        let _ = fs::remove_dir_all(&unfinished);
+        fs::create_dir_all(&unfinished).expect("the target folder can be written");
+        for file in pinned {
+            fs::copy(self.sources.join(file), unfinished.join(file)).expect("a file can be copied");
+        }
+        if let Err(why) = install(&unfinished).await {
+            missing(self.skip, &why, if self.skip == PYTHON { PYTHON_NEEDED } else { NODE_NEEDED });
+        }
+        fs::rename(&unfinished, &folder).expect("a folder can be renamed");
+        folder
+    }
+}
+
+async fn check_node(skip: &str) {
+    let version = said("node", &["--version"]).await.unwrap_or_else(|why| missing(skip, &why, NODE_NEEDED));
+    if number(version.trim_start_matches('v'), 0).is_none_or(|major| major < OLDEST_NODE) {
+        missing(skip, &format!("node is {version}"), NODE_NEEDED);
+    }
+}
+
+async fn check_python(skip: &str) {
+    let version = said("python3", &["--version"]).await.unwrap_or_else(|why| missing(skip, &why, PYTHON_NEEDED));
+    let numbers = version.trim_start_matches("Python ");
+    if number(numbers, 0) != Some(3) || number(numbers, 1).is_none_or(|minor| minor < OLDEST_PYTHON) {
+        missing(skip, &version, PYTHON_NEEDED);
+    }
+    if let Err(why) = said("python3", &["-c", "import venv, ensurepip"]).await {
+        missing(skip, &why, PYTHON_NEEDED);
+    }
+}
+
+async fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let output = run(command, VERSION_LIMIT).await?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn number(version: &str, at: usize) -> Option<u32> {
+    version.split('.').nth(at)?.parse().ok()
+}
+
+/// `Err` says which tool failed and what it complained of, wherever it did.
+pub async fn run(mut command: Command, limit: Duration) -> Result<Output, String> {
+    let name = command.as_std().get_program().to_string_lossy().into_owned();
+    let running = command.stdin(Stdio::null()).kill_on_drop(true).output();
+    let ended = timeout(limit, running).await.map_err(|_| format!("{name} did not end within {limit:?}"))?;
+    let output = ended.map_err(|error| format!("{name} could not be started: {error}"))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let complaint = [&output.stdout[..], &output.stderr[..]].concat();
+    let complaint = String::from_utf8_lossy(&complaint);
+    let lines: Vec<&str> = complaint.lines().collect();
+    Err(format!("{name} failed:\n{}", lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")))
+}

@@ -1,0 +1,85 @@
+//! Schemathesis against the product as it runs: every operation of both OpenAPI documents with valid and invalid requests, alone and in
+//! sequences, and every answer held against what the document promises. `tests/schemathesis.toml` says which of its checks do not
+//! apply here, and why. `SCHEMATHESIS_CASES=20000` goes on until so many requests were answered.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use tests::{
+    adapters::root,
+    ehr_server::EhrServer,
+    http::{Connection, request},
+    practice,
+    site::{self, API_KEY, Site},
+    skip::skips,
+    tools::{PYTHON, Project, run},
+};
+use tokio::process::Command;
+
+/// Tried at the same time.
+const DOCUMENTS: [&str; 2] = ["/openapi.json", "/openapi.json?version=v2.2.2"];
+const ROUND: Duration = Duration::from_secs(75);
+/// What starting and ending it may add.
+const GRACE: Duration = Duration::from_secs(120);
+
+#[actix::test]
+async fn every_operation_keeps_what_its_description_promises() {
+    if skips(PYTHON) {
+        return;
+    }
+    let python = Project::new("schemathesis", "schemathesis", PYTHON).python().await;
+    let dir = tempfile::tempdir().unwrap();
+    let ehr = EhrServer::start(practice::profile(7)).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let site = Site::new(program, dir.path(), &ehr.url(), "").unwrap();
+    let _process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    site::first_sync(&mut caller).await.unwrap();
+
+    let wanted = wanted();
+    let since = Instant::now();
+    let mut findings = Vec::new();
+    loop {
+        let before = answered(&site).await;
+        let token = caller.authorization().trim_start_matches("Bearer ");
+        let [v3, v2] = DOCUMENTS.map(|document| round(&python, &site, document, token));
+        let (v3, v2) = tokio::join!(v3, v2);
+        findings.extend(v3.into_iter().chain(v2));
+        let now = answered(&site).await;
+        eprintln!("schemathesis: {now} requests in {:?}", since.elapsed());
+        assert!(now > before, "a round without requests");
+        if now >= wanted || !findings.is_empty() {
+            break;
+        }
+    }
+    findings.extend(site.panics().unwrap());
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    ehr.stop().await;
+}
+
+fn wanted() -> u64 {
+    std::env::var("SCHEMATHESIS_CASES").map_or(0, |cases| cases.parse().expect("SCHEMATHESIS_CASES is a number"))
+}
+
+/// What it complains of.
+async fn round(python: &Path, site: &Site, document: &str, token: &str) -> Option<String> {
+    let mut command = Command::new(python);
+    let (config, hooks) = (root().join("tests/schemathesis.toml"), root().join("tests/schemathesis/hooks.py"));
+    command.args(["-m", "schemathesis.cli", "--config-file"]).arg(config);
+    command.args(["run", &format!("http://{}{document}", site.address), "--no-color"]);
+    command.args(["--max-time", &ROUND.as_secs().to_string()]);
+    command.env("API_TOKEN", token).env("API_KEY", API_KEY).env("API_HOOKS", hooks).env("PYTHONDONTWRITEBYTECODE", "1");
+    run(command, ROUND + GRACE).await.err()
+}
+
+/// Requests the server answered so far.
+async fn answered(site: &Site) -> u64 {
+    let mut connection = Connection::open(site.address).await.unwrap();
+    let answer = connection.send(&request("GET", "/metrics", &[], &[])).await.unwrap();
+    let text = String::from_utf8(answer.body).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("practice_sync_http_responses_total"));
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
