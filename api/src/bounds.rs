@@ -9,6 +9,8 @@ pub const PER_PAGE: RangeInclusive<usize> = 1..=1000;
 pub const PAGE_NUMBER: RangeInclusive<usize> = 1..=100_000;
 /// Records of a list that has no pages: a catalogue, or what one patient has of something.
 pub const MAX_WHOLE: usize = 1_000;
+/// Changes are fetched by programs: more at a time.
+pub const CHANGES_DEFAULT: usize = 100;
 /// Records read at a time while a list is filtered.
 pub const READ_AHEAD: usize = 200;
 

@@ -61,7 +61,10 @@ use crate::{
         available_slots::{self, SlotsView},
         balances,
         booking::{self, Booked, Found, Held, Reason},
+        capabilities::{self, CapabilitiesView},
+        changes::{self, ChangeView},
         charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
+        institutions::{self, InstitutionDetail},
         insurance_coverages, insurance_plans, ledger_types,
         locations::{self, InstitutionView, LocationView},
         medical_history, operations,
@@ -72,6 +75,7 @@ use crate::{
         webhook_endpoints::{self, EndpointView},
         webhook_subscriptions::{self, SubscriptionView},
         working_hour_labels, working_hours,
+        write_requests::{self, WriteRequestView},
     },
     route::{self, Access, Route, delete, get, open, patch, post},
     versions::Version::V2_2_2,
@@ -142,12 +146,29 @@ fn practice() -> Vec<Route> {
     vec![
         get("/locations", locations::list).lists_all::<InstitutionView>("Institutions and their locations", "4.10"),
         get("/locations/{id}", locations::show).shows::<LocationView>("One location", "4.10"),
+        get("/locations/{id}/capabilities", capabilities::show)
+            .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
+            .named("get_capabilities"),
+        get("/institutions", institutions::list).lists_all::<InstitutionDetail>("Institutions of the key", "4.10"),
+        get("/institutions/{id}", institutions::show).shows::<InstitutionDetail>("One institution", "4.10"),
         get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
         get("/operatories/{id}", operatories::show).shows::<OperatoryView>("One operatory", "2.9"),
         get("/providers/{id}", providers::show).shows::<ProviderView>("One provider", "4.10"),
         get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10"),
         get("/sync_status", sync_status::list)
             .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
+        get("/write_requests", write_requests::list)
+            .lists::<WriteRequestView>("Writes to the health record system of a location", "3"),
+        get("/write_requests/{id}", write_requests::show)
+            .shows::<WriteRequestView>("One write to the health record system", "3"),
+        get("/changes", changes::list)
+            .lists::<ChangeView>("What changed at a location", "4.10")
+            .from_v3()
+            .noting(
+                "Without `since` the list is empty and `page_info.end_cursor` is the position of now; each answer's `end_cursor` is the \
+                 `since` of the next call, and `has_next_page` says that there is more already. Each record is there once, with its \
+                 last change. Changes are kept for 30 days. Records of endpoints that need a grant need it here too.",
+            ),
     ]
 }
 

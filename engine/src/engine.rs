@@ -30,6 +30,7 @@ use crate::{
     connections::Connections,
     directory::Directory,
     ehr::Ehr,
+    known,
     metrics::{Metrics, Numbers},
     records,
     saving::{SaveRequest, Saved, Unmet},
@@ -213,6 +214,7 @@ impl Engine {
         let (setup, store) = (Arc::new(setup), parts.store);
         let ids = Arc::new(Ids::new(store.clone()));
         let secrets = Secrets::load(&store).await?;
+        known::note(&*store, &setup, clock::now()).await?;
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
         let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone())?;

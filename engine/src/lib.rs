@@ -11,6 +11,7 @@ pub mod entries;
 pub mod feed;
 pub mod forms;
 pub mod index;
+pub mod known;
 pub mod lists;
 pub mod metrics;
 pub mod once;

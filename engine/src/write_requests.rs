@@ -83,26 +83,31 @@ pub fn unfinished(shell: &Shell) -> Vec<WriteRequest> {
     shell.machine.state.queue.iter().map(|(id, write)| WriteRequest::waiting(shell, id, write)).collect()
 }
 
+/// The waiting writes and the ended ones as one list, by id: the part of it that was asked for.
+pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, part: Stretch) -> Vec<WriteRequest> {
+    let mut requests = waiting;
+    requests.extend(ended);
+    requests.retain(|it| part.after.is_none_or(|after| it.id > after) && part.before.is_none_or(|end| it.id < end));
+    requests.sort_by_key(|it| it.id);
+    // One that ended between the two looks counts once, as ended.
+    requests.dedup_by(|later, first| {
+        later.id == first.id && first.finished_at.is_none() && {
+            std::mem::swap(later, first);
+            true
+        }
+    });
+    let surplus = requests.len().saturating_sub(part.limit);
+    match part.before {
+        Some(_) => drop(requests.drain(..surplus)),
+        None => requests.truncate(part.limit),
+    }
+    requests
+}
+
 impl Engine {
     pub async fn write_requests(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
-        let mut requests = self.unfinished_writes(location).await?;
-        let ended = self.list::<records::Write>(location.0, part)?;
-        requests.extend(ended.into_iter().map(WriteRequest::ended));
-        requests.retain(|it| part.after.is_none_or(|after| it.id > after) && part.before.is_none_or(|end| it.id < end));
-        requests.sort_by_key(|it| it.id);
-        // One that ended between the two looks counts once, as ended.
-        requests.dedup_by(|later, first| {
-            later.id == first.id && first.finished_at.is_none() && {
-                std::mem::swap(later, first);
-                true
-            }
-        });
-        let surplus = requests.len().saturating_sub(part.limit);
-        match part.before {
-            Some(_) => drop(requests.drain(..surplus)),
-            None => requests.truncate(part.limit),
-        }
-        Ok(requests)
+        let waiting = self.unfinished_writes(location).await?;
+        Ok(merged(waiting, self.ended_writes(location, part)?, part))
     }
 
     pub async fn write_request(&self, location: LocationId, id: u64) -> Result<Option<WriteRequest>, EngineError> {
@@ -113,7 +118,13 @@ impl Engine {
         }
     }
 
-    async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {
+    pub async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {
         self.directory().ask(location, |reply| Ask::Writes { reply }).await
+    }
+
+    /// What is no more in the queue.
+    pub fn ended_writes(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
+        let ended = self.list::<records::Write>(location.0, part)?;
+        Ok(ended.into_iter().map(WriteRequest::ended).collect())
     }
 }

@@ -216,7 +216,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("event", "The event.", "appointment_insertion"),
     ("new_endpoint_id", "The endpoint it moves to.", ""),
     ("delivery_id", "The delivery.", ""),
-    ("since", "Only from this time on.", ""),
+    ("since", "Only from this time on; of changes the `end_cursor` of the page before.", ""),
+    ("resource", "Only changes of these resources.", ""),
     ("until", "Only up to this time.", "2026-12-02T00:00:00Z"),
     // Of answers only
     ("specialty", "", "General dentistry"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use engine::{
     records::AppointmentType,
-    saving::{AppointmentTypeChange, NewAppointmentType, SaveRequest, Saving},
+    saving::{AppointmentTypeChange, NewAppointmentType, Saving},
 };
 use location::ids::LocationId;
 use schemars::JsonSchema;
@@ -158,10 +158,8 @@ pub async fn delete(mut call: Call) -> Answer {
 }
 
 async fn save(call: &mut Call, place: &Place, what: Saving) -> Answer {
-    let request = SaveRequest { location: place.location.id, what, once: call.once() };
-    let saved = call.api.engine.save::<AppointmentType>(request).await?;
-    let view = AppointmentTypeView::of(&saved.record);
-    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+    let saved = call.save::<AppointmentType>(place, what).await?;
+    Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
 }
 
 fn find_at(call: &Call, tenant: &Tenant, place: Option<&Place>, id: u32) -> Result<AppointmentType, ApiError> {

@@ -3,7 +3,7 @@
 use engine::{
     PatientDetails, Refused,
     records::Appointment,
-    saving::{AppointmentChange, NewAppointment, SaveRequest, Saving, Unmet},
+    saving::{AppointmentChange, NewAppointment, Saving, Unmet},
 };
 use location::{
     decision::Refusal,
@@ -77,17 +77,13 @@ pub async fn create(mut call: Call) -> Answer {
         join_blocks: !call.version.is_v2(),
         created_by: call.key.name.clone(),
     };
-    let (location, what) = (place.location.id, Saving::Appointment(Box::new(new)));
-    let request = SaveRequest { location, what, once: call.once() };
-    let saved = call.api.engine.save::<Appointment>(request).await;
-    let saved = saved.map_err(|refused| refusal(refused, location.0, call.version.is_v2()))?;
-    saved.warnings.iter().for_each(|warning| call.warn(warning));
+    let saved = call.save::<Appointment>(&place, Saving::Appointment(Box::new(new))).await;
+    let saved = saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?;
     if given.per_timeslot > 1 {
         call.warn("appointments_per_timeslot has no effect here: an operatory holds one appointment at a time.");
     }
     let tenant = Tenant { institution: place.institution.clone() };
-    let shown = shown(&call, &tenant, &place, &saved.record)?;
-    Ok(if saved.replay { call.replayed(shown) } else { call.show(shown) })
+    Ok(call.made(saved.replay, shown(&call, &tenant, &place, &saved.record)?))
 }
 
 pub async fn update(mut call: Call) -> Answer {
@@ -111,22 +107,18 @@ pub async fn update(mut call: Call) -> Answer {
         Some((cancelled, change))
     })?;
     let (place, before) = find(&call, &tenant, id)?;
-    let location = place.location.id;
     let record = if cancelled && before.cancelled {
         before
     } else if cancelled {
         if before.foreign_id.is_none() {
             return Err(Refusal::AppointmentNotSynced.into());
         }
-        call.api.engine.cancel(location, id, None).await?;
+        call.api.engine.cancel(place.location.id, id, None).await?;
         find(&call, &tenant, id)?.1
     } else {
         let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
-        let request = SaveRequest { location, what: Saving::AppointmentChange { id, change }, once: None };
-        let saved = call.api.engine.save::<Appointment>(request).await;
-        let saved = saved.map_err(|refused| refusal(refused, location.0, call.version.is_v2()))?;
-        saved.warnings.iter().for_each(|warning| call.warn(warning));
-        saved.record
+        let saved = call.save::<Appointment>(&place, Saving::AppointmentChange { id, change }).await;
+        saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?.record
     };
     Ok(call.show(shown(&call, &tenant, &place, &record)?))
 }

@@ -8,7 +8,7 @@ use engine::{
         money::{Currency, Money},
         values::Day,
     },
-    saving::{NewEntry, SaveRequest, Saved, Saving, Unmet},
+    saving::{Saved, Unmet},
 };
 use location::{pull::Resource, time::Timestamp, zone::Date};
 use rust_decimal::Decimal;
@@ -99,13 +99,8 @@ pub async fn save<T: Body>(
     patient_id: u32,
     body: &T,
 ) -> Result<Saved<Entry<T>>, ApiError> {
-    let body = serde_json::to_value(body).map_err(|_| ApiError::Internal)?;
-    let new = NewEntry { resource: T::RESOURCE, body, patient: Some(patient_id) };
-    let location = place.location.id;
-    let request = SaveRequest { location, what: Saving::Entry(new), once: call.once() };
-    let saved = call.api.engine.save(request).await.map_err(|refused| refusal(refused, location.0))?;
-    saved.warnings.iter().for_each(|warning| call.warn(warning));
-    Ok(saved)
+    let saved = call.save_entry(place, body, Some(patient_id)).await;
+    saved.map_err(|refused| refusal(refused, place.location.id.0))
 }
 
 /// Whether the EHR has it or still may: what it would not take is not on the ledger.

@@ -1,6 +1,9 @@
 //! GET /locations, GET /locations/{id}
 
-use engine::setup::{LocationSetup, LocationStatus};
+use engine::{
+    known::SetUp,
+    setup::{LocationSetup, LocationStatus},
+};
 use location::{
     ids::{InstitutionId, LocationId},
     time::Timestamp,
@@ -72,8 +75,24 @@ pub struct InstitutionView<'a> {
     locations: Vec<LocationView<'a>>,
 }
 
+/// What the store knows of a location besides its setup.
+#[derive(Clone, Copy)]
+pub struct Facts {
+    set_up: Option<SetUp>,
+    last_sync: Option<Timestamp>,
+}
+
+impl Facts {
+    /// Asks no actor. A location without EHR is never synced, a closed one no more.
+    pub fn of(call: &Call, location: &LocationSetup) -> Result<Facts, ApiError> {
+        let synced = location.source.is_some() && location.status == LocationStatus::Active;
+        let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
+        Ok(Facts { set_up: call.api.engine.location_set_up(location.id)?, last_sync })
+    }
+}
+
 impl<'a> LocationView<'a> {
-    pub fn of(location: &'a LocationSetup, adapter: Option<&'a str>, last_sync: Option<Timestamp>) -> LocationView<'a> {
+    pub fn of(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
         LocationView {
             id: location.id,
             name: &location.name,
@@ -84,8 +103,8 @@ impl<'a> LocationView<'a> {
             state: location.state.as_deref(),
             zip_code: location.zip_code.as_deref(),
             country_code: location.country_code.as_deref(),
-            created_at: None,
-            updated_at: None,
+            created_at: facts.set_up.map(|it| At(it.first)),
+            updated_at: facts.set_up.map(|it| At(it.changed)),
             latitude: location.latitude,
             longitude: location.longitude,
             phone_number: location.phone_number.as_deref(),
@@ -93,7 +112,7 @@ impl<'a> LocationView<'a> {
             foreign_id_type: foreign_id_type(location.foreign_id.as_deref(), adapter),
             email: location.email.as_deref(),
             tz: location.zone.name(),
-            last_sync_time: last_sync.map(At),
+            last_sync_time: facts.last_sync.map(At),
             insert_appt_client: location.source.is_some(),
             map_by_operatory: location.map_by_operatory,
             set_availability_by_operatory: location.map_by_operatory,
@@ -129,6 +148,10 @@ pub fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
 }
 
 /// Pending locations are not open yet and not shown; closed ones are shown as inactive.
+pub fn shown(call: &Call, location: &LocationSetup) -> bool {
+    location.status != LocationStatus::Pending && call.key.reaches(location.id)
+}
+
 pub async fn list(mut call: Call) -> Answer {
     let (tenants, (inactive, foreign_id)) = call.in_tenants(|input| {
         Some((input.query.optional("inactive", boolean()), input.query.optional("foreign_id", text(MAX_TEXT))))
@@ -138,16 +161,12 @@ pub async fn list(mut call: Call) -> Answer {
         let mut locations = Vec::new();
         for location in call.api.directory.locations(institution.id) {
             let closed = location.status == LocationStatus::Closed;
-            let wanted = location.status != LocationStatus::Pending
-                && call.key.reaches(location.id)
+            let wanted = shown(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)
                 && foreign_id.as_ref().is_none_or(|id| location.foreign_id.as_ref() == Some(id));
             if wanted {
-                locations.push(LocationView::of(
-                    location,
-                    call.api.directory.adapter(location),
-                    last_sync(&call, location).await?,
-                ));
+                let facts = Facts::of(&call, location)?;
+                locations.push(LocationView::of(location, call.api.directory.adapter(location), facts));
             }
         }
         let (name, subdomain) = (institution.name.as_str(), institution.subdomain.as_str());
@@ -160,14 +179,6 @@ pub async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;
-    let last_sync = last_sync(&call, &location).await?;
-    Ok(call.show(LocationView::of(&location, call.api.directory.adapter(&location), last_sync)))
-}
-
-/// A location without EHR is never synced, a closed one no more.
-async fn last_sync(call: &Call, location: &LocationSetup) -> Result<Option<Timestamp>, ApiError> {
-    if location.source.is_none() || location.status != LocationStatus::Active {
-        return Ok(None);
-    }
-    Ok(call.api.engine.sync_state(location.id).await?.last_sync)
+    let facts = Facts::of(&call, &location)?;
+    Ok(call.show(LocationView::of(&location, call.api.directory.adapter(&location), facts)))
 }

@@ -83,6 +83,5 @@ pub async fn create(mut call: Call) -> Answer {
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &place, given.patient_id, &body).await?;
-    let view = PaymentView::of(&saved.record);
-    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+    Ok(call.made(saved.replay, PaymentView::of(&saved.record)))
 }

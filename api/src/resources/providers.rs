@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{
     Answer,
     appointment_types::{self, AppointmentTypeView},
-    locations::LocationView,
+    locations::{Facts, LocationView},
     working_hours,
 };
 use crate::{
@@ -175,11 +175,11 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include:
     let (now, types) = (call.api.engine.now(), &working.types);
     let hours = || working.hours_of(it.id);
     let named: BTreeSet<u32> = hours().flat_map(|(_, hour)| hour.appointment_type_ids.iter().copied()).collect();
-    let own = || working.hours.iter().map(|(place, _)| place).filter(|place| working.works(it.id, place.location.id));
+    let own = || working.places.iter().filter(|(place, _)| working.works(it.id, place.location.id));
     let adapter = |place: &'a Place| call.api.directory.adapter(&place.location);
     ProviderView {
-        locations: own().map(|place| LocationView::of(&place.location, adapter(place), None)).collect(),
-        provider_requestables: own().map(|place| Requestable { location_id: place.location.id }).collect(),
+        locations: own().map(|(place, facts)| LocationView::of(&place.location, adapter(place), *facts)).collect(),
+        provider_requestables: own().map(|(place, _)| Requestable { location_id: place.location.id }).collect(),
         availabilities: asked("availabilities")
             .map(|()| hours().map(|(place, hour)| working_hours::view(hour, place, types, now)).collect()),
         appointment_types: asked("appointment_types")
@@ -200,6 +200,7 @@ impl Filter {
 
 /// Who has working hours where.
 struct Working<'a> {
+    places: Vec<(&'a Place, Facts)>,
     /// Those in use.
     hours: Vec<(&'a Place, Vec<WorkingHour>)>,
     types: working_hours::Types,
@@ -207,13 +208,14 @@ struct Working<'a> {
 
 impl<'a> Working<'a> {
     fn at(call: &Call, tenant: &Tenant, places: &'a [Place]) -> Result<Working<'a>, ApiError> {
-        let mut hours = Vec::new();
+        let (mut known, mut hours) = (Vec::new(), Vec::new());
         for place in places {
+            known.push((place, Facts::of(call, &place.location)?));
             let mut own = call.api.engine.working_hours(place.location.id)?;
             own.retain(|hour| hour.active && hour.deleted_at.is_none());
             hours.push((place, own));
         }
-        Ok(Working { hours, types: Some(appointment_types::by_id(call, tenant)?) })
+        Ok(Working { places: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })
     }
 
     fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a Place, &WorkingHour)> {

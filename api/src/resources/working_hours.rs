@@ -6,7 +6,7 @@ use engine::{
     Refused,
     index::Field,
     records::WorkingHour,
-    saving::{HourChange, NewHour, SaveRequest, Saving, Unmet},
+    saving::{HourChange, NewHour, Saved, Saving, Unmet},
 };
 use location::{
     hours::{HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour as Rules},
@@ -108,9 +108,9 @@ pub async fn create(mut call: Call) -> Answer {
             active,
         })
     })?;
-    let saved = save(&call, &place, Saving::Hour(new)).await?;
+    let saved = save(&mut call, &place, Saving::Hour(new)).await?;
     let view = WorkingHourView::of(&saved.record, place.location.zone, call.api.engine.now());
-    Ok(if saved.replay { call.replayed(view) } else { call.show(view) })
+    Ok(call.made(saved.replay, view))
 }
 
 pub async fn update(mut call: Call) -> Answer {
@@ -131,7 +131,7 @@ pub async fn update(mut call: Call) -> Answer {
         Some(change)
     })?;
     let (place, _) = find(&call, &tenant, path_id)?;
-    let saved = save(&call, &place, Saving::HourChange { id: path_id, change }).await?;
+    let saved = save(&mut call, &place, Saving::HourChange { id: path_id, change }).await?;
     let types = types_of(&call, &place, &["appointment_types"])?;
     Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
 }
@@ -140,14 +140,13 @@ pub async fn delete(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let (place, _) = find(&call, &tenant, id)?;
-    save(&call, &place, Saving::HourRemoval { id }).await?;
+    save(&mut call, &place, Saving::HourRemoval { id }).await?;
     Ok(call.empty())
 }
 
-async fn save(call: &Call, place: &Place, what: Saving) -> Result<engine::saving::Saved<WorkingHour>, ApiError> {
-    let request = SaveRequest { location: place.location.id, what, once: call.once() };
+async fn save(call: &mut Call, place: &Place, what: Saving) -> Result<Saved<WorkingHour>, ApiError> {
     // Providers are users (specification 7.3).
-    call.api.engine.save(request).await.map_err(|refused| match refused {
+    call.save(place, what).await.map_err(|refused| match refused {
         Refused::Unmet(Unmet::NotFound { resource: Resource::Providers, id }) => {
             ApiError::NotFound(format!("User with id {id}"))
         }

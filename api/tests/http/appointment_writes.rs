@@ -80,30 +80,30 @@ async fn a_guardian_books_for_a_dependent() {
     let child = json!({"first_name": "Kim", "last_name": "Present", "bio": {"date_of_birth": "2019-01-02", "gender": "Female"}});
     let refused = world.post(POST, appt(&world, json!({"is_guardian": true, "patient": child}))).fails(422).await;
     assert_eq!(refused, ["The practice needs more of the patient: phone_number"], "neither of them has one");
-    // A guardian with a phone number, made by a booking.
-    world.books.open.store(true, Ordering::SeqCst);
-    let slot = world.offers(MAIN, 1).await[0].clone();
-    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "New",
-        "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
-    world.post("/intent/booking/book?subdomain=acme", book).ok().await;
-    let body = appt(
-        &world,
-        json!({"patient_id": NEXT_PATIENT, "is_guardian": true, "patient": child, "provider_id": BEN, "operatory_id": CHAIR_2}),
-    );
-    let made = world.post(POST, body).answers(201).await["data"]["appt"].clone();
-    assert_eq!((&made["is_guardian"], &made["patient_id"]), (&json!(true), &json!(NEXT_PATIENT + 1)));
+    let nora = nora(&world, "New").await;
+    let ben =
+        json!({"patient_id": nora, "is_guardian": true, "patient": child, "provider_id": BEN, "operatory_id": CHAIR_2});
+    let made = world.post(POST, appt(&world, ben.clone())).answers(201).await["data"]["appt"].clone();
+    assert_eq!(made["is_guardian"], json!(true));
     let path = format!("/appointments/{}?subdomain=acme&include[]=guarantor", made["id"]);
     let one = world.get(&path).ok().await["data"]["patient"].clone();
     assert_eq!((&one["name"], &one["guarantor"]["name"]), (&json!("Kim Present"), &json!("Nora New")));
     // The same child again is the same patient.
-    let later = format!("{}T18:00:00Z", world.monday());
-    let again = json!({"patient_id": NEXT_PATIENT, "patient": child, "provider_id": BEN, "operatory_id": CHAIR_2, "start_time": later});
-    assert_eq!(
-        world.post(POST, appt(&world, again)).answers(201).await["data"]["appt"]["patient_id"],
-        json!(NEXT_PATIENT + 1)
-    );
+    let mut again = appt(&world, ben);
+    again["appt"]["start_time"] = json!(format!("{}T18:00:00Z", world.monday()));
+    let again = world.post(POST, again).answers(201).await;
+    assert_eq!(again["data"]["appt"]["patient_id"], made["patient_id"]);
     let half = world.post(POST, appt(&world, json!({"patient": {"first_name": "Kim"}}))).fails(400).await;
     assert_eq!(half, ["appt.patient.last_name is missing.", "appt.patient.bio.date_of_birth is missing."]);
+}
+
+/// A patient with a phone number, made by a booking at the first location.
+async fn nora(world: &World, last_name: &str) -> Value {
+    let slot = world.offers(MAIN, 1).await[0].clone();
+    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora",
+        "last_name": last_name, "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
+    world.post("/intent/booking/book?subdomain=acme", book).ok().await;
+    world.get("/patients?subdomain=acme&location_id=1&name=nora").ok().await["data"][0]["id"].clone()
 }
 
 #[actix_web::test]
@@ -145,32 +145,28 @@ async fn words_of_the_specification() {
 #[actix_web::test]
 async fn whose_patient_it_is() {
     let world = world().await;
-    // Nora was made at the first location, and its system does not have her yet.
-    let slot = world.offers(MAIN, 1).await[0].clone();
-    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "Slow",
-        "date_of_birth": "1990-01-01", "phone_number": "555-010-1234", "email": "nora@example.com"}});
-    world.post("/intent/booking/book?subdomain=acme", book).ok().await;
-    let nora = json!({"patient_id": NEXT_PATIENT, "operatory_id": SECONDS_CHAIR});
+    // The first location's system never gets her.
+    let nora = nora(&world, "Slow").await;
+    let elsewhere = appt(&world, json!({"patient_id": nora, "operatory_id": SECONDS_CHAIR}));
     assert_eq!(
-        world.post("/appointments?subdomain=acme&location_id=2", appt(&world, nora)).fails(404).await,
-        [format!("Patient with id {NEXT_PATIENT} not found")]
+        world.post("/appointments?subdomain=acme&location_id=2", elsewhere).fails(404).await,
+        [format!("Patient with id {nora} not found")]
     );
     // The location without a system has no patients of the others.
     let bare = "/appointments?subdomain=acme&location_id=7";
     let of_pat = appt(&world, json!({"operatory_id": null}));
     assert_eq!(world.post(bare, of_pat).fails(400).await, ["Patient with ID 1 not found in location 7"]);
-    let of_nora = appt(&world, json!({"patient_id": NEXT_PATIENT, "operatory_id": null}));
+    let of_nora = appt(&world, json!({"patient_id": nora, "operatory_id": null}));
     assert_eq!(
         world.post(bare, of_nora).fails(400).await,
         ["Cannot create an appointment where the patient belongs to a location from a different EHR"]
     );
     // One whom the practice shows on a first appointment only.
-    let una = appt(&world, json!({"patient_id": UNA}));
-    let rivals = "/appointments?subdomain=rival&location_id=5";
-    let mut una = una;
-    (una["appt"]["provider_id"], una["appt"]["operatory_id"]) = (json!(RIVALS_PROVIDER), json!(4));
+    let una = world.get("/patients?subdomain=real&location_id=6&name=una").key(REAL_KEY).ok().await;
+    let una = appt(&world, json!({"patient_id": una["data"][0]["id"], "provider_id": 4, "operatory_id": 5}));
+    let real = "/appointments?subdomain=real&location_id=6";
     assert_eq!(
-        world.post(rivals, una).key(RIVAL_KEY).fails(400).await,
+        world.post(real, una).key(REAL_KEY).fails(400).await,
         ["Cannot create an appointment where the patient attribute new_patient=true"]
     );
 }

@@ -37,7 +37,7 @@ async fn one_has_all_its_fields() {
         assert!(synced.as_str().unwrap().ends_with('Z'));
         let expected = json!({
             "id": SECOND, "name": "Place 2", "institution_id": 1, "street_address": "1 Main Street", "street_address_2": null,
-            "city": "Springfield", "state": "NY", "zip_code": "10001", "country_code": "US", "created_at": null, "updated_at": null,
+            "city": "Springfield", "state": "NY", "zip_code": "10001", "country_code": "US", "created_at": found["data"]["created_at"], "updated_at": found["data"]["updated_at"],
             "latitude": 40.5, "longitude": null, "phone_number": null, "foreign_id": "F2", "foreign_id_type": "", "email": null,
             "tz": "America/Chicago", "last_sync_time": synced, "insert_appt_client": true, "map_by_operatory": true,
             "set_availability_by_operatory": true, "inactive": false, "specialty": null
@@ -62,4 +62,17 @@ async fn ids_that_are_none() {
         assert_eq!(world.get(&format!("/locations/{id}")).fails(400).await, ["id must lie between 1 and 2147483647."]);
     }
     assert_eq!(world.get("/locations/1?subdomain=rival").fails(403).await.len(), 1);
+}
+
+#[actix_web::test]
+async fn the_store_knows_since_when_and_when_it_was_read_last() {
+    let world = world().await;
+    let one = world.get("/locations/1").ok().await["data"].clone();
+    assert!(one["created_at"].is_string() && one["created_at"] == one["updated_at"], "{one}");
+    let before = one["last_sync_time"].as_str().unwrap().to_owned();
+    world.sync(MAIN).await;
+    let after = world.get("/locations?subdomain=acme").ok().await["data"][0]["locations"][0].clone();
+    assert!(after["last_sync_time"].as_str().unwrap() > before.as_str(), "{after}");
+    let bare = world.get(&format!("/locations/{BARE}")).ok().await["data"].clone();
+    assert_eq!(bare["last_sync_time"], serde_json::Value::Null);
 }

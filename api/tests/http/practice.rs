@@ -24,7 +24,7 @@ use location::{
 use crate::{
     file_records::{self, Fate},
     practice_ledger,
-    support::{MAIN, RIVAL, SECOND, midnight_utc, monday},
+    support::{MAIN, REAL, RIVAL, SECOND, midnight_utc, monday},
 };
 
 const ALL: [Resource; 6] = [
@@ -206,10 +206,10 @@ fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
         Resource::AppointmentTypes => {
             types(location).iter().map(|(id, minutes)| EhrRecord::AppointmentType(kind(id, *minutes))).collect()
         }
+        Resource::Patients if location == REAL => vec![EhrRecord::Patient(una())],
         Resource::Patients if location == MAIN => {
             std::iter::once(pat()).chain(file_records::patients()).map(EhrRecord::Patient).collect()
         }
-        Resource::Patients if location == RIVAL => vec![EhrRecord::Patient(una())],
         Resource::Patients => Vec::new(),
         Resource::WorkingHours => chairs.iter().map(|(chair, who)| EhrRecord::WorkingHour(hours(chair, who))).collect(),
         Resource::Appointments => appointments(location).into_iter().map(EhrRecord::Appointment).collect(),

@@ -66,10 +66,6 @@ pub const CLEANING: u32 = 1;
 pub const CHECKUP: u32 = 2;
 pub const RIVALS_TYPE: u32 = 3;
 pub const PAT: u32 = 1;
-/// Of the rival's.
-pub const UNA: u32 = 5;
-/// The first one a test makes.
-pub const NEXT_PATIENT: u32 = 6;
 /// After the twelve of the first location.
 pub const SECONDS_APPOINTMENT: u64 = 13;
 pub const RIVALS_APPOINTMENT: u64 = 14;

@@ -25,6 +25,10 @@ pub enum Kind {
     Write,
     /// What a location's EHR can do.
     Description,
+    /// Since when an institution or location is set up.
+    SetUp,
+    /// When a location was read last.
+    LastSync,
 }
 
 impl Kind {
@@ -33,6 +37,8 @@ impl Kind {
         match self {
             Kind::Write => 7,
             Kind::Description => 8,
+            Kind::SetUp => 9,
+            Kind::LastSync => 10,
             Kind::Of(resource) => match resource {
                 Resource::Providers => 1,
                 Resource::Operatories => 2,

@@ -13,7 +13,7 @@ use super::{
     turn::{Shell, TurnError},
 };
 use crate::{
-    clock,
+    clock, known,
     records::{self, Appointment, Writeback},
     store::{Batch, keys},
     webhooks::{
@@ -87,6 +87,11 @@ pub fn event(
             shell.not_written(cx, *write, *work, (*how, reason), docs)?;
         }
         Event::KeyExpired { key } => unclaim(shell, key, docs)?,
+        Event::CycleFinished { .. } => {
+            if shell.machine.state.pulls.cycle.is_some_and(|cycle| !cycle.incomplete) {
+                docs.put_raw(known::last_sync_key(shell.setup.id), known::last_sync_value(cx.now));
+            }
+        }
         Event::RecordGone { resource, id } => shell.gone(cx, *resource, *id, docs)?,
         // These change the machine only: their documents came with the request, or there are none.
         Event::Booked { .. }
@@ -117,7 +122,6 @@ pub fn event(
         | Event::ConflictFound { .. }
         | Event::GuardTripped { .. }
         | Event::DeletionsAccepted { .. }
-        | Event::CycleFinished { .. }
         | Event::SyncRequested
         | Event::Pruned { .. } => {}
     }

@@ -1,0 +1,93 @@
+//! GET /locations/{id}/capabilities: what a location's health record system can do (our addition).
+
+use std::collections::BTreeMap;
+
+use engine::ehr::Description;
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Answer, resource_names::name};
+use crate::{
+    kinds::id,
+    scope::{Call, Place},
+};
+
+/// What can be read from and written to the health record system of a location.
+#[derive(Serialize, JsonSchema)]
+pub struct CapabilitiesView {
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    /// False: there is no health record system, and what is written stays here.
+    integrated: bool,
+    /// Null until the system was asked for the first time, and without one.
+    ehr: Option<EhrView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct EhrView {
+    name: String,
+    version: String,
+    /// `cloud` or `on-premises`, as the adapter says it.
+    hosting: String,
+    reads: Vec<ReadAbility>,
+    /// What can be written: `create-appointment`, `create-payment` and others.
+    writes: Vec<String>,
+    /// Whether patients whom the practice does not know can be made.
+    accepts_new_patients: bool,
+    /// What a new patient needs besides a name.
+    required_patient_fields: Vec<String>,
+    /// The longest text a field takes, by record and field.
+    max_lengths: BTreeMap<String, u32>,
+    has_operatories: bool,
+    /// Null: none is known.
+    requests_per_minute: Option<u32>,
+    /// Writes wait until a workstation of the practice is connected.
+    needs_workstation: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReadAbility {
+    resource: &'static str,
+    /// Whether it tells what changed, so that not all of it is read each time.
+    changes_only: bool,
+    /// Whether deletions are noticed.
+    deletions: bool,
+}
+
+impl EhrView {
+    fn of(it: Description) -> EhrView {
+        let mut reads: Vec<ReadAbility> = it
+            .pulls
+            .iter()
+            .map(|pull| ReadAbility {
+                resource: name(pull.resource),
+                changes_only: pull.delta,
+                deletions: pull.deletions_by_absence,
+            })
+            .collect();
+        reads.sort_by_key(|it| it.resource);
+        EhrView {
+            name: it.name,
+            version: it.version,
+            hosting: it.hosting,
+            reads,
+            writes: it.writes,
+            accepts_new_patients: it.new_patients,
+            required_patient_fields: it.required_patient_fields,
+            max_lengths: it.max_lengths.into_iter().collect(),
+            has_operatories: it.operatories,
+            requests_per_minute: it.requests_per_minute,
+            needs_workstation: it.gated,
+        }
+    }
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+    let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;
+    let integrated = location.source.is_some();
+    let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrView::of) } else { None };
+    Ok(call.show(CapabilitiesView { location_id: location.id, integrated, ehr }))
+}

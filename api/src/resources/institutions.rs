@@ -1,0 +1,76 @@
+//! GET /institutions, GET /institutions/{id}
+
+use std::collections::BTreeSet;
+
+use location::ids::InstitutionId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    Answer,
+    locations::{LocationBasic, shown},
+};
+use crate::{
+    errors::ApiError,
+    kinds::id,
+    scope::{Call, Tenant},
+    wire::At,
+};
+
+/// An institution the key may reach.
+#[derive(Serialize, JsonSchema)]
+pub struct InstitutionDetail<'a> {
+    #[schemars(with = "u32")]
+    id: InstitutionId,
+    name: &'a str,
+    created_at: Option<At>,
+    updated_at: Option<At>,
+    subdomain: &'a str,
+    phone_number: Option<&'a str>,
+    /// Kinds of health record systems its locations use.
+    emrs: BTreeSet<&'a str>,
+    country_code: &'a str,
+    /// Whether some appointment type belongs to one location only.
+    appointment_types_location_scoped: bool,
+    /// Always false: nobody is mailed.
+    is_sync_notifications: bool,
+    /// Always false: nobody is mailed.
+    notify_insert_fails: bool,
+    locations: Vec<LocationBasic<'a>>,
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    call.anywhere(|_| Some(()))?;
+    let tenants = call.tenants();
+    let rows = tenants.iter().map(|tenant| view(&call, tenant)).collect::<Result<Vec<_>, _>>()?;
+    Ok(call.list(&rows))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    call.anywhere(|_| Some(()))?;
+    let tenant = call.tenants().into_iter().find(|tenant| tenant.institution.id.0 == id);
+    let tenant = tenant.ok_or_else(|| ApiError::NotFound(format!("Institution with id {id}")))?;
+    Ok(call.show(view(&call, &tenant)?))
+}
+
+fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>, ApiError> {
+    let institution = &tenant.institution;
+    let set_up = call.api.engine.institution_set_up(institution.id)?;
+    let types = call.api.engine.appointment_types(institution.id)?;
+    let own = || call.api.directory.locations(institution.id).iter().filter(|location| shown(call, location));
+    Ok(InstitutionDetail {
+        id: institution.id,
+        name: &institution.name,
+        created_at: set_up.map(|it| At(it.first)),
+        updated_at: set_up.map(|it| At(it.changed)),
+        subdomain: &institution.subdomain,
+        phone_number: institution.phone_number.as_deref(),
+        emrs: own().filter_map(|location| call.api.directory.adapter(location)).collect(),
+        country_code: &institution.country_code,
+        appointment_types_location_scoped: types.iter().any(|it| it.deleted_at.is_none() && it.location_id.is_some()),
+        is_sync_notifications: false,
+        notify_insert_fails: false,
+        locations: own().map(|location| LocationBasic::of(location)).collect(),
+    })
+}
