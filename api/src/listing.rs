@@ -27,8 +27,6 @@ pub struct Listing {
     /// Of what has a place in a calendar: when it starts.
     within: Option<Span>,
     descending: bool,
-    /// The client named an order.
-    sorted: bool,
     narrow: Vec<Narrow>,
     /// What no record shown may have.
     without: Vec<Term>,
@@ -62,7 +60,6 @@ impl<'a> Reading<'a> {
             order: Order::Id,
             within: None,
             descending: false,
-            sorted: false,
             narrow: Vec::new(),
             without: Vec::new(),
             foreign_id: None,
@@ -75,7 +72,6 @@ impl<'a> Reading<'a> {
     pub fn sort(mut self) -> Self {
         if let Some(Sort { by, descending }) = self.input.query.optional("sort", sort(&["id", "updated_at"])) {
             self.listing.descending = descending;
-            self.listing.sorted = true;
             if by == "updated_at" {
                 self.listing.order = Order::By(OrderBy::Updated);
             }
@@ -146,7 +142,6 @@ impl<'a> Reading<'a> {
     /// Those that start within a time, in the order of their start or in another one.
     pub fn starting(mut self, within: Span, sort: Sort) -> Self {
         self.listing.within = Some(within);
-        self.listing.sorted = true;
         self.listing.descending = sort.descending;
         self.listing.order = match sort.by {
             "id" => Order::Id,
@@ -171,14 +166,7 @@ impl<'a> Reading<'a> {
         self.input
     }
 
-    pub fn done(mut self) -> Listing {
-        // What changed since then, and nothing said of an order: in the order of changes a page costs no more than its rows.
-        if let ([Narrow::UpdatedSince(since)], Order::Id, false) =
-            (&self.listing.narrow[..], self.listing.order, self.listing.sorted)
-        {
-            self.listing.within = Some(Span { start: *since, end: Timestamp::MAX });
-            self.listing.order = Order::By(OrderBy::Updated);
-        }
+    pub fn done(self) -> Listing {
         self.listing
     }
 }

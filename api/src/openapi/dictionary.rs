@@ -26,7 +26,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("include", "Related records that come along.", ""),
     ("id", "The record.", ""),
     ("ids", "Only these records.", ""),
-    ("updated_since", "Only what changed at this time or later. Without other filters and `sort` the list is then in the order of changes.", ""),
+    ("updated_since", "Only what changed at this time or later.", ""),
     ("created_since", "Only what was made at this time or later.", ""),
     ("include_deleted", "Whether deleted records are listed too.", ""),
     ("include_disabled", "Whether disabled records are listed too.", ""),

@@ -68,7 +68,7 @@ async fn the_location_counts_when_it_is_strict() {
     assert!(ids(MAIN, "location_strict=true").await.contains(&id));
     assert!(!ids(SECOND, "location_strict=true").await.contains(&id));
     let rivals = world.get(&format!("/patients?subdomain=rival&location_id={RIVAL}")).key(RIVAL_KEY).ok().await;
-    assert_eq!(each(&rivals["data"], "first_name"), ["Una"]);
+    assert_eq!(rivals["data"], json!([]));
 }
 
 #[actix_web::test]
@@ -161,4 +161,21 @@ async fn what_a_new_one_lacks() {
     let mut nobody = new("Nora", "New");
     nobody["provider"]["provider_id"] = json!(RIVALS_PROVIDER);
     assert_eq!(world.post(CREATE, nobody).fails(404).await, [format!("Provider with id {RIVALS_PROVIDER} not found")]);
+}
+
+#[actix_web::test]
+async fn what_changed_since_then_is_listed_whenever_it_was_made() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let since = api::wire::utc(world.engine.now());
+    let changed = async || {
+        let path = format!("/patients?subdomain=acme&location_id=1&updated_since={since}");
+        each(&world.get(&path).ok().await["data"], "id")
+    };
+    let path = format!("/patients/{ada}?subdomain=acme&location_id=1");
+    for name in ["Adele", "Adriana"] {
+        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+        world.patch(&path, json!({"patient": {"first_name": name}})).version("v3.1.0").ok().await;
+        assert_eq!(changed().await, [json!(ada)], "{name}");
+    }
 }
