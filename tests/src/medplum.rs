@@ -7,6 +7,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -190,7 +191,10 @@ async fn installed() -> PathBuf {
 fn refresh(source: &Path, copy: &Path) {
     let text = fs::read(source).expect("the script lies in the checkout");
     if fs::read(copy).ok().as_ref() != Some(&text) {
-        let fresh = copy.with_extension("fresh");
+        // Tests of one run do it side by side.
+        static COPIES: AtomicU64 = AtomicU64::new(0);
+        let mark = COPIES.fetch_add(1, Ordering::Relaxed);
+        let fresh = copy.with_extension(format!("fresh-{}-{mark}", std::process::id()));
         fs::write(&fresh, &text).and_then(|()| fs::rename(&fresh, copy)).expect("the target folder can be written");
     }
 }
