@@ -56,6 +56,10 @@ impl Indexed for WorkingHour {
     fn places(&self) -> Vec<(OrderBy, Timestamp)> {
         vec![(OrderBy::Updated, self.updated_at)]
     }
+
+    fn deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
 }
 
 impl Indexed for AppointmentType {

@@ -6,14 +6,17 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use location::time::{SECOND, Span, Timestamp};
+use serde::de::DeserializeOwned;
 
 use crate::{
     actor::docs::Document,
     clock,
     engine::{Engine, EngineError},
     index::{
-        Indexed, Term,
+        Term,
         places::{self, OrderBy},
         words,
     },
@@ -39,6 +42,8 @@ pub enum Narrow {
     /// One of its names has a word with this beginning.
     Begins(String),
     UpdatedSince(Timestamp),
+    /// Found another way already.
+    OneOf(BTreeSet<u64>),
 }
 
 impl Narrow {
@@ -47,7 +52,7 @@ impl Narrow {
         words::of(asked).into_iter().map(Narrow::Begins)
     }
 
-    pub fn holds(&self, record: &impl Indexed) -> bool {
+    pub fn holds(&self, record: &impl Document) -> bool {
         match self {
             Narrow::Has(term) => record.terms().contains(term),
             Narrow::Begins(start) => {
@@ -57,6 +62,7 @@ impl Narrow {
                 let updated = record.places().into_iter().find(|(order, _)| *order == OrderBy::Updated);
                 updated.is_some_and(|(_, at)| at >= *since)
             }
+            Narrow::OneOf(ids) => ids.contains(&record.id()),
         }
     }
 }
@@ -181,7 +187,7 @@ impl Lists<'_> {
     }
 }
 
-fn parsed<D: Document>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
+fn parsed<D: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
     serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a record that cannot be read"))
 }
 
