@@ -9,7 +9,6 @@ mod tests;
 use std::collections::BTreeSet;
 
 use location::time::{SECOND, Span, Timestamp};
-use serde::de::DeserializeOwned;
 
 use crate::{
     actor::docs::Document,
@@ -167,7 +166,7 @@ impl Lists<'_> {
         take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
         let (kind, scope) = (D::KIND.byte(), D::scope_of(walk.owner));
-        let list = List { lists: *self, kind, scope, walk, direction: part.direction };
+        let list = List { lists: *self, kind, scope, listed_by_id: D::LISTED_BY_ID, walk, direction: part.direction };
         let mut source = match walk.order {
             Order::Id => list.by_id()?,
             Order::By(order) => list.by_time::<D>(order)?,
@@ -187,7 +186,7 @@ impl Lists<'_> {
     }
 }
 
-fn parsed<D: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
+fn parsed<D: Document>(key: &[u8], value: &[u8]) -> Result<D, StoreError> {
     serde_json::from_slice(value).map_err(|_| StoreError::damaged(key, "a record that cannot be read"))
 }
 
