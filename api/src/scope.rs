@@ -94,7 +94,9 @@ impl Call {
             Access::ApiKey => presented(&api, request.headers())?,
             Access::Token | Access::Anyone => bearer(&api, request.headers())?,
         };
-        let granted = (version != Version::V3_1_0 || key.grants.beta) && (!route.financial || key.grants.financial);
+        let granted = (version != Version::V3_1_0 || key.grants.beta)
+            && (!route.financial || key.grants.financial)
+            && (!route.operator || key.grants.operator);
         if !granted && route.access == Access::Token {
             return Err(ApiError::Forbidden);
         }

@@ -44,6 +44,12 @@ impl SyncState {
             queued: queue.len() as u64,
             oldest_queued: oldest,
             ehr_name: shell.description.as_ref().map(|description| description.name.clone()),
+            next_cycle: (integrated && pulls.cycle.is_none()).then_some(pulls.next_cycle),
+            reading: pulls.cycle.and_then(|cycle| {
+                Some(settings.capabilities.pulls.get(cycle.position as usize)?.resource).filter(|_| integrated)
+            }),
+            progress: pulls.progress.clone(),
+            guarded: pulls.guarded.clone(),
             ehr_hosting: shell.description.as_ref().map(|description| description.hosting.clone()),
         }
     }
