@@ -19,6 +19,7 @@ use api::{
     keys::{ApiKey, Grants, hash},
     secret::Secret,
     server,
+    shapes::Wire,
 };
 use engine::{
     Engine,
@@ -93,7 +94,7 @@ pub async fn world() -> World {
 pub async fn world_with(rules: HttpRules) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
     let books = Arc::new(Books::default());
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     for (order, location) in PULLED.into_iter().enumerate() {
         let ehr = Practice::new(location, order, turn.clone(), books.clone());
         parts.own.insert(LocationId(location), Arc::new(ehr));
@@ -109,7 +110,7 @@ pub async fn world_with(rules: HttpRules) -> World {
 
 /// The same on EHRs of the test's own, by location.
 pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     let locations: Vec<LocationId> = parts.own.keys().copied().collect();
     let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());

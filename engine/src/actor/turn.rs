@@ -21,6 +21,7 @@ use super::{
     pool::Pool,
     project,
     request::{Answer, Request},
+    told,
 };
 use crate::{
     ehr::Description,
@@ -30,7 +31,10 @@ use crate::{
     setup::{Institution, LocationSetup, Setup},
     stamps::Stamps,
     store::{Batch, Store, StoreError, counters::Ids, due, journal, keys},
-    webhooks::outbox::{Enqueued, Outbox},
+    webhooks::{
+        outbox::{Enqueued, Outbox},
+        shapes::{Shapes, Unshaped},
+    },
 };
 
 /// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
@@ -47,6 +51,7 @@ pub struct Env {
     pub ids: Arc<Ids>,
     pub pool: Pool,
     pub outbox: Outbox,
+    pub shapes: Arc<dyn Shapes>,
     pub secrets: Secrets,
     pub stamps: Stamps,
 }
@@ -60,6 +65,15 @@ pub enum TurnError {
     Damaged(&'static str),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<Unshaped> for TurnError {
+    fn from(unshaped: Unshaped) -> TurnError {
+        match unshaped {
+            Unshaped::Store(error) => TurnError::Store(error),
+            Unshaped::Damaged => TurnError::Damaged("a record that subscribers are to be shown"),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +103,8 @@ pub struct Shell {
     pub machine: Location,
     /// What the EHR said it can do.
     pub description: Option<Description>,
+    /// When its last turn in memory was.
+    pub last_turn: Option<Timestamp>,
     next_seq: u64,
     since_snapshot: u64,
     /// It stands in the store as being in memory, so that a restart wakes it.
@@ -149,6 +165,7 @@ impl Shell {
             institution,
             machine,
             description,
+            last_turn: None,
             next_seq: loaded.next_seq,
             since_snapshot,
             marked,
@@ -175,13 +192,13 @@ impl Shell {
         let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
         if !events.is_empty() {
             for event in &events {
-                let told = project::event(self, cx, event, &mut docs, &mut batch)?;
-                enqueued = enqueued.and(told);
+                project::event(self, cx, event, &mut docs)?;
             }
             let record = serde_json::to_vec(&Record { at: cx.now, events: events.clone() })
                 .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
+            enqueued = told::told(self, cx, &events, &docs, &mut batch)?;
             docs.into_batch(&mut batch)?;
         }
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
@@ -232,6 +249,7 @@ impl Shell {
             self.since_snapshot += 1;
             self.marked = true;
             self.asleep = None;
+            self.last_turn = Some(turn.at);
             self.env.stamps.changed(self.institution.id);
         }
         self.env.outbox.committed(turn.enqueued);
