@@ -28,6 +28,11 @@ use crate::{
     },
 };
 
+/// Deliveries one commit adds at most, and their bytes: a page of 500 records for 20 subscriptions of one event. Beyond that the store
+/// would refuse the change itself. What is left out is logged; the feed of changes has it.
+const MOST_DELIVERIES: usize = 10_000;
+const MOST_BYTES: usize = 24 << 20;
+
 /// Adds the messages to the turn's batch. An institution nobody listens to costs one look.
 pub fn told(
     shell: &Shell,
@@ -39,13 +44,37 @@ pub fn told(
     if !shell.env.outbox.has_subscribers(shell.institution.id) {
         return Ok(Enqueued::default());
     }
-    let mut teller = Teller { shell, cx, docs, batch, enqueued: Enqueued::default() };
-    teller.changes()?;
+    let room = Room { deliveries: MOST_DELIVERIES, bytes: MOST_BYTES, left_out: 0 };
+    let mut teller = Teller { shell, cx, docs, batch, room, enqueued: Enqueued::default() };
+    teller.sync_status(events)?;
     for event in events {
         teller.outcome(event)?;
     }
-    teller.sync_status(events)?;
+    teller.changes()?;
+    if teller.room.left_out > 0 {
+        let (location, messages) = (shell.setup.id, teller.room.left_out);
+        tracing::error!(%location, messages, "webhook messages left out: too many for one commit");
+    }
     Ok(teller.enqueued)
+}
+
+/// What still fits into the commit.
+struct Room {
+    deliveries: usize,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Room {
+    fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
+        let left =
+            self.deliveries.checked_sub(deliveries).zip(self.bytes.checked_sub(deliveries.saturating_mul(bytes)));
+        match left {
+            Some((deliveries, bytes)) => (self.deliveries, self.bytes) = (deliveries, bytes),
+            None => self.left_out += deliveries,
+        }
+        left.is_some()
+    }
 }
 
 pub(super) struct Teller<'t, 'd> {
@@ -53,6 +82,7 @@ pub(super) struct Teller<'t, 'd> {
     pub(super) cx: Cx,
     docs: &'t Docs<'d>,
     pub(super) batch: &'t mut Batch,
+    room: Room,
     enqueued: Enqueued,
 }
 
@@ -115,6 +145,10 @@ impl<'t, 'd> Teller<'t, 'd> {
         for (version, subscribed) in &versions {
             let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, now: self.cx.now };
             for data in render(&scene)? {
+                let size = serde_json::to_string(&data).map_or(0, |text| text.len());
+                if !self.room.take(subscribed.len(), size) {
+                    continue;
+                }
                 let event = CommittedEvent { institution, name, time: self.cx.now, data: &data };
                 let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
                 let enqueued = env.outbox.enqueue_to(subscribed, self.batch, &event, new_id);
@@ -236,3 +270,6 @@ fn written(work: Work) -> Option<(Resource, u64, Verb)> {
         Work::Record { resource, id, verb } => Some((resource, id, verb)),
     }
 }
+
+#[cfg(test)]
+mod tests;
