@@ -60,7 +60,7 @@ impl Teller<'_, '_> {
         {
             let Some(name) = EventName::change(event).filter(|_| news) else { continue };
             let shapes = &self.shell.env.shapes;
-            self.to_each_version(name, |scene| {
+            self.send(name, |scene| {
                 let mut data = Map::new();
                 data.insert(name.resource_type().key().to_owned(), shapes.sync_status(scene, &after)?);
                 let was = if ok { "red" } else { "green" };

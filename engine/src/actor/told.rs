@@ -105,7 +105,7 @@ impl<'t, 'd> Teller<'t, 'd> {
         }
         for (event, changed) in by_event {
             let Some(name) = EventName::change(event) else { continue };
-            self.to_each_version(name, |scene| {
+            self.send(name, |scene| {
                 let mut items = Vec::new();
                 for changed in &changed {
                     items.extend(looks.item(scene, event, changed)?);
@@ -123,7 +123,7 @@ impl<'t, 'd> Teller<'t, 'd> {
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
         let (docs, looks) = (self.docs, self.looks());
         let scope = scope_of(resource, self.shell.institution.id.0, self.shell.source(), self.shell.setup.id.0);
-        self.to_each_version(name, |scene| {
+        self.send(name, |scene| {
             let Some(stored) = docs.stored(resource, scope, id)? else { return Ok(Vec::new()) };
             let shape = looks.of(scene, resource, &stored)?;
             let item = Item { shape, previous: None, patient: patient(name.event(), &stored)? };
@@ -132,7 +132,7 @@ impl<'t, 'd> Teller<'t, 'd> {
     }
 
     /// Renders messages once for each version that somebody subscribed under.
-    pub(super) fn to_each_version(
+    pub(super) fn send(
         &mut self,
         name: EventName,
         render: impl Fn(&Scene<'_>) -> Result<Vec<Map<String, Value>>, TurnError>,

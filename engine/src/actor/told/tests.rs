@@ -290,7 +290,9 @@ impl World {
         });
         let told: Vec<Told> = told.collect();
         let mut batch = Batch::new();
-        found.iter().for_each(|(key, _)| drop(batch.delete(key.clone())));
+        for (key, _) in &found {
+            batch.delete(key.clone());
+        }
         self.store.commit_now(batch).unwrap();
         self.heard += told.len();
         told
@@ -301,7 +303,8 @@ impl World {
         let told = self.news();
         let mut names: Vec<&str> = told.iter().map(|it| it.event.as_str()).collect();
         let mut all = all.to_vec();
-        (names.sort(), all.sort());
+        names.sort();
+        all.sort();
         assert_eq!(names, all);
         told.iter().find(|it| it.event == event).unwrap().data.clone()
     }
@@ -850,7 +853,8 @@ async fn everybody_gets_exactly_theirs() {
             told.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
         }
     }
-    (expected.sort(), told.sort());
+    expected.sort();
+    told.sort();
     assert!(expected.len() > 50, "{}", expected.len());
     assert_eq!(told, expected);
 }
