@@ -28,7 +28,7 @@ impl Receiver {
             let kept = kept.clone();
             let take = move |body: web::Bytes| {
                 kept.lock().unwrap().push(serde_json::from_slice::<Value>(&body).unwrap());
-                async { HttpResponse::NoContent() }
+                async { HttpResponse::NoContent().finish() }
             };
             App::new().default_service(web::to(take))
         });

@@ -32,6 +32,8 @@ pub enum Kind {
     LastSync,
     /// What subscribers were told last of how reading and writing stand.
     SyncTold,
+    /// When a location that left memory had its last turn.
+    LastTurn,
 }
 
 impl Kind {
@@ -43,6 +45,7 @@ impl Kind {
             Kind::SetUp => 9,
             Kind::LastSync => 10,
             Kind::SyncTold => 11,
+            Kind::LastTurn => 12,
             Kind::Of(resource) => match resource {
                 Resource::Providers => 1,
                 Resource::Operatories => 2,

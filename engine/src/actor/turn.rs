@@ -103,7 +103,7 @@ pub struct Shell {
     pub machine: Location,
     /// What the EHR said it can do.
     pub description: Option<Description>,
-    /// When its last turn in memory was.
+    /// When its last turn was, as far as that matters to anybody.
     pub last_turn: Option<Timestamp>,
     next_seq: u64,
     since_snapshot: u64,
@@ -152,11 +152,17 @@ impl Shell {
             None => State::default(),
         };
         let mut machine = Location::load(settings, state);
+        let mut last_turn = None;
         for (_, bytes) in &loaded.tail {
             let record: Record = serde_json::from_slice(bytes).map_err(damaged)?;
+            last_turn = Some(record.at);
             for event in &record.events {
                 machine.evolve(record.at, event);
             }
+        }
+        if last_turn.is_none() {
+            let left = env.store.get(&last_turn_key(location))?.and_then(|bytes| bytes.try_into().ok());
+            last_turn = left.map(|bytes| Timestamp(i64::from_be_bytes(bytes)));
         }
         let since_snapshot = loaded.tail.len() as u64;
         Ok(Shell {
@@ -165,7 +171,7 @@ impl Shell {
             institution,
             machine,
             description,
-            last_turn: None,
+            last_turn,
             next_seq: loaded.next_seq,
             since_snapshot,
             marked,
@@ -307,6 +313,10 @@ impl Shell {
         if self.marked {
             batch.delete(keys::active(id));
         }
+        // Who listens hears what only time has changed until the next turn.
+        if let Some(at) = self.last_turn.filter(|_| self.env.outbox.has_subscribers(self.institution.id)) {
+            batch.put(last_turn_key(self.setup.id), at.0.to_be_bytes().to_vec());
+        }
         let wake = self.machine.wake_at().map(|at| at.0);
         if wake != self.asleep {
             due::set_wake(&mut batch, id, self.asleep, wake);
@@ -336,4 +346,8 @@ impl Shell {
 
 pub fn description_key(location: LocationId) -> crate::store::Key {
     keys::record(Kind::Description.byte(), 0, u64::from(location.0))
+}
+
+fn last_turn_key(location: LocationId) -> crate::store::Key {
+    keys::record(Kind::LastTurn.byte(), 0, u64::from(location.0))
 }

@@ -215,6 +215,13 @@ impl World {
         }
     }
 
+    /// Leaves memory and comes back.
+    fn nap(&mut self, location: u32) {
+        let batch = self.shells[&location].leave().unwrap();
+        self.store.commit_now(batch).unwrap();
+        self.shells.insert(location, Shell::load(self.env.clone(), LocationId(location)).unwrap());
+    }
+
     /// Everything that is due at a location, with the EHR's answers.
     async fn run(&mut self, location: u32) {
         self.follow(location, VecDeque::from([Request::Command(Command::Wake)])).await;
@@ -261,6 +268,7 @@ impl World {
         let until = self.now.plus(time);
         while let Some(at) = self.shells[&location].machine.wake_at().filter(|at| *at <= until) {
             self.now = self.now.max(at);
+            self.nap(location);
             self.run(location).await;
         }
         self.now = self.now.max(until);
@@ -763,6 +771,23 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
     assert!(of(one).iter().all(|it| it.data["patients"].as_array().unwrap().len() == 100));
     let versions = |endpoint| of(endpoint).iter().all(|it| it.data["patients"][0]["version"] == "v3.1.0");
     assert!(versions(other) && !versions(one));
+}
+
+#[tokio::test]
+async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
+    let mut world = World::listening().await;
+    let request = SaveRequest { location: LocationId(MAIN), what: payment(&world), once: None };
+    let request = Request::Save(Box::new(request));
+    world.env.pool.fill(&world.env.ids, Resource::Payments).await.unwrap();
+    world.ehr().writes = Writes::Refused;
+    let (_, calls) = world.turn(MAIN, &request).await;
+    let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
+    let cx = Cx { now: world.now, random: 1 };
+    let [mut once, mut again] = [(), ()].map(|()| world.shells[&MAIN].prepare(cx, &refused).unwrap());
+    assert_eq!(world.news().len(), 0, "nothing before the commit");
+    world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
+    assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
+    world.one("payment_insertion.failed", &["payment_insertion.failed"]);
 }
 
 #[test]
