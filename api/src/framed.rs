@@ -149,10 +149,13 @@ impl Call {
 
     /// A record about a patient was shown.
     fn saw<T: Body>(&self, entry: &Entry<T>) {
-        let about_patient =
-            |rules: &engine::entries::Rules| rules.references.iter().any(|it| it.to == Resource::Patients);
-        if rules(T::RESOURCE).is_some_and(about_patient) {
+        if about_patients(T::RESOURCE) {
             self.audit("read", name_of(T::RESOURCE), entry.id);
         }
     }
+}
+
+/// Whether records in a frame are about a patient.
+pub fn about_patients(resource: Resource) -> bool {
+    rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
 }

@@ -493,6 +493,10 @@ fn webhooks() -> Vec<Route> {
             .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
         post(subscriptions, webhook_subscriptions::create)
             .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9")
+            .noting(
+                "Messages show the version the subscription was made under, and tell of all locations of the institution: a key that \
+                 reaches only some of them, or lacks a grant the records need, is refused.",
+            )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
             .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")

@@ -45,6 +45,7 @@ use crate::{
         egress::{Egress, Reach, SetupError},
         outbox::{Doorbell, Outbox},
         registry::{LoadError as WebhookLoadError, Registry as Webhooks},
+        shapes::Shapes,
     },
     zones,
 };
@@ -183,11 +184,13 @@ pub struct Parts {
     pub in_process: BTreeMap<u32, Arc<dyn Transport>>,
     /// EHRs that need no adapter, by location: for simulations and benchmarks.
     pub own: HashMap<LocationId, Arc<dyn Ehr>>,
+    /// How records look in messages to subscribers.
+    pub shapes: Arc<dyn Shapes>,
 }
 
 impl Parts {
-    pub fn new(store: Arc<dyn Store>) -> Parts {
-        Parts { store, adapters: Adapters::new(), in_process: BTreeMap::new(), own: HashMap::new() }
+    pub fn new(store: Arc<dyn Store>, shapes: Arc<dyn Shapes>) -> Parts {
+        Parts { store, shapes, adapters: Adapters::new(), in_process: BTreeMap::new(), own: HashMap::new() }
     }
 }
 
@@ -232,7 +235,8 @@ impl Engine {
         let connections =
             Arc::new(Connections::new(setup.clone(), parts.adapters, network, parts.in_process, parts.own));
         let stamps = Stamps::new(&setup);
-        let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool: Pool::default(), outbox, secrets });
+        let (shapes, pool) = (parts.shapes, Pool::default());
+        let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool, outbox, shapes, secrets });
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;

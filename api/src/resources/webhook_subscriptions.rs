@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    Answer,
+    Answer, resource_names,
     webhook_endpoints::{endpoint_id, named, owner},
 };
 use crate::{
@@ -61,6 +61,9 @@ pub async fn create(mut call: Call) -> Answer {
         let active = input.body.defaulted("active", boolean(), true);
         Some((resource_type?, event?, active))
     })?;
+    if let Ok(event) = catalogue::parse(&resource_type, &event) {
+        may_hear(&call, event.resource_type())?;
+    }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
         resource_type: &resource_type,
@@ -73,6 +76,13 @@ pub async fn create(mut call: Call) -> Answer {
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
     Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
+}
+
+/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
+fn may_hear(call: &Call, kind: ResourceType) -> Result<(), ApiError> {
+    let granted = |resource| resource_names::granted(resource, call.key.grants);
+    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
+    if call.key.locations.is_some() || !records.all(granted) { Err(ApiError::Forbidden) } else { Ok(()) }
 }
 
 pub async fn update(mut call: Call) -> Answer {
