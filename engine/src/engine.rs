@@ -1,7 +1,7 @@
 //! The engine as the API layer sees it: one method per thing a handler may ask. All rules live behind it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -10,7 +10,7 @@ use location::{
     command::{Command, Hold, Placement},
     decision::{Refusal, Reply},
     ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
-    pull::Resource,
+    pull::{Progress, Resource},
     slots::{Slot, SlotQuery},
     time::{Span, Timestamp},
     zone::{Date, Zone},
@@ -155,6 +155,14 @@ pub struct SyncState {
     pub last_sync: Option<Timestamp>,
     pub queued: u64,
     pub oldest_queued: Option<Timestamp>,
+    /// None while a cycle runs, and without an EHR.
+    pub next_cycle: Option<Timestamp>,
+    /// What the running cycle reads.
+    pub reading: Option<Resource>,
+    /// Of the running cycle, or the last one.
+    pub progress: BTreeMap<Resource, Progress>,
+    /// Resources whose deletions were stopped, until an operator accepts them.
+    pub guarded: BTreeSet<Resource>,
     pub ehr_name: Option<String>,
     pub ehr_hosting: Option<String>,
 }

@@ -1,7 +1,5 @@
 //! Reads straight from the store: no actor is asked, so they see what is durable and never wait for a location.
 
-use std::collections::BTreeSet;
-
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
@@ -113,21 +111,14 @@ impl Engine {
         self.list(location.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
     }
 
-    /// Providers with working hours at a location.
-    pub fn providers_at(&self, location: LocationId) -> Result<Vec<u32>, EngineError> {
-        let hours = self.working_hours(location)?;
-        let active = hours.iter().filter(|hour| hour.active).map(|hour| hour.provider_id);
-        Ok(active.collect::<BTreeSet<_>>().into_iter().collect())
-    }
-
     /// A record of a data source.
     pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Entry<T>>, EngineError> {
         self.document(source, id)
     }
 
     /// Our id of what a data source calls so.
-    pub fn id_of_foreign(&self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<u64>, EngineError> {
-        let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
+    pub fn id_of_foreign<T: Document>(&self, source: u32, foreign_id: &str) -> Result<Option<u64>, EngineError> {
+        let key = keys::link(source, T::KIND.byte(), foreign_id.as_bytes());
         // A foreign id too long for a key was never linked.
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);

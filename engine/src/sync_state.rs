@@ -44,6 +44,12 @@ impl SyncState {
             last_sync: pulls.last_success,
             queued: queue.len() as u64,
             oldest_queued: oldest,
+            next_cycle: (integrated && pulls.cycle.is_none()).then_some(pulls.next_cycle),
+            reading: pulls.cycle.and_then(|cycle| {
+                Some(settings.capabilities.pulls.get(cycle.position as usize)?.resource).filter(|_| integrated)
+            }),
+            progress: pulls.progress.clone(),
+            guarded: pulls.guarded.clone(),
             ehr_name: description.map(|description| description.name.clone()),
             ehr_hosting: description.map(|description| description.hosting.clone()),
         }

@@ -108,6 +108,9 @@ fn description(route: &Route, versions: &[Version]) -> String {
     if route.financial {
         text.push_str(" The API key needs the grant `financial`.");
     }
+    if route.operator {
+        text.push_str(" The API key needs the grant `operator`.");
+    }
     if versions == [Version::V3_1_0] {
         text.push_str(" Only in v3.1.0, for which the API key needs the grant `beta`.");
     }

@@ -47,6 +47,7 @@ mod practice_ledger;
 mod providers;
 mod server;
 mod support;
+mod sync;
 mod sync_status;
 mod table;
 

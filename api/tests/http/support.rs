@@ -152,7 +152,7 @@ pub fn keys() -> Vec<ApiKey> {
         environment,
         institutions: vec![InstitutionId(institution)],
         locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
-        grants: Grants { financial: beta, beta },
+        grants: Grants { financial: beta, beta, operator: beta },
         organisation: format!("organisation of {name}"),
     };
     vec![

@@ -543,8 +543,8 @@ mod tests {
             docs.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
             book(docs);
         };
-        assert_eq!(turn(6, &with_patient).await, (1, 10), "one word is looked up, and entered under three beginnings");
-        assert_eq!(turn(7, &with_patient).await, (1, 7), "the word is known");
+        assert_eq!(turn(6, &with_patient).await, (1, 11), "one word is looked up, and entered under three beginnings");
+        assert_eq!(turn(7, &with_patient).await, (1, 8), "the word is known");
         let confirm = |docs: &mut Docs<'_>| {
             docs.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
             docs.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
