@@ -780,7 +780,8 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     let request = Request::Save(Box::new(request));
     world.env.pool.fill(&world.env.ids, Resource::Payments).await.unwrap();
     world.ehr().writes = Writes::Refused;
-    let (_, calls) = world.turn(MAIN, &request).await;
+    world.turn(MAIN, &request).await;
+    let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let cx = Cx { now: world.now, random: 1 };
     let [mut once, mut again] = [(), ()].map(|()| world.shells[&MAIN].prepare(cx, &refused).unwrap());
