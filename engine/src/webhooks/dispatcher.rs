@@ -1,18 +1,6 @@
 //! The one task that sends: watches the due index, gives every endpoint its turn, and forgets finished deliveries in time.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::Duration,
-};
-
-use location::time::{Millis, SECOND, Timestamp};
-use tokio::{
-    sync::watch,
-    task::{self, JoinError, JoinHandle, JoinSet},
-    time::{sleep, timeout},
-};
-use uuid::Uuid;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::{
     attempt::{Due, Sender},
@@ -23,6 +11,12 @@ use super::{
     outbox::Doorbell,
 };
 use crate::store::{Batch, CommitError, Direction, StoreError};
+use location::time::{Millis, SECOND, Timestamp};
+use tokio::{
+    sync::watch,
+    task::{self, JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
 pub struct Dispatcher {
@@ -48,6 +42,13 @@ impl Dispatcher {
 enum Done {
     Attempt(Result<(), StoreError>),
     Pruned { more: bool },
+}
+
+/// What there is to do for an endpoint.
+enum Found {
+    Due(Due, Vec<u8>),
+    Later(Timestamp),
+    Nothing,
 }
 
 struct Run {
@@ -138,19 +139,18 @@ impl Run {
         if !self.lanes.place_for(kind) {
             return self.lanes.ready_at(endpoint, now.plus(SECOND));
         }
-        let due = match self.first_due(endpoint) {
-            Ok(Some(due)) => due,
-            Ok(None) => return,
+        let (due, record) = match self.first_due(endpoint, now) {
+            Ok(Found::Due(due, record)) => (due, record),
+            Ok(Found::Later(at)) => return self.lanes.ready_at(endpoint, at),
+            // What there is waits for what is under way, whose end makes the endpoint ready again.
+            Ok(Found::Nothing) => return,
             Err(error) => return self.wait_for_store(endpoint, &error, now),
         };
-        if due.at > now {
-            return self.lanes.ready_at(endpoint, due.at);
-        }
         let late = due.at < self.started;
         if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
             return self.lanes.ready_at(endpoint, wait);
         }
-        self.lanes.begun(endpoint, due.delivery, kind);
+        self.lanes.begun(endpoint, due.delivery, record, kind);
         if late {
             self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
         } else {
@@ -161,12 +161,18 @@ impl Run {
         self.attempts.insert(task.id(), due);
     }
 
-    /// The first delivery to the endpoint that is not under way already.
-    fn first_due(&self, endpoint: EndpointId) -> Result<Option<Due>, StoreError> {
-        let under_way: BTreeSet<Uuid> = self.lanes.under_way(endpoint).collect();
-        let found = self.sender.store.scan_keys(keys::due_of(endpoint), Direction::Forward, under_way.len() + 1)?;
-        let due = found.iter().filter_map(|key| keys::parse_due(key)).find(|(_, _, id)| !under_way.contains(id));
-        Ok(due.map(|(endpoint, at, delivery)| Due { endpoint, at, delivery }))
+    /// The first delivery to the endpoint that may begin.
+    fn first_due(&self, endpoint: EndpointId, now: Timestamp) -> Result<Found, StoreError> {
+        let ahead = self.lanes.under_way_count(endpoint) + limits::LOOK_AHEAD;
+        for (key, record) in self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, ahead)? {
+            let Some((endpoint, at, delivery)) = keys::parse_due(&key) else { continue };
+            if !self.lanes.may_begin(endpoint, delivery, &record) {
+                continue;
+            }
+            let due = Due { endpoint, at, delivery };
+            return Ok(if at > now { Found::Later(at) } else { Found::Due(due, record) });
+        }
+        Ok(Found::Nothing)
     }
 
     fn done(&mut self, task: task::Id, done: Done) {
@@ -211,7 +217,7 @@ impl Run {
             self.prune_at = None;
             let sender = self.sender.clone();
             self.tasks.spawn(async move {
-                let pruned = sender.prune(now.minus(limits::KEEP_FINISHED)).await;
+                let pruned = sender.prune(now.minus(sender.registry.rules().keep)).await;
                 let more = pruned.unwrap_or_else(|error| {
                     tracing::warn!(%error, "old webhook deliveries wait for the store");
                     false
@@ -231,18 +237,26 @@ impl Run {
 impl Sender {
     /// Forgets deliveries that ended before, and tells whether there are more of them.
     async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
-        let old = self.store.scan_keys(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
+        let old = self.store.scan(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
         if old.is_empty() {
             return Ok(false);
         }
         let mut batch = Batch::new();
-        for key in &old {
+        for (key, endpoint) in &old {
             if let Some((_, delivery)) = keys::parse_finished(key) {
                 batch.delete(keys::delivery(delivery));
+                let logged = keys::parse_endpoint(endpoint).map(|endpoint| keys::logged(endpoint, delivery));
+                if let Some(logged) = logged {
+                    batch.delete(logged);
+                }
             }
-            batch.delete(key.clone());
+            batch.expect_present(key.clone()).delete(key.clone());
         }
-        self.store.commit(batch).await?;
-        Ok(old.len() == limits::SWEEP)
+        match self.store.commit(batch).await {
+            Ok(()) => Ok(old.len() == limits::SWEEP),
+            // One of them is being sent again.
+            Err(CommitError::Conflict { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -287,10 +287,10 @@ async fn finished_deliveries_are_forgotten_in_time() {
         world.inserted(SMILE).await;
     }
     world.wait_until_delivered(limits::SWEEP + 5).await;
-    world.set_clock(T0.plus(limits::KEEP_FINISHED));
+    world.set_clock(T0.plus(WebhookRules::default().keep));
     tokio::time::sleep(A_MOMENT).await;
     assert_eq!(world.deliveries().len(), limits::SWEEP + 5);
-    world.set_clock(T0.plus(limits::KEEP_FINISHED + 2 * MINUTE));
+    world.set_clock(T0.plus(WebhookRules::default().keep + 2 * MINUTE));
     world.wait_until("nothing left", |all| all.is_empty()).await;
     assert!(world.store.scan_keys(KeyRange::prefix(&[0x56]), Direction::Forward, 1).unwrap().is_empty());
 }

@@ -20,6 +20,7 @@ use super::{
     delivery::{Delivery, State},
     dispatcher::Dispatcher,
     egress::{Egress, Reach},
+    limits::WebhookRules,
     model::{EndpointId, Owner, Subscription},
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
     registry::{NewSubscription, Registry, RegistryError},
@@ -51,7 +52,8 @@ impl World {
 
     fn on(store: Arc<MemoryStore>, clock: HandClock) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry = Registry::load(store.clone(), Arc::new(Ids::new(store.clone())), egress).unwrap();
+        let registry =
+            Registry::load(store.clone(), Arc::new(Ids::new(store.clone())), egress, WebhookRules::default()).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
         World { store, clock, registry, doorbell, outbox, dispatcher: None }
