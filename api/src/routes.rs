@@ -129,6 +129,7 @@ fn operation() -> Vec<Route> {
         open("/metrics", operations::metrics),
         open("/openapi.json", documentation::document),
         open("/docs", documentation::page),
+        open("/docs/webhooks", documentation::webhooks),
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
     ]
