@@ -51,6 +51,7 @@ mod sync_status;
 mod table;
 
 mod walks;
+mod webhook_deliveries;
 mod webhooks;
 mod working_hours;
 mod write_requests;

@@ -150,7 +150,7 @@ pub fn keys() -> Vec<ApiKey> {
     ]
 }
 
-fn setup() -> Setup {
+pub fn setup() -> Setup {
     let institution = |id, subdomain: &str, environment| Institution {
         id: InstitutionId(id),
         subdomain: subdomain.into(),
