@@ -73,7 +73,7 @@ impl Sender {
         };
         report(&after);
         let mut batch = Batch::new();
-        after.replace(&before, stored, &mut batch);
+        after.replace(&before, &mut batch);
         if self.commit(due.endpoint, delivered, attempted, batch).await && !after.is_pending() {
             known.backlogs.ended(due.endpoint);
         }

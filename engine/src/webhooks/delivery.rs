@@ -190,9 +190,11 @@ impl Delivery {
         self.put(batch);
     }
 
-    /// Replaces `before`, of which `stored` is what the store holds; does nothing if somebody else was faster.
-    pub fn replace(&self, before: &Delivery, stored: Vec<u8>, batch: &mut Batch) {
-        batch.expect_value(keys::delivery(self.id), stored).delete(before.index().0);
+    /// Replaces `before`; does nothing if somebody else was faster. Where `before` is found says what state it is in, so that it is
+    /// enough to insist on that.
+    pub fn replace(&self, before: &Delivery, batch: &mut Batch) {
+        let found = before.index().0;
+        batch.expect_present(found.clone()).delete(found);
         self.put(batch);
     }
 

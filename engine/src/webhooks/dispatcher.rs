@@ -163,14 +163,18 @@ impl Run {
 
     /// The first delivery to the endpoint that may begin.
     fn first_due(&self, endpoint: EndpointId, now: Timestamp) -> Result<Found, StoreError> {
-        let ahead = self.lanes.under_way_count(endpoint) + limits::LOOK_AHEAD;
-        for (key, record) in self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, ahead)? {
-            let Some((endpoint, at, delivery)) = keys::parse_due(&key) else { continue };
-            if !self.lanes.may_begin(endpoint, delivery, &record) {
-                continue;
+        let under_way = self.lanes.under_way_count(endpoint);
+        // The first that is not under way will do, unless its record is waited for.
+        for ahead in [1, limits::LOOK_AHEAD] {
+            for (key, record) in
+                self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, under_way + ahead)?
+            {
+                let Some((endpoint, at, delivery)) = keys::parse_due(&key) else { continue };
+                if self.lanes.may_begin(endpoint, delivery, &record) {
+                    let due = Due { endpoint, at, delivery };
+                    return Ok(if at > now { Found::Later(at) } else { Found::Due(due, record) });
+                }
             }
-            let due = Due { endpoint, at, delivery };
-            return Ok(if at > now { Found::Later(at) } else { Found::Due(due, record) });
         }
         Ok(Found::Nothing)
     }

@@ -15,6 +15,9 @@ pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
 pub const IDLE_CONNECTIONS: usize = CONCURRENCY;
 pub const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// How often a message may meet a connection that was closed before it could be sent.
+pub const UNSENT_TRIES: usize = 4;
+
 /// Longer addresses break proxies and logs.
 pub const MAX_URL_BYTES: usize = 2_048;
 /// Bounds what one customer makes us hold in memory.

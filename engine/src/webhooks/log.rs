@@ -61,12 +61,12 @@ impl Log {
         }
         let keys = self.store.scan_keys(range, direction, limit)?;
         let ids = keys.iter().filter_map(|key| keys::parse_logged(key));
-        ids.filter_map(|(_, id)| self.read(id).map(|found| found.map(|(delivery, _)| delivery)).transpose()).collect()
+        ids.filter_map(|(_, id)| self.read(id).transpose()).collect()
     }
 
     /// One delivery of the endpoint.
     pub fn find(&self, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
-        Ok(self.read(id)?.map(|(delivery, _)| delivery).filter(|delivery| delivery.endpoint_id == endpoint))
+        Ok(self.read(id)?.filter(|delivery| delivery.endpoint_id == endpoint))
     }
 
     /// A message that says nothing but that it came. It is delivered like any other.
@@ -118,8 +118,7 @@ impl Log {
     ) -> Result<Delivery, RegistryError> {
         let endpoint = self.active(owner, id)?;
         for _ in 0..RACES {
-            let found = self.read(delivery)?.filter(|(found, _)| found.endpoint_id == endpoint.id);
-            let (before, stored) = found.ok_or(RegistryError::NotFound)?;
+            let before = self.find(endpoint.id, delivery)?.ok_or(RegistryError::NotFound)?;
             if !self.subscription_is_active(&before) {
                 return Err(RegistryError::NotActive("the subscription of this delivery is not active"));
             }
@@ -129,7 +128,7 @@ impl Log {
             let mut after = before.clone();
             after.again(now);
             let mut batch = Batch::new();
-            after.replace(&before, stored, &mut batch);
+            after.replace(&before, &mut batch);
             match self.store.commit(batch).await {
                 Ok(()) => {
                     self.added(endpoint.id, usize::from(!before.is_pending()));
@@ -185,10 +184,10 @@ impl Log {
         for _ in 0..RACES {
             let (mut batch, mut count) = (Batch::new(), 0);
             for id in ids {
-                let Some((before, stored)) = self.read(*id)?.filter(|(before, _)| wanted(before)) else { continue };
+                let Some(before) = self.read(*id)?.filter(wanted) else { continue };
                 let mut after = before.clone();
                 after.again(now);
-                after.replace(&before, stored, &mut batch);
+                after.replace(&before, &mut batch);
                 count += 1;
             }
             if count == 0 {
@@ -222,11 +221,9 @@ impl Log {
         self.outbox.committed(enqueued);
     }
 
-    /// The delivery, and what the store holds of it.
-    fn read(&self, id: Uuid) -> Result<Option<(Delivery, Vec<u8>)>, StoreError> {
+    fn read(&self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
         let key = keys::delivery(id);
-        let Some(stored) = self.store.get(&key)? else { return Ok(None) };
-        let delivery = Delivery::from_bytes(&stored);
-        Ok(Some((delivery.map_err(|_| StoreError::damaged(&key, "a delivery nobody can read"))?, stored)))
+        let stored = self.store.get(&key)?.map(|stored| Delivery::from_bytes(&stored)).transpose();
+        stored.map_err(|_| StoreError::damaged(&key, "a delivery nobody can read"))
     }
 }

@@ -2,6 +2,7 @@
 //! client that posts the same bodies to the same sink with the same concurrency.
 
 use std::{
+    collections::BTreeMap,
     error::Error,
     net::SocketAddr,
     path::Path,
@@ -15,13 +16,14 @@ use std::{
 use engine::{
     clock,
     metrics::Metrics,
-    store::{Batch, Store, counters::Ids},
+    store::{Batch, Direction, Store, counters::Ids},
     webhooks::{
         attempt::Sender,
         catalogue::{Event, EventName, WriteOutcome},
         dispatcher::Dispatcher,
         egress::{Egress, Reach, install_crypto},
         limits::{self, WebhookRules},
+        log::Log,
         model::Owner,
         outbox::{CommittedEvent, Doorbell, Outbox},
         registry::{NewSubscription, Registry},
@@ -80,8 +82,13 @@ fn body() -> Vec<u8> {
 }
 
 async fn bare(sink: SocketAddr, posts: usize) -> Result<f64, Box<dyn Error>> {
-    let client =
-        reqwest::Client::builder().no_proxy().http1_only().pool_max_idle_per_host(limits::CONCURRENCY).build()?;
+    install_crypto();
+    let client = reqwest::Client::builder()
+        .tls_certs_only([])
+        .no_proxy()
+        .http1_only()
+        .pool_max_idle_per_host(limits::CONCURRENCY)
+        .build()?;
     let (url, body) = (format!("http://{sink}/hook"), body());
     let next = Arc::new(AtomicUsize::new(0));
     let since = Instant::now();
@@ -134,9 +141,22 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
     dispatcher.stop(Duration::from_secs(10)).await;
     let (sent, failed) = (metrics.webhooks_delivered.get(), metrics.webhooks_failed.get());
     if sent != (endpoints * events) as u64 || failed > 0 {
-        return Err(format!("{sent} messages delivered, {failed} attempts failed").into());
+        let why = why_failed(Log { store, registry: registry.clone(), outbox })?;
+        return Err(format!("{sent} messages delivered, {failed} attempts failed: {why:?}").into());
     }
     Ok(sent as f64 / took.as_secs_f64())
+}
+
+/// How often each fault was met.
+fn why_failed(log: Log) -> Result<BTreeMap<String, usize>, Box<dyn Error>> {
+    let mut why = BTreeMap::new();
+    for endpoint in log.registry.subscriptions().endpoints() {
+        for delivery in log.stretch(endpoint.id, None, Direction::Forward, usize::MAX)? {
+            let codes = delivery.delivery_errors.into_iter().map(|error| error.code);
+            codes.for_each(|code| *why.entry(code).or_default() += 1);
+        }
+    }
+    Ok(why)
 }
 
 async fn register(registry: &Arc<Registry>, sink: SocketAddr) -> Result<usize, Box<dyn Error>> {
