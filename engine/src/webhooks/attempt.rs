@@ -39,9 +39,17 @@ pub struct Due {
     pub delivery: Uuid,
 }
 
+/// What an attempt leaves of its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    Ended,
+    /// It is to be looked at again.
+    Pending,
+}
+
 impl Sender {
     /// Makes the attempt. An error means that the store did not let it begin.
-    pub async fn attempt(&self, due: Due) -> Result<(), StoreError> {
+    pub async fn attempt(&self, due: Due) -> Result<After, StoreError> {
         let stored = match self.store.get(&keys::delivery(due.delivery)) {
             Ok(Some(stored)) => stored,
             Ok(None) => return self.set_aside(due, "missing").await,
@@ -74,10 +82,11 @@ impl Sender {
         report(&after);
         let mut batch = Batch::new();
         after.replace(&before, &mut batch);
-        if self.commit(due.endpoint, delivered, attempted, batch).await && !after.is_pending() {
-            known.backlogs.ended(due.endpoint);
+        if !self.commit(due.endpoint, delivered, attempted, batch).await || after.is_pending() {
+            return Ok(After::Pending);
         }
-        Ok(())
+        known.backlogs.ended(due.endpoint);
+        Ok(After::Ended)
     }
 
     async fn send(&self, endpoint: &Endpoint, delivery: &Delivery, at: Timestamp) -> Result<u16, super::egress::Fault> {
@@ -125,14 +134,15 @@ impl Sender {
     }
 
     /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever.
-    async fn set_aside(&self, due: Due, why: &'static str) -> Result<(), StoreError> {
+    async fn set_aside(&self, due: Due, why: &'static str) -> Result<After, StoreError> {
         tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, why, "webhook delivery set aside");
         let mut batch = Batch::new();
-        batch.delete(keys::due(due.endpoint, due.at, due.delivery));
+        let key = keys::due(due.endpoint, due.at, due.delivery);
+        batch.expect_present(key.clone()).delete(key);
         if self.commit(due.endpoint, None, due.at, batch).await {
             self.registry.subscriptions().backlogs.ended(due.endpoint);
         }
-        Ok(())
+        Ok(After::Pending)
     }
 }
 

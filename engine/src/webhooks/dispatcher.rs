@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::{
-    attempt::{Due, Sender},
+    attempt::{After, Due, Sender},
     keys,
     lanes::{Kind, Lanes, catch_up_offset},
     limits,
@@ -40,15 +40,8 @@ impl Dispatcher {
 }
 
 enum Done {
-    Attempt(Result<(), StoreError>),
+    Attempt(Result<After, StoreError>),
     Pruned { more: bool },
-}
-
-/// What there is to do for an endpoint.
-enum Found {
-    Due(Due, Vec<u8>),
-    Later(Timestamp),
-    Nothing,
 }
 
 struct Run {
@@ -93,10 +86,13 @@ impl Run {
             let nap = self.nap(now);
             tokio::select! {
                 _ = stopped.changed() => break,
-                Some(done) = self.tasks.join_next_with_id() => match done {
-                    Ok((task, done)) => self.done(task, done),
-                    Err(error) => self.panicked(&error),
-                },
+                Some(done) = self.tasks.join_next_with_id() => {
+                    self.joined(done);
+                    // Commits end in groups, and so do attempts.
+                    while let Some(done) = self.tasks.try_join_next_with_id() {
+                        self.joined(done);
+                    }
+                }
                 () = self.doorbell.wait() => {
                     for endpoint in self.doorbell.answer() {
                         self.lanes.ready(endpoint);
@@ -127,7 +123,7 @@ impl Run {
         Ok(())
     }
 
-    /// Begins one attempt for the endpoint, or finds out when the next one is.
+    /// Begins attempts for the endpoint, or finds out when the next one is.
     fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
         let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
             Some(known) if known.failing_since.is_some() => Kind::Failing,
@@ -139,44 +135,69 @@ impl Run {
         if !self.lanes.place_for(kind) {
             return self.lanes.ready_at(endpoint, now.plus(SECOND));
         }
-        let (due, record) = match self.first_due(endpoint, now) {
-            Ok(Found::Due(due, record)) => (due, record),
-            Ok(Found::Later(at)) => return self.lanes.ready_at(endpoint, at),
-            // What there is waits for what is under way, whose end makes the endpoint ready again.
-            Ok(Found::Nothing) => return,
-            Err(error) => return self.wait_for_store(endpoint, &error, now),
-        };
-        let late = due.at < self.started;
-        if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
-            return self.lanes.ready_at(endpoint, wait);
+        if let Err(error) = self.begin(endpoint, kind, now) {
+            self.wait_for_store(endpoint, &error, now);
         }
-        self.lanes.begun(endpoint, due.delivery, record, kind);
-        if late {
-            self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
-        } else {
-            self.lanes.ready(endpoint);
+    }
+
+    /// Begins what is due and has room, and sees to it that the endpoint has a further turn when it needs one.
+    fn begin(&mut self, endpoint: EndpointId, kind: Kind, now: Timestamp) -> Result<(), StoreError> {
+        // The first ones will do, unless their records are waited for.
+        for ahead in [self.lanes.room(endpoint, kind), limits::LOOK_AHEAD] {
+            let asked = self.lanes.under_way_count(endpoint) + ahead;
+            let found = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
+            let (whole, mut begun, mut held) = (found.len() < asked, false, false);
+            for (key, record) in found {
+                let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
+                if self.lanes.is_under_way(endpoint, delivery) {
+                    continue;
+                }
+                if at > now {
+                    self.lanes.ready_at(endpoint, at);
+                    return Ok(());
+                }
+                if !self.lanes.may_begin(endpoint, delivery, &record) {
+                    held = true;
+                    continue;
+                }
+                if self.lanes.room(endpoint, kind) == 0 {
+                    return Ok(self.lanes.ready_unless_full(endpoint, kind));
+                }
+                let late = at < self.started;
+                if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
+                    return Ok(self.lanes.ready_at(endpoint, wait));
+                }
+                self.attempt(Due { endpoint, at, delivery }, record, kind);
+                if late {
+                    return Ok(self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP)));
+                }
+                begun = true;
+            }
+            if whole && !held {
+                self.lanes.drained(endpoint);
+            } else if begun {
+                self.lanes.ready_unless_full(endpoint, kind);
+            }
+            if whole || begun {
+                return Ok(());
+            }
         }
+        // All that was looked at waits for messages that are under way. The end of one makes the endpoint ready again.
+        Ok(())
+    }
+
+    fn attempt(&mut self, due: Due, record: Vec<u8>, kind: Kind) {
+        self.lanes.begun(due.endpoint, due.delivery, record, kind);
         let sender = self.sender.clone();
         let task = self.tasks.spawn(async move { Done::Attempt(sender.attempt(due).await) });
         self.attempts.insert(task.id(), due);
     }
 
-    /// The first delivery to the endpoint that may begin.
-    fn first_due(&self, endpoint: EndpointId, now: Timestamp) -> Result<Found, StoreError> {
-        let under_way = self.lanes.under_way_count(endpoint);
-        // The first that is not under way will do, unless its record is waited for.
-        for ahead in [1, limits::LOOK_AHEAD] {
-            for (key, record) in
-                self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, under_way + ahead)?
-            {
-                let Some((endpoint, at, delivery)) = keys::parse_due(&key) else { continue };
-                if self.lanes.may_begin(endpoint, delivery, &record) {
-                    let due = Due { endpoint, at, delivery };
-                    return Ok(if at > now { Found::Later(at) } else { Found::Due(due, record) });
-                }
-            }
+    fn joined(&mut self, done: Result<(task::Id, Done), JoinError>) {
+        match done {
+            Ok((task, done)) => self.done(task, done),
+            Err(error) => self.panicked(&error),
         }
-        Ok(Found::Nothing)
     }
 
     fn done(&mut self, task: task::Id, done: Done) {
@@ -185,7 +206,8 @@ impl Run {
             Done::Attempt(result) => {
                 let Some(due) = self.ended(task) else { return };
                 match result {
-                    Ok(()) => self.lanes.ready(due.endpoint),
+                    Ok(After::Ended) => self.lanes.ready_unless_drained(due.endpoint),
+                    Ok(After::Pending) => self.lanes.ready(due.endpoint),
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
             }

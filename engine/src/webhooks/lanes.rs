@@ -17,6 +17,8 @@ struct Lane {
     timer: Option<Timestamp>,
     /// No attempt that was missed in downtime is made up for before.
     no_late_before: Option<Timestamp>,
+    /// All that is due was seen to be under way, and nothing new has come.
+    drained: bool,
 }
 
 struct Job {
@@ -45,8 +47,29 @@ impl Lanes {
     /// There may be something to send right now.
     pub fn ready(&mut self, endpoint: EndpointId) {
         let lane = self.lanes.entry(endpoint).or_default();
+        lane.drained = false;
         if !std::mem::replace(&mut lane.ready, true) {
             self.ready.push_back(endpoint);
+        }
+    }
+
+    /// What is due is all under way.
+    pub fn drained(&mut self, endpoint: EndpointId) {
+        self.lanes.entry(endpoint).or_default().drained = true;
+    }
+
+    /// Something ended that leaves nothing to do.
+    pub fn ready_unless_drained(&mut self, endpoint: EndpointId) {
+        match self.lanes.get(&endpoint) {
+            Some(lane) if lane.drained => self.forget_idle(endpoint),
+            _ => self.ready(endpoint),
+        }
+    }
+
+    /// There is more to send. Where the endpoint itself has no room, the end of an attempt makes it ready again.
+    pub fn ready_unless_full(&mut self, endpoint: EndpointId, kind: Kind) {
+        if self.takes_more(endpoint, kind) {
+            self.ready(endpoint);
         }
     }
 
@@ -85,16 +108,26 @@ impl Lanes {
 
     /// Whether the endpoint itself takes one more. If not, the end of an attempt makes it ready again.
     pub fn takes_more(&self, endpoint: EndpointId, kind: Kind) -> bool {
-        let limit = match kind {
-            Kind::Healthy => limits::ENDPOINT_CONCURRENCY,
-            Kind::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
-        };
-        self.under_way_count(endpoint) < limit
+        self.under_way_count(endpoint) < limit(kind)
     }
 
     /// Whether failing endpoints have used up the places they share.
     pub fn place_for(&self, kind: Kind) -> bool {
         kind == Kind::Healthy || self.failing_under_way < limits::FAILING_CONCURRENCY
+    }
+
+    /// How many may begin right now.
+    pub fn room(&self, endpoint: EndpointId, kind: Kind) -> usize {
+        let shared = match kind {
+            Kind::Healthy => limits::CONCURRENCY,
+            Kind::Failing => limits::FAILING_CONCURRENCY.saturating_sub(self.failing_under_way) + self.under_way,
+        };
+        let places = shared.min(limits::CONCURRENCY).saturating_sub(self.under_way);
+        limit(kind).saturating_sub(self.under_way_count(endpoint)).min(places)
+    }
+
+    pub fn is_under_way(&self, endpoint: EndpointId, delivery: Uuid) -> bool {
+        self.lanes.get(&endpoint).is_some_and(|lane| lane.under_way.contains_key(&delivery))
     }
 
     fn under_way(&self, endpoint: EndpointId) -> impl Iterator<Item = (&Uuid, &Job)> {
@@ -134,13 +167,20 @@ impl Lanes {
         let ended = self.lanes.get_mut(&endpoint).and_then(|lane| lane.under_way.remove(&delivery));
         self.under_way -= usize::from(ended.is_some());
         self.failing_under_way -= usize::from(ended.is_some_and(|job| job.kind == Kind::Failing));
-        self.forget_idle(endpoint);
     }
 
     fn forget_idle(&mut self, endpoint: EndpointId) {
         if self.lanes.get(&endpoint).is_some_and(|l| l.under_way.is_empty() && !l.ready && l.timer.is_none()) {
             self.lanes.remove(&endpoint);
         }
+    }
+}
+
+/// Of one endpoint.
+fn limit(kind: Kind) -> usize {
+    match kind {
+        Kind::Healthy => limits::ENDPOINT_CONCURRENCY,
+        Kind::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
     }
 }
 

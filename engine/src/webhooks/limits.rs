@@ -16,7 +16,7 @@ pub const IDLE_CONNECTIONS: usize = CONCURRENCY;
 pub const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How often a message may meet a connection that was closed before it could be sent.
-pub const UNSENT_TRIES: usize = 4;
+pub const UNSENT_TRIES: usize = 32;
 
 /// Longer addresses break proxies and logs.
 pub const MAX_URL_BYTES: usize = 2_048;

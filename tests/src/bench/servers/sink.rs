@@ -8,7 +8,11 @@ use super::{WORKERS, ready};
 
 pub async fn serve() -> io::Result<()> {
     let hook = || web::resource("/hook").route(web::post().to(receive));
-    let server = HttpServer::new(move || App::new().service(hook())).workers(WORKERS).bind(("127.0.0.1", 0))?;
+    let server = HttpServer::new(move || App::new().service(hook()))
+        .workers(WORKERS)
+        // A client may open more connections than it needs at once.
+        .client_request_timeout(std::time::Duration::ZERO)
+        .bind(("127.0.0.1", 0))?;
     ready(server.addrs()[0]);
     server.run().await
 }
