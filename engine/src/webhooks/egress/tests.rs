@@ -196,33 +196,6 @@ async fn broken_connections_are_faults_and_are_not_repeated() {
     assert_eq!(Fault::Status(500).code(), "500");
 }
 
-/// A server that says farewell to a connection it finds idle, in the moment in which the next message is about to leave on it.
-#[tokio::test]
-async fn a_message_that_was_not_sent_takes_another_connection() {
-    use std::io::{Read, Write};
-    const OK: &[u8] = b"HTTP/1.1 200 x\r\ncontent-length: 0\r\n\r\n";
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}/hook", listener.local_addr().unwrap());
-    let server = std::thread::spawn(move || {
-        let (mut first, _) = listener.accept().unwrap();
-        let mut bytes = [0; 4096];
-        assert!(first.read(&mut bytes).unwrap() > 0);
-        first.write_all(OK).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
-        first.write_all(b"HTTP/1.1 408 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
-        first.shutdown(std::net::Shutdown::Both).unwrap();
-        let (mut second, _) = listener.accept().unwrap();
-        assert!(second.read(&mut bytes).unwrap() > 0);
-        second.write_all(OK).unwrap();
-    });
-    let egress = development();
-    assert_eq!(send(&egress, &url).await, Ok(200));
-    // Nothing else runs on this thread: the client learns of the farewell when the message is on its way.
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(send(&egress, &url).await, Ok(200));
-    server.join().unwrap();
-}
-
 #[tokio::test]
 async fn an_endless_answer_is_cut_off_and_its_status_counts() {
     let receiver = Receiver::start(|n| Answer::Endless(if n == 0 { 200 } else { 500 })).await;
