@@ -73,6 +73,7 @@ use crate::{
         providers::{self, ProviderView},
         sync::{self, LocationSyncView},
         sync_status::{self, SyncStatusView},
+        webhook_deliveries::{self, DeliveryDetail, DeliveryView, ReplayView},
         webhook_endpoints::{self, EndpointView},
         webhook_subscriptions::{self, SubscriptionView},
         working_hour_labels, working_hours,
@@ -129,6 +130,7 @@ fn operation() -> Vec<Route> {
         open("/metrics", operations::metrics),
         open("/openapi.json", documentation::document),
         open("/docs", documentation::page),
+        open("/docs/webhooks", documentation::webhooks),
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
     ]
@@ -488,6 +490,7 @@ fn webhooks() -> Vec<Route> {
         patch(endpoint, webhook_endpoints::update)
             .shows::<EndpointView>("Change a webhook endpoint", "4.9")
             .noting("One that is active again gets nothing until its subscriptions are set to active too (6.4)."),
+        get(endpoint, webhook_endpoints::show).shows::<EndpointView>("One webhook endpoint", "4.9"),
         delete(endpoint, webhook_endpoints::delete).empty("Remove a webhook endpoint with its subscriptions", "4.9"),
         get(subscriptions, webhook_subscriptions::list)
             .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
@@ -501,7 +504,51 @@ fn webhooks() -> Vec<Route> {
         patch(subscription, webhook_subscriptions::update)
             .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")
             .fails(&[409]),
+        get(subscription, webhook_subscriptions::show).shows::<SubscriptionView>("One subscription", "4.9"),
         delete(subscription, webhook_subscriptions::delete).empty("End a subscription", "4.9"),
+    ]
+    .into_iter()
+    .chain(webhook_deliveries())
+    .collect()
+}
+
+fn webhook_deliveries() -> Vec<Route> {
+    let (deliveries, delivery) =
+        ("/webhook_endpoints/{id}/deliveries", "/webhook_endpoints/{id}/deliveries/{delivery_id}");
+    vec![
+        post("/webhook_endpoints/{id}/rotate_secret", webhook_endpoints::rotate_secret)
+            .creates::<EndpointView>("Give a webhook endpoint a new secret", "6.3")
+            .fails(&[409])
+            .noting(
+                "`secret_key` of the answer is the new one. Until `earlier_secret_until` the header `signature` is still made with the \
+                 earlier secret and `signature-next` with the new one; `webhook-signature` carries both. With `overlap_hours` 0 the new \
+                 one signs alone at once. While an earlier secret still signs, only that is possible.",
+            )
+            .named("rotate_webhook_secret"),
+        post("/webhook_endpoints/{id}/test", webhook_deliveries::test)
+            .creates::<DeliveryView>("Send a test message to a webhook endpoint", "6.2")
+            .noting(
+                "Its `resource_type` is `webhook_endpoint` and its `event_name` `webhook_endpoint.test`. It is signed, retried and logged \
+                 like any other.",
+            )
+            .named("test_webhook_endpoint"),
+        post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
+            .shows::<ReplayView>("Send the messages of a time again", "6.4")
+            .noting(
+                "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time: \
+                 `next_since` says where to go on.",
+            )
+            .named("replay_webhook_deliveries"),
+        get(deliveries, webhook_deliveries::list)
+            .lists::<DeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
+            .from_v3()
+            .noting("Those of institutions the key may reach, and test messages. They are kept for as long as the operator has set."),
+        get(delivery, webhook_deliveries::show)
+            .shows::<DeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
+        post("/webhook_endpoints/{id}/deliveries/{delivery_id}/redeliver", webhook_deliveries::redeliver)
+            .shows::<DeliveryView>("Send a message again", "6.4")
+            .noting("With the `delivery-id` it had, so that a receiver that has it already can tell.")
+            .named("redeliver_webhook_delivery"),
     ]
 }
 

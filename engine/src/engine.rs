@@ -43,6 +43,7 @@ use crate::{
         attempt::Sender,
         dispatcher::Dispatcher,
         egress::{Egress, Reach, SetupError},
+        log::Log,
         outbox::{Doorbell, Outbox},
         registry::{LoadError as WebhookLoadError, Registry as Webhooks},
         shapes::Shapes,
@@ -213,6 +214,7 @@ pub struct Engine {
     directory: Arc<Directory>,
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
+    webhook_log: Log,
     metrics: Arc<Metrics>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
     watch: JoinHandle<()>,
@@ -228,9 +230,10 @@ impl Engine {
         known::note(&*store, &setup, clock::now()).await?;
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
-        let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone())?;
+        let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone(), setup.engine.webhooks)?;
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
+        let webhook_log = Log { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let connections =
             Arc::new(Connections::new(setup.clone(), parts.adapters, network, parts.in_process, parts.own));
@@ -245,7 +248,7 @@ impl Engine {
         let sender =
             Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
-        Ok(Engine { env, directory, connections, webhooks, metrics, dispatcher, watch, upkeep })
+        Ok(Engine { env, directory, connections, webhooks, webhook_log, metrics, dispatcher, watch, upkeep })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
@@ -301,11 +304,22 @@ impl Engine {
     }
 
     pub fn metrics(&self) -> Numbers {
-        self.metrics.numbers(self.env.store.health().free.unwrap_or(0))
+        let subscriptions = self.webhooks.subscriptions();
+        Numbers {
+            webhooks_waiting: subscriptions.backlogs.waiting(),
+            webhooks_overflowed: subscriptions.backlogs.overflowed(),
+            webhook_endpoints_failing: subscriptions.failing() as u64,
+            store_free_bytes: self.env.store.health().free.unwrap_or(0),
+            ..self.metrics.numbers()
+        }
     }
 
     pub fn webhooks(&self) -> &Arc<Webhooks> {
         &self.webhooks
+    }
+
+    pub fn webhook_log(&self) -> &Log {
+        &self.webhook_log
     }
 
     pub fn adapters(&self) -> &Adapters {

@@ -8,6 +8,8 @@ use location::{
     settings::{BookingRules, PullRules, Quota, WriteRules},
 };
 
+use crate::webhooks::limits::WebhookRules;
+
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
@@ -113,6 +115,7 @@ pub struct EngineRules {
     pub actor_threads: usize,
     /// Webhooks may go to loopback over plain http: development only.
     pub webhook_development: bool,
+    pub webhooks: WebhookRules,
     /// Commits are refused while less than this is free on the store's disk.
     pub store_floor_bytes: u64,
     /// What the store keeps of its pages in memory.
@@ -131,6 +134,7 @@ impl Default for EngineRules {
             idle_seconds: 300,
             actor_threads: 2,
             webhook_development: false,
+            webhooks: WebhookRules::default(),
             store_floor_bytes: 512 << 20,
             store_cache_bytes: 256 << 20,
             // Its cost grows with the store, and a start's should not.

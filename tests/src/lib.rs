@@ -5,6 +5,7 @@ pub mod bench;
 pub mod clinic;
 pub mod door;
 pub mod ehr_server;
+pub mod hook;
 pub mod http;
 pub mod medplum;
 pub mod practice;

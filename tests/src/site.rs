@@ -137,6 +137,7 @@ per_minute = 0
 "GET /appointment_slots" = 0
 [engine]
 adapter_cache = "{cache}"
+webhook_development = true
 [adapters]
 sandbox = "{adapter}"
 {rules}

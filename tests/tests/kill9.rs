@@ -1,6 +1,7 @@
 //! Real processes on a real store: the server is killed at random moments while bookings arrive and are written back to an EHR that
 //! loses replies and never recognises a write it has seen. In the end every booking that was acknowledged exists, its key still
-//! answers with it, and the EHR has exactly one appointment for each. `KILL9_ROUNDS` says how often it is killed.
+//! answers with it, the EHR has exactly one appointment for each, and the subscriber was told of each, by messages with one delivery id
+//! however often they came. `KILL9_ROUNDS` says how often it is killed.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -17,9 +18,10 @@ use engine::{
         records::{Record, Resource},
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::{
     ehr_server::EhrServer,
+    hook::Hook,
     http::Caller,
     practice,
     site::{self, LOCATIONS, SUBDOMAIN, Site, booking, path},
@@ -161,6 +163,8 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     let process = site.start().await.unwrap();
     let mut caller = site.sign_in().await.unwrap();
     site::first_sync(&mut caller).await.unwrap();
+    let hook = Hook::start(|_| true).unwrap();
+    subscribe(&mut caller, &hook).await;
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     for (location, ..) in LOCATIONS {
         let offers = site::offers(&mut caller, location).await.unwrap();
@@ -184,11 +188,12 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     }
     drained(&mut caller, &accepted).await;
     assert_written_once(&ehr, &accepted);
+    let repeated = assert_told(&hook, &accepted).await;
     assert_eq!(site.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().unwrap().replayed_after_a_crash;
     eprintln!(
         "kill -9 x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
-         {:.2} s a round",
+         {repeated} webhook messages came again; {:.2} s a round",
         accepted.len(),
         took.as_secs_f64() / rounds as f64
     );
@@ -265,6 +270,40 @@ fn assert_written_once(ehr: &EhrServer, accepted: &[Accepted]) {
         if patient.last_name.starts_with("Ångström-") {
             assert!(people.insert(patient.last_name.clone()), "{} is in the EHR twice", patient.last_name);
         }
+    }
+}
+
+async fn subscribe(caller: &mut Caller, hook: &Hook) {
+    let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": hook.url})).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+    let subscriptions =
+        format!("/webhook_endpoints/{}/webhook_subscriptions?subdomain={SUBDOMAIN}", made["data"]["id"]);
+    let event = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
+    let (status, answer) = caller.post(&subscriptions, &event).await.unwrap();
+    assert_eq!(status, 201, "{answer}");
+}
+
+/// The subscriber was told of every booking at least once, always under one delivery id. Answers how many messages came more than once.
+async fn assert_told(hook: &Hook, accepted: &[Accepted]) -> usize {
+    let since = Instant::now();
+    loop {
+        let mut told: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+        let messages = hook.messages();
+        for message in &messages {
+            let body: Value = serde_json::from_slice(&message.body).unwrap();
+            assert_eq!(body["event_name"], "appointment_insertion.complete");
+            let appointment = body["data"]["appointment"]["id"].as_u64().unwrap();
+            told.entry(appointment).or_default().insert(message.headers["delivery-id"].clone());
+        }
+        for (appointment, ids) in &told {
+            assert_eq!(ids.len(), 1, "deliveries of the one event of appointment {appointment}");
+        }
+        if accepted.iter().all(|it| told.contains_key(&it.appointment_id)) {
+            return messages.len() - told.len();
+        }
+        let missing = accepted.iter().filter(|it| !told.contains_key(&it.appointment_id)).count();
+        assert!(since.elapsed() < Duration::from_secs(60), "{missing} bookings were never told of");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

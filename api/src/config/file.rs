@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use engine::setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
+use engine::{
+    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    webhooks::limits::MAX_SECRET_OVERLAP,
+};
 use location::{
     ids::{InstitutionId, LocationId},
     time::{DAY, HOUR, MINUTE, SECOND},
@@ -99,6 +102,11 @@ impl<'a> File<'a> {
             rules.store_verify = s.boolean("store_verify").unwrap_or(rules.store_verify);
             rules.webhook_development = s.boolean("webhook_development").unwrap_or(rules.webhook_development);
             rules.adapter_cache = s.text("adapter_cache").map(|placed| self.base.join(placed.value));
+        }
+        if let Some(s) = root.table("webhooks") {
+            s.knob("queue", 100..=10_000_000, &mut rules.webhooks.queue);
+            s.duration("keep", HOUR..=365 * DAY, &mut rules.webhooks.keep);
+            s.duration("secret_overlap", 0..=MAX_SECRET_OVERLAP, &mut rules.webhooks.secret_overlap);
         }
         if let Some(s) = root.table("adapters") {
             for name in s.keys() {

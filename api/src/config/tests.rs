@@ -65,6 +65,7 @@ fn the_printed_examples_are_accepted() {
         "[http]",
         "[limits]",
         "[engine]",
+        "[webhooks]",
         "[defaults.booking]",
         "[defaults.write]",
         "[defaults.pull]",

@@ -35,6 +35,7 @@ mod related;
 mod resource_names;
 pub mod sync;
 pub mod sync_status;
+pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 pub mod webhook_subscriptions;
 pub mod working_hour_labels;

@@ -46,6 +46,19 @@ pub async fn metrics(request: HttpRequest) -> Answer {
         ("writes_queued", "gauge", "Writes that wait for a health record system.", numbers.writes_queued),
         ("webhooks_delivered_total", "counter", "Webhook messages delivered.", numbers.webhooks_delivered),
         ("webhooks_failed_total", "counter", "Webhook deliveries that failed.", numbers.webhooks_failed),
+        ("webhooks_waiting", "gauge", "Webhook deliveries that wait to be sent.", numbers.webhooks_waiting),
+        (
+            "webhooks_overflowed_total",
+            "counter",
+            "Events a full webhook queue had no room for.",
+            numbers.webhooks_overflowed,
+        ),
+        (
+            "webhook_endpoints_failing",
+            "gauge",
+            "Active webhook endpoints whose last message failed.",
+            numbers.webhook_endpoints_failing,
+        ),
         ("store_free_bytes", "gauge", "Free space on the store's disk.", numbers.store_free_bytes),
     ];
     for (name, kind, help, value) in engine {

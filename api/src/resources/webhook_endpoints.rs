@@ -1,10 +1,14 @@
-//! /webhook_endpoints (specification 6.1)
+//! /webhook_endpoints (specification 6.1); rotation of secrets is our addition.
+
+use std::sync::Arc;
 
 use engine::webhooks::{
+    limits::MAX_SECRET_OVERLAP,
     model::{Endpoint, EndpointId, Owner},
     registry::RegistryError,
     sign::SecretKey,
 };
+use location::time::HOUR;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -13,34 +17,60 @@ use super::Answer;
 use crate::{
     bounds::MAX_URL,
     errors::ApiError,
-    kinds::{Kind, boolean, filled, id, text},
+    kinds::{Kind, boolean, filled, id, integer, text},
     scope::Call,
     secret::random,
     wire::At,
 };
+
+const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;
 
 #[derive(Serialize, JsonSchema)]
 pub struct EndpointView<'a> {
     #[schemars(with = "i32")]
     id: EndpointId,
     target_url: &'a str,
-    /// Shown on registration only: a lost one means a new endpoint.
+    /// Shown once, when it is made: on registration and on rotation.
     secret_key: Option<&'a str>,
+    /// Until then the secret before the last rotation signs too. Null when it does not any more.
+    earlier_secret_until: Option<At>,
     active: bool,
+    /// Since when no message was answered with a 2xx status; after 48 hours the endpoint is deactivated.
+    failing_since: Option<At>,
+    /// Messages that wait to be sent, or sent again.
+    waiting_deliveries: u64,
+    /// Events of which no message was made because too many waited. Setting `active` to true starts the count anew.
+    dropped_events: u64,
+    dropped_since: Option<At>,
+    dropped_until: Option<At>,
     created_at: At,
     updated_at: At,
 }
 
 impl<'a> EndpointView<'a> {
-    fn of(endpoint: &'a Endpoint, secret_key: Option<&'a str>) -> EndpointView<'a> {
+    fn of(call: &Call, endpoint: &'a Endpoint) -> EndpointView<'a> {
+        let backlog = call.api.engine.webhooks().subscriptions().backlogs.of(endpoint.id);
+        let overflow = backlog.overflow;
         EndpointView {
             id: endpoint.id,
             target_url: &endpoint.target_url,
-            secret_key,
+            secret_key: None,
+            earlier_secret_until: endpoint.rotating_until(call.api.engine.now()).map(At),
             active: endpoint.active,
+            failing_since: endpoint.failing_since.map(At),
+            waiting_deliveries: backlog.waiting(),
+            dropped_events: overflow.map_or(0, |it| it.events),
+            dropped_since: overflow.map(|it| At(it.since)),
+            dropped_until: overflow.map(|it| At(it.until)),
             created_at: At(endpoint.created_at),
             updated_at: At(endpoint.updated_at),
         }
+    }
+
+    /// With the secret that was just made.
+    fn with_secret(call: &Call, endpoint: &'a Endpoint) -> EndpointView<'a> {
+        let made = endpoint.next_secret.as_ref().map_or(&endpoint.secret_key, |next| &next.secret_key);
+        EndpointView { secret_key: Some(made.reveal()), ..EndpointView::of(call, endpoint) }
     }
 }
 
@@ -66,8 +96,25 @@ pub async fn create(mut call: Call) -> Answer {
     let (once, now) = (call.once(), engine.now());
     let registry = engine.webhooks();
     let made = registry.create_endpoint(&owner(&call), &target_url, active, secret_key, once.as_ref(), now).await?;
-    let view = EndpointView::of(&made.record, Some(made.record.secret_key.reveal()));
-    Ok(call.made(made.replay, view))
+    Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = endpoint_id(&call)?;
+    call.anywhere(|_| Some(()))?;
+    Ok(call.show(EndpointView::of(&call, &*own_endpoint(&call, id)?)))
+}
+
+pub async fn rotate_secret(mut call: Call) -> Answer {
+    let id = endpoint_id(&call)?;
+    let hours = call.anywhere(|input| Some(input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP))))?;
+    let engine = &call.api.engine;
+    let registry = engine.webhooks();
+    let overlap = hours.map_or(registry.rules().secret_overlap, |hours| hours * HOUR);
+    let (secret_key, once) = (SecretKey::from_entropy(random()), call.once());
+    let made = registry.rotate_secret(&owner(&call), id, secret_key, overlap, once.as_ref(), engine.now()).await;
+    let made = made.map_err(|error| named(error.into(), id))?;
+    Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
 }
 
 pub async fn update(mut call: Call) -> Answer {
@@ -80,7 +127,7 @@ pub async fn update(mut call: Call) -> Answer {
     let updated =
         engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
     let endpoint = updated.map_err(|error| named(error.into(), id))?;
-    Ok(call.show(EndpointView::of(&endpoint, None)))
+    Ok(call.show(EndpointView::of(&call, &endpoint)))
 }
 
 pub async fn delete(mut call: Call) -> Answer {
@@ -96,6 +143,11 @@ pub fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
     call.path_id(id()).map(|id| EndpointId(id as i32))
 }
 
+/// The caller's, or none at all.
+pub fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+    call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
+}
+
 pub fn named(error: ApiError, id: EndpointId) -> ApiError {
     match error {
         ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
@@ -107,7 +159,7 @@ pub async fn list(mut call: Call) -> Answer {
     let active = call.anywhere(|input| Some(input.query.optional("active", boolean())))?;
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
-    let rows: Vec<_> = wanted.map(|endpoint| EndpointView::of(endpoint, None)).collect();
+    let rows: Vec<_> = wanted.map(|endpoint| EndpointView::of(&call, endpoint)).collect();
     Ok(call.list(&rows))
 }
 
@@ -117,9 +169,12 @@ impl From<RegistryError> for ApiError {
             RegistryError::TargetUrl(_)
             | RegistryError::UnknownPair(_)
             | RegistryError::NoTarget(_)
+            | RegistryError::NotActive(_)
             | RegistryError::TooMany { .. } => ApiError::bad(format!("{error}.")),
             RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
-            RegistryError::Duplicate { .. } | RegistryError::KeyReused => ApiError::Conflict(format!("{error}.")),
+            RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
+                ApiError::Conflict(format!("{error}."))
+            }
             RegistryError::Ids(_) | RegistryError::Commit(_) | RegistryError::Store(_) => {
                 ApiError::from(engine::EngineError::StoreFull)
             }

@@ -85,6 +85,15 @@ fn may_hear(call: &Call, kind: ResourceType) -> Result<(), ApiError> {
     if call.key.locations.is_some() || !records.all(granted) { Err(ApiError::Forbidden) } else { Ok(()) }
 }
 
+pub async fn show(mut call: Call) -> Answer {
+    let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
+    let tenants = call.in_tenants(|_| Some(()))?.0;
+    let found = call.api.engine.webhooks().subscription(&owner(&call), endpoint, id).ok();
+    let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
+    let here = here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))?;
+    Ok(call.show(SubscriptionView::of(&here)))
+}
+
 pub async fn update(mut call: Call) -> Answer {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {

@@ -18,9 +18,12 @@ async fn the_document_is_there_for_everyone() {
 #[actix_web::test]
 async fn the_page_takes_nothing_from_elsewhere() {
     let world = world().await;
-    for (path, kind) in
-        [("/docs", "text/html"), ("/docs/style.css", "text/css"), ("/docs/script.js", "text/javascript")]
-    {
+    for (path, kind) in [
+        ("/docs", "text/html"),
+        ("/docs/webhooks", "text/html"),
+        ("/docs/style.css", "text/css"),
+        ("/docs/script.js", "text/javascript"),
+    ] {
         let reply = world.get(path).without("Authorization").reply().await;
         assert_eq!(reply.status, 200);
         assert!(reply.header("Content-Type").unwrap().starts_with(kind));

@@ -52,6 +52,7 @@ mod sync_status;
 mod table;
 
 mod walks;
+mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
 mod working_hours;

@@ -163,7 +163,7 @@ pub fn keys() -> Vec<ApiKey> {
     ]
 }
 
-fn setup() -> Setup {
+pub fn setup() -> Setup {
     let institution = |id, subdomain: &str, environment| Institution {
         id: InstitutionId(id),
         subdomain: subdomain.into(),

@@ -219,9 +219,19 @@ async fn pull(world: &World) {
     panic!("the practice was not pulled again");
 }
 
+/// Messages to an endpoint that nobody finds, so that they stay here.
+async fn fill_a_log(world: &World) {
+    let endpoint = world.post("/webhook_endpoints", json!({"target_url": "https://walks.invalid/hook"}));
+    assert_eq!(endpoint.answers(201).await["data"]["id"], 1, "the endpoint of the examples");
+    for _ in 0..RECORDS {
+        world.post("/webhook_endpoints/1/test", json!({})).answers(201).await;
+    }
+}
+
 async fn walk(sizes: &[usize], happenings: &[Vec<Event>]) {
     let ehr = Filled::new("Acme", MAIN, RECORDS);
     let world = world_on([(MAIN, Arc::clone(&ehr) as _)]).await;
+    fill_a_log(&world).await;
     let (lists, writes) = (lists(), writes());
     let mut walkers = Vec::new();
     for (path, version) in lists {

@@ -74,12 +74,16 @@ spaces! {
     Subscription = 0x51 "webhook subscription",
     /// id -> one message to one endpoint
     Delivery = 0x53 "webhook delivery",
-    /// endpoint, time, delivery -> nothing; what is to be sent
+    /// endpoint, time, delivery -> the record it is about; what is to be sent
     DeliveryDue = 0x54 "webhook delivery due",
     /// endpoint, institution, event -> nothing; keeps a subscription from being made twice
     Subscribed = 0x55 "webhook subscribed",
-    /// time, delivery -> nothing; what was delivered or given up
+    /// time, delivery -> its endpoint; what was delivered or given up
     DeliveryFinished = 0x56 "webhook delivery finished",
+    /// endpoint, delivery -> nothing; deliveries of an endpoint in the order they were made
+    DeliveryLog = 0x57 "webhook delivery log",
+    /// endpoint -> how many events its queue had no room for, and when
+    Overflow = 0x58 "webhook overflow",
 }
 
 impl Space {

@@ -39,9 +39,17 @@ pub struct Due {
     pub delivery: Uuid,
 }
 
+/// What an attempt leaves of its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    Ended,
+    /// It is to be looked at again.
+    Pending,
+}
+
 impl Sender {
     /// Makes the attempt. An error means that the store did not let it begin.
-    pub async fn attempt(&self, due: Due) -> Result<(), StoreError> {
+    pub async fn attempt(&self, due: Due) -> Result<After, StoreError> {
         let stored = match self.store.get(&keys::delivery(due.delivery)) {
             Ok(Some(stored)) => stored,
             Ok(None) => return self.set_aside(due, "missing").await,
@@ -55,6 +63,7 @@ impl Sender {
             return self.set_aside(due, "not due").await;
         }
         let attempted = (self.clock)();
+        let known = self.registry.subscriptions();
         let mut after = before.clone();
         let delivered = match self.active_endpoint(&before) {
             Some(endpoint) => {
@@ -72,37 +81,49 @@ impl Sender {
         };
         report(&after);
         let mut batch = Batch::new();
-        after.replace(&before, stored, &mut batch);
-        self.commit(due.endpoint, delivered, attempted, batch).await;
-        Ok(())
+        after.replace(&before, &mut batch);
+        if !self.commit(due.endpoint, delivered, attempted, batch).await || after.is_pending() {
+            return Ok(After::Pending);
+        }
+        known.backlogs.ended(due.endpoint);
+        Ok(After::Ended)
     }
 
     async fn send(&self, endpoint: &Endpoint, delivery: &Delivery, at: Timestamp) -> Result<u16, super::egress::Fault> {
         let body = delivery.body();
         let timestamp = sign::timestamp(at);
-        let signature = sign::sign(endpoint.secret_key.reveal(), &timestamp, &body);
-        let headers = [("timestamp", timestamp), ("signature", signature), ("delivery-id", delivery.id.to_string())];
+        let (secret, next) = endpoint.secrets(at);
+        let (id, seconds) = (delivery.id.to_string(), sign::seconds(at));
+        let mut headers = vec![("signature", sign::sign(secret.reveal(), &timestamp, &body))];
+        headers.extend(next.map(|next| ("signature-next", sign::sign(next.reveal(), &timestamp, &body))));
+        let standard = sign::standard([secret].into_iter().chain(next), &id, &seconds, &body);
+        headers.extend(standard.map(|signature| ("webhook-signature", signature)));
+        headers.extend([("timestamp", timestamp), ("webhook-timestamp", seconds)]);
+        headers.extend([("delivery-id", id.clone()), ("webhook-id", id)]);
         self.egress.post(&endpoint.target_url, &headers, body).await
     }
 
     fn active_endpoint(&self, delivery: &Delivery) -> Option<Arc<Endpoint>> {
         let known = self.registry.subscriptions();
-        known.subscription(delivery.subscription_id).filter(|subscription| subscription.active)?;
+        if let Some(id) = delivery.subscription_id {
+            known.subscription(id).filter(|subscription| subscription.active)?;
+        }
         known.endpoint(delivery.endpoint_id).filter(|endpoint| endpoint.active)
     }
 
-    /// Until the store takes it: a message that was delivered must not be sent again because the disk is full.
-    async fn commit(&self, endpoint: EndpointId, delivered: Option<bool>, attempted: Timestamp, batch: Batch) {
+    /// Until the store takes it: a message that was delivered must not be sent again because the disk is full. False: somebody else
+    /// was faster.
+    async fn commit(&self, endpoint: EndpointId, delivered: Option<bool>, attempted: Timestamp, batch: Batch) -> bool {
         loop {
             let committed = match delivered {
                 Some(delivered) => self.registry.commit_attempt(endpoint, delivered, attempted, batch.clone()).await,
                 None => self.store.commit(batch.clone()).await,
             };
             match committed {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(CommitError::Conflict { .. }) => {
                     tracing::debug!(%endpoint, "somebody else recorded this delivery");
-                    return;
+                    return false;
                 }
                 Err(error) => {
                     tracing::warn!(%endpoint, %error, "the outcome of a webhook delivery waits for the store");
@@ -113,12 +134,15 @@ impl Sender {
     }
 
     /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever.
-    async fn set_aside(&self, due: Due, why: &'static str) -> Result<(), StoreError> {
+    async fn set_aside(&self, due: Due, why: &'static str) -> Result<After, StoreError> {
         tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, why, "webhook delivery set aside");
         let mut batch = Batch::new();
-        batch.delete(keys::due(due.endpoint, due.at, due.delivery));
-        self.commit(due.endpoint, None, due.at, batch).await;
-        Ok(())
+        let key = keys::due(due.endpoint, due.at, due.delivery);
+        batch.expect_present(key.clone()).delete(key);
+        if self.commit(due.endpoint, None, due.at, batch).await {
+            self.registry.subscriptions().backlogs.ended(due.endpoint);
+        }
+        Ok(After::Pending)
     }
 }
 

@@ -1,5 +1,7 @@
 //! One message to one endpoint, from the commit of its event to the end of its retries.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use location::{ids::InstitutionId, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -8,25 +10,42 @@ use uuid::Uuid;
 use super::{
     catalogue::ResourceType,
     egress::Fault,
-    keys,
+    keys, limits,
     model::{EndpointId, SubscriptionId},
     schedule, sign,
 };
 use crate::store::{Batch, Key};
+
+/// What a test message is about: its endpoint.
+pub const TEST_RESOURCE: &str = "webhook_endpoint";
+pub const TEST_EVENT: &str = "webhook_endpoint.test";
 
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Delivery {
     /// The `delivery-id` header, the same in every attempt.
     pub id: Uuid,
     pub endpoint_id: EndpointId,
-    pub subscription_id: SubscriptionId,
-    pub institution_id: InstitutionId,
-    pub resource_type: ResourceType,
+    /// None: a test message.
+    pub subscription_id: Option<SubscriptionId>,
+    /// None: a test message, which shows nothing of any institution.
+    pub institution_id: Option<InstitutionId>,
+    /// None: a test message.
+    pub resource_type: Option<ResourceType>,
     pub event_name: String,
     pub event_time: Timestamp,
+    /// The record it is about. Of two messages about one record the second is not under way together with the first.
+    #[serde(default)]
+    pub record: String,
     /// A JSON object, compact.
     pub data: Box<RawValue>,
+    /// Made so far.
+    #[serde(default)]
+    pub attempts: u32,
+    #[serde(default)]
+    pub attempted_at: Option<Timestamp>,
+    /// The last ones, at most.
     pub delivery_errors: Vec<DeliveryError>,
+    /// From which the schedule counts.
     pub first_attempt_at: Option<Timestamp>,
     pub state: State,
 }
@@ -82,14 +101,9 @@ struct Message<'a> {
 }
 
 impl Delivery {
-    /// The number of the attempt that is made next.
-    pub fn attempt(&self) -> u32 {
-        self.delivery_errors.len() as u32 + 1
-    }
-
     pub fn body(&self) -> Vec<u8> {
         let message = Message {
-            resource_type: self.resource_type.key(),
+            resource_type: self.resource(),
             event_name: &self.event_name,
             event_time: sign::timestamp(self.event_time),
             data: &self.data,
@@ -98,9 +112,34 @@ impl Delivery {
         serde_json::to_vec(&message).expect("strings and JSON make JSON")
     }
 
+    /// As messages show it.
+    pub fn resource(&self) -> &'static str {
+        self.resource_type.map_or(TEST_RESOURCE, ResourceType::key)
+    }
+
+    /// Attempts made so far. Early records count them by their errors only.
+    pub fn attempts(&self) -> u32 {
+        self.attempts.max(self.delivery_errors.len() as u32)
+    }
+
+    /// The status of the last answer, if the last attempt had one.
+    pub fn last_status(&self) -> Option<u16> {
+        match self.state {
+            State::Delivered { status, .. } => Some(status),
+            _ => self.last_error()?.code.parse().ok(),
+        }
+    }
+
+    /// Of the last attempt.
+    pub fn last_error(&self) -> Option<&DeliveryError> {
+        self.delivery_errors.last().filter(|_| !matches!(self.state, State::Delivered { .. }))
+    }
+
     /// What follows from an attempt begun at `attempted`.
     pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, Fault>) {
         let first = *self.first_attempt_at.get_or_insert(attempted);
+        self.attempts = self.attempts() + 1;
+        self.attempted_at = Some(attempted);
         self.state = match outcome {
             Ok(status) => State::Delivered { at: attempted, status },
             Err(fault) => {
@@ -108,8 +147,10 @@ impl Delivery {
                     code: fault.code(),
                     timestamp: sign::timestamp(attempted),
                     message: fault.to_string(),
-                    attempts: self.attempt(),
+                    attempts: self.attempts,
                 });
+                let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_ERRORS_TOLD);
+                self.delivery_errors.drain(..too_many);
                 match schedule::next_attempt(first, attempted) {
                     Some(next_attempt_at) => State::Pending { next_attempt_at },
                     None => State::Failed { at: attempted },
@@ -122,22 +163,44 @@ impl Delivery {
         self.state = State::Stopped { at };
     }
 
-    /// Under which it is found while pending, or once finished.
-    fn index_key(&self) -> Key {
+    pub fn is_pending(&self) -> bool {
+        matches!(self.state, State::Pending { .. })
+    }
+
+    /// The same message again, with a schedule of its own. It keeps its id, so that a receiver can tell, and its numbering.
+    pub fn again(&mut self, at: Timestamp) {
+        self.first_attempt_at = None;
+        self.state = State::Pending { next_attempt_at: at };
+    }
+
+    /// Under which it is found while pending, or once finished; and what stands there.
+    fn index(&self) -> (Key, Vec<u8>) {
         match self.state {
-            State::Pending { next_attempt_at } => keys::due(self.endpoint_id, next_attempt_at, self.id),
-            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => keys::finished(at, self.id),
+            State::Pending { next_attempt_at } => {
+                (keys::due(self.endpoint_id, next_attempt_at, self.id), self.record.clone().into_bytes())
+            }
+            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => {
+                (keys::finished(at, self.id), keys::endpoint_bytes(self.endpoint_id))
+            }
         }
     }
 
     pub fn insert(&self, batch: &mut Batch) {
-        batch.put(keys::delivery(self.id), self.to_bytes()).put(self.index_key(), Vec::new());
+        batch.put(keys::logged(self.endpoint_id, self.id), Vec::new());
+        self.put(batch);
     }
 
-    /// Replaces `before`, of which `stored` is what the store holds; does nothing if somebody else was faster.
-    pub fn replace(&self, before: &Delivery, stored: Vec<u8>, batch: &mut Batch) {
-        batch.expect_value(keys::delivery(self.id), stored).delete(before.index_key());
-        self.insert(batch);
+    /// Replaces `before`; does nothing if somebody else was faster. Where `before` is found says what state it is in, so that it is
+    /// enough to insist on that.
+    pub fn replace(&self, before: &Delivery, batch: &mut Batch) {
+        let found = before.index().0;
+        batch.expect_present(found.clone()).delete(found);
+        self.put(batch);
+    }
+
+    fn put(&self, batch: &mut Batch) {
+        let (key, value) = self.index();
+        batch.put(keys::delivery(self.id), self.to_bytes()).put(key, value);
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -146,5 +209,52 @@ impl Delivery {
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Delivery, serde_json::Error> {
         serde_json::from_slice(bytes)
+    }
+}
+
+/// Gives ids that rise with time (UUID version 7), also within a millisecond: what was made later has the greater id.
+#[derive(Debug, Default)]
+pub struct DeliveryIds(AtomicU64);
+
+/// Bits of an id's first half that count within a millisecond.
+const COUNTED: u32 = 12;
+
+impl DeliveryIds {
+    /// `random` is what nobody can guess of it.
+    pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
+        let wanted = at.0.max(0).unsigned_abs() << COUNTED;
+        let later = |last: u64| wanted.max(last + 1);
+        let last = self.0.update(Ordering::Relaxed, Ordering::Relaxed, later);
+        let number = later(last);
+        let version = 0x7000 | (number & ((1 << COUNTED) - 1));
+        Uuid::from_u64_pair(((number >> COUNTED) << 16) | version, random.as_u64_pair().1)
+    }
+}
+
+/// When a delivery was made, as its id says.
+pub fn made_at(id: Uuid) -> Timestamp {
+    Timestamp((id.as_u64_pair().0 >> 16).cast_signed())
+}
+
+/// Below every id given at that time, and above those before.
+pub fn first_id_at(at: Timestamp) -> Uuid {
+    Uuid::from_u64_pair(at.0.clamp(0, (1 << 48) - 1).unsigned_abs() << 16, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_rise_and_tell_their_time() {
+        let (ids, random) = (DeliveryIds::default(), Uuid::from_u128(0x1234_5678_9abc_4def_8123_4567_89ab_cdef));
+        let at = Timestamp(1_795_255_200_123);
+        let made: Vec<Uuid> = (0..10_000).map(|n| ids.next(at.plus(n % 3), random)).collect();
+        assert!(made.is_sorted() && made.iter().all(|id| id.get_version_num() == 7));
+        assert_eq!(made_at(made[0]), at);
+        assert!(first_id_at(at) < made[0] && made[0] < first_id_at(at.plus(1)));
+        let later = ids.next(at.plus(60_000), random);
+        assert_eq!(made_at(later), at.plus(60_000));
+        assert!(ids.next(at, random) > later, "a clock that goes back makes no older ids");
     }
 }

@@ -1,21 +1,9 @@
 //! The one task that sends: watches the due index, gives every endpoint its turn, and forgets finished deliveries in time.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::Duration,
-};
-
-use location::time::{Millis, SECOND, Timestamp};
-use tokio::{
-    sync::watch,
-    task::{self, JoinError, JoinHandle, JoinSet},
-    time::{sleep, timeout},
-};
-use uuid::Uuid;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::{
-    attempt::{Due, Sender},
+    attempt::{After, Due, Sender},
     keys,
     lanes::{Kind, Lanes, catch_up_offset},
     limits,
@@ -23,6 +11,12 @@ use super::{
     outbox::Doorbell,
 };
 use crate::store::{Batch, CommitError, Direction, StoreError};
+use location::time::{Millis, SECOND, Timestamp};
+use tokio::{
+    sync::watch,
+    task::{self, JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
 pub struct Dispatcher {
@@ -46,7 +40,7 @@ impl Dispatcher {
 }
 
 enum Done {
-    Attempt(Result<(), StoreError>),
+    Attempt(Result<After, StoreError>),
     Pruned { more: bool },
 }
 
@@ -92,10 +86,13 @@ impl Run {
             let nap = self.nap(now);
             tokio::select! {
                 _ = stopped.changed() => break,
-                Some(done) = self.tasks.join_next_with_id() => match done {
-                    Ok((task, done)) => self.done(task, done),
-                    Err(error) => self.panicked(&error),
-                },
+                Some(done) = self.tasks.join_next_with_id() => {
+                    self.joined(done);
+                    // Commits end in groups, and so do attempts.
+                    while let Some(done) = self.tasks.try_join_next_with_id() {
+                        self.joined(done);
+                    }
+                }
                 () = self.doorbell.wait() => {
                     for endpoint in self.doorbell.answer() {
                         self.lanes.ready(endpoint);
@@ -126,7 +123,7 @@ impl Run {
         Ok(())
     }
 
-    /// Begins one attempt for the endpoint, or finds out when the next one is.
+    /// Begins attempts for the endpoint, or finds out when the next one is.
     fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
         let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
             Some(known) if known.failing_since.is_some() => Kind::Failing,
@@ -138,35 +135,69 @@ impl Run {
         if !self.lanes.place_for(kind) {
             return self.lanes.ready_at(endpoint, now.plus(SECOND));
         }
-        let due = match self.first_due(endpoint) {
-            Ok(Some(due)) => due,
-            Ok(None) => return,
-            Err(error) => return self.wait_for_store(endpoint, &error, now),
-        };
-        if due.at > now {
-            return self.lanes.ready_at(endpoint, due.at);
+        if let Err(error) = self.begin(endpoint, kind, now) {
+            self.wait_for_store(endpoint, &error, now);
         }
-        let late = due.at < self.started;
-        if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
-            return self.lanes.ready_at(endpoint, wait);
+    }
+
+    /// Begins what is due and has room, and sees to it that the endpoint has a further turn when it needs one.
+    fn begin(&mut self, endpoint: EndpointId, kind: Kind, now: Timestamp) -> Result<(), StoreError> {
+        // The first ones will do, unless their records are waited for.
+        for ahead in [self.lanes.room(endpoint, kind), limits::LOOK_AHEAD] {
+            let asked = self.lanes.under_way_count(endpoint) + ahead;
+            let found = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
+            let (whole, mut begun, mut held) = (found.len() < asked, false, false);
+            for (key, record) in found {
+                let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
+                if self.lanes.is_under_way(endpoint, delivery) {
+                    continue;
+                }
+                if at > now {
+                    self.lanes.ready_at(endpoint, at);
+                    return Ok(());
+                }
+                if !self.lanes.may_begin(endpoint, delivery, &record) {
+                    held = true;
+                    continue;
+                }
+                if self.lanes.room(endpoint, kind) == 0 {
+                    return Ok(self.lanes.ready_unless_full(endpoint, kind));
+                }
+                let late = at < self.started;
+                if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
+                    return Ok(self.lanes.ready_at(endpoint, wait));
+                }
+                self.attempt(Due { endpoint, at, delivery }, record, kind);
+                if late {
+                    return Ok(self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP)));
+                }
+                begun = true;
+            }
+            if whole && !held {
+                self.lanes.drained(endpoint);
+            } else if begun {
+                self.lanes.ready_unless_full(endpoint, kind);
+            }
+            if whole || begun {
+                return Ok(());
+            }
         }
-        self.lanes.begun(endpoint, due.delivery, kind);
-        if late {
-            self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
-        } else {
-            self.lanes.ready(endpoint);
-        }
+        // All that was looked at waits for messages that are under way. The end of one makes the endpoint ready again.
+        Ok(())
+    }
+
+    fn attempt(&mut self, due: Due, record: Vec<u8>, kind: Kind) {
+        self.lanes.begun(due.endpoint, due.delivery, record, kind);
         let sender = self.sender.clone();
         let task = self.tasks.spawn(async move { Done::Attempt(sender.attempt(due).await) });
         self.attempts.insert(task.id(), due);
     }
 
-    /// The first delivery to the endpoint that is not under way already.
-    fn first_due(&self, endpoint: EndpointId) -> Result<Option<Due>, StoreError> {
-        let under_way: BTreeSet<Uuid> = self.lanes.under_way(endpoint).collect();
-        let found = self.sender.store.scan_keys(keys::due_of(endpoint), Direction::Forward, under_way.len() + 1)?;
-        let due = found.iter().filter_map(|key| keys::parse_due(key)).find(|(_, _, id)| !under_way.contains(id));
-        Ok(due.map(|(endpoint, at, delivery)| Due { endpoint, at, delivery }))
+    fn joined(&mut self, done: Result<(task::Id, Done), JoinError>) {
+        match done {
+            Ok((task, done)) => self.done(task, done),
+            Err(error) => self.panicked(&error),
+        }
     }
 
     fn done(&mut self, task: task::Id, done: Done) {
@@ -175,7 +206,8 @@ impl Run {
             Done::Attempt(result) => {
                 let Some(due) = self.ended(task) else { return };
                 match result {
-                    Ok(()) => self.lanes.ready(due.endpoint),
+                    Ok(After::Ended) => self.lanes.ready_unless_drained(due.endpoint),
+                    Ok(After::Pending) => self.lanes.ready(due.endpoint),
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
             }
@@ -211,7 +243,7 @@ impl Run {
             self.prune_at = None;
             let sender = self.sender.clone();
             self.tasks.spawn(async move {
-                let pruned = sender.prune(now.minus(limits::KEEP_FINISHED)).await;
+                let pruned = sender.prune(now.minus(sender.registry.rules().keep)).await;
                 let more = pruned.unwrap_or_else(|error| {
                     tracing::warn!(%error, "old webhook deliveries wait for the store");
                     false
@@ -231,18 +263,26 @@ impl Run {
 impl Sender {
     /// Forgets deliveries that ended before, and tells whether there are more of them.
     async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
-        let old = self.store.scan_keys(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
+        let old = self.store.scan(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
         if old.is_empty() {
             return Ok(false);
         }
         let mut batch = Batch::new();
-        for key in &old {
+        for (key, endpoint) in &old {
             if let Some((_, delivery)) = keys::parse_finished(key) {
                 batch.delete(keys::delivery(delivery));
+                let logged = keys::parse_endpoint(endpoint).map(|endpoint| keys::logged(endpoint, delivery));
+                if let Some(logged) = logged {
+                    batch.delete(logged);
+                }
             }
-            batch.delete(key.clone());
+            batch.expect_present(key.clone()).delete(key.clone());
         }
-        self.store.commit(batch).await?;
-        Ok(old.len() == limits::SWEEP)
+        match self.store.commit(batch).await {
+            Ok(()) => Ok(old.len() == limits::SWEEP),
+            // One of them is being sent again.
+            Err(CommitError::Conflict { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::{future::Future, io, net::IpAddr, net::SocketAddr, pin::Pin, sync::Arc};
 
 use reqwest::{
-    Client, Response, Url,
+    Client, RequestBuilder, Response, Url,
     dns::{Addrs, Name, Resolve, Resolving},
     header::{CONTENT_TYPE, HeaderName},
     redirect,
@@ -171,7 +171,7 @@ impl Egress {
         for (name, value) in headers {
             request = request.header(HeaderName::from_static(name), value);
         }
-        let answer = request.send().await.map_err(|error| fault(&error))?;
+        let answer = send(request).await.map_err(|error| fault(&error))?;
         // Who answered has already read the message; this catches a hole in the other two checks and keeps it from being used.
         if !answer.remote_addr().is_some_and(|peer| self.reach.allows(peer.ip())) {
             tracing::error!("a webhook connection reached a refused address");
@@ -181,6 +181,31 @@ impl Egress {
         read_and_forget(answer).await;
         if status.is_success() { Ok(status.as_u16()) } else { Err(Fault::Status(status.as_u16())) }
     }
+}
+
+/// Servers close connections they find idle, some with a word of farewell. A request that met one in that moment and was not sent at all
+/// is sent on another.
+async fn send(request: RequestBuilder) -> Result<Response, reqwest::Error> {
+    for _ in 0..limits::UNSENT_TRIES {
+        // A body that lies in memory can be cloned.
+        let Some(same) = request.try_clone() else { break };
+        match same.send().await {
+            Err(error) if was_not_sent(&error) => {}
+            sent => return sent,
+        }
+    }
+    request.send().await
+}
+
+fn was_not_sent(error: &reqwest::Error) -> bool {
+    let mut next = Some(error as &(dyn std::error::Error + 'static));
+    while let Some(error) = next {
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// Reads a short answer to its end so that the connection can be used again; a long one is dropped with its connection.

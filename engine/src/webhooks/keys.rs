@@ -15,6 +15,8 @@ const DELIVERY: u8 = Space::Delivery as u8;
 const DUE: u8 = Space::DeliveryDue as u8;
 const SUBSCRIBED: u8 = Space::Subscribed as u8;
 const FINISHED: u8 = Space::DeliveryFinished as u8;
+const LOG: u8 = Space::DeliveryLog as u8;
+const OVERFLOW: u8 = Space::Overflow as u8;
 
 pub fn endpoint(id: EndpointId) -> Key {
     key(ENDPOINT, &[&id.0.to_be_bytes()])
@@ -72,6 +74,43 @@ pub fn finished_before(at: Timestamp) -> KeyRange {
     KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
 }
 
+/// Delivery ids rise with time, and so do the entries of an endpoint's log.
+pub fn logged(endpoint: EndpointId, delivery: Uuid) -> Key {
+    key(LOG, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
+}
+
+pub fn parse_logged(key: &[u8]) -> Option<(EndpointId, Uuid)> {
+    let (endpoint, delivery) = key.strip_prefix(&[LOG])?.split_first_chunk()?;
+    Some((EndpointId(i32::from_be_bytes(*endpoint)), Uuid::from_slice(delivery).ok()?))
+}
+
+/// From the first id to the last one, both included.
+pub fn log_between(endpoint: EndpointId, first: Uuid, last: Uuid) -> KeyRange {
+    KeyRange::new(logged(endpoint, first), KeyRange::prefix(&logged(endpoint, last)).end)
+}
+
+pub fn overflow(endpoint: EndpointId) -> Key {
+    key(OVERFLOW, &[&endpoint.0.to_be_bytes()])
+}
+
+pub fn parse_overflow(key: &[u8]) -> Option<EndpointId> {
+    let endpoint = key.strip_prefix(&[OVERFLOW])?.try_into().ok()?;
+    Some(EndpointId(i32::from_be_bytes(endpoint)))
+}
+
+pub fn overflows() -> KeyRange {
+    KeyRange::prefix(&[OVERFLOW])
+}
+
+/// What `finished` keys hold: enough to find the entry of the log.
+pub fn endpoint_bytes(endpoint: EndpointId) -> Vec<u8> {
+    endpoint.0.to_be_bytes().to_vec()
+}
+
+pub fn parse_endpoint(value: &[u8]) -> Option<EndpointId> {
+    Some(EndpointId(i32::from_be_bytes(value.try_into().ok()?)))
+}
+
 fn key(tag: u8, parts: &[&[u8]]) -> Key {
     let mut key = vec![tag];
     parts.iter().for_each(|part| key.extend_from_slice(part));
@@ -117,5 +156,19 @@ mod tests {
         let before = finished_before(Timestamp(0));
         assert!(before.start <= a && a < before.end && b >= before.end);
         assert_eq!(parse_finished(&a), Some((Timestamp(-1), Uuid::max())));
+    }
+
+    #[test]
+    fn the_log_of_an_endpoint_is_in_the_order_of_its_ids() {
+        let (endpoint, id) = (EndpointId(3), Uuid::from_u128);
+        let keys = [2, 3, 9].map(|n| logged(endpoint, id(n)));
+        assert!(keys.is_sorted());
+        assert_eq!(parse_logged(&keys[2]), Some((endpoint, id(9))));
+        let range = log_between(endpoint, id(3), id(9));
+        assert_eq!(keys.iter().filter(|key| range.start <= **key && **key < range.end).count(), 2);
+        let whole = log_between(endpoint, Uuid::nil(), Uuid::max());
+        assert!(logged(endpoint, Uuid::max()) < whole.end && logged(EndpointId(4), Uuid::nil()) >= whole.end);
+        assert_eq!(parse_overflow(&overflow(endpoint)), Some(endpoint));
+        assert_eq!(parse_endpoint(&endpoint_bytes(endpoint)), Some(endpoint));
     }
 }

@@ -10,13 +10,21 @@ use super::{limits, model::EndpointId};
 
 #[derive(Default)]
 struct Lane {
-    under_way: BTreeMap<Uuid, Kind>,
+    under_way: BTreeMap<Uuid, Job>,
     /// Waiting in `ready`.
     ready: bool,
     /// Waiting in `timers`.
     timer: Option<Timestamp>,
     /// No attempt that was missed in downtime is made up for before.
     no_late_before: Option<Timestamp>,
+    /// All that is due was seen to be under way, and nothing new has come.
+    drained: bool,
+}
+
+struct Job {
+    kind: Kind,
+    /// The record it is about; empty where it is about none.
+    record: Vec<u8>,
 }
 
 /// What is known of an endpoint when an attempt begins.
@@ -39,8 +47,29 @@ impl Lanes {
     /// There may be something to send right now.
     pub fn ready(&mut self, endpoint: EndpointId) {
         let lane = self.lanes.entry(endpoint).or_default();
+        lane.drained = false;
         if !std::mem::replace(&mut lane.ready, true) {
             self.ready.push_back(endpoint);
+        }
+    }
+
+    /// What is due is all under way.
+    pub fn drained(&mut self, endpoint: EndpointId) {
+        self.lanes.entry(endpoint).or_default().drained = true;
+    }
+
+    /// Something ended that leaves nothing to do.
+    pub fn ready_unless_drained(&mut self, endpoint: EndpointId) {
+        match self.lanes.get(&endpoint) {
+            Some(lane) if lane.drained => self.forget_idle(endpoint),
+            _ => self.ready(endpoint),
+        }
+    }
+
+    /// There is more to send. Where the endpoint itself has no room, the end of an attempt makes it ready again.
+    pub fn ready_unless_full(&mut self, endpoint: EndpointId, kind: Kind) {
+        if self.takes_more(endpoint, kind) {
+            self.ready(endpoint);
         }
     }
 
@@ -79,11 +108,7 @@ impl Lanes {
 
     /// Whether the endpoint itself takes one more. If not, the end of an attempt makes it ready again.
     pub fn takes_more(&self, endpoint: EndpointId, kind: Kind) -> bool {
-        let limit = match kind {
-            Kind::Healthy => limits::ENDPOINT_CONCURRENCY,
-            Kind::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
-        };
-        self.under_way(endpoint).count() < limit
+        self.under_way_count(endpoint) < limit(kind)
     }
 
     /// Whether failing endpoints have used up the places they share.
@@ -91,8 +116,33 @@ impl Lanes {
         kind == Kind::Healthy || self.failing_under_way < limits::FAILING_CONCURRENCY
     }
 
-    pub fn under_way(&self, endpoint: EndpointId) -> impl Iterator<Item = Uuid> {
-        self.lanes.get(&endpoint).into_iter().flat_map(|lane| lane.under_way.keys().copied())
+    /// How many may begin right now.
+    pub fn room(&self, endpoint: EndpointId, kind: Kind) -> usize {
+        let shared = match kind {
+            Kind::Healthy => limits::CONCURRENCY,
+            Kind::Failing => limits::FAILING_CONCURRENCY.saturating_sub(self.failing_under_way) + self.under_way,
+        };
+        let places = shared.min(limits::CONCURRENCY).saturating_sub(self.under_way);
+        limit(kind).saturating_sub(self.under_way_count(endpoint)).min(places)
+    }
+
+    pub fn is_under_way(&self, endpoint: EndpointId, delivery: Uuid) -> bool {
+        self.lanes.get(&endpoint).is_some_and(|lane| lane.under_way.contains_key(&delivery))
+    }
+
+    fn under_way(&self, endpoint: EndpointId) -> impl Iterator<Item = (&Uuid, &Job)> {
+        self.lanes.get(&endpoint).into_iter().flat_map(|lane| &lane.under_way)
+    }
+
+    pub fn under_way_count(&self, endpoint: EndpointId) -> usize {
+        self.under_way(endpoint).count()
+    }
+
+    /// Whether it may begin: it is not under way, nor is another message about the same record. So messages about one record leave in
+    /// their order, and one that failed does not hold up the next.
+    pub fn may_begin(&self, endpoint: EndpointId, delivery: Uuid, record: &[u8]) -> bool {
+        let same_record = |job: &Job| !record.is_empty() && job.record == record;
+        !self.under_way(endpoint).any(|(id, job)| *id == delivery || same_record(job))
     }
 
     /// When the endpoint may be sent what was missed in downtime, if not now.
@@ -105,8 +155,9 @@ impl Lanes {
         self.ready_at(endpoint, until);
     }
 
-    pub fn begun(&mut self, endpoint: EndpointId, delivery: Uuid, kind: Kind) {
-        let before = self.lanes.entry(endpoint).or_default().under_way.insert(delivery, kind);
+    pub fn begun(&mut self, endpoint: EndpointId, delivery: Uuid, record: Vec<u8>, kind: Kind) {
+        let job = Job { kind, record };
+        let before = self.lanes.entry(endpoint).or_default().under_way.insert(delivery, job);
         debug_assert!(before.is_none(), "a delivery is under way once");
         self.under_way += 1;
         self.failing_under_way += usize::from(kind == Kind::Failing);
@@ -115,14 +166,21 @@ impl Lanes {
     pub fn ended(&mut self, endpoint: EndpointId, delivery: Uuid) {
         let ended = self.lanes.get_mut(&endpoint).and_then(|lane| lane.under_way.remove(&delivery));
         self.under_way -= usize::from(ended.is_some());
-        self.failing_under_way -= usize::from(ended == Some(Kind::Failing));
-        self.forget_idle(endpoint);
+        self.failing_under_way -= usize::from(ended.is_some_and(|job| job.kind == Kind::Failing));
     }
 
     fn forget_idle(&mut self, endpoint: EndpointId) {
         if self.lanes.get(&endpoint).is_some_and(|l| l.under_way.is_empty() && !l.ready && l.timer.is_none()) {
             self.lanes.remove(&endpoint);
         }
+    }
+}
+
+/// Of one endpoint.
+fn limit(kind: Kind) -> usize {
+    match kind {
+        Kind::Healthy => limits::ENDPOINT_CONCURRENCY,
+        Kind::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
     }
 }
 
@@ -173,13 +231,25 @@ mod tests {
         let mut lanes = Lanes::default();
         for n in 0..limits::ENDPOINT_CONCURRENCY {
             assert!(lanes.takes_more(A, Kind::Healthy));
-            lanes.begun(A, id(n), Kind::Healthy);
+            lanes.begun(A, id(n), Vec::new(), Kind::Healthy);
         }
         assert!(!lanes.takes_more(A, Kind::Healthy) && lanes.takes_more(B, Kind::Failing));
-        lanes.begun(B, id(99), Kind::Failing);
+        lanes.begun(B, id(99), Vec::new(), Kind::Failing);
         assert!(!lanes.takes_more(B, Kind::Failing));
         lanes.ended(B, id(99));
         assert!(lanes.takes_more(B, Kind::Failing));
+    }
+
+    #[test]
+    fn one_message_about_a_record_is_under_way_at_a_time() {
+        let mut lanes = Lanes::default();
+        lanes.begun(A, id(1), b"patient 7".to_vec(), Kind::Healthy);
+        lanes.begun(A, id(2), Vec::new(), Kind::Healthy);
+        assert!(!lanes.may_begin(A, id(1), b"patient 8") && !lanes.may_begin(A, id(3), b"patient 7"));
+        assert!(lanes.may_begin(A, id(3), b"patient 8") && lanes.may_begin(A, id(3), b""));
+        assert!(lanes.may_begin(B, id(3), b"patient 7"), "endpoints do not wait for each other");
+        lanes.ended(A, id(1));
+        assert!(lanes.may_begin(A, id(3), b"patient 7"));
     }
 
     #[test]
@@ -187,11 +257,11 @@ mod tests {
         let mut lanes = Lanes::default();
         for n in 0..limits::FAILING_CONCURRENCY {
             assert!(lanes.place_for(Kind::Failing));
-            lanes.begun(EndpointId(n as i32), id(n), Kind::Failing);
+            lanes.begun(EndpointId(n as i32), id(n), Vec::new(), Kind::Failing);
         }
         assert!(!lanes.place_for(Kind::Failing) && lanes.place_for(Kind::Healthy));
         for n in limits::FAILING_CONCURRENCY..limits::CONCURRENCY {
-            lanes.begun(EndpointId(n as i32), id(n), Kind::Healthy);
+            lanes.begun(EndpointId(n as i32), id(n), Vec::new(), Kind::Healthy);
         }
         lanes.ready(A);
         assert_eq!(lanes.next(NOW), None);

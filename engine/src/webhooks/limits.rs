@@ -1,4 +1,4 @@
-//! Every limit of webhooks, with its reason.
+//! Every limit of webhooks, with its reason; those an operator may change are `WebhookRules`.
 
 use std::time::Duration;
 
@@ -10,9 +10,13 @@ pub const TOTAL_TIMEOUT: Duration = Duration::from_secs(15);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of an answer only the status counts; more than this of its body is not read.
 pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// Connections kept for the next message, per receiver, and for how long.
-pub const IDLE_CONNECTIONS: usize = 2;
-pub const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Connections kept for the next message: as many as one host had at once, because one host may receive for many endpoints. For less
+/// time than common servers keep them (Node.js five seconds), so that a message seldom meets one that is just being closed.
+pub const IDLE_CONNECTIONS: usize = CONCURRENCY;
+pub const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How often a message may meet a connection that was closed before it could be sent.
+pub const UNSENT_TRIES: usize = 32;
 
 /// Longer addresses break proxies and logs.
 pub const MAX_URL_BYTES: usize = 2_048;
@@ -22,8 +26,14 @@ pub const MAX_SUBSCRIPTIONS_PER_ENDPOINT: usize = 1_000;
 
 /// After this much failure in a row an endpoint is deactivated.
 pub const DEACTIVATE_AFTER: Millis = 48 * HOUR;
-/// How long a finished delivery stays readable. Pending ones end by themselves after two days.
-pub const KEEP_FINISHED: Millis = 30 * DAY;
+/// Failed attempts that a message tells of: those of three full schedules, for one that was sent again by hand.
+pub const MAX_ERRORS_TOLD: usize = 33;
+/// The longest time in which both secrets of a rotation sign.
+pub const MAX_SECRET_OVERLAP: Millis = 7 * DAY;
+/// Deliveries that one replay sends again; its answer says where to go on.
+pub const MAX_REPLAY: usize = 10_000;
+/// Deliveries that one commit of a replay changes.
+pub const REPLAY_STEP: usize = 200;
 
 /// Messages under way at once. Far above what healthy endpoints need: waiting costs a task and a socket.
 pub const CONCURRENCY: usize = 512;
@@ -33,6 +43,9 @@ pub const FAILING_CONCURRENCY: usize = CONCURRENCY / 2;
 pub const ENDPOINT_CONCURRENCY: usize = 8;
 /// To one endpoint whose last message failed.
 pub const FAILING_ENDPOINT_CONCURRENCY: usize = 1;
+
+/// How far beyond what is under way a turn looks for a message whose record has none under way.
+pub const LOOK_AHEAD: usize = 16;
 
 /// Between two caught-up attempts to one endpoint.
 pub const CATCH_UP_GAP: Millis = 20;
@@ -47,3 +60,21 @@ pub const STORE_RETRY: Duration = Duration::from_secs(1);
 pub const SWEEP: usize = 100;
 /// How often old finished deliveries are looked for.
 pub const PRUNE_EVERY: Millis = MINUTE;
+
+/// Limits that an operator may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebhookRules {
+    /// Deliveries that wait for one endpoint. Of further events it gets no message; how many those were is kept and shown.
+    pub queue: usize,
+    /// How long a finished delivery stays readable. Pending ones end by themselves after two days.
+    pub keep: Millis,
+    /// How long the earlier secret goes on signing beside a new one, unless a rotation says otherwise.
+    pub secret_overlap: Millis,
+}
+
+impl Default for WebhookRules {
+    fn default() -> Self {
+        // A full queue weighs about 150 MB on the disk, and nothing in memory.
+        WebhookRules { queue: 50_000, keep: 30 * DAY, secret_overlap: DAY }
+    }
+}

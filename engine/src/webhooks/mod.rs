@@ -4,6 +4,7 @@
 
 pub mod address;
 pub mod attempt;
+pub mod backlog;
 pub mod catalogue;
 pub mod delivery;
 pub mod dispatcher;
@@ -11,6 +12,7 @@ pub mod egress;
 mod keys;
 mod lanes;
 pub mod limits;
+pub mod log;
 pub mod model;
 pub mod outbox;
 pub mod payload;

@@ -34,11 +34,37 @@ pub struct Endpoint {
     pub owner: Owner,
     pub target_url: String,
     pub secret_key: SecretKey,
+    /// Of a rotation: takes over from `secret_key` when its time has come.
+    #[serde(default)]
+    pub next_secret: Option<NextSecret>,
     pub active: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// Since when it has done nothing but fail.
     pub failing_since: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextSecret {
+    pub secret_key: SecretKey,
+    /// Until then both sign.
+    pub alone_from: Timestamp,
+}
+
+impl Endpoint {
+    /// The secret that signs, and during the overlap of a rotation the one that signs beside it.
+    pub fn secrets(&self, at: Timestamp) -> (&SecretKey, Option<&SecretKey>) {
+        match &self.next_secret {
+            None => (&self.secret_key, None),
+            Some(next) if at < next.alone_from => (&self.secret_key, Some(&next.secret_key)),
+            Some(next) => (&next.secret_key, None),
+        }
+    }
+
+    /// Until when a rotation's earlier secret still signs.
+    pub fn rotating_until(&self, at: Timestamp) -> Option<Timestamp> {
+        self.next_secret.as_ref().map(|next| next.alone_from).filter(|until| at < *until)
+    }
 }
 
 /// Which events of an institution an endpoint gets.

@@ -1,7 +1,7 @@
 //! Where events become deliveries: inside the batch that commits the change, so that none is lost and none is invented.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -27,16 +27,22 @@ pub struct CommittedEvent<'a> {
     pub data: &'a Map<String, Value>,
 }
 
-/// The endpoints that got something new. To be handed to `Outbox::committed` once the batch is durable.
+/// The endpoints that got something new, and how much. To be handed to `Outbox::committed` once the batch is durable.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use = "the dispatcher learns of the deliveries only through `Outbox::committed`"]
-pub struct Enqueued(BTreeSet<EndpointId>);
+pub struct Enqueued(BTreeMap<EndpointId, usize>);
 
 impl Enqueued {
     /// For batches that carry several events.
     pub fn and(mut self, other: Enqueued) -> Enqueued {
-        self.0.extend(other.0);
+        for (endpoint, deliveries) in other.0 {
+            self.add(endpoint, deliveries);
+        }
         self
+    }
+
+    pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: usize) {
+        *self.0.entry(endpoint).or_default() += deliveries;
     }
 }
 
@@ -79,33 +85,58 @@ impl Outbox {
         if subscribed.is_empty() {
             return enqueued;
         }
+        let record = record(event);
         let data = serde_json::value::to_raw_value(event.data).expect("a JSON object makes JSON");
         for subscription in subscribed {
+            let endpoint = subscription.webhook_endpoint_id;
+            if !self.subscriptions.backlogs.admits(endpoint, event.time, batch) {
+                continue;
+            }
             let delivery = Delivery {
-                id: new_id(),
-                endpoint_id: subscription.webhook_endpoint_id,
-                subscription_id: subscription.id,
-                institution_id: event.institution,
-                resource_type: event.name.resource_type(),
+                id: self.subscriptions.delivery_ids.next(event.time, new_id()),
+                endpoint_id: endpoint,
+                subscription_id: Some(subscription.id),
+                institution_id: Some(event.institution),
+                resource_type: Some(event.name.resource_type()),
                 event_name: event.name.to_string(),
                 event_time: event.time,
+                record: record.clone(),
                 data: data.clone(),
+                attempts: 0,
+                attempted_at: None,
                 delivery_errors: Vec::new(),
                 first_attempt_at: None,
                 state: State::Pending { next_attempt_at: event.time },
             };
             delivery.insert(batch);
-            enqueued.0.insert(delivery.endpoint_id);
+            enqueued.add(endpoint, 1);
         }
         enqueued
     }
 
     /// The batch is durable: sending may begin.
     pub fn committed(&self, enqueued: Enqueued) {
+        for (endpoint, deliveries) in &enqueued.0 {
+            self.subscriptions.backlogs.added(*endpoint, *deliveries);
+        }
         if !enqueued.0.is_empty() {
-            self.doorbell.ring(enqueued.0);
+            self.doorbell.ring(enqueued.0.into_keys());
         }
     }
+}
+
+/// What keeps messages about one record in their order: `patient 7`. The record stands under its name, some in a list of one.
+fn record(event: &CommittedEvent<'_>) -> String {
+    let id_of = |value: &Value| match value.get("id") {
+        Some(Value::String(id)) => Some(id.clone()),
+        Some(Value::Number(id)) => Some(id.to_string()),
+        _ => None,
+    };
+    let here = |value: &Value| id_of(value).or_else(|| id_of(value.as_array()?.first()?));
+    let others = ["previous_attributes", "failure_reason"];
+    let found =
+        event.data.iter().filter(|(name, _)| !others.contains(&name.as_str())).find_map(|(_, value)| here(value));
+    found.map_or_else(String::new, |id| format!("{} {id}", event.name.resource_type().key()))
 }
 
 /// Tells the dispatcher which endpoints to look at.

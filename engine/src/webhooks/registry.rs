@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use location::{ids::InstitutionId, time::Timestamp};
+use location::{
+    ids::InstitutionId,
+    time::{Millis, Timestamp},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
+    backlog::Backlogs,
     catalogue::{self, UnknownPair},
     egress::{Egress, RefusedUrl},
-    keys, limits,
-    model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
+    keys,
+    limits::{self, WebhookRules},
+    model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
     schedule::{self, Health},
     sign::SecretKey,
     subscriptions::{Changed, Subscriptions},
@@ -39,6 +44,12 @@ pub enum RegistryError {
     Duplicate { event: &'static str },
     #[error("webhook endpoint {0} does not exist")]
     NoTarget(EndpointId),
+    #[error("{0}")]
+    NotActive(&'static str),
+    #[error(
+        "the secret_key was rotated and the earlier one still signs; wait for its end or rotate with overlap_hours 0"
+    )]
+    Rotating,
     #[error("the Idempotency-Key was used for a request with other data")]
     KeyReused,
     #[error(transparent)]
@@ -68,10 +79,10 @@ pub struct Made<T> {
 }
 
 /// The claim of an Idempotency-Key, to be committed with what it made.
-struct Claim<'o>(Option<(&'o Once, Look)>);
+pub(super) struct Claim<'o>(Option<(&'o Once, Look)>);
 
 impl Claim<'_> {
-    fn put(self, made: &impl Serialize, now: Timestamp, batch: &mut Batch) {
+    pub(super) fn put(self, made: &impl Serialize, now: Timestamp, batch: &mut Batch) {
         if let Some((once, look)) = self.0 {
             let answer = serde_json::to_value(made).expect("plain data makes JSON");
             look.claim(once, answer, now, batch);
@@ -93,20 +104,30 @@ pub struct Registry {
     egress: Arc<Egress>,
     ids: Arc<Ids>,
     subscriptions: Arc<Subscriptions>,
+    rules: WebhookRules,
     turn: Arc<Mutex<()>>,
 }
 
 impl Registry {
     /// Reads all endpoints and subscriptions into memory.
-    pub fn load(store: Arc<dyn Store>, ids: Arc<Ids>, egress: Arc<Egress>) -> Result<Arc<Registry>, LoadError> {
-        let subscriptions = Arc::new(Subscriptions::default());
+    pub fn load(
+        store: Arc<dyn Store>,
+        ids: Arc<Ids>,
+        egress: Arc<Egress>,
+        rules: WebhookRules,
+    ) -> Result<Arc<Registry>, LoadError> {
+        let subscriptions = Arc::new(Subscriptions::new(Backlogs::load(&*store, rules.queue)?));
         each(&*store, keys::endpoints(), |endpoint| {
             subscriptions.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
         })?;
         each(&*store, keys::subscriptions(), |subscription| {
             subscriptions.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
         })?;
-        Ok(Arc::new(Registry { store, egress, ids, subscriptions, turn: Arc::default() }))
+        Ok(Arc::new(Registry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
+    }
+
+    pub fn rules(&self) -> &WebhookRules {
+        &self.rules
     }
 
     pub fn subscriptions(&self) -> &Arc<Subscriptions> {
@@ -136,12 +157,46 @@ impl Registry {
             owner: owner.clone(),
             target_url: target_url.to_owned(),
             secret_key,
+            next_secret: None,
             active,
             created_at: now,
             updated_at: now,
             failing_since: None,
         };
         batch.expect_absent(keys::endpoint(endpoint.id));
+        claim.put(&endpoint, now, &mut batch);
+        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), ..Changed::default() }).await?;
+        Ok(Made { record: endpoint, replay: false })
+    }
+
+    /// The new secret signs beside the earlier one for a while, and alone after it. The answer holds it.
+    pub async fn rotate_secret(
+        self: &Arc<Self>,
+        owner: &Owner,
+        id: EndpointId,
+        secret_key: SecretKey,
+        overlap: Millis,
+        once: Option<&Once>,
+        now: Timestamp,
+    ) -> Result<Made<Endpoint>, RegistryError> {
+        let turn = self.turn.clone().lock_owned().await;
+        let claim = match self.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
+        let before = self.endpoint(owner, id)?;
+        if overlap > 0 && before.rotating_until(now).is_some() {
+            return Err(RegistryError::Rotating);
+        }
+        let mut endpoint = (*before).clone();
+        endpoint.updated_at = now;
+        if overlap > 0 {
+            endpoint.secret_key = before.secrets(now).0.clone();
+            endpoint.next_secret = Some(NextSecret { secret_key, alone_from: now.plus(overlap) });
+        } else {
+            (endpoint.secret_key, endpoint.next_secret) = (secret_key, None);
+        }
+        let mut batch = Batch::new();
         claim.put(&endpoint, now, &mut batch);
         self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), ..Changed::default() }).await?;
         Ok(Made { record: endpoint, replay: false })
@@ -169,8 +224,13 @@ impl Registry {
         }
         endpoint.active = active.unwrap_or(endpoint.active);
         endpoint.updated_at = now;
+        let mut batch = Batch::new();
+        if active == Some(true) {
+            batch.delete(keys::overflow(id));
+            self.subscriptions.backlogs.forget_overflow(id);
+        }
         let changed = Changed { endpoint: Some(endpoint.clone()), ..Changed::default() };
-        self.commit(turn, Batch::new(), changed).await?;
+        self.commit(turn, batch, changed).await?;
         Ok(endpoint)
     }
 
@@ -179,7 +239,8 @@ impl Registry {
         let turn = self.turn.clone().lock_owned().await;
         self.endpoint(owner, id)?;
         let mut batch = Batch::new();
-        batch.delete(keys::endpoint(id));
+        batch.delete(keys::endpoint(id)).delete(keys::overflow(id));
+        self.subscriptions.backlogs.forget_overflow(id);
         let gone_subscriptions = self.subscriptions.subscriptions_of(id);
         gone_subscriptions.iter().for_each(|subscription| forget(subscription, &mut batch));
         let changed = Changed { gone_endpoint: Some(id), gone_subscriptions, ..Changed::default() };
@@ -235,7 +296,7 @@ impl Registry {
     }
 
     /// What an Idempotency-Key was used for: a claim to make, or the answer there was.
-    fn seen<'o, T: DeserializeOwned>(
+    pub(super) fn seen<'o, T: DeserializeOwned>(
         &self,
         once: Option<&'o Once>,
         now: Timestamp,

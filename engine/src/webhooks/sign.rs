@@ -1,13 +1,17 @@
-//! Signatures over messages: HMAC-SHA256 with the endpoint's secret over `timestamp.base64(body)`, in hex.
+//! Signatures over messages. Ours (specification 6.3) is HMAC-SHA256 with the endpoint's secret, as it is shown, over
+//! `timestamp.base64(body)`, in hex. That of the Standard Webhooks convention beside it is over `id.seconds.body`, in base64, with the
+//! bytes the secret encodes.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, SecondsFormat, Utc};
 use hmac::{Hmac, KeyInit, Mac};
-use location::time::Timestamp;
+use location::time::{SECOND, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// What an endpoint and we share. Shown to its owner on registration only; never printed.
+const PREFIX: &str = "whsec_";
+
+/// What an endpoint and we share. Shown to its owner when it is made and never again; never printed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SecretKey(String);
@@ -15,7 +19,12 @@ pub struct SecretKey(String);
 impl SecretKey {
     /// `whsec_` and base64, the form that verification libraries know.
     pub fn from_entropy(entropy: [u8; 32]) -> SecretKey {
-        SecretKey(format!("whsec_{}", STANDARD.encode(entropy)))
+        SecretKey(format!("{PREFIX}{}", STANDARD.encode(entropy)))
+    }
+
+    /// What it encodes: the key of the Standard Webhooks convention. None for a text of another form.
+    fn decoded(&self) -> Option<Vec<u8>> {
+        STANDARD.decode(self.0.strip_prefix(PREFIX)?).ok()
     }
 
     /// The secret itself, for its owner.
@@ -41,6 +50,29 @@ pub fn sign(secret_key: &str, timestamp: &str, body: &[u8]) -> String {
     hex::encode(mac(secret_key, timestamp, body).finalize().into_bytes())
 }
 
+/// The `webhook-timestamp` header: seconds since 1970.
+pub fn seconds(at: Timestamp) -> String {
+    at.0.div_euclid(SECOND).to_string()
+}
+
+/// The `webhook-signature` header: one signature for each secret, so that a receiver that knows either accepts the message.
+pub fn standard<'a>(
+    secrets: impl IntoIterator<Item = &'a SecretKey>,
+    id: &str,
+    seconds: &str,
+    body: &[u8],
+) -> Option<String> {
+    let signature = |secret: &SecretKey| {
+        let mut mac = keyed(&secret.decoded()?);
+        for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
+            mac.update(part);
+        }
+        Some(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+    };
+    let signatures: Vec<String> = secrets.into_iter().filter_map(signature).collect();
+    (!signatures.is_empty()).then(|| signatures.join(" "))
+}
+
 /// Whether `signature` is ours; takes the same time wherever it differs.
 pub fn verify(secret_key: &str, timestamp: &str, body: &[u8], signature: &str) -> bool {
     let Ok(signature) = hex::decode(signature) else { return false };
@@ -48,11 +80,15 @@ pub fn verify(secret_key: &str, timestamp: &str, body: &[u8], signature: &str) -
 }
 
 fn mac(secret_key: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret_key.as_bytes()).expect("HMAC takes keys of any length");
+    let mut mac = keyed(secret_key.as_bytes());
     mac.update(timestamp.as_bytes());
     mac.update(b".");
     mac.update(STANDARD.encode(body).as_bytes());
     mac
+}
+
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
 #[cfg(test)]
@@ -97,6 +133,22 @@ mod tests {
         for bad in ["", "zz", &signature[2..], &format!("{signature}00"), &signature.replace('a', "b")] {
             assert!(!verify(key, at, body.as_bytes(), bad), "{bad}");
         }
+    }
+
+    /// The example of the convention's own specification and libraries.
+    #[test]
+    fn standard_signatures_are_those_of_the_convention() {
+        let secret = SecretKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
+        let (id, at, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", br#"{"test": 2432232314}"#);
+        let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        assert_eq!(standard([&secret], id, at, body).as_deref(), Some(signature));
+        let next = SecretKey::from_entropy([3; 32]);
+        let both = standard([&secret, &next], id, at, body).unwrap_or_default();
+        let (first, second) = both.split_once(' ').unwrap_or_default();
+        assert_eq!(first, signature);
+        assert_eq!(Some(second), standard([&next], id, at, body).as_deref());
+        assert_eq!(standard([&SecretKey("of another form".to_owned())], id, at, body), None);
+        assert_eq!(seconds(Timestamp(1_614_265_330_999)), at);
     }
 
     #[test]

@@ -9,12 +9,18 @@ use std::{
 use location::ids::InstitutionId;
 
 use super::{
+    backlog::Backlogs,
     catalogue::Event,
+    delivery::DeliveryIds,
     model::{Endpoint, EndpointId, Subscription, SubscriptionId},
 };
 
 #[derive(Default)]
-pub struct Subscriptions(RwLock<Index>);
+pub struct Subscriptions {
+    index: RwLock<Index>,
+    pub backlogs: Backlogs,
+    pub(super) delivery_ids: DeliveryIds,
+}
 
 #[derive(Default)]
 struct Index {
@@ -33,6 +39,10 @@ pub(super) struct Changed {
 }
 
 impl Subscriptions {
+    pub(super) fn new(backlogs: Backlogs) -> Subscriptions {
+        Subscriptions { backlogs, ..Subscriptions::default() }
+    }
+
     /// Active subscriptions of active endpoints, oldest first.
     pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
         let index = self.read();
@@ -55,6 +65,11 @@ impl Subscriptions {
         self.read().endpoints.values().cloned().collect()
     }
 
+    /// Endpoints that have done nothing but fail for a while, and are not deactivated yet.
+    pub fn failing(&self) -> usize {
+        self.read().endpoints.values().filter(|it| it.active && it.failing_since.is_some()).count()
+    }
+
     pub fn subscription(&self, id: SubscriptionId) -> Option<Arc<Subscription>> {
         self.read().subscriptions.get(&id).cloned()
     }
@@ -64,7 +79,7 @@ impl Subscriptions {
     }
 
     pub(super) fn apply(&self, changed: Changed) {
-        let mut index = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = changed.gone_endpoint {
             index.endpoints.remove(&id);
         }
@@ -86,6 +101,6 @@ impl Subscriptions {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

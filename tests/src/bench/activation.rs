@@ -25,6 +25,7 @@ use engine::{
     store::{Store, counters::Ids},
     webhooks::{
         egress::{Egress, Reach},
+        limits::WebhookRules,
         outbox::{Doorbell, Outbox},
         registry::Registry,
     },
@@ -119,7 +120,8 @@ fn query(from: i32) -> SlotQuery {
 async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
-    let registry = Registry::load(store.clone(), ids.clone(), Arc::new(Egress::new(Reach::Public)?))?;
+    let registry =
+        Registry::load(store.clone(), ids.clone(), Arc::new(Egress::new(Reach::Public)?), WebhookRules::default())?;
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let stamps = Stamps::new(&setup);
     Ok(Arc::new(Env {

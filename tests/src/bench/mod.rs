@@ -14,6 +14,7 @@ mod reads;
 mod report;
 mod servers;
 mod slots;
+mod webhooks;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -61,6 +62,9 @@ pub struct Options {
     /// Patients of the list that is read.
     #[arg(long, default_value_t = 1_000_000)]
     patients: u32,
+    /// Events that are sent to every webhook endpoint.
+    #[arg(long, default_value_t = 100)]
+    events: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -79,6 +83,8 @@ enum Section {
     Lists,
     /// Lists over HTTP, beside the same bytes sent bare.
     Reads,
+    /// Webhook deliveries per second, beside a bare client.
+    Webhooks,
 }
 
 pub fn main() -> ExitCode {
@@ -105,6 +111,7 @@ fn run(options: &Options) -> Outcome {
         Section::Idle,
         Section::Lists,
         Section::Reads,
+        Section::Webhooks,
         Section::Bookings,
     ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
@@ -117,6 +124,7 @@ fn run(options: &Options) -> Outcome {
             Section::Adapter => adapter::run(&mut report)?,
             Section::Lists => lists::run(options, &mut report)?,
             Section::Reads => reads::run(options, &mut report)?,
+            Section::Webhooks => webhooks::run(options, &mut report)?,
         }
     }
     report.end();
@@ -129,6 +137,7 @@ fn serve(arguments: &[String]) -> Outcome {
     actix_rt::System::new().block_on(async {
         match arguments.as_slice() {
             ["echo"] => servers::echo::serve().await?,
+            ["sink"] => servers::sink::serve().await?,
             ["postgres", sockets, sessions] => servers::postgres::serve(sockets.as_ref(), sessions.parse()?).await?,
             ["bytes", file] => servers::bytes::serve(file.as_ref()).await?,
             ["product", dir, locations, writes, kept] => {

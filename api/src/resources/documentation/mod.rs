@@ -1,4 +1,7 @@
-//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls. Nothing on it comes from elsewhere.
+//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, and one about receiving webhooks. Nothing on
+//! them comes from elsewhere.
+
+use std::sync::LazyLock;
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -26,6 +29,28 @@ pub async fn document(request: HttpRequest) -> Answer {
 pub async fn page(_: HttpRequest) -> Answer {
     Ok(file("text/html; charset=utf-8", include_str!("page.html")))
 }
+
+/// How to receive webhooks. The snippets are files of their own, which tests run.
+pub async fn webhooks(_: HttpRequest) -> Answer {
+    Ok(file("text/html; charset=utf-8", &WEBHOOKS))
+}
+
+static WEBHOOKS: LazyLock<String> = LazyLock::new(|| {
+    let mut shown = String::new();
+    for (language, code) in SNIPPETS {
+        let code = code.replace('&', "&amp;").replace('<', "&lt;");
+        shown += &format!("    <h3>{language}</h3>\n    <pre><code>{code}</code></pre>\n");
+    }
+    include_str!("webhooks.html").replace("<!-- snippets -->\n", &shown)
+});
+
+const SNIPPETS: [(&str, &str); 5] = [
+    ("Node.js", include_str!("snippets/verify.mjs")),
+    ("Python", include_str!("snippets/verify.py")),
+    ("Ruby", include_str!("snippets/verify.rb")),
+    ("Go", include_str!("snippets/verify.go")),
+    ("Rust", include_str!("snippets/verify.rs")),
+];
 
 pub async fn style(_: HttpRequest) -> Answer {
     Ok(file("text/css; charset=utf-8", include_str!("style.css")))

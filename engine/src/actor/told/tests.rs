@@ -142,7 +142,9 @@ impl World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
         let ids = Arc::new(Ids::new(store.clone()));
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry = Registry::load(store.clone(), ids.clone(), egress).unwrap();
+        let registry =
+            Registry::load(store.clone(), ids.clone(), egress, crate::webhooks::limits::WebhookRules::default())
+                .unwrap();
         let shapes = Arc::new(Plain::default());
         let env = Arc::new(Env {
             stamps: Stamps::new(&setup),
@@ -292,7 +294,7 @@ impl World {
         let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
         let told = found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).map(|delivery| Told {
             endpoint: delivery.endpoint_id,
-            institution: delivery.institution_id.0,
+            institution: delivery.institution_id.unwrap().0,
             event: delivery.event_name.clone(),
             data: serde_json::from_str(delivery.data.get()).unwrap(),
         });

@@ -178,6 +178,9 @@ async fn redirects_are_not_followed() {
     let receiver = Receiver::start(move |_| Answer::Redirect(there.clone())).await;
     assert_eq!(send(&development(), &receiver.url()).await, Err(Fault::Status(302)));
     assert!(target.received().is_empty());
+    let inside = Receiver::start(|_| Answer::Redirect("http://169.254.169.254/latest/meta-data".to_owned())).await;
+    assert_eq!(send(&development(), &inside.url()).await, Err(Fault::Status(302)));
+    assert_eq!(inside.received().len(), 1);
 }
 
 #[tokio::test]
@@ -214,6 +217,16 @@ async fn a_receiver_that_hangs_costs_fifteen_seconds() {
     assert!((14.5..17.0).contains(&took), "{took}");
 }
 
+/// Runs the calling test again with these variables set.
+async fn in_a_process_of_its_own(variables: &[(&str, &str)]) {
+    let name = std::thread::current().name().unwrap().to_owned();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", &name]).envs(variables.iter().copied());
+    let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
 #[tokio::test]
 async fn proxy_variables_are_ignored() {
     const CHILD: &str = "WEBHOOK_EGRESS_CHILD";
@@ -224,27 +237,23 @@ async fn proxy_variables_are_ignored() {
     }
     let proxy = Receiver::start(|_| Answer::Status(200)).await;
     let at = format!("http://{}", proxy.address);
-    let name = std::thread::current().name().unwrap().to_owned();
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", &name]).env(CHILD, "1");
-    for variable in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
-        child.env(variable, &at);
-    }
-    let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let variables = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+    let set: Vec<_> = variables.iter().map(|name| (*name, at.as_str())).chain([(CHILD, "1")]).collect();
+    in_a_process_of_its_own(&set).await;
     assert!(proxy.received().is_empty());
 }
 
 /// A TLS server whose certificate nobody vouches for. Answers 200 to whoever talks to it all the same.
 fn untrusted_tls_server() -> SocketAddr {
-    install_crypto();
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let config = rustls::ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key.into())
-        .unwrap();
+    tls_server(made.cert.der().clone(), &made.signing_key)
+}
+
+fn tls_server(certificate: rustls::pki_types::CertificateDer<'static>, key: &rcgen::KeyPair) -> SocketAddr {
+    install_crypto();
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
+    let config =
+        rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate], key.into()).unwrap();
     let config = Arc::new(config);
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -264,6 +273,52 @@ async fn certificates_are_verified() {
     let address = untrusted_tls_server();
     let egress = Egress::with_resolver(Reach::PublicAndLoopback, ScriptedResolver::new(&[&["127.0.0.1"]])).unwrap();
     assert_eq!(send(&egress, &format!("https://localhost:{}/hook", address.port())).await, Err(Fault::Tls));
+}
+
+/// In a process that trusts one authority: a good certificate works, so the others fail for what is wrong with them.
+#[tokio::test]
+async fn a_certificate_must_be_trusted_valid_and_of_this_host() {
+    const CHILD: &str = "WEBHOOK_EGRESS_AUTHORITY";
+    if let Ok(ports) = std::env::var(CHILD) {
+        let egress = Egress::with_resolver(Reach::PublicAndLoopback, ScriptedResolver::new(&[&["127.0.0.1"]])).unwrap();
+        let mut outcomes = Vec::new();
+        for port in ports.split(',') {
+            outcomes.push(send(&egress, &format!("https://localhost:{port}/hook")).await);
+        }
+        assert_eq!(outcomes, [Ok(200), Err(Fault::Tls), Err(Fault::Tls), Err(Fault::Tls)]);
+        return;
+    }
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let authority_der = authority.self_signed(&authority_key).unwrap().der().clone();
+    let issuer = rcgen::Issuer::new(authority, authority_key);
+    let served = |name: &str, last_year: i32| {
+        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2001, 1, 1);
+        params.not_after = rcgen::date_time_ymd(last_year, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        tls_server(params.signed_by(&key, &issuer).unwrap().der().clone(), &key)
+    };
+    let servers =
+        [served("localhost", 2090), served("other.example", 2090), served("localhost", 2002), untrusted_tls_server()];
+    let ports = servers.map(|address| address.port().to_string()).join(",");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("authority.pem");
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", STANDARD.encode(&authority_der));
+    std::fs::write(&file, pem).unwrap();
+    in_a_process_of_its_own(&[(CHILD, &ports), ("SSL_CERT_FILE", file.to_str().unwrap())]).await;
+}
+
+/// A server that takes the connection and never begins the handshake costs the time to connect, not more.
+#[tokio::test]
+async fn a_handshake_that_does_not_come_is_given_up() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
+    let begun = Instant::now();
+    assert_eq!(send(&development(), &url).await, Err(Fault::Connect));
+    assert!((4.5..7.0).contains(&begun.elapsed().as_secs_f64()), "{:?}", begun.elapsed());
 }
 
 /// A client without the other walls: only the peer check is left.

@@ -85,6 +85,33 @@ async fn an_outage_of_48_hours_is_eleven_attempts_and_the_end() {
 }
 
 #[tokio::test]
+async fn every_way_to_fail_is_told_and_tried_again() {
+    let answers = |n| match n {
+        0 => Answer::Status(500),
+        1 => Answer::Status(404),
+        2 => Answer::Status(410),
+        3 => Answer::Status(429),
+        4 => Answer::Redirect("http://169.254.169.254/latest/meta-data".to_owned()),
+        5 => Answer::Reset,
+        6 => Answer::Endless(503),
+        _ => Answer::Endless(200),
+    };
+    let receiver = Receiver::start(answers).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    for (n, retry) in RETRIES[..7].iter().enumerate() {
+        world.wait_until("the next failure", |all| errors(all) == n + 1).await;
+        world.set_clock(T0.plus(*retry));
+    }
+    world.wait_until_delivered(1).await;
+    let told = world.deliveries().remove(0).delivery_errors;
+    let codes: Vec<&str> = told.iter().map(|error| error.code.as_str()).collect();
+    assert_eq!(codes, ["500", "404", "410", "429", "302", "no_answer", "503"]);
+    assert_eq!(told.iter().map(|error| error.attempts).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[tokio::test]
 async fn one_success_a_minute_before_the_end_keeps_the_endpoint() {
     // The eleventh message is that of another event.
     let receiver = Receiver::start(|n| Answer::Status(if n == 10 { 200 } else { 503 })).await;
@@ -177,6 +204,58 @@ async fn a_slow_endpoint_delays_no_other() {
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     assert_eq!(hanging.most_at_once(), limits::ENDPOINT_CONCURRENCY);
     assert!(quick.most_at_once() <= limits::ENDPOINT_CONCURRENCY);
+}
+
+/// Of one record: a later event is not sent before an earlier one was tried, also where they happened in one millisecond; a failed one
+/// does not hold up the next. Other records pass by.
+#[tokio::test]
+async fn messages_about_one_record_leave_in_their_order() {
+    let receiver = Receiver::start(|n| match n {
+        3 => Answer::Status(500),
+        _ => Answer::Slow(Duration::from_millis(3)),
+    })
+    .await;
+    let before = World::new();
+    before.subscribed(&receiver.url()).await;
+    for _ in 0..30 {
+        before.changed(1_000).await;
+        before.inserted(SMILE).await;
+    }
+    let world = before.sending();
+    world.doorbell.ring([EndpointId(1)]);
+    world.wait_until("all tried", |all| all.iter().all(|it| it.attempts == 1)).await;
+    let of_one = |messages: &[crate::webhooks::testing::Received]| -> Vec<String> {
+        let about = |it: &&crate::webhooks::testing::Received| it.json()["data"]["appointment"]["id"] == 1_000;
+        messages.iter().filter(about).map(|it| it.headers["delivery-id"].clone()).collect()
+    };
+    let sent = of_one(&receiver.received());
+    assert_eq!(sent.len(), 30);
+    assert!(sent.is_sorted(), "ids rise with time");
+    assert!(receiver.most_at_once() > 1, "other records do not wait");
+}
+
+/// What a dead endpoint costs: no memory but what is under way, and no place that others need.
+#[tokio::test]
+async fn a_dead_endpoint_with_a_long_queue_holds_up_nobody() {
+    let hanging = Receiver::start(|_| Answer::Hang).await;
+    let quick = Receiver::start(|_| Answer::Status(200)).await;
+    let rules = WebhookRules { queue: 500, ..WebhookRules::default() };
+    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules).sending();
+    let dead = world.subscribed(&hanging.url()).await;
+    let alive = world.subscribed(&quick.url()).await;
+    for n in 1..=3_000_u64 {
+        world.inserted(SMILE).await;
+        if n.is_multiple_of(100) {
+            eventually("the living one keeps up", || (world.waiting(alive) < 100).then_some(())).await;
+        }
+    }
+    eventually("the living one got all", || (world.waiting(alive) == 0).then_some(())).await;
+    assert_eq!(quick.received().len(), 3_000);
+    assert_eq!(world.waiting(dead), 500);
+    let overflow = world.registry.subscriptions().backlogs.of(dead).overflow.unwrap();
+    assert_eq!(overflow.events, 2_500);
+    assert_eq!(world.deliveries().len(), 3_500, "what has no room is not on the disk");
+    assert_eq!(hanging.received().len(), limits::ENDPOINT_CONCURRENCY);
 }
 
 #[tokio::test]
@@ -287,10 +366,10 @@ async fn finished_deliveries_are_forgotten_in_time() {
         world.inserted(SMILE).await;
     }
     world.wait_until_delivered(limits::SWEEP + 5).await;
-    world.set_clock(T0.plus(limits::KEEP_FINISHED));
+    world.set_clock(T0.plus(WebhookRules::default().keep));
     tokio::time::sleep(A_MOMENT).await;
     assert_eq!(world.deliveries().len(), limits::SWEEP + 5);
-    world.set_clock(T0.plus(limits::KEEP_FINISHED + 2 * MINUTE));
+    world.set_clock(T0.plus(WebhookRules::default().keep + 2 * MINUTE));
     world.wait_until("nothing left", |all| all.is_empty()).await;
     assert!(world.store.scan_keys(KeyRange::prefix(&[0x56]), Direction::Forward, 1).unwrap().is_empty());
 }

@@ -15,7 +15,7 @@ async fn an_event_becomes_a_delivery_in_the_same_batch() {
     world.store.commit(batch).await.unwrap();
     let deliveries = world.deliveries();
     assert_eq!(deliveries.len(), 1);
-    assert_eq!((deliveries[0].endpoint_id, deliveries[0].institution_id), (endpoint, SMILE));
+    assert_eq!((deliveries[0].endpoint_id, deliveries[0].institution_id), (endpoint, Some(SMILE)));
     assert_eq!(deliveries[0].event_name, "appointment_insertion.complete");
     assert_eq!(world.due(), 1);
     assert!(!format!("{:?}", deliveries[0]).contains("Zahn"));
@@ -97,9 +97,10 @@ async fn no_event_reaches_another_tenant() {
             let _ = world.enqueue(&mut batch, InstitutionId(institution), EventName::change(event).unwrap());
             let deliveries = batch.writes().iter().filter(|(key, _)| key[0] == DELIVERIES);
             for delivery in deliveries.map(|(_, value)| Delivery::from_bytes(value.as_ref().unwrap()).unwrap()) {
-                assert_eq!(delivery.institution_id, InstitutionId(institution));
-                let subscription = world.registry.subscriptions().subscription(delivery.subscription_id).unwrap();
-                assert_eq!((subscription.institution_id, subscription.event), (delivery.institution_id, event));
+                assert_eq!(delivery.institution_id, Some(InstitutionId(institution)));
+                let subscription =
+                    world.registry.subscriptions().subscription(delivery.subscription_id.unwrap()).unwrap();
+                assert_eq!((Some(subscription.institution_id), subscription.event), (delivery.institution_id, event));
                 sent.entry((institution, event)).or_default().push(delivery.endpoint_id);
             }
         }

@@ -3,9 +3,16 @@
 
 mod dispatching;
 mod enqueueing;
+mod managing;
 mod registering;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use location::{
     ids::InstitutionId,
@@ -20,6 +27,7 @@ use super::{
     delivery::{Delivery, State},
     dispatcher::Dispatcher,
     egress::{Egress, Reach},
+    limits::WebhookRules,
     model::{EndpointId, Owner, Subscription},
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
     registry::{NewSubscription, Registry, RegistryError},
@@ -42,6 +50,8 @@ struct World {
     doorbell: Arc<Doorbell>,
     outbox: Outbox,
     dispatcher: Option<Dispatcher>,
+    /// The id of the next appointment something happens to.
+    next: AtomicU64,
 }
 
 impl World {
@@ -50,11 +60,15 @@ impl World {
     }
 
     fn on(store: Arc<MemoryStore>, clock: HandClock) -> World {
+        World::with_rules(store, clock, WebhookRules::default())
+    }
+
+    fn with_rules(store: Arc<MemoryStore>, clock: HandClock, rules: WebhookRules) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry = Registry::load(store.clone(), Arc::new(Ids::new(store.clone())), egress).unwrap();
+        let registry = Registry::load(store.clone(), Arc::new(Ids::new(store.clone())), egress, rules).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
-        World { store, clock, registry, doorbell, outbox, dispatcher: None }
+        World { store, clock, registry, doorbell, outbox, dispatcher: None, next: AtomicU64::new(42) }
     }
 
     fn sending(mut self) -> World {
@@ -108,7 +122,11 @@ impl World {
     }
 
     fn enqueue(&self, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
-        let data = json!({"appointment": {"id": 42, "note": "Zahnärztin 🦷"}});
+        self.enqueue_for(self.next.fetch_add(1, Ordering::SeqCst), batch, institution, name)
+    }
+
+    fn enqueue_for(&self, id: u64, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
+        let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
         let data: &Map<_, _> = data.as_object().unwrap();
         let event = CommittedEvent { institution, name, time: self.clock.now(), data };
         self.outbox.enqueue(batch, &event, Uuid::new_v4)
@@ -118,6 +136,14 @@ impl World {
     async fn inserted(&self, institution: InstitutionId) {
         let mut batch = Batch::new();
         let enqueued = self.enqueue(&mut batch, institution, complete());
+        self.store.commit(batch).await.unwrap();
+        self.outbox.committed(enqueued);
+    }
+
+    /// Something happened to one appointment of `SMILE`.
+    async fn changed(&self, id: u64) {
+        let mut batch = Batch::new();
+        let enqueued = self.enqueue_for(id, &mut batch, SMILE, complete());
         self.store.commit(batch).await.unwrap();
         self.outbox.committed(enqueued);
     }
@@ -141,6 +167,11 @@ impl World {
     async fn wait_until_delivered(&self, number: usize) {
         let delivered = |d: &&Delivery| matches!(d.state, State::Delivered { .. });
         self.wait_until("all delivered", |all| all.iter().filter(delivered).count() == number).await;
+    }
+
+    /// Messages that wait for an endpoint, as the process counts them.
+    fn waiting(&self, endpoint: EndpointId) -> u64 {
+        self.registry.subscriptions().backlogs.of(endpoint).waiting()
     }
 
     fn due(&self) -> usize {

@@ -4,6 +4,7 @@ pub mod bytes;
 pub mod echo;
 pub mod postgres;
 pub mod product;
+pub mod sink;
 
 use std::{
     io::{self, BufRead, BufReader, Read},

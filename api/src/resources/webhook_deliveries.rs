@@ -1,0 +1,239 @@
+//! /webhook_endpoints/{id}/deliveries: what was sent to an endpoint, and sending it again (our addition).
+
+use engine::{
+    EngineError,
+    store::Direction,
+    webhooks::{
+        delivery::{Delivery, State, made_at},
+        log::Replay,
+        model::{EndpointId, SubscriptionId},
+    },
+};
+use location::ids::InstitutionId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::{
+    Answer,
+    webhook_endpoints::{endpoint_id, named, own_endpoint, owner},
+};
+use crate::{
+    bounds::MAX_NAME,
+    cursor::Position,
+    errors::ApiError,
+    kinds::{boolean, id, instant, one_of, text, uuid},
+    scope::Call,
+    secret::random,
+    wire::At,
+};
+
+/// One message to one endpoint.
+#[derive(Serialize, JsonSchema)]
+pub struct DeliveryView {
+    /// The `delivery-id` and `webhook-id` header of every attempt.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    #[schemars(with = "i32")]
+    webhook_endpoint_id: EndpointId,
+    /// Null for a test message.
+    #[schemars(with = "Option<i32>")]
+    webhook_subscription_id: Option<SubscriptionId>,
+    #[schemars(with = "Option<u32>")]
+    institution_id: Option<InstitutionId>,
+    resource_type: &'static str,
+    event_name: String,
+    event_time: At,
+    /// `stopped`: its endpoint or subscription was not active any more.
+    #[schemars(extend("enum" = ["pending", "delivered", "failed", "stopped"]))]
+    status: &'static str,
+    attempts: u32,
+    /// The status the endpoint answered the last attempt with; null when it did not answer.
+    response_code: Option<u16>,
+    /// Why the last attempt failed.
+    failure_reason: Option<String>,
+    last_attempt_at: Option<At>,
+    next_attempt_at: Option<At>,
+    finished_at: Option<At>,
+    created_at: At,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct DeliveryDetail {
+    #[serde(flatten)]
+    delivery: DeliveryView,
+    /// The body, as its next attempt would carry it.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    message: Box<RawValue>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReplayView {
+    /// Messages that are sent again.
+    deliveries: usize,
+    /// The `since` of a further replay, when there were more.
+    next_since: Option<At>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Pending,
+    Delivered,
+    Failed,
+    Stopped,
+}
+
+const STATUSES: &[(&str, Status)] = &[
+    ("pending", Status::Pending),
+    ("delivered", Status::Delivered),
+    ("failed", Status::Failed),
+    ("stopped", Status::Stopped),
+];
+
+fn status(delivery: &Delivery) -> Status {
+    match delivery.state {
+        State::Pending { .. } => Status::Pending,
+        State::Delivered { .. } => Status::Delivered,
+        State::Failed { .. } => Status::Failed,
+        State::Stopped { .. } => Status::Stopped,
+    }
+}
+
+impl DeliveryView {
+    fn of(it: &Delivery) -> DeliveryView {
+        let status = status(it);
+        let (next, finished) = match it.state {
+            State::Pending { next_attempt_at } => (Some(next_attempt_at), None),
+            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => (None, Some(at)),
+        };
+        DeliveryView {
+            id: it.id,
+            webhook_endpoint_id: it.endpoint_id,
+            webhook_subscription_id: it.subscription_id,
+            institution_id: it.institution_id,
+            resource_type: it.resource(),
+            event_name: it.event_name.clone(),
+            event_time: At(it.event_time),
+            status: STATUSES.iter().find(|(_, known)| *known == status).map_or("", |(name, _)| name),
+            attempts: it.attempts(),
+            response_code: it.last_status(),
+            failure_reason: it.last_error().map(|error| error.message.clone()),
+            last_attempt_at: it.attempted_at.map(At),
+            next_attempt_at: next.map(At),
+            finished_at: finished.map(At),
+            created_at: At(made_at(it.id)),
+        }
+    }
+}
+
+/// The owner's endpoint has messages of every institution it was ever subscribed to; a key sees those of its own.
+fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
+    let own: Vec<InstitutionId> = call.tenants().iter().map(|tenant| tenant.institution.id).collect();
+    move |delivery| delivery.institution_id.is_none_or(|institution| own.contains(&institution))
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    let endpoint = endpoint_id(&call)?;
+    let (wanted, event, subscription, paging) = call.anywhere(|input| {
+        let status = input.query.optional("status", one_of(STATUSES));
+        let event = input.query.optional("event_name", text(MAX_NAME));
+        let subscription = input.query.optional("webhook_subscription_id", id());
+        Some((status, event, subscription, input.paging_by_cursor()))
+    })?;
+    own_endpoint(&call, endpoint)?;
+    let may_see = may_see(&call);
+    let subscription = subscription.map(|id| SubscriptionId(id as i32));
+    let page = paging.collect(
+        true,
+        |at, backwards, limit| {
+            let direction = if backwards { Direction::Backward } else { Direction::Forward };
+            let from = at.map(|at| Uuid::from_u64_pair(at.at.cast_unsigned(), at.id));
+            call.api.engine.webhook_log().stretch(endpoint, from, direction, limit).map_err(|error| {
+                tracing::error!(%error, "the log of a webhook endpoint cannot be read");
+                EngineError::Internal
+            })
+        },
+        |it| {
+            may_see(it)
+                && wanted.is_none_or(|wanted| status(it) == wanted)
+                && event.as_ref().is_none_or(|event| it.event_name.eq_ignore_ascii_case(event))
+                && subscription.is_none_or(|subscription| it.subscription_id == Some(subscription))
+        },
+        |it| {
+            let (high, low) = it.id.as_u64_pair();
+            Position { at: high.cast_signed(), id: low }
+        },
+    )?;
+    Ok(call.page(&page.views(DeliveryView::of)))
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
+    call.anywhere(|_| Some(()))?;
+    let delivery = find(&call, endpoint, id)?;
+    tracing::info!(target: "audit", key = %call.key.name, what = "read", record = "webhook message", %id);
+    let body = String::from_utf8(delivery.body()).map_err(|_| ApiError::Internal)?;
+    let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
+    Ok(call.show(DeliveryDetail { delivery: DeliveryView::of(&delivery), message }))
+}
+
+pub async fn redeliver(mut call: Call) -> Answer {
+    let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
+    call.anywhere(|_| Some(()))?;
+    find(&call, endpoint, id)?;
+    let engine = &call.api.engine;
+    let again = engine.webhook_log().redeliver(&owner(&call), endpoint, id, engine.now()).await;
+    let again = again.map_err(|error| unknown(error.into(), id))?;
+    Ok(call.show(DeliveryView::of(&again)))
+}
+
+pub async fn replay(mut call: Call) -> Answer {
+    let endpoint = endpoint_id(&call)?;
+    let (since, until, undelivered) = call.anywhere(|input| {
+        let since = input.body.required("since", instant());
+        let until = input.body.optional("until", instant()).unwrap_or(input.now);
+        let undelivered = input.body.defaulted("undelivered", boolean(), false);
+        if since.is_some_and(|since| since >= until) {
+            input.body.problem("since must lie before until.");
+        }
+        Some((since?, until, undelivered))
+    })?;
+    let engine = &call.api.engine;
+    let asked = Replay { since, until, undelivered };
+    let replayed = engine.webhook_log().replay(&owner(&call), endpoint, asked, may_see(&call), engine.now()).await;
+    let replayed = replayed.map_err(|error| named(error.into(), endpoint))?;
+    Ok(call.show(ReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
+}
+
+pub async fn test(mut call: Call) -> Answer {
+    let endpoint = endpoint_id(&call)?;
+    call.anywhere(|_| Some(()))?;
+    let engine = &call.api.engine;
+    let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.once());
+    let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
+    let made = made.map_err(|error| named(error.into(), endpoint))?;
+    Ok(call.made(made.replay, DeliveryView::of(&made.record)))
+}
+
+fn delivery_id(call: &Call) -> Result<Uuid, ApiError> {
+    call.path("delivery_id", uuid())
+}
+
+/// A delivery of the caller's endpoint that the caller may see.
+fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
+    own_endpoint(call, endpoint)?;
+    let found = call.api.engine.webhook_log().find(endpoint, id).map_err(|error| {
+        tracing::error!(%error, "a webhook delivery cannot be read");
+        ApiError::Internal
+    })?;
+    let found = found.filter(may_see(call));
+    found.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+}
+
+fn unknown(error: ApiError, id: Uuid) -> ApiError {
+    match error {
+        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook delivery with id {id}")),
+        other => other,
+    }
+}

@@ -1,0 +1,288 @@
+//! Endpoints of a world of its own, whose engine may send to this machine, and the messages they got.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use api::{
+    app::Api,
+    config::{HttpRules, RateRules},
+    secret::Secret,
+};
+use engine::{
+    Engine, clock,
+    engine::Parts,
+    store::{Batch, Direction, KeyRange, MemoryStore, Store},
+};
+use location::time::{DAY, HOUR, Timestamp};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// Endpoints in the store.
+const ENDPOINTS: u8 = 0x50;
+
+#[derive(Clone)]
+struct Got {
+    headers: BTreeMap<String, String>,
+    body: Value,
+}
+
+/// Answers with the status in the path: `/200`.
+struct Receiver {
+    address: String,
+    got: Arc<Mutex<Vec<Got>>>,
+}
+
+impl Receiver {
+    fn start() -> Receiver {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let receiver = Receiver { address: listener.local_addr().unwrap().to_string(), got: Arc::default() };
+        let got = receiver.got.clone();
+        let server = HttpServer::new(move || {
+            App::new().app_data(web::Data::new(got.clone())).route("/{status}", web::post().to(receive))
+        });
+        actix_web::rt::spawn(server.workers(1).disable_signals().listen(listener).unwrap().run());
+        receiver
+    }
+
+    fn url(&self, status: u16) -> String {
+        format!("http://{}/{status}", self.address)
+    }
+
+    fn got(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
+    }
+}
+
+async fn receive(request: HttpRequest, body: web::Bytes, got: web::Data<Arc<Mutex<Vec<Got>>>>) -> HttpResponse {
+    let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
+    let headers = request.headers().iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect();
+    got.lock().unwrap().push(Got { headers, body: serde_json::from_slice(&body).unwrap() });
+    let status: u16 = request.match_info()["status"].parse().unwrap();
+    HttpResponse::build(status.try_into().unwrap()).finish()
+}
+
+async fn world_over(store: Arc<MemoryStore>) -> World {
+    let mut setup = setup();
+    setup.engine.webhook_development = true;
+    let engine = Arc::new(Engine::start(setup, Parts::new(store, api::shapes::Wire::shapes())).await.unwrap());
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    let rules = HttpRules { rates, ..HttpRules::default() };
+    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    World { api: web::Data::new(api), engine, books: Arc::default() }
+}
+
+async fn sending_world() -> World {
+    world_over(Arc::new(MemoryStore::new())).await
+}
+
+/// The path of a new endpoint.
+async fn endpoint(world: &World, url: &str) -> String {
+    let made = world.post("/webhook_endpoints", json!({ "target_url": url })).answers(201).await;
+    format!("/webhook_endpoints/{}", made["data"]["id"])
+}
+
+async fn test(world: &World, endpoint: &str) -> String {
+    let made = world.post(&format!("{endpoint}/test"), json!({})).answers(201).await;
+    made["data"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn has_status(world: &World, delivery: &str, status: &str) -> Value {
+    world.until(delivery, |answer| answer["data"]["status"] == status).await["data"].clone()
+}
+
+#[actix_web::test]
+async fn a_test_message_is_sent_and_shown_in_the_log() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let path = endpoint(&world, &receiver.url(200)).await;
+    let id = test(&world, &path).await;
+    let one = has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
+    let said = ["resource_type", "event_name", "attempts", "response_code", "failure_reason", "next_attempt_at"];
+    let said = said.map(|field| one[field].clone());
+    let expected =
+        [json!("webhook_endpoint"), json!("webhook_endpoint.test"), json!(1), json!(200), Value::Null, Value::Null];
+    assert_eq!(said, expected);
+    let got = receiver.got().remove(0);
+    assert_eq!((&got.headers["delivery-id"], &got.headers["webhook-id"]), (&id, &id));
+    assert_eq!(one["message"], got.body, "what its owner is shown is what was sent");
+
+    let listed = world.get(&format!("{path}/deliveries")).ok().await;
+    let row = &listed["data"][0];
+    assert_eq!((&row["id"], &row["message"]), (&json!(id), &Value::Null), "a list shows no bodies");
+    for (query, count) in [
+        ("status=delivered", 1),
+        ("status=pending", 0),
+        ("event_name=webhook_endpoint.test", 1),
+        ("event_name=appointment_insertion.complete", 0),
+        ("webhook_subscription_id=1", 0),
+    ] {
+        let found = world.get(&format!("{path}/deliveries?{query}")).ok().await;
+        assert_eq!(found["data"].as_array().unwrap().len(), count, "{query}");
+    }
+    let wrong = world.get(&format!("{path}/deliveries?status=eaten")).fails(400).await;
+    assert!(wrong[0].contains("pending"), "{wrong:?}");
+}
+
+#[actix_web::test]
+async fn the_log_is_walked_from_the_newest_on() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let path = endpoint(&world, &receiver.url(200)).await;
+    let mut ids = Vec::new();
+    for _ in 0..7 {
+        ids.insert(0, json!(test(&world, &path).await));
+    }
+    let list = format!("{path}/deliveries?per_page=3");
+    let first = world.get(&list).ok().await;
+    assert_eq!(each(&first["data"], "id"), ids[..3]);
+    // What comes meanwhile is newer than the walk.
+    test(&world, &path).await;
+    let cursor = first["page_info"]["end_cursor"].as_str().unwrap();
+    let second = world.get(&format!("{list}&end_cursor={cursor}")).ok().await;
+    assert_eq!(each(&second["data"], "id"), ids[3..6]);
+    let cursor = second["page_info"]["end_cursor"].as_str().unwrap();
+    let third = world.get(&format!("{list}&end_cursor={cursor}")).ok().await;
+    assert_eq!((each(&third["data"], "id"), &third["page_info"]["has_next_page"]), (ids[6..].to_vec(), &json!(false)));
+    let cursor = second["page_info"]["start_cursor"].as_str().unwrap();
+    let back = world.get(&format!("{list}&start_cursor={cursor}")).ok().await;
+    assert_eq!(each(&back["data"], "id"), ids[..3]);
+}
+
+#[actix_web::test]
+async fn a_failed_message_says_why_and_is_sent_again_as_the_same() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let path = endpoint(&world, &receiver.url(503)).await;
+    let id = test(&world, &path).await;
+    let one = format!("{path}/deliveries/{id}");
+    let failed = world.until(&one, |answer| answer["data"]["attempts"] == 1).await["data"].clone();
+    assert_eq!((&failed["status"], &failed["response_code"]), (&json!("pending"), &json!(503)));
+    assert_eq!(failed["failure_reason"], "the endpoint answered with status 503");
+    assert!(failed["next_attempt_at"].is_string());
+    assert_eq!(failed["message"]["delivery_errors"][0]["code"], "503");
+    let shown = world.until(&path, |answer| !answer["data"]["failing_since"].is_null()).await;
+    assert_eq!(shown["data"]["waiting_deliveries"], 1);
+
+    world.patch(&path, json!({"target_url": receiver.url(200)})).ok().await;
+    let again = world.post(&format!("{one}/redeliver"), json!({})).ok().await;
+    assert_eq!(again["data"]["id"], id);
+    let sent = has_status(&world, &one, "delivered").await;
+    assert_eq!(sent["attempts"], 2);
+    world.post(&format!("{one}/redeliver"), json!({})).ok().await;
+    world.until(&one, |answer| answer["data"]["attempts"] == 3).await;
+    assert!(receiver.got().iter().all(|got| got.headers["delivery-id"] == id));
+    let mended = world.until(&path, |answer| answer["data"]["failing_since"].is_null()).await;
+    assert_eq!(mended["data"]["waiting_deliveries"], 0);
+
+    let none = "00000000-0000-7000-8000-000000000000";
+    let missing = world.post(&format!("{path}/deliveries/{none}/redeliver"), json!({})).fails(404).await;
+    assert_eq!(missing, [format!("Webhook delivery with id {none} not found")]);
+    let other = endpoint(&world, &receiver.url(200)).await;
+    world.get(&format!("{other}/deliveries/{id}")).fails(404).await;
+    world.get(&one).key(RIVAL_KEY).fails(404).await;
+    world.patch(&path, json!({"active": false})).ok().await;
+    let off = world.post(&format!("{one}/redeliver"), json!({})).fails(400).await;
+    assert_eq!(off, ["the webhook endpoint is not active."]);
+    assert_eq!(world.post(&format!("{path}/test"), json!({})).fails(400).await, off);
+}
+
+#[actix_web::test]
+async fn a_time_is_replayed() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let path = endpoint(&world, &receiver.url(200)).await;
+    let before = world.engine.now();
+    for _ in 0..3 {
+        let id = test(&world, &path).await;
+        has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
+    }
+    let time = |at: Timestamp| chrono::DateTime::from_timestamp_millis(at.0).unwrap().to_rfc3339();
+    let replay = |body: Value| world.post(&format!("{path}/replay"), body);
+    let since = time(before.minus(HOUR));
+    assert_eq!(replay(json!({"since": since, "until": time(before)})).ok().await["data"]["deliveries"], 0);
+    assert_eq!(replay(json!({"since": since, "undelivered": true})).ok().await["data"]["deliveries"], 0);
+    let all = replay(json!({"since": since, "until": time(before.plus(HOUR))})).ok().await;
+    assert_eq!((&all["data"]["deliveries"], &all["data"]["next_since"]), (&json!(3), &Value::Null));
+    world.until(&path, |answer| answer["data"]["waiting_deliveries"] == 0).await;
+    assert_eq!(receiver.got().len(), 6);
+    assert_eq!(replay(json!({})).fails(400).await, ["since is missing."]);
+    let turned = replay(json!({"since": time(before), "until": since})).fails(400).await;
+    assert_eq!(turned, ["since must lie before until."]);
+    replay(json!({"since": since})).key(RIVAL_KEY).fails(404).await;
+}
+
+#[actix_web::test]
+async fn a_secret_is_rotated_and_shown_once() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let path = endpoint(&world, &receiver.url(200)).await;
+    let rotate = |body: Value| world.post(&format!("{path}/rotate_secret"), body);
+    let rotated = rotate(json!({"overlap_hours": 1})).with("Idempotency-Key", "r-1").answers(201).await["data"].clone();
+    let secret = rotated["secret_key"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_") && rotated["earlier_secret_until"].is_string());
+    let again = rotate(json!({"overlap_hours": 1})).with("Idempotency-Key", "r-1").answers(201).await;
+    assert_eq!(again["data"]["secret_key"], secret, "a request that is sent again rotates once");
+    let shown = world.get(&path).ok().await["data"].clone();
+    assert_eq!(
+        (&shown["secret_key"], &shown["earlier_secret_until"]),
+        (&Value::Null, &rotated["earlier_secret_until"])
+    );
+    let early = rotate(json!({})).fails(409).await;
+    assert!(early[0].contains("overlap_hours 0"), "{early:?}");
+    test(&world, &path).await;
+    let at_once = rotate(json!({"overlap_hours": 0})).answers(201).await["data"].clone();
+    assert_eq!(at_once["earlier_secret_until"], Value::Null);
+    assert_ne!(at_once["secret_key"], secret);
+    let wrong = rotate(json!({"overlap_hours": 169})).fails(400).await;
+    assert_eq!(wrong, ["overlap_hours must lie between 0 and 168."]);
+    rotate(json!({})).key(RIVAL_KEY).fails(404).await;
+    let usual = rotate(json!({})).answers(201).await["data"].clone();
+    assert!(usual["earlier_secret_until"].is_string(), "as the operator has set");
+}
+
+/// An endpoint that has failed for two days, one more time: it is deactivated, and activating it again leaves its subscriptions.
+#[actix_web::test]
+async fn two_days_of_failure_deactivate_and_subscriptions_stay_so() {
+    let (store, receiver) = (Arc::new(MemoryStore::new()), Receiver::start());
+    let world = world_over(store.clone()).await;
+    let path = endpoint(&world, &receiver.url(500)).await;
+    let subscriptions = format!("{path}/webhook_subscriptions?subdomain=acme");
+    let wanted = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
+    let subscription = world.post(&subscriptions, wanted).answers(201).await["data"]["id"].clone();
+    world.engine.stop().await;
+    let since = clock::now().minus(2 * DAY);
+    for (key, value) in store.scan(KeyRange::prefix(&[ENDPOINTS]), Direction::Forward, 9).unwrap() {
+        let mut endpoint: Value = serde_json::from_slice(&value).unwrap();
+        endpoint["failing_since"] = json!(since);
+        let mut batch = Batch::new();
+        batch.put(key, serde_json::to_vec(&endpoint).unwrap());
+        store.commit(batch).await.unwrap();
+    }
+
+    let world = world_over(Arc::new(store.fork())).await;
+    test(&world, &path).await;
+    let off = world.until(&path, |answer| answer["data"]["active"] == false).await;
+    assert!(off["data"]["failing_since"].is_string());
+    let one = format!("{path}/webhook_subscriptions/{subscription}?subdomain=acme");
+    assert_eq!(world.get(&one).ok().await["data"]["active"], false);
+    let on = world.patch(&path, json!({"active": true})).ok().await;
+    assert_eq!((&on["data"]["active"], &on["data"]["failing_since"]), (&json!(true), &Value::Null));
+    assert_eq!(world.get(&one).ok().await["data"]["active"], false);
+    world.patch(&one, json!({"active": true})).ok().await;
+    assert_eq!(world.get(&one).ok().await["data"]["active"], true);
+}
+
+#[actix_web::test]
+async fn one_endpoint_and_one_subscription_are_shown_to_their_owner() {
+    let world = sending_world().await;
+    let path = endpoint(&world, "https://hooks.example.com/in").await;
+    let shown = world.get(&path).ok().await["data"].clone();
+    assert_eq!((&shown["secret_key"], &shown["dropped_events"]), (&Value::Null, &json!(0)));
+    world.get(&path).key(RIVAL_KEY).fails(404).await;
+    let wanted = json!({"resource_type": "Patient", "event": "patient_created"});
+    let made = world.post(&format!("{path}/webhook_subscriptions?subdomain=acme"), wanted).answers(201).await;
+    let one = format!("{path}/webhook_subscriptions/{}", made["data"]["id"]);
+    assert_eq!(world.get(&one).ok().await["data"], made["data"]);
+    assert_eq!(world.get(&format!("{one}?subdomain=acme")).ok().await["data"], made["data"]);
+    world.get(&one).key(RIVAL_KEY).fails(404).await;
+    world.get(&format!("{path}/webhook_subscriptions/99")).fails(404).await;
+}

@@ -1,0 +1,130 @@
+//! How much waits for each endpoint, and what its queue had no room for. Counted in memory, and anew at the start; what had no room
+//! is also in the store, in the commit of the change it would have told of.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use location::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{keys, limits::WebhookRules, model::EndpointId, registry::LoadError};
+use crate::store::{Batch, Direction, KeyRange, Store};
+
+/// Keys read at once while counting.
+const PAGE: usize = 10_000;
+
+/// Events of which an endpoint got no message because too many waited already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overflow {
+    pub events: u64,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Below zero for a moment when a delivery ends before its commit was counted.
+    waiting: i64,
+    pub overflow: Option<Overflow>,
+}
+
+impl Backlog {
+    pub fn waiting(&self) -> u64 {
+        self.waiting.max(0).unsigned_abs()
+    }
+}
+
+pub struct Backlogs {
+    limit: usize,
+    of: Mutex<HashMap<EndpointId, Backlog>>,
+    /// In this process's life.
+    overflowed: AtomicU64,
+}
+
+/// Of nobody yet.
+impl Default for Backlogs {
+    fn default() -> Backlogs {
+        Backlogs { limit: WebhookRules::default().queue, of: Mutex::default(), overflowed: AtomicU64::new(0) }
+    }
+}
+
+impl Backlogs {
+    pub(super) fn load(store: &dyn Store, limit: usize) -> Result<Backlogs, LoadError> {
+        let mut of: HashMap<EndpointId, Backlog> = HashMap::new();
+        let mut range = keys::all_due();
+        loop {
+            let page = store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+            let Some(last) = page.last() else { break };
+            range = range.after(last);
+            for (endpoint, ..) in page.iter().filter_map(|key| keys::parse_due(key)) {
+                of.entry(endpoint).or_default().waiting += 1;
+            }
+        }
+        let range: KeyRange = keys::overflows();
+        for (key, value) in store.scan(range, Direction::Forward, usize::MAX)? {
+            if let Some(endpoint) = keys::parse_overflow(&key) {
+                of.entry(endpoint).or_default().overflow = Some(serde_json::from_slice(&value)?);
+            }
+        }
+        Ok(Backlogs { limit, of: Mutex::new(of), ..Backlogs::default() })
+    }
+
+    /// Whether one more may wait. If not, the batch that commits the event says so.
+    pub(super) fn admits(&self, endpoint: EndpointId, now: Timestamp, batch: &mut Batch) -> bool {
+        let mut of = self.lock();
+        let backlog = of.entry(endpoint).or_default();
+        if backlog.waiting() < self.limit as u64 {
+            return true;
+        }
+        let overflow = backlog.overflow.get_or_insert(Overflow { events: 0, since: now, until: now });
+        overflow.events += 1;
+        overflow.until = now;
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        let value = serde_json::to_vec(overflow).expect("plain data makes JSON");
+        batch.put(keys::overflow(endpoint), value);
+        false
+    }
+
+    pub(super) fn added(&self, endpoint: EndpointId, deliveries: usize) {
+        self.lock().entry(endpoint).or_default().waiting += deliveries as i64;
+    }
+
+    pub(super) fn ended(&self, endpoint: EndpointId) {
+        let mut of = self.lock();
+        let backlog = of.entry(endpoint).or_default();
+        backlog.waiting -= 1;
+        if *backlog == Backlog::default() {
+            of.remove(&endpoint);
+        }
+    }
+
+    /// Its owner has seen it, or the endpoint is gone.
+    pub(super) fn forget_overflow(&self, endpoint: EndpointId) {
+        if let Some(backlog) = self.lock().get_mut(&endpoint) {
+            backlog.overflow = None;
+        }
+    }
+
+    pub fn of(&self, endpoint: EndpointId) -> Backlog {
+        self.lock().get(&endpoint).copied().unwrap_or_default()
+    }
+
+    /// What waits for all endpoints together.
+    pub fn waiting(&self) -> u64 {
+        self.lock().values().map(Backlog::waiting).sum()
+    }
+
+    /// Events without room since the start of the process, counted once for each endpoint.
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<EndpointId, Backlog>> {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,62 @@
+//! A receiver of webhooks that keeps what it gets.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::TcpListener,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+
+/// A message as it came in; names of headers in lower case.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+/// Whether the receiver takes the message with this number, from 0. Of what it does not take it says 500.
+pub type Takes = fn(usize) -> bool;
+
+#[derive(Clone)]
+pub struct Hook {
+    pub url: String,
+    messages: Arc<Mutex<Vec<Message>>>,
+}
+
+impl Hook {
+    /// On a free port of this machine. Within an actix system.
+    pub fn start(takes: Takes) -> io::Result<Hook> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let hook = Hook { url: format!("http://{}/hook", listener.local_addr()?), messages: Arc::default() };
+        let messages = hook.messages.clone();
+        let server = HttpServer::new(move || {
+            let data = web::Data::new((messages.clone(), takes));
+            App::new().app_data(data).route("/hook", web::post().to(receive))
+        });
+        actix_web::rt::spawn(server.workers(1).disable_signals().listen(listener)?.run());
+        Ok(hook)
+    }
+
+    pub fn messages(&self) -> Vec<Message> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn receive(
+    request: HttpRequest,
+    body: web::Bytes,
+    kept: web::Data<(Arc<Mutex<Vec<Message>>>, Takes)>,
+) -> HttpResponse {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let headers = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())));
+    let message = Message { headers: headers.collect(), body: body.to_vec() };
+    let (messages, takes) = &**kept;
+    let number = {
+        let mut messages = messages.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.push(message);
+        messages.len() - 1
+    };
+    if takes(number) { HttpResponse::Ok().finish() } else { HttpResponse::InternalServerError().finish() }
+}

@@ -1,0 +1,205 @@
+//! Messages as the product sends them, verified by those who get them: the libraries of the Standard Webhooks convention from npm and
+//! PyPI, and the snippets of our documentation in five languages. Each accepts what is ours, with either secret while one is rotated,
+//! and nothing else. Ruby and Go are used where they are at hand.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use api::shapes::Wire;
+use engine::{
+    Engine, clock,
+    engine::Parts,
+    setup::{EngineRules, Setup},
+    store::MemoryStore,
+    webhooks::{model::Owner, sign::SecretKey},
+};
+use location::time::HOUR;
+use tests::{
+    adapters::root,
+    hook::{Hook, Message},
+    skip::skips,
+    tools::{NODE, PYTHON, Project},
+    wait::until,
+};
+use tokio::process::Command;
+
+#[path = "../../api/src/resources/documentation/snippets/verify.rs"]
+mod verify;
+
+const SNIPPETS: &str = "api/src/resources/documentation/snippets";
+const STEP: Duration = Duration::from_secs(60);
+/// What the programs end with when they refuse a message.
+const REFUSED: i32 = 3;
+
+/// Real messages, and which secret they should be accepted with.
+struct Sent {
+    /// Signed with the first secret, with both during the overlap, and with the second one.
+    messages: Vec<Message>,
+    secrets: [String; 2],
+}
+
+impl Sent {
+    async fn of_a_rotation() -> Sent {
+        let hook = Hook::start(|_| true).unwrap();
+        let rules = EngineRules { webhook_development: true, actor_threads: 1, ..EngineRules::default() };
+        let setup = Setup { engine: rules, ..Setup::default() };
+        let parts = Parts::new(std::sync::Arc::new(MemoryStore::new()), Wire::shapes());
+        let engine = Engine::start(setup, parts).await.unwrap();
+        let (owner, now) = (Owner("org".into()), clock::now());
+        let [first, second, third] = [0; 3].map(|_| SecretKey::from_entropy(clock::random()));
+        let registry = engine.webhooks();
+        let made = registry.create_endpoint(&owner, &hook.url, true, first.clone(), None, now).await.unwrap().record;
+        let said = async |count: usize| {
+            let random = uuid::Uuid::from_bytes(clock::random());
+            engine.webhook_log().test(&owner, made.id, random, None, clock::now()).await.unwrap();
+            until("the message", async || (hook.messages().len() == count).then_some(())).await;
+        };
+        said(1).await;
+        registry.rotate_secret(&owner, made.id, second.clone(), HOUR, None, now).await.unwrap();
+        said(2).await;
+        registry.rotate_secret(&owner, made.id, second.clone(), 0, None, now).await.unwrap();
+        said(3).await;
+        registry.rotate_secret(&owner, made.id, third, 0, None, now).await.unwrap();
+        engine.stop().await;
+        Sent { messages: hook.messages(), secrets: [first, second].map(|secret| secret.reveal().to_owned()) }
+    }
+
+    /// Secret, message, and whether the one accepts the other.
+    fn cases(&self) -> Vec<(&str, Message, bool)> {
+        let [first, second] = [0, 1].map(|n| self.secrets[n].as_str());
+        let message = |n: usize| self.messages[n].clone();
+        let but = |change: fn(&mut Message)| {
+            let mut message = message(1);
+            change(&mut message);
+            message
+        };
+        let set = |message: &mut Message, name: &str, value: &str| {
+            message.headers.insert(name.to_owned(), value.to_owned());
+        };
+        let mut old = message(0);
+        set(&mut old, "timestamp", "2026-01-01T00:00:00Z");
+        set(&mut old, "webhook-timestamp", "1767225600");
+        let mut unreadable = message(0);
+        set(&mut unreadable, "timestamp", "yesterday");
+        set(&mut unreadable, "webhook-timestamp", "yesterday");
+        let unsigned = but(|it| it.headers.retain(|name, _| !name.contains("signature")));
+        vec![
+            (first, message(0), true),
+            (second, message(0), false),
+            (first, message(1), true),
+            (second, message(1), true),
+            (first, message(2), false),
+            (second, message(2), true),
+            (first, but(|it| it.body.push(b' ')), false),
+            (first, old, false),
+            (first, unreadable, false),
+            (first, unsigned, false),
+        ]
+    }
+
+    /// Each case by a program that takes the secret, a file with the headers and one with the body.
+    async fn are_judged_by(&self, what: &str, program: &[&str], folder: &Path) {
+        for (n, (secret, message, accepted)) in self.cases().into_iter().enumerate() {
+            let (headers, body) = (folder.join(format!("{n}.json")), folder.join(format!("{n}.body")));
+            fs::write(&headers, serde_json::to_vec(&message.headers).unwrap()).unwrap();
+            fs::write(&body, &message.body).unwrap();
+            let mut command = Command::new(program[0]);
+            command.args(&program[1..]).arg(secret).args([&headers, &body]).current_dir(folder).kill_on_drop(true);
+            let output = tokio::time::timeout(STEP, command.output()).await.unwrap().unwrap();
+            let said =
+                format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let expected = if accepted { 0 } else { REFUSED };
+            assert_eq!(output.status.code(), Some(expected), "{what}, case {n}: {said}");
+        }
+    }
+}
+
+/// A folder with the snippet of a language and the program around it.
+fn program(language: &str, files: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in files {
+        let name = Path::new(file).file_name().unwrap();
+        let source =
+            if file.starts_with("verify.") { root().join(SNIPPETS).join(file) } else { of(language).join(file) };
+        fs::copy(source, folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+fn of(language: &str) -> PathBuf {
+    root().join("tests/webhooks").join(language)
+}
+
+/// Whether a language that nobody has to have is there.
+async fn at_hand(program: &str, argument: &str) -> bool {
+    let there = Command::new(program).arg(argument).output().await.is_ok_and(|output| output.status.success());
+    if !there {
+        // Not `eprintln!`: the test harness keeps that to itself when a test does not fail.
+        let _ = writeln!(std::io::stderr(), "SKIPPED the snippet for {program}: there is no {program} here");
+    }
+    there
+}
+
+#[actix::test]
+async fn the_library_from_npm_and_the_snippet_for_node_know_our_messages() {
+    if skips(NODE) {
+        return;
+    }
+    let sent = Sent::of_a_rotation().await;
+    let project = Project::new("webhooks-javascript", "webhooks/javascript", NODE);
+    let folder = program("javascript", &["standard.mjs", "snippet.mjs", "verify.mjs"]);
+    std::os::unix::fs::symlink(project.npm().await.join("node_modules"), folder.path().join("node_modules")).unwrap();
+    sent.are_judged_by("standardwebhooks from npm", &["node", "standard.mjs"], folder.path()).await;
+    sent.are_judged_by("the snippet for Node.js", &["node", "snippet.mjs"], folder.path()).await;
+}
+
+#[actix::test]
+async fn the_library_from_pypi_and_the_snippet_for_python_know_our_messages() {
+    if skips(PYTHON) {
+        return;
+    }
+    let sent = Sent::of_a_rotation().await;
+    let python = Project::new("webhooks-python", "webhooks/python", PYTHON).python().await;
+    let python = python.to_str().unwrap();
+    let folder = program("python", &["standard.py", "snippet.py", "verify.py"]);
+    sent.are_judged_by("standardwebhooks from PyPI", &[python, "standard.py"], folder.path()).await;
+    sent.are_judged_by("the snippet for Python", &[python, "snippet.py"], folder.path()).await;
+}
+
+#[actix::test]
+async fn the_snippet_for_ruby_knows_our_messages() {
+    if at_hand("ruby", "--version").await {
+        let folder = program("ruby", &["snippet.rb", "verify.rb"]);
+        let sent = Sent::of_a_rotation().await;
+        sent.are_judged_by("the snippet for Ruby", &["ruby", "snippet.rb"], folder.path()).await;
+    }
+}
+
+#[actix::test]
+async fn the_snippet_for_go_knows_our_messages() {
+    if at_hand("go", "version").await {
+        let folder = program("go", &["snippet.go", "verify.go"]);
+        let built = Command::new("go")
+            .args(["build", "-o", "snippet", "snippet.go", "verify.go"])
+            .env("GOFLAGS", "-mod=mod")
+            .env("GO111MODULE", "off")
+            .current_dir(folder.path())
+            .status();
+        assert!(built.await.unwrap().success());
+        let sent = Sent::of_a_rotation().await;
+        sent.are_judged_by("the snippet for Go", &["./snippet"], folder.path()).await;
+    }
+}
+
+#[actix::test]
+async fn the_snippet_for_rust_knows_our_messages() {
+    for (n, (secret, message, accepted)) in Sent::of_a_rotation().await.cases().into_iter().enumerate() {
+        let header = |name: &str| message.headers.get(name).map(String::as_str);
+        assert_eq!(verify::verify(secret, header, &message.body), accepted, "case {n}");
+    }
+}
