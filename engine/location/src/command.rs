@@ -53,7 +53,11 @@ pub enum Command {
     },
     Save(Save),
     /// Working hours set here, not by the EHR.
-    SetHour(WorkingHour),
+    SetHour {
+        hour: WorkingHour,
+        /// The EHR cannot have them: they rest on what it does not know.
+        here_only: bool,
+    },
     RemoveHour {
         hour: WorkingHourId,
     },
@@ -78,6 +82,12 @@ pub enum Command {
     Superseded {
         twin: AppointmentId,
         record: PulledAppointment,
+    },
+    /// The same of working hours. None in `shown`: the EHR has removed them since.
+    HourSuperseded {
+        twin: WorkingHourId,
+        ours: WorkingHourId,
+        shown: Option<WorkingHour>,
     },
     /// The time `wake_at` named has come.
     Wake,
@@ -185,7 +195,8 @@ pub struct Page {
     /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
     /// state counts, and those of this page come to what the guard heeds. Else 0.
     pub known: u64,
-    /// Appointments on the page, and deletions of such, that nobody had heard of: an insert whose answer is still out may be one of them.
+    /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
+    /// made one of them.
     pub strangers: u32,
     pub cursor: String,
     pub last: bool,

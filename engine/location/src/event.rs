@@ -86,6 +86,15 @@ pub enum Event {
     },
     /// Working hours set here.
     HourSet(WorkingHour),
+    /// Hours set here were removed here, or the EHR would not have them at all.
+    HourRemoved {
+        hour: WorkingHourId,
+    },
+    /// The EHR refused a change of hours, or their removal: back to what it has.
+    HourReverted {
+        to: WorkingHour,
+        reason: String,
+    },
 
     // Write-back.
     WriteQueued {
@@ -168,6 +177,8 @@ pub enum Event {
         appointment: AppointmentId,
     },
     HourPulled(WorkingHour),
+    /// What the EHR has of hours that are being changed here: they stay as they were set.
+    HourShown(WorkingHour),
     HourGone {
         hour: WorkingHourId,
     },
@@ -206,6 +217,14 @@ pub enum Event {
 }
 
 impl Event {
+    /// The write this event ends.
+    pub fn write_ended(&self) -> Option<WriteId> {
+        match self {
+            Event::WriteDone { write, .. } | Event::WriteFailed { write, .. } => Some(*write),
+            _ => None,
+        }
+    }
+
     /// The write this event says is in the EHR.
     pub fn write_done(&self) -> Option<WriteId> {
         match self {

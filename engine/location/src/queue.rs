@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::Placement,
     event::{CallKind, Work},
+    hours::WorkingHour,
     ids::{AppointmentId, Lane, PatientId, WriteId},
     pull::Resource,
     time::Timestamp,
@@ -28,7 +29,10 @@ pub struct Write {
     pub unknown: bool,
     /// Where the appointment stood when it was last sent.
     pub sent: Option<Placement>,
-    /// While it was on its way, a page showed the appointment elsewhere: nobody knows which of the two came last.
+    /// The working hours as they were last sent.
+    #[serde(default)]
+    pub sent_hour: Option<Box<WorkingHour>>,
+    /// While it was on its way, a page showed the appointment elsewhere, or the hours otherwise: nobody knows which of the two came last.
     pub overtaken: bool,
     pub reason: Option<String>,
 }

@@ -28,4 +28,5 @@ stories!(
     deletion_guard,
     precedence,
     saving,
+    own_hours,
 );

@@ -239,6 +239,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         }
         Event::AppointmentGone { appointment } => format!("gone a{appointment}"),
         Event::HourPulled(hour) => format!("hour {}", hour.id),
+        Event::HourShown(hour) => format!("hour_shown {}", hour.id),
         Event::HourGone { hour } => format!("hour_gone {hour}"),
         Event::OperatoryPulled(PulledOperatory { id, active }) => {
             format!("operatory op{id} {}", if *active { "active" } else { "inactive" })
@@ -249,6 +250,8 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             format!("changed a{appointment} {}", what.join(", "))
         }
         Event::HourSet(hour) => format!("hour_set {}", hour.id),
+        Event::HourRemoved { hour } => format!("hour_removed {hour}"),
+        Event::HourReverted { to, reason } => format!("hour_reverted {} {reason:?}", to.id),
         Event::OperatoryGone { operatory } => format!("operatory_gone op{operatory}"),
         Event::RecordGone { resource, id } => format!("record_gone {} {id}", name(*resource)),
         Event::ConflictFound { ours, theirs } => format!("conflict a{ours} with a{theirs}"),

@@ -148,6 +148,14 @@ impl World {
             "no_cancels" => can.cancels = false,
             "no_notes" => can.notes = false,
             "no_writes" => can.writes.clear(),
+            // `hours=create,update,delete`
+            "hours" => {
+                can.writes.retain(|(resource, _)| *resource != Resource::WorkingHours);
+                for verb in value.split(',') {
+                    let (_, verb) = super::text::VERBS.iter().find(|(name, _)| *name == verb).ok_or("no verb")?;
+                    can.writes.insert((Resource::WorkingHours, *verb));
+                }
+            }
             "map_by_operatory" => settings.map_by_operatory = true,
             // `pulls=patients,appointments!`: the mark says that absence means deleted.
             "pulls" => {
@@ -235,6 +243,13 @@ impl World {
             }
             "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
             "hours" => Got::of(1, list(state.hours.keys().map(ToString::to_string))),
+            // Hours set here that the EHR has, and until when.
+            "told" => Got::of(1, list(state.told_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60)))),
+            "hour" => {
+                let id = WorkingHourId(id("", which)?);
+                let known = state.hours.get(&id).ok_or("no such hours")?;
+                Got::of(2, format!("until {}", known.end / 60))
+            }
             // Whether a booking would fit.
             "slot" => {
                 let place = place(now, &words[1..5])?;
