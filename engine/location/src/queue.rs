@@ -9,7 +9,7 @@ use crate::{
     event::{CallKind, Work},
     hours::WorkingHour,
     ids::{AppointmentId, Lane, PatientId, WriteId},
-    pull::Resource,
+    pull::{Resource, Verb},
     time::Timestamp,
 };
 
@@ -167,6 +167,16 @@ impl Queue {
     pub fn inserts(&self) -> impl Iterator<Item = AppointmentId> {
         let inserts = self.writes.values().filter(|write| matches!(write.work, Work::CreateAppointment(_)));
         inserts.filter_map(|write| write.work.appointment())
+    }
+
+    /// Whether a write is to make a record of a resource.
+    pub fn creates(&self, resource: Resource) -> bool {
+        self.writes.values().any(|write| match write.work {
+            Work::CreateAppointment(_) => resource == Resource::Appointments,
+            Work::CreatePatient(_) => resource == Resource::Patients,
+            Work::Record { resource: of, verb, .. } => verb == Verb::Create && of == resource,
+            _ => false,
+        })
     }
 
     /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.

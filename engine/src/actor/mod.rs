@@ -7,6 +7,7 @@ pub mod docs;
 mod gone;
 mod intake;
 pub mod outgoing;
+mod own_hours;
 mod pages;
 pub mod pool;
 mod project;

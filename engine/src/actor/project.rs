@@ -86,6 +86,7 @@ pub fn event(
             finished(shell, cx, *write, *work, Some((*how, reason)), docs)?;
             shell.not_written(cx, *write, *work, (*how, reason), docs)?;
         }
+        Event::HourReverted { to, reason: _ } => shell.hour_reverted(cx, to, docs)?,
         Event::KeyExpired { key } => unclaim(shell, key, docs)?,
         Event::CycleFinished { .. } => {
             if shell.machine.state.pulls.cycle.is_some_and(|cycle| !cycle.incomplete) {
@@ -98,6 +99,7 @@ pub fn event(
         | Event::RecordSaved { .. }
         | Event::AppointmentChanged { .. }
         | Event::HourSet(_)
+        | Event::HourRemoved { .. }
         | Event::Held { .. }
         | Event::HoldEnded { .. }
         | Event::CancelConfirmed { .. }
@@ -116,6 +118,7 @@ pub fn event(
         | Event::AppointmentPulled { .. }
         | Event::AppointmentGone { .. }
         | Event::HourPulled(_)
+        | Event::HourShown(_)
         | Event::HourGone { .. }
         | Event::OperatoryPulled(_)
         | Event::OperatoryGone { .. }

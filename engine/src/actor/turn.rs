@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     docs::{Docs, Document, Home, Kind, decode},
+    own_hours,
     pool::Pool,
     project,
     request::{Answer, Request},
@@ -192,6 +193,9 @@ impl Shell {
     fn supersede(&self, cx: Cx, events: &mut Vec<Event>, docs: &mut Docs<'_>) -> Result<(), TurnError> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
+            if let Some((hour, written)) = own_hours::created(&events[index]) {
+                self.supersede_hour(cx, events, hour, &written, docs)?;
+            }
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
             let (id, written) = (*appointment, written.clone());
             let shown = docs.link(source, Resource::Appointments, &written.foreign_id)?.filter(|link| link.id != id.0);
