@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    event::Change,
+    event::{Change, Work},
     hours::WorkingHour,
     ids::{
         AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId, WriteId,
@@ -89,6 +89,13 @@ pub enum Command {
         ours: WorkingHourId,
         shown: Option<WorkingHour>,
     },
+    /// An operator wants a failed write tried again.
+    RetryWrite(Retry),
+    /// An operator gives a write up: one that waits, or one that `failed`.
+    DropWrite {
+        write: WriteId,
+        failed: bool,
+    },
     /// The time `wake_at` named has come.
     Wake,
     /// An operator, or a gate that opened: start a read cycle and try waiting writes now.
@@ -123,6 +130,33 @@ pub struct Save {
     pub lane: Lane,
     /// Nothing of it concerns the EHR.
     pub here_only: bool,
+}
+
+/// A write that failed, as it was.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    pub write: WriteId,
+    pub work: Work,
+    pub lane: Lane,
+    pub key: String,
+    /// It was tried before: the EHR is asked for it before it is sent again.
+    pub sent: bool,
+    pub what: Retried,
+}
+
+/// What of a failed write's record the machine forgot.
+#[derive(Clone, Debug)]
+pub enum Retried {
+    Record,
+    Hour(WorkingHour),
+    Appointment(RetriedAppointment),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RetriedAppointment {
+    pub placement: Placement,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub patient: PatientId,
 }
 
 /// An idempotency key and what it was used for.

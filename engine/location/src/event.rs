@@ -104,6 +104,21 @@ pub enum Event {
         key: String,
         deadline: Timestamp,
     },
+    /// An operator wants a write that failed tried again: the same key, as a write of its own.
+    WriteRetried {
+        write: WriteId,
+        of: WriteId,
+        work: Work,
+        lane: Lane,
+        key: String,
+        deadline: Timestamp,
+        /// It was tried before: to be looked up before it is sent.
+        look_first: bool,
+    },
+    /// An operator gave a write up.
+    WriteDropped {
+        write: WriteId,
+    },
     CallStarted {
         write: WriteId,
         attempt: u32,

@@ -6,7 +6,7 @@ use crate::{
     command::{Placement, PulledAppointment},
     event::{CallKind, Event, Work},
     hours::{HourSource, WorkingHour},
-    ids::{AppointmentId, WorkingHourId, WriteId},
+    ids::{AppointmentId, Lane, WorkingHourId, WriteId},
     path::Path,
     pull::{Cycle, PullCall, Resource},
     queue::{Write, WriteState},
@@ -93,22 +93,14 @@ impl State {
             }
 
             Event::WriteQueued { write, work, lane, key, deadline } => {
-                let queued = Write {
-                    work: *work,
-                    lane: *lane,
-                    key: key.clone(),
-                    queued_at: at,
-                    deadline: *deadline,
-                    attempts: 0,
-                    state: WriteState::Waiting { not_before: at },
-                    unknown: false,
-                    sent: None,
-                    sent_hour: None,
-                    overtaken: false,
-                    reason: None,
-                };
-                self.queue.push(*write, queued);
+                self.queue.push(*write, queued(at, *work, *lane, key, *deadline));
             }
+            Event::WriteRetried { write, of: _, work, lane, key, deadline, look_first } => {
+                let retried = Write { unknown: *look_first, ..queued(at, *work, *lane, key, *deadline) };
+                self.queue.push(*write, retried);
+            }
+            // The failure that goes with it says what it does.
+            Event::WriteDropped { .. } => {}
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
                 let hour = self.queue.get(*write).and_then(|w| hour_of(w.work));
@@ -358,6 +350,23 @@ impl State {
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {
         let since = self.pulls.failing.as_ref().map_or(at, |(since, _)| *since);
         self.pulls.failing = Some((since, reason.to_owned()));
+    }
+}
+
+fn queued(at: Timestamp, work: Work, lane: Lane, key: &str, deadline: Timestamp) -> Write {
+    Write {
+        work,
+        lane,
+        key: key.to_owned(),
+        queued_at: at,
+        deadline,
+        attempts: 0,
+        state: WriteState::Waiting { not_before: at },
+        unknown: false,
+        sent: None,
+        sent_hour: None,
+        overtaken: false,
+        reason: None,
     }
 }
 

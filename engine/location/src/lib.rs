@@ -13,6 +13,7 @@ pub mod event;
 mod evolve;
 pub mod hours;
 pub mod ids;
+mod operator;
 mod own_hours;
 pub mod path;
 pub mod pull;
@@ -77,6 +78,8 @@ impl Location {
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
             Command::Superseded { twin, record } => self.superseded(cx, *twin, record),
             Command::HourSuperseded { twin, ours, shown } => self.hour_superseded(*twin, *ours, shown.as_ref()),
+            Command::RetryWrite(retry) => self.retry_write(cx, retry),
+            Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => {

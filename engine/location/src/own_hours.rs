@@ -24,10 +24,12 @@ impl Location {
                 let queued = self.ehr_may_have(hour.id) || self.writes_of(hour.id).next().is_some();
                 return Decision::of(Reply::Saved { queued }, Vec::new());
             }
-            None if self.state.hours.len() >= MAX_HOURS => {
-                return Decision::refuse(Refusal::TooManyHours { limit: MAX_HOURS as u32 });
+            Some(_) => {}
+            None => {
+                if let Some(refusal) = self.too_many_hours() {
+                    return Decision::refuse(refusal);
+                }
             }
-            _ => {}
         }
         let set = Event::HourSet(hour.clone());
         if self.ehr_may_have(hour.id) {
@@ -51,6 +53,10 @@ impl Location {
             false
         };
         Decision::of(Reply::Saved { queued }, events)
+    }
+
+    pub(crate) fn too_many_hours(&self) -> Option<Refusal> {
+        (self.state.hours.len() >= MAX_HOURS).then_some(Refusal::TooManyHours { limit: MAX_HOURS as u32 })
     }
 
     pub(crate) fn remove_hour(&self, cx: Cx, id: WorkingHourId) -> Decision {

@@ -191,13 +191,13 @@ impl Location {
         let shown = |id| page.appointments.iter().any(|record| record.id == id);
         let made = |write: &Write| match write.work {
             Work::CreateAppointment(id) => resource == Resource::Appointments && !shown(id),
-            Work::Record { resource: of, verb: Verb::Create, .. } => resource == Resource::WorkingHours && of == resource,
+            Work::Record { resource: of, verb: Verb::Create, .. } => {
+                resource == Resource::WorkingHours && of == resource
+            }
             _ => false,
         };
         let mut sent = self.state.queue.iter().filter(|(_, write)| !write.withdrawable());
-        page.strangers > 0
-            && self.state.pulls.failures < WAITS_FOR_INSERT
-            && sent.any(|(_, write)| made(write))
+        page.strangers > 0 && self.state.pulls.failures < WAITS_FOR_INSERT && sent.any(|(_, write)| made(write))
     }
 
     fn pulled_appointment(

@@ -241,7 +241,9 @@ impl Location {
             {
                 self.withdraw(id, appointment, events);
             }
-            Work::Record { resource: Resource::WorkingHours, id: hour, verb: Verb::Create } if self.hour_removed(hour) => {
+            Work::Record { resource: Resource::WorkingHours, id: hour, verb: Verb::Create }
+                if self.hour_removed(hour) =>
+            {
                 let writes = self.state.queue.of_record(Resource::WorkingHours, hour);
                 events.extend(writes.map(|(write, pending)| Event::WriteFailed {
                     write,

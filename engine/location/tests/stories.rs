@@ -29,4 +29,5 @@ stories!(
     precedence,
     saving,
     own_hours,
+    operator,
 );

@@ -6,6 +6,7 @@ mod calls;
 pub mod docs;
 mod gone;
 mod intake;
+mod operator;
 pub mod outgoing;
 mod own_hours;
 mod pages;

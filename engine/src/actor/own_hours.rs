@@ -103,7 +103,8 @@ impl Shell {
         docs: &mut Docs<'_>,
     ) -> Result<(), TurnError> {
         let mut others = self.machine.state.queue.of_record(Resource::WorkingHours, id);
-        let status = if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
+        let status =
+            if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
         if verb == Verb::Create {
             self.link(Resource::WorkingHours, id, written, docs)?;
         }

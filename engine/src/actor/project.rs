@@ -86,6 +86,8 @@ pub fn event(
             finished(shell, cx, *write, *work, Some((*how, reason)), docs)?;
             shell.not_written(cx, *write, *work, (*how, reason), docs)?;
         }
+        Event::WriteRetried { write, of, work, .. } => shell.retried(cx, *write, *of, *work, docs)?,
+        Event::WriteDropped { write } => shell.dropped(*write, docs)?,
         Event::HourReverted { to, reason: _ } => shell.hour_reverted(cx, to, docs)?,
         Event::KeyExpired { key } => unclaim(shell, key, docs)?,
         Event::CycleFinished { .. } => {
@@ -183,6 +185,9 @@ fn finished(
         reason: failure.map(|(_, reason)| reason.clone()),
         queued_at: write.queued_at,
         finished_at: cx.now,
+        lane: Some(write.lane),
+        retried_as: None,
+        dropped: false,
     })
 }
 

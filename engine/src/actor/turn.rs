@@ -170,6 +170,8 @@ impl Shell {
             Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
             Request::Command(command) => self.prepare_command(cx, command),
+            Request::RetryWrite(write) => self.prepare_retry(cx, *write, &mut docs)?,
+            Request::DropWrite(write) => self.prepare_drop(cx, *write, &mut docs)?,
         };
         let Decision { mut events, calls, .. } = decision;
         self.supersede(cx, &mut events, &mut docs)?;
@@ -220,7 +222,7 @@ impl Shell {
         Ok(())
     }
 
-    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
+    pub(super) fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
         let decision = self.machine.decide(cx, command);
         let answer = Answer::from(decision.reply.clone());
         (decision, answer)

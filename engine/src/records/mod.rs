@@ -276,6 +276,14 @@ pub struct Write {
     pub reason: Option<String>,
     pub queued_at: Timestamp,
     pub finished_at: Timestamp,
+    #[serde(default)]
+    pub lane: Option<location::ids::Lane>,
+    /// The write an operator had it tried again as.
+    #[serde(default)]
+    pub retried_as: Option<u64>,
+    /// An operator gave it up.
+    #[serde(default)]
+    pub dropped: bool,
 }
 
 /// When a document was made, last changed, and last said by the EHR.

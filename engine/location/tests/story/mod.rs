@@ -11,12 +11,13 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Save,
-        Written,
+        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Retried,
+        RetriedAppointment, Save, Written,
     },
-    event::Change,
+    event::{Change, Work},
     hours::{HourSource, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    pull::{Resource, Verb},
 };
 
 use text::{id, length, like, optional, place, resource, time};
@@ -214,6 +215,24 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },
         },
         "remove_hour" => Command::RemoveHour { hour: WorkingHourId(id("", word(1)?)?) },
+        // `retry w3`: what the journal says of it; `with op1 prov1 10:00 30m patient p1` of an appointment, `with 50 op1 prov1` of hours
+        "retry" => Command::RetryWrite(world.failed(WriteId(id("w", word(1)?)?), |work| {
+            Ok(match work {
+                Work::CreateAppointment(_) => Retried::Appointment(RetriedAppointment {
+                    placement: place(now, places(3)?)?,
+                    appointment_type: None,
+                    patient: PatientId(id("p", word(8)?)?),
+                }),
+                Work::Record { resource: Resource::WorkingHours, verb: Verb::Create, .. } => {
+                    Retried::Hour(own_hour(&words[3..])?)
+                }
+                _ => Retried::Record,
+            })
+        })?),
+        "drop" => {
+            let write = WriteId(id("w", word(1)?)?);
+            Command::DropWrite { write, failed: options.flag("failed") }
+        }
         "wake" => Command::Wake,
         "sync" => Command::SyncNow,
         "accept" => Command::AcceptDeletions { resource: resource(word(1)?)? },
@@ -246,8 +265,10 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
 fn own_hour(words: &[String]) -> Result<WorkingHour, String> {
     let word = |index: usize| words.get(index).map(String::as_str).ok_or("hours are written `50 op1 prov1`".to_owned());
     let manual = hour(id("", word(0)?)?, id("op", word(1)?)?, id("prov", word(2)?)?);
-    let until: Option<u16> =
-        Options { words: words.to_vec() }.value("until").map(|hour| hour.parse().map_err(|_| "until when?")).transpose()?;
+    let until: Option<u16> = Options { words: words.to_vec() }
+        .value("until")
+        .map(|hour| hour.parse().map_err(|_| "until when?"))
+        .transpose()?;
     let end = until.map_or(manual.end, |hour| hour * 60);
     Ok(WorkingHour { source: HourSource::Manual, end, ..manual })
 }

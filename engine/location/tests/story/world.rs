@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use location::{
     Location,
-    command::{Command, Cx, PulledOperatory},
+    command::{Command, Cx, PulledOperatory, Retried, Retry},
     decision::Decision,
-    event::Event,
+    event::{Event, Work},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
     pull::{Resource, Verb},
@@ -81,6 +81,19 @@ impl World {
         let snapshot = serde_json::to_string(&state).unwrap();
         let now = time(Timestamp::default(), "2026-12-01T08:00").unwrap();
         World { now, random: 1, location: Location::load(Arc::new(settings), state), journal: Vec::new(), snapshot }
+    }
+
+    /// What the journal says of a write that failed.
+    pub fn failed(&self, failed: WriteId, what: impl FnOnce(Work) -> Result<Retried, String>) -> Result<Retry, String> {
+        let events: Vec<Event> = self.journal.iter().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
+        let sent = events.iter().any(|event| matches!(event, Event::CallStarted { write, .. } if *write == failed));
+        let found = events.into_iter().find_map(|event| match event {
+            Event::WriteQueued { write, work, lane, key, .. } if write == failed => Some((work, lane, key)),
+            Event::WriteRetried { write, work, lane, key, .. } if write == failed => Some((work, lane, key)),
+            _ => None,
+        });
+        let (work, lane, key) = found.ok_or("nobody queued that write")?;
+        Ok(Retry { write: failed, work, lane, key, sent, what: what(work)? })
     }
 
     pub fn set_time(&mut self, now: Timestamp) {
