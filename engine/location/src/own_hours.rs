@@ -141,8 +141,13 @@ impl Location {
             return;
         }
         // The last change of several is the client's word.
-        let later = self.writes_of(hour).any(|(other, _)| other > write);
-        if let (false, Some(to)) = (later, self.state.told_hours.get(&hour)) {
+        if self.writes_of(hour).any(|(other, _)| other > write) {
+            return;
+        }
+        // Given up while an earlier write has no answer yet: the hours stand as that one was sent.
+        let earlier = self.writes_of(hour).filter(|(other, _)| *other < write).last();
+        let on_its_way = earlier.and_then(|(_, earlier)| earlier.sent_hour.as_deref());
+        if let Some(to) = on_its_way.or(self.state.told_hours.get(&hour)) {
             events.push(Event::HourReverted { to: to.clone(), reason: reason.to_owned() });
         }
     }
