@@ -171,6 +171,15 @@ impl From<Refusal> for ApiError {
                 ApiError::bad("Cannot update appointment because it is not synced with the PMS and/or a live client")
             }
             Refusal::HourNotFound => ApiError::NotFound("Working Hour".into()),
+            Refusal::WriteNotFound => ApiError::NotFound("Write Request".to_owned()),
+            Refusal::WriteNotFailed => ApiError::bad("The write has not failed, or was retried or dropped already."),
+            Refusal::WriteOnItsWay => {
+                ApiError::bad("The write is being sent or may have been written: it cannot be dropped.")
+            }
+            Refusal::WriteWasPutBack => ApiError::bad("A refused change was put back: it has to be asked for anew."),
+            Refusal::WriteOfPatientFirst => {
+                ApiError::bad("The write of its patient failed: that has to be retried first.")
+            }
             Refusal::HourOfEhr => {
                 ApiError::bad("The working hours come from the health record system and are changed there.")
             }

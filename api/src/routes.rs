@@ -244,7 +244,8 @@ fn types() -> Vec<Route> {
 /// The paths of v2.2.2 have other names (specification 9).
 fn hours() -> Vec<Route> {
     let set = "Exactly one of `days`, `specific_date` and `custom_recurrence` says when; an end not after the begin means the next day. \
-               Hours set here offer slots; the health record system does not hear of them.";
+               Hours set here offer slots at once and are told to the health record system where it takes hours; else `description` warns \
+               that they stay here only. What it refuses is put back, and `failure_reason` says why.";
     let of = |all: &'static str, one: &'static str| {
         vec![
             get(all, working_hours::list).lists::<WorkingHourView>("Working hours of a location", "4.10"),

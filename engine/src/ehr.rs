@@ -120,6 +120,9 @@ pub enum Write {
     ConfirmAppointment(EhrAppointment),
     CheckInAppointment(EhrAppointment),
     NoteAppointment(EhrAppointment),
+    CreateWorkingHour(EhrWorkingHour),
+    UpdateWorkingHour(EhrWorkingHour),
+    DeleteWorkingHour(ForeignId),
     Entry(Verb, EhrEntry),
 }
 

@@ -426,7 +426,7 @@ impl Engine {
 }
 
 /// A refusal, or a reply that does not belong to what was asked.
-fn unexpected(reply: Reply) -> Refused {
+pub(crate) fn unexpected(reply: Reply) -> Refused {
     match reply {
         Reply::Refused(refusal) => Refused::Rule(refusal),
         other => {

@@ -165,7 +165,13 @@ pub fn all_writes() -> impl Iterator<Item = ((Resource, Verb), &'static str)> {
     }
     let framed = on_all(All).into_iter().filter_map(rules);
     let framed = framed.flat_map(|rules| rules.writes.iter().map(|(verb, kind)| ((rules.resource, *verb), *kind)));
-    framed.chain([((Resource::Patients, Verb::Update), "update-patient")])
+    let others = [
+        ((Resource::Patients, Verb::Update), "update-patient"),
+        ((Resource::WorkingHours, Verb::Create), "create-working-hour"),
+        ((Resource::WorkingHours, Verb::Update), "update-working-hour"),
+        ((Resource::WorkingHours, Verb::Delete), "delete-working-hour"),
+    ];
+    framed.chain(others)
 }
 
 /// The patient a body is about.

@@ -1,6 +1,7 @@
 //! Writes to the EHR as operators and clients see them: what waits in a location's queue, and what became of the rest.
 
 use location::{
+    decision::Reply,
     event::Work,
     ids::{LocationId, WriteId},
     queue::{Write, WriteState},
@@ -8,8 +9,8 @@ use location::{
 };
 
 use crate::{
-    actor::{Ask, turn::Shell},
-    engine::{Engine, EngineError, Stretch},
+    actor::{Ask, request::Request, turn::Shell},
+    engine::{Engine, EngineError, Refused, Stretch, unexpected},
     records,
 };
 
@@ -26,6 +27,10 @@ pub struct WriteRequest {
     /// It gives up then; none once it has ended.
     pub deadline: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
+    /// The write an operator had it tried again as.
+    pub retried_as: Option<u64>,
+    /// An operator gave it up.
+    pub dropped: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,8 @@ impl WriteRequest {
             queued_at: write.queued_at,
             deadline: Some(write.deadline),
             finished_at: None,
+            retried_as: None,
+            dropped: false,
         }
     }
 
@@ -74,6 +81,8 @@ impl WriteRequest {
             queued_at: record.queued_at,
             deadline: None,
             finished_at: Some(record.finished_at),
+            retried_as: record.retried_as,
+            dropped: record.dropped,
         }
     }
 }
@@ -115,6 +124,22 @@ impl Engine {
         match waiting {
             Some(waiting) => Ok(Some(waiting)),
             None => Ok(self.document::<records::Write>(location.0, id)?.map(WriteRequest::ended)),
+        }
+    }
+
+    /// An operator wants a write that failed tried again: the write it is tried as. What changed a record is not, it was put back.
+    pub async fn retry_write(&self, location: LocationId, write: WriteId) -> Result<WriteId, Refused> {
+        match self.directory().request(location, || Request::RetryWrite(write)).await?.reply {
+            Reply::Retried { write } => Ok(write),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// An operator gives up a write that waits, with all that rests on it, or one that failed, so that nobody tries it again.
+    pub async fn drop_write(&self, location: LocationId, write: WriteId) -> Result<(), Refused> {
+        match self.directory().request(location, || Request::DropWrite(write)).await?.reply {
+            Reply::Done => Ok(()),
+            other => Err(unexpected(other)),
         }
     }
 

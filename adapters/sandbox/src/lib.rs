@@ -67,7 +67,7 @@ const PULLS: [Resource; 36] = [
 ];
 
 /// The contract's writes, and the dialect's writes each of them takes.
-const WRITES: [(WriteKind, &[&str]); 18] = [
+const WRITES: [(WriteKind, &[&str]); 21] = [
     (WriteKind::CreatePatient, &["create_patient"]),
     (WriteKind::UpdatePatient, &["update_patient"]),
     (WriteKind::CreateAppointment, &["create_appointment"]),
@@ -76,6 +76,9 @@ const WRITES: [(WriteKind, &[&str]); 18] = [
     (WriteKind::CheckInAppointment, &["update_appointment"]),
     (WriteKind::CancelAppointment, &["cancel_appointment"]),
     (WriteKind::NoteAppointment, &["update_appointment"]),
+    (WriteKind::CreateWorkingHour, &["create_hours"]),
+    (WriteKind::UpdateWorkingHour, &["update_hours"]),
+    (WriteKind::DeleteWorkingHour, &["delete_hours"]),
     (WriteKind::CreateInsurancePlan, &["create_insurance_plan"]),
     (WriteKind::CreateCoverage, &["create_coverage"]),
     (WriteKind::DeleteCoverage, &["delete_coverage"]),
@@ -139,6 +142,12 @@ impl Adapter for Sandbox {
             Write::CheckInAppointment(c) => update(c, requests::check_in(&key, &c.appointment)),
             Write::NoteAppointment(c) => update(c, requests::note(&key, &c.appointment)),
             Write::CancelAppointment(c) => cancel(&key, c),
+            Write::CreateWorkingHour(hour) => {
+                let location = config::require("location")?;
+                post("hours", &requests::new_hours(&key, &location, hour))
+            }
+            Write::UpdateWorkingHour(hour) => patch("hours", &hour.id, &requests::hours(&key, hour)),
+            Write::DeleteWorkingHour(id) => delete("hours", &key, id),
             Write::CreateInsurancePlan(plan) => file("insurance_plans", &key, plan),
             Write::CreateCoverage(coverage) => file("coverages", &key, coverage),
             Write::DeleteCoverage(id) => delete("coverages", &key, id),
@@ -153,7 +162,6 @@ impl Adapter for Sandbox {
             Write::CreateFormResponse(response) => file("form_responses", &key, response),
             Write::CreatePayment(payment) => file("payments", &key, payment),
             Write::CreateAdjustment(adjustment) => file("adjustments", &key, adjustment),
-            _ => Err(Fault::unsupported("the sandbox EHR has no such write")),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     http::encode,
-    records::{Address, Appointment, Patient},
+    records::{Address, Appointment, HourKind, Patient, RecurrenceUnit, Weekday, WorkingHour},
     time::instant_text,
 };
 use serde_json::{Map, Value, json};
@@ -110,6 +110,50 @@ pub fn check_in(write_key: &str, a: &Appointment) -> Value {
 
 pub fn note(write_key: &str, a: &Appointment) -> Value {
     change(write_key, a, [("note", a.note.as_deref().unwrap_or_default().into())])
+}
+
+pub fn new_hours(write_key: &str, location: &str, hour: &WorkingHour) -> Value {
+    let mut all = hours(write_key, hour);
+    all["location"] = location.into();
+    all
+}
+
+/// Hours as they should be: null takes away what no longer says when they apply.
+pub fn hours(write_key: &str, hour: &WorkingHour) -> Value {
+    let every = hour.recurrence.as_ref().map(|every| {
+        let unit = match every.unit {
+            RecurrenceUnit::Day => "day",
+            RecurrenceUnit::Week => "week",
+            RecurrenceUnit::Month => "month",
+        };
+        json!({"number": every.number, "unit": unit, "from": every.reference})
+    });
+    json!({
+        "write_key": write_key,
+        "provider": hour.provider,
+        "operatory": hour.operatory,
+        "begin": hour.begin_time,
+        "end": hour.end_time,
+        "days": hour.days.iter().map(|day| weekday(*day)).collect::<Vec<_>>(),
+        "date": hour.specific_date,
+        "every": every,
+        "block": hour.kind == HourKind::SchedulableBlock,
+        "types": hour.appointment_types,
+        "label": hour.label,
+        "active": hour.active,
+    })
+}
+
+fn weekday(day: Weekday) -> &'static str {
+    match day {
+        Weekday::Monday => "mon",
+        Weekday::Tuesday => "tue",
+        Weekday::Wednesday => "wed",
+        Weekday::Thursday => "thu",
+        Weekday::Friday => "fri",
+        Weekday::Saturday => "sat",
+        Weekday::Sunday => "sun",
+    }
 }
 
 /// A row with the contract's fields; what is beyond them has no place in the EHR.

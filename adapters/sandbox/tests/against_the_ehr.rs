@@ -10,7 +10,7 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write, WriteKind,
     http::{Error, Request, Response},
-    records::{Address, Appointment, HourKind, Patient},
+    records::{Address, Appointment, HourKind, Patient, Recurrence, RecurrenceUnit, Weekday, WorkingHour},
     testing::Host,
 };
 use sandbox_adapter::Sandbox;
@@ -290,7 +290,8 @@ fn other_writes_and_cursors_are_refused() {
     let practice = Practice::new();
     let pull = |resource, cursor: Option<&str>| practice.with(|| Sandbox::pull(resource, cursor.map(Into::into), 10));
     assert!(matches!(pull(Resource::Patients, Some("nonsense")), Err(Fault::Rejected(_))));
-    assert!(matches!(practice.push("k", Write::DeleteWorkingHour("x".into())), Err(Fault::Unsupported(_))));
+    let without = Practice::new().switch(json!({"unsupported": ["delete_hours"]}));
+    assert!(matches!(without.push("k", Write::DeleteWorkingHour("x".into())), Err(Fault::Unsupported(_))));
     let nowhere = Host::new().run(|| Sandbox::pull(Resource::Appointments, None, 10));
     assert!(matches!(nowhere, Err(Fault::Unsupported(_))));
 }
@@ -313,6 +314,48 @@ fn a_patient_checks_in_and_the_note_changes() {
     assert_eq!(appointments.iter().filter(checked_in).count(), 1);
 }
 
+#[test]
+fn hours_are_made_changed_and_removed() {
+    let practice = Practice::new();
+    let shown = |id: &str| {
+        let records = practice.pass(Resource::WorkingHours, None, 1_000).records.into_iter();
+        records.filter_map(|r| if let Record::WorkingHour(hour) = r { Some(hour) } else { None }).find(|it| it.id == id)
+    };
+    let mut hour = WorkingHour {
+        id: String::new(),
+        provider: "D-00001".into(),
+        operatory: Some("O-00001".into()),
+        begin_time: "18:00".into(),
+        end_time: "24:00".into(),
+        days: vec![Weekday::Monday, Weekday::Sunday],
+        specific_date: None,
+        recurrence: None,
+        kind: HourKind::WorkingHour,
+        appointment_types: vec!["T-00001".into()],
+        label: Some("Late".into()),
+        active: true,
+        extra: Vec::new(),
+    };
+    let made = practice.push("a", Write::CreateWorkingHour(hour.clone())).unwrap();
+    assert_eq!(practice.push("a", Write::CreateWorkingHour(hour.clone())).unwrap().id, made.id);
+    assert_eq!(practice.find("a").unwrap().unwrap().id, made.id);
+    hour.id = made.id.clone();
+    assert_eq!(format!("{:?}", shown(&made.id).unwrap()), format!("{hour:?}"));
+    // What said when they apply is taken away by what says it now.
+    hour.days.clear();
+    hour.recurrence = Some(Recurrence { number: 2, unit: RecurrenceUnit::Week, reference: "2026-12-06".into() });
+    (hour.label, hour.operatory, hour.active) = (None, None, false);
+    practice.push("b", Write::UpdateWorkingHour(hour.clone())).unwrap();
+    assert_eq!(format!("{:?}", shown(&made.id).unwrap()), format!("{hour:?}"));
+    let nowhere = WorkingHour { id: String::new(), operatory: Some("O-00099".into()), ..hour.clone() };
+    assert!(matches!(practice.push("c", Write::CreateWorkingHour(nowhere)), Err(Fault::Rejected(_))));
+    let both = WorkingHour { specific_date: Some("2026-12-06".into()), ..hour.clone() };
+    assert!(matches!(practice.push("d", Write::UpdateWorkingHour(both)), Err(Fault::Rejected(_))));
+    practice.push("e", Write::DeleteWorkingHour(made.id.clone())).unwrap();
+    practice.push("f", Write::DeleteWorkingHour(made.id.clone())).unwrap();
+    assert!(shown(&made.id).is_none());
+}
+
 /// The dialect's own names; all others are the contract's.
 fn dialect(resource: Resource) -> records::Resource {
     match resource {
@@ -326,7 +369,7 @@ fn dialect(resource: Resource) -> records::Resource {
 fn every_resource_is_pulled_whole() {
     let practice = Practice::new();
     let description = practice.with(Sandbox::describe).unwrap();
-    assert_eq!((description.pulls.len(), description.writes.len()), (36, 18));
+    assert_eq!((description.pulls.len(), description.writes.len()), (36, 21));
     for resource in description.pulls.iter().map(|ability| ability.resource) {
         let kept = practice.0.borrow().records(dialect(resource)).count();
         let (pass, lines) = practice.host().run_logged(|| Sandbox::pull(resource, None, 1_000).unwrap());
@@ -445,7 +488,7 @@ fn each_filing_can_be_refused_lost_or_not_supported() {
         Practice::new().switch(json!({"unsupported": ["create_communication_log", "update_patient_alert"]}));
     let writes = unsupporting.with(Sandbox::describe).unwrap().writes;
     assert!(!writes.contains(&WriteKind::CreateCommunicationLog) && !writes.contains(&WriteKind::DisablePatientAlert));
-    assert_eq!(writes.len(), 16);
+    assert_eq!(writes.len(), 19);
     for (write, ..) in filings() {
         let unsupported = matches!(write, Write::CreateCommunicationLog(_) | Write::DisablePatientAlert(_));
         let pushed = unsupporting.push(&format!("{write:?}"), write);

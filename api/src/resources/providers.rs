@@ -199,7 +199,7 @@ impl<'a> Working<'a> {
         for place in places {
             known.push((place, Facts::of(call, &place.location)?));
             let mut own = call.api.engine.working_hours(place.location.id)?;
-            own.retain(|hour| hour.active && hour.deleted_at.is_none());
+            own.retain(|hour| hour.in_force() && hour.deleted_at.is_none());
             hours.push((place, own));
         }
         Ok(Working { places: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })

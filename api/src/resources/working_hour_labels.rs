@@ -22,9 +22,10 @@ pub async fn list(mut call: Call) -> Answer {
     let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();
     for place in &places {
         for hour in call.api.engine.working_hours(place.location.id)?.into_iter().filter(|it| it.deleted_at.is_none()) {
+            let in_force = hour.in_force();
             let Some(name) = hour.label else { continue };
             let label = labels.entry(label_id(hour.location_id, &name)).or_insert((hour.location_id, name, false));
-            label.2 |= hour.active;
+            label.2 |= in_force;
         }
     }
     let page = paging.collect(

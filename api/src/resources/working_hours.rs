@@ -62,7 +62,7 @@ impl Filter {
     fn keeps(&self, it: &WorkingHour) -> bool {
         let label = || it.label.as_ref().map(|name| label_id(it.location_id, name));
         it.deleted_at.is_none()
-            && it.active == self.active
+            && it.in_force() == self.active
             && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
             && self.label.is_none_or(|id| label() == Some(id))
             && self.source.is_none_or(|source| it.source == source)

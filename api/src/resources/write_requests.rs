@@ -37,6 +37,10 @@ pub struct WriteRequestView {
     /// It is given up then; null once it has ended.
     deadline: Option<At>,
     finished_at: Option<At>,
+    /// The write as which an operator had it tried again.
+    retried_as: Option<u64>,
+    /// Given up by an operator: it will not be tried again.
+    dropped: bool,
 }
 
 const STATUSES: &[(&str, Status)] = &[
@@ -64,6 +68,8 @@ impl WriteRequestView {
             queued_at: At(it.queued_at),
             deadline: it.deadline.map(At),
             finished_at: it.finished_at.map(At),
+            retried_as: it.retried_as,
+            dropped: it.dropped,
         }
     }
 }

@@ -35,6 +35,10 @@ pub struct WorkingHourView<'a> {
     #[schemars(with = "String", extend("enum" = ["manual", "synced"]))]
     source: HourSource,
     label: Option<WorkingHourLabelView<'a>>,
+    /// Why the health record system would not take these hours, or their last change; only where it would not. Hours it would not have
+    /// at all are not active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }
@@ -79,9 +83,10 @@ impl<'a> WorkingHourView<'a> {
             specific_date,
             custom_recurrence,
             tz_offset: wire::offset(now, zone),
-            active: record.active,
+            active: record.in_force(),
             source: record.source,
             label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location_id, name)),
+            failure_reason: record.write.as_ref().and_then(|write| write.reason.as_deref()),
             appointment_types: None,
         }
     }

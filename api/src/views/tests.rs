@@ -356,6 +356,7 @@ fn working_hours() {
         appointment_type_ids: Vec::new(),
         label: Some("Hygiene".to_owned()),
         active: true,
+        write: None,
         created_at: Timestamp(0),
         updated_at: Timestamp(0),
     };

@@ -25,7 +25,10 @@ async fn an_appointment_is_made_and_reaches_the_practice() {
         json!({"appointment_type_id": CLEANING, "note": "Gently", "referrer": "website",
         "is_new_clients_patient": true, "descriptor_ids": [1]}),
     );
-    let made = world.post(POST, body).answers(201).await["data"].clone();
+    let made = world.post(POST, body).answers(201).await;
+    let warning = "descriptor_ids stay here only: they are not written to the health record system.";
+    assert_eq!(made["description"], json!(warning));
+    let made = made["data"].clone();
     assert_eq!(made["stripe_client_secret"], Value::Null);
     let made = &made["appt"];
     assert_eq!(made["end_time"], json!(format!("{}T16:00:00.000Z", world.monday())), "as long as its type");

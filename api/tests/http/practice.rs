@@ -46,6 +46,10 @@ const WRITES: [&str; 7] = [
     "note-appointment",
 ];
 
+/// The second location's EHR takes working hours, but for those that begin at a certain time.
+const HOURS: [&str; 3] = ["create-working-hour", "update-working-hour", "delete-working-hour"];
+pub const REFUSED_BEGIN: &str = "00:07";
+
 pub struct Practice {
     location: u32,
     order: usize,
@@ -128,6 +132,11 @@ impl Books {
                 return Err(Fault::Rejected("the practice refuses it".into()));
             }
             Write::Entry(_, entry) => entry.id.clone(),
+            Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) if hour.begin_time == REFUSED_BEGIN => {
+                return Err(Fault::Rejected("nobody works then".into()));
+            }
+            Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => hour.id.clone(),
+            Write::DeleteWorkingHour(id) => id.clone(),
         };
         let id = if id.is_empty() { format!("written {}", written.len()) } else { id };
         let receipt = Receipt { id, version: None };
@@ -145,6 +154,22 @@ impl Books {
             _ => None,
         });
         entries.collect()
+    }
+
+    /// The hours that were made here, as the EHR has them.
+    fn hours(&self, location: u32) -> Vec<EhrWorkingHour> {
+        let written = self.written.lock().unwrap();
+        let mut hours: Vec<EhrWorkingHour> = Vec::new();
+        for (_, receipt, write) in written.iter().filter(|(from, ..)| *from == location) {
+            let changed = match write {
+                Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => Some(hour.clone()),
+                Write::DeleteWorkingHour(_) => None,
+                _ => continue,
+            };
+            hours.retain(|hour| hour.id != receipt.id);
+            hours.extend(changed.map(|hour| EhrWorkingHour { id: receipt.id.clone(), ..hour }));
+        }
+        hours
     }
 
     fn gone(&self, resource: Resource) -> Vec<String> {
@@ -165,6 +190,7 @@ impl Ehr for Practice {
             writes: [
                 names(&WRITES),
                 names(file_records::writes(self.location)),
+                names(if self.location == SECOND { &HOURS } else { &[] }),
                 if self.location == RIVAL { Vec::new() } else { names(&practice_ledger::WRITES) },
             ]
             .concat(),
@@ -187,6 +213,9 @@ impl Ehr for Practice {
             }
             let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
             records.extend(self.books.made(self.location, resource).into_iter().map(EhrRecord::Entry));
+            if resource == Resource::WorkingHours {
+                records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
+            }
             let deleted = self.books.gone(resource);
             records.retain(|record| !matches!(record, EhrRecord::Entry(entry) if deleted.contains(&entry.id)));
             Ok(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None })

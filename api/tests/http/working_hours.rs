@@ -1,3 +1,5 @@
+use engine::ehr::Write;
+use location::hours::Weekday;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -68,6 +70,112 @@ async fn hours_set_here_offer_slots_until_they_are_removed() {
     assert_eq!(count().await, 0);
     assert_eq!(world.get(&one).fails(404).await, [format!("Working Hour with id {} not found", made["id"])]);
     world.delete(&one).fails(404).await;
+}
+
+const SECONDS: &str = "/working_hours?subdomain=acme&location_id=2";
+
+fn seconds_hour(fields: Value) -> Value {
+    let mut hour = hour(json!({"provider_id": ANNA, "operatory_id": SECONDS_CHAIR, "days": ["Sunday"]}));
+    fields.as_object().unwrap().iter().for_each(|(name, value)| hour["working_hour"][name] = value.clone());
+    hour
+}
+
+/// The `n`th write of the second location, when it has come.
+async fn told(world: &World, n: usize) -> Write {
+    for _ in 0..500 {
+        if let Some(write) = world.books.written(SECOND).into_iter().nth(n) {
+            return write;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("no write {n} in {:?}", world.books.written(SECOND));
+}
+
+#[actix_web::test]
+async fn where_the_ehr_takes_no_hours_the_answer_warns() {
+    let world = world().await;
+    let warning = json!("The health record system takes no working hours: these stay here only, and offer slots here.");
+    let made = world.post(PATH, hour(json!({"days": ["Sunday"]}))).answers(201).await;
+    assert_eq!(made["description"], warning);
+    let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
+    let changed = world.patch(&one, json!({"working_hour": {"end_time": "19:00"}})).ok().await;
+    assert_eq!(changed["description"], warning);
+    world.delete(&one).answers_nothing(204).await;
+    let writes = world.get("/write_requests?subdomain=acme&location_id=1").ok().await;
+    assert_eq!(writes["data"], json!([]));
+}
+
+#[actix_web::test]
+async fn hours_are_written_to_an_ehr_that_takes_them() {
+    let world = world().await;
+    let made = world.post(SECONDS, seconds_hour(json!({}))).answers(201).await;
+    assert_eq!((&made["description"], &made["data"]["source"]), (&Value::Null, &json!("manual")));
+    let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
+    let Write::CreateWorkingHour(first) = told(&world, 0).await else { panic!("no hours were made") };
+    assert_eq!((first.provider.as_str(), first.operatory.as_deref()), ("anna", Some("chair 3")));
+    assert_eq!(
+        (first.begin_time.as_str(), first.end_time.as_str(), first.days),
+        ("18:00", "20:00", vec![Weekday::Sunday])
+    );
+    let end = json!({"working_hour": {"end_time": "24:00", "specific_date": "2030-06-01"}});
+    let changed = world.patch(&one, end).ok().await;
+    assert_eq!(changed["description"], Value::Null);
+    let Write::UpdateWorkingHour(second) = told(&world, 1).await else { panic!("no hours were changed") };
+    assert_eq!((second.id.as_str(), second.end_time.as_str()), ("written 0", "24:00"));
+    assert_eq!((second.days, second.specific_date.as_deref()), (Vec::new(), Some("2030-06-01")));
+
+    // A pull shows them: they stay what they are, one record that clients may change.
+    let before = world.get(&one).ok().await["data"].clone();
+    world.sync(SECOND).await;
+    assert_eq!(world.get(&one).ok().await["data"], before);
+    let all = world.get(SECONDS).ok().await;
+    assert_eq!(each(&all["data"], "source"), ["synced", "manual"]);
+    world.patch(&one, json!({"working_hour": {"end_time": "23:00"}})).ok().await;
+    assert!(matches!(told(&world, 2).await, Write::UpdateWorkingHour(third) if third.end_time == "23:00"));
+    world.delete(&one).answers_nothing(204).await;
+    assert!(matches!(told(&world, 3).await, Write::DeleteWorkingHour(id) if id == "written 0"));
+    world.get(&one).fails(404).await;
+    let writes = world.get("/write_requests?subdomain=acme&location_id=2&per_page=100").ok().await;
+    let hours: Vec<&Value> =
+        writes["data"].as_array().unwrap().iter().filter(|it| it["resource"] == "working_hours").collect();
+    let operations: Vec<&str> = hours.iter().map(|it| it["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["create", "update", "update", "delete"]);
+}
+
+#[actix_web::test]
+async fn what_the_ehr_refuses_is_put_back() {
+    let world = world().await;
+    let refused = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:07"}))).answers(201).await;
+    let one = format!("/working_hours/{}?subdomain=acme", refused["data"]["id"]);
+    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
+    assert_eq!(shown["active"], json!(false));
+    assert_eq!(world.get(&format!("{SECONDS}&source=manual")).ok().await["data"], json!([]));
+    // Mended by the client, they are told again.
+    world.patch(&one, json!({"working_hour": {"begin_time": "18:00"}})).ok().await;
+    assert!(matches!(told(&world, 0).await, Write::CreateWorkingHour(_)));
+    let shown = world.until(&one, |it| it["data"]["active"] == true).await["data"].clone();
+    assert_eq!(shown.get("failure_reason"), None);
+
+    world.patch(&one, json!({"working_hour": {"begin_time": "00:07"}})).ok().await;
+    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
+    assert_eq!((&shown["begin_time"], &shown["active"]), (&json!("18:00"), &json!(true)));
+}
+
+#[actix_web::test]
+async fn hours_for_types_of_our_own_stay_here() {
+    let world = world().await;
+    let kind =
+        json!({"appointment_type": {"name": "Ours", "minutes": 30, "parent_type": "Institution", "parent_id": 1}});
+    let kind = world.post("/appointment_types?subdomain=acme", kind).answers(201).await["data"]["id"].clone();
+    let made = world.post(SECONDS, seconds_hour(json!({"appointment_type_ids": [kind]}))).answers(201).await;
+    let warning = made["description"].as_str().unwrap();
+    assert!(warning.starts_with("The working hours are for appointment types"), "{warning}");
+    let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
+    // Without that they concern the EHR; then they cannot leave it again.
+    world.patch(&one, json!({"working_hour": {"appointment_type_ids": []}})).ok().await;
+    assert!(matches!(told(&world, 0).await, Write::CreateWorkingHour(_)));
+    let back = world.patch(&one, json!({"working_hour": {"appointment_type_ids": [kind]}})).fails(400).await;
+    assert_eq!(back, ["EMR does not support this operation."]);
 }
 
 #[actix_web::test]

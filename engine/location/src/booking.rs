@@ -98,7 +98,7 @@ impl Location {
     }
 
     /// Why an appointment cannot be here, besides the holders in `own`.
-    fn cannot_place(
+    pub(crate) fn cannot_place(
         &self,
         now: Timestamp,
         placement: &Placement,

@@ -1,6 +1,6 @@
 //! The invariants of a location, numbered as in the README. `check` panics with the number of the one that does not hold.
 
-use crate::{Location, calendar::Holder, event::Work, state::Insert, time::Timestamp};
+use crate::{Location, calendar::Holder, event::Work, pull::Resource, state::Insert, time::Timestamp};
 
 impl Location {
     pub fn check(&self, now: Timestamp) {
@@ -10,6 +10,7 @@ impl Location {
         self.state.queue.check();
         self.bounded();
         self.timer_is_set(now);
+        self.hours_agree();
     }
 
     /// 1. Two entries share an operatory and a time only where the EHR put, or may still have, one of them there.
@@ -65,6 +66,15 @@ impl Location {
         if self.wake_at().is_some_and(|at| at <= now) {
             let cx = crate::command::Cx { now, random: 7 };
             assert!(!self.wake(cx).events.is_empty(), "invariant 6: a due timer leads to something");
+        }
+    }
+
+    /// 9. Unless a change of them is on its way, hours set here stand as the EHR has them.
+    fn hours_agree(&self) {
+        for (id, told) in &self.state.told_hours {
+            let changing = self.state.queue.of_record(Resource::WorkingHours, id.0.into()).next().is_some();
+            let agrees = self.state.hours.get(id) == Some(told);
+            assert!(changing || agrees, "invariant 9: hours {id} stand as the EHR has them");
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    event::Change,
+    event::{Change, Work},
     hours::WorkingHour,
     ids::{
         AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId, WriteId,
@@ -53,7 +53,11 @@ pub enum Command {
     },
     Save(Save),
     /// Working hours set here, not by the EHR.
-    SetHour(WorkingHour),
+    SetHour {
+        hour: WorkingHour,
+        /// The EHR cannot have them: they rest on what it does not know.
+        here_only: bool,
+    },
     RemoveHour {
         hour: WorkingHourId,
     },
@@ -78,6 +82,19 @@ pub enum Command {
     Superseded {
         twin: AppointmentId,
         record: PulledAppointment,
+    },
+    /// The same of working hours. None in `shown`: the EHR has removed them since.
+    HourSuperseded {
+        twin: WorkingHourId,
+        ours: WorkingHourId,
+        shown: Option<WorkingHour>,
+    },
+    /// An operator wants a failed write tried again.
+    RetryWrite(Retry),
+    /// An operator gives a write up: one that waits, or one that `failed`.
+    DropWrite {
+        write: WriteId,
+        failed: bool,
     },
     /// The time `wake_at` named has come.
     Wake,
@@ -113,6 +130,33 @@ pub struct Save {
     pub lane: Lane,
     /// Nothing of it concerns the EHR.
     pub here_only: bool,
+}
+
+/// A write that failed, as it was.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    pub write: WriteId,
+    pub work: Work,
+    pub lane: Lane,
+    pub key: String,
+    /// It was tried before: the EHR is asked for it before it is sent again.
+    pub sent: bool,
+    pub what: Retried,
+}
+
+/// What of a failed write's record the machine forgot.
+#[derive(Clone, Debug)]
+pub enum Retried {
+    Record,
+    Hour(WorkingHour),
+    Appointment(RetriedAppointment),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RetriedAppointment {
+    pub placement: Placement,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub patient: PatientId,
 }
 
 /// An idempotency key and what it was used for.
@@ -185,7 +229,8 @@ pub struct Page {
     /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
     /// state counts, and those of this page come to what the guard heeds. Else 0.
     pub known: u64,
-    /// Appointments on the page, and deletions of such, that nobody had heard of: an insert whose answer is still out may be one of them.
+    /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
+    /// made one of them.
     pub strangers: u32,
     pub cursor: String,
     pub last: bool,

@@ -55,6 +55,10 @@ pub enum Reply {
     },
     /// The page came too late or was stopped by the guard: nothing of it may be stored.
     PageIgnored,
+    /// A failed write is tried again, as this one.
+    Retried {
+        write: WriteId,
+    },
     Done,
     Refused(Refusal),
 }
@@ -84,6 +88,15 @@ pub enum Refusal {
     HourOfEhr,
     /// The EHR cannot do it.
     NotSupportedByEhr,
+    WriteNotFound,
+    /// It is done, still waits, was retried or dropped, or its record came to the EHR in another way.
+    WriteNotFailed,
+    /// It is being sent, or may have been written: nobody can say yet that it was not.
+    WriteOnItsWay,
+    /// A refused change was put back: it is asked for anew.
+    WriteWasPutBack,
+    /// The patient it is for is not in the EHR: their write comes first.
+    WriteOfPatientFirst,
     TooManyHours {
         limit: u32,
     },

@@ -86,6 +86,15 @@ pub enum Event {
     },
     /// Working hours set here.
     HourSet(WorkingHour),
+    /// Hours set here were removed here, or the EHR would not have them at all.
+    HourRemoved {
+        hour: WorkingHourId,
+    },
+    /// The EHR refused a change of hours, or their removal: back to what it has.
+    HourReverted {
+        to: WorkingHour,
+        reason: String,
+    },
 
     // Write-back.
     WriteQueued {
@@ -94,6 +103,21 @@ pub enum Event {
         lane: Lane,
         key: String,
         deadline: Timestamp,
+    },
+    /// An operator wants a write that failed tried again: the same key, as a write of its own.
+    WriteRetried {
+        write: WriteId,
+        of: WriteId,
+        work: Work,
+        lane: Lane,
+        key: String,
+        deadline: Timestamp,
+        /// It was tried before: to be looked up before it is sent.
+        look_first: bool,
+    },
+    /// An operator gave a write up.
+    WriteDropped {
+        write: WriteId,
     },
     CallStarted {
         write: WriteId,
@@ -172,6 +196,8 @@ pub enum Event {
         appointment: AppointmentId,
     },
     HourPulled(WorkingHour),
+    /// What the EHR has of hours that are being changed here: they stay as they were set.
+    HourShown(WorkingHour),
     HourGone {
         hour: WorkingHourId,
     },
@@ -210,6 +236,14 @@ pub enum Event {
 }
 
 impl Event {
+    /// The write this event ends.
+    pub fn write_ended(&self) -> Option<WriteId> {
+        match self {
+            Event::WriteDone { write, .. } | Event::WriteFailed { write, .. } => Some(*write),
+            _ => None,
+        }
+    }
+
     /// The write this event says is in the EHR.
     pub fn write_done(&self) -> Option<WriteId> {
         match self {

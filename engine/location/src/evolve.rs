@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::{
     command::{Placement, PulledAppointment},
     event::{CallKind, Event, Work},
-    ids::{AppointmentId, WriteId},
+    hours::{HourSource, WorkingHour},
+    ids::{AppointmentId, Lane, WorkingHourId, WriteId},
     path::Path,
     pull::{Cycle, PageShown, PullCall, Resource},
     queue::{Write, WriteState},
@@ -62,7 +63,7 @@ impl State {
             Event::CancelConfirmed { appointment } => {
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
-                self.landed(*appointment);
+                self.landed(Resource::Appointments, appointment.0);
             }
             Event::AppointmentGone { appointment } => {
                 *self.pulls.deleted.entry(Resource::Appointments).or_default() += 1;
@@ -75,7 +76,7 @@ impl State {
                     a.confirmed.get_or_insert(a.placement);
                 });
                 self.conflicts.remove(appointment);
-                self.landed(*appointment);
+                self.landed(Resource::Appointments, appointment.0);
             }
             Event::InsertFailed { appointment, .. } => {
                 self.remove_appointment(*appointment);
@@ -84,33 +85,32 @@ impl State {
 
             // Their documents say it; the machine needs nothing of them.
             Event::RecordSaved { .. } | Event::AppointmentChanged { .. } => {}
-            Event::HourSet(hour) => {
+            Event::HourSet(hour) | Event::HourReverted { to: hour, reason: _ } => {
                 self.hours.insert(hour.id, hour.clone());
+            }
+            Event::HourRemoved { hour } => {
+                self.hours.remove(hour);
             }
 
             Event::WriteQueued { write, work, lane, key, deadline } => {
-                let queued = Write {
-                    work: *work,
-                    lane: *lane,
-                    key: key.clone(),
-                    queued_at: at,
-                    deadline: *deadline,
-                    attempts: 0,
-                    state: WriteState::Waiting { not_before: at },
-                    unknown: false,
-                    sent: None,
-                    overtaken: false,
-                    reason: None,
-                };
-                self.queue.push(*write, queued);
+                self.queue.push(*write, queued(at, *work, *lane, key, *deadline));
             }
+            Event::WriteRetried { write, of: _, work, lane, key, deadline, look_first } => {
+                let retried = Write { unknown: *look_first, ..queued(at, *work, *lane, key, *deadline) };
+                self.queue.push(*write, retried);
+            }
+            // The failure that goes with it says what it does.
+            Event::WriteDropped { .. } => {}
             Event::CallStarted { write, attempt, kind, until, sent } => {
                 self.quota.take(quota, at);
+                let hour = self.queue.get(*write).and_then(|w| hour_of(w.work));
+                let sent_hour = hour.and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
                 self.change_write(*write, |w| {
                     w.attempts = *attempt;
                     w.state = WriteState::Calling { kind: *kind, until: *until };
                     if *kind == CallKind::Push {
                         w.sent = *sent;
+                        w.sent_hour = sent_hour;
                         w.overtaken = false;
                     }
                 });
@@ -126,9 +126,12 @@ impl State {
                 w.reason = Some(reason.clone());
             }),
             Event::WriteDone { write, work, written: _ } => {
-                let sent = self.queue.remove(*write).and_then(|w| w.sent);
+                let done = self.queue.remove(*write);
                 self.path.forget(*write);
-                self.confirmed(*work, sent);
+                match hour_of(*work) {
+                    Some(hour) => self.hour_told(hour, done.and_then(|w| w.sent_hour)),
+                    None => self.confirmed(*work, done.and_then(|w| w.sent)),
+                }
             }
             Event::WriteFailed { write, work, .. } => {
                 self.queue.remove(*write);
@@ -173,7 +176,6 @@ impl State {
                     self.pulls.deleted.remove(resource);
                     self.pulls.known.insert(*resource);
                 } else if *whole {
-                    let landed = landed.iter().map(|appointment| appointment.0);
                     self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
                 }
                 if let Some(cycle) = &mut self.pulls.cycle {
@@ -187,9 +189,14 @@ impl State {
             Event::AppointmentPulled { record, keep } => self.pulled(record, *keep),
             Event::HourPulled(hour) => {
                 self.hours.insert(hour.id, hour.clone());
+                if hour.source == HourSource::Manual {
+                    self.told_hours.insert(hour.id, hour.clone());
+                }
             }
+            Event::HourShown(hour) => self.hour_shown(hour),
             Event::HourGone { hour } => {
                 self.hours.remove(hour);
+                self.told_hours.remove(hour);
             }
             Event::OperatoryPulled(operatory) => {
                 self.operatories.insert(operatory.id, operatory.active);
@@ -269,12 +276,12 @@ impl State {
 
     /// A write of ours reached the EHR while it was being read. A running pass may have been at that place already, so that the record
     /// counts as shown.
-    fn landed(&mut self, id: AppointmentId) {
-        if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == Resource::Appointments) {
+    fn landed(&mut self, resource: Resource, id: u64) {
+        if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == resource) {
             call.landed.insert(id);
         }
-        if let Some(seen) = self.pulls.seen.get_mut(&Resource::Appointments) {
-            seen.insert(id.0);
+        if let Some(seen) = self.pulls.seen.get_mut(&resource) {
+            seen.insert(id);
         }
     }
 
@@ -283,7 +290,26 @@ impl State {
         let Some(id) = work.appointment() else { return };
         let sent = sent.filter(|_| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)));
         self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
-        self.landed(id);
+        self.landed(Resource::Appointments, id.0);
+    }
+
+    /// The EHR took a write of hours; none were sent: their removal.
+    fn hour_told(&mut self, id: WorkingHourId, sent: Option<Box<WorkingHour>>) {
+        match sent {
+            Some(hour) => self.told_hours.insert(id, *hour),
+            None => self.told_hours.remove(&id),
+        };
+        self.landed(Resource::WorkingHours, id.0.into());
+    }
+
+    /// The EHR has hours neither as it was told before nor as a change of ours on its way tells it.
+    fn hour_shown(&mut self, shown: &WorkingHour) {
+        let told = self.told_hours.insert(shown.id, shown.clone());
+        let sent = self.queue.of_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
+        let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent_hour.as_deref())) else { return };
+        if sent.is_some() && sent != Some(shown) && told.as_ref() != Some(shown) {
+            self.queue.update(write, |w| w.overtaken = true);
+        }
     }
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
@@ -326,5 +352,30 @@ impl State {
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {
         let since = self.pulls.failing.as_ref().map_or(at, |(since, _)| *since);
         self.pulls.failing = Some((since, reason.to_owned()));
+    }
+}
+
+fn queued(at: Timestamp, work: Work, lane: Lane, key: &str, deadline: Timestamp) -> Write {
+    Write {
+        work,
+        lane,
+        key: key.to_owned(),
+        queued_at: at,
+        deadline,
+        attempts: 0,
+        state: WriteState::Waiting { not_before: at },
+        unknown: false,
+        sent: None,
+        sent_hour: None,
+        overtaken: false,
+        reason: None,
+    }
+}
+
+/// The hours a write is about.
+fn hour_of(work: Work) -> Option<WorkingHourId> {
+    match work {
+        Work::Record { resource: Resource::WorkingHours, id, .. } => u32::try_from(id).ok().map(WorkingHourId),
+        _ => None,
     }
 }

@@ -13,6 +13,8 @@ pub mod event;
 mod evolve;
 pub mod hours;
 pub mod ids;
+mod operator;
+mod own_hours;
 pub mod path;
 pub mod pull;
 pub mod queue;
@@ -69,12 +71,15 @@ impl Location {
                 self.change(cx, *appointment, *to, *join_blocks, *what)
             }
             Command::Save(save) => self.save(cx, *save),
-            Command::SetHour(hour) => self.set_hour(hour),
-            Command::RemoveHour { hour } => self.remove_hour(*hour),
+            Command::SetHour { hour, here_only } => self.set_hour(cx, hour, *here_only),
+            Command::RemoveHour { hour } => self.remove_hour(cx, *hour),
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
             Command::Superseded { twin, record } => self.superseded(cx, *twin, record),
+            Command::HourSuperseded { twin, ours, shown } => self.hour_superseded(*twin, *ours, shown.as_ref()),
+            Command::RetryWrite(retry) => self.retry_write(cx, retry),
+            Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ids::AppointmentId, time::Timestamp};
+use crate::time::Timestamp;
 
 /// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first, and the schedule before the
 /// files of the practice.
@@ -171,6 +171,6 @@ pub struct PullCall {
     pub resource: Resource,
     pub call: u64,
     pub until: Timestamp,
-    /// Appointments a write of ours reached meanwhile: what the page says of them may be older than that.
-    pub landed: BTreeSet<AppointmentId>,
+    /// Records of the resource that a write of ours reached meanwhile: what the page says of them may be older than that.
+    pub landed: BTreeSet<u64>,
 }

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::Placement,
     event::{CallKind, Work},
+    hours::WorkingHour,
     ids::{AppointmentId, Lane, PatientId, WriteId},
-    pull::Resource,
+    pull::{Resource, Verb},
     time::Timestamp,
 };
 
@@ -28,7 +29,10 @@ pub struct Write {
     pub unknown: bool,
     /// Where the appointment stood when it was last sent.
     pub sent: Option<Placement>,
-    /// While it was on its way, a page showed the appointment elsewhere: nobody knows which of the two came last.
+    /// The working hours as they were last sent.
+    #[serde(default)]
+    pub sent_hour: Option<Box<WorkingHour>>,
+    /// While it was on its way, a page showed the appointment elsewhere, or the hours otherwise: nobody knows which of the two came last.
     pub overtaken: bool,
     pub reason: Option<String>,
 }
@@ -163,6 +167,16 @@ impl Queue {
     pub fn inserts(&self) -> impl Iterator<Item = AppointmentId> {
         let inserts = self.writes.values().filter(|write| matches!(write.work, Work::CreateAppointment(_)));
         inserts.filter_map(|write| write.work.appointment())
+    }
+
+    /// Whether a write is to make a record of a resource.
+    pub fn creates(&self, resource: Resource) -> bool {
+        self.writes.values().any(|write| match write.work {
+            Work::CreateAppointment(_) => resource == Resource::Appointments,
+            Work::CreatePatient(_) => resource == Resource::Patients,
+            Work::Record { resource: of, verb, .. } => verb == Verb::Create && of == resource,
+            _ => false,
+        })
     }
 
     /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.

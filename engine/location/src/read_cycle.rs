@@ -9,8 +9,10 @@ use crate::{
     command::{Cx, Failure, Outcome, Page, Placement, PulledAppointment},
     decision::{Call, Decision, Reply},
     event::{Event, Work},
-    ids::{AppointmentId, OperatoryId, WorkingHourId},
-    pull::{Cycle, PullCall, Resource},
+    hours::HourSource,
+    ids::{AppointmentId, OperatoryId},
+    pull::{Cycle, PullCall, Resource, Verb},
+    queue::Write,
     settings::PullPlan,
     state::{Appointment, Insert},
     time::{Millis, Timestamp},
@@ -111,11 +113,13 @@ impl Location {
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
-        if page.appointments.iter().any(|record| landed.contains(&record.id) && self.is_news(record)) {
+        let outdated = page.appointments.iter().any(|record| landed.contains(&record.id.0) && self.is_news(record))
+            || page.hours.iter().any(|hour| landed.contains(&hour.id.0.into()) && self.hour_is_news(hour));
+        if outdated {
             self.read_again(cx, resource, &mut events, &mut calls);
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
-        if self.may_show_an_insert(page) {
+        if self.may_show_an_insert(resource, page) {
             let reason = "an insert on its way may be on the page";
             self.pull_failed(cx, resource, reason, 0, &mut events);
             return Decision::of(Reply::PageIgnored, events);
@@ -135,8 +139,8 @@ impl Location {
         for record in latest.values() {
             self.pulled_appointment(cx, record, &mut keep, &mut events);
         }
-        for hour in page.hours.iter().filter(|hour| self.state.hours.get(&hour.id) != Some(hour)) {
-            events.push(Event::HourPulled(hour.clone()));
+        for hour in &page.hours {
+            self.pulled_hour(hour, &mut events);
         }
         for operatory in &page.operatories {
             if self.state.operatories.get(&operatory.id) != Some(&operatory.active) {
@@ -184,12 +188,17 @@ impl Location {
 
     /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
     /// answer is there; a few tries wait for it.
-    fn may_show_an_insert(&self, page: &Page) -> bool {
+    fn may_show_an_insert(&self, resource: Resource, page: &Page) -> bool {
         let shown = |id| page.appointments.iter().any(|record| record.id == id);
+        let made = |write: &Write| match write.work {
+            Work::CreateAppointment(id) => resource == Resource::Appointments && !shown(id),
+            Work::Record { resource: of, verb: Verb::Create, .. } => {
+                resource == Resource::WorkingHours && of == resource
+            }
+            _ => false,
+        };
         let mut sent = self.state.queue.iter().filter(|(_, write)| !write.withdrawable());
-        page.strangers > 0
-            && self.state.pulls.failures < WAITS_FOR_INSERT
-            && sent.any(|(_, write)| matches!(write.work, Work::CreateAppointment(id) if !shown(id)))
+        page.strangers > 0 && self.state.pulls.failures < WAITS_FOR_INSERT && sent.any(|(_, write)| made(write))
     }
 
     fn pulled_appointment(
@@ -270,7 +279,7 @@ impl Location {
         now: Timestamp,
         resource: Resource,
         page: &Page,
-        landed: &BTreeSet<AppointmentId>,
+        landed: &BTreeSet<u64>,
     ) -> (BTreeSet<u64>, u64) {
         let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
         if resource.shared() {
@@ -281,7 +290,7 @@ impl Location {
         let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
         if page.last && page.whole && by_absence {
             let seen = self.state.pulls.seen.get(&resource);
-            let shown: BTreeSet<u64> = page.seen.iter().copied().chain(landed.iter().map(|id| id.0)).collect();
+            let shown: BTreeSet<u64> = page.seen.iter().chain(landed).copied().collect();
             let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
             deleted.extend(known.iter().filter(|id| !shown(id)));
         }
@@ -304,8 +313,8 @@ impl Location {
                 self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0).collect()
             }
             Resource::WorkingHours => {
-                let synced = |hour: &&crate::hours::WorkingHour| hour.source == crate::hours::HourSource::Synced;
-                self.state.hours.values().filter(synced).map(|hour| u64::from(hour.id.0)).collect()
+                let synced = self.state.hours.values().filter(|hour| hour.source == HourSource::Synced);
+                synced.chain(self.state.told_hours.values()).map(|hour| u64::from(hour.id.0)).collect()
             }
             Resource::Operatories => self.state.operatories.keys().map(|id| id.0).collect(),
             _ => BTreeSet::new(),
@@ -323,10 +332,7 @@ impl Location {
     fn deleted(&self, resource: Resource, id: u64, events: &mut Vec<Event>) {
         match resource {
             Resource::Appointments => self.gone(AppointmentId(id), events),
-            Resource::WorkingHours => {
-                events.push(Event::HourGone { hour: WorkingHourId(u32::try_from(id).unwrap_or(u32::MAX)) });
-                events.push(Event::RecordGone { resource, id });
-            }
+            Resource::WorkingHours => self.hour_gone(id, events),
             Resource::Operatories => {
                 events.push(Event::OperatoryGone { operatory: OperatoryId(id) });
                 events.push(Event::RecordGone { resource, id });

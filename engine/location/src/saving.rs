@@ -1,20 +1,15 @@
-//! What is saved here besides bookings: records no rule of the schedule needs, what of an appointment is no matter of its place, and
-//! working hours set by hand.
+//! What is saved here besides bookings: records no rule of the schedule needs, and what of an appointment is no matter of its place.
 
 use crate::{
     Location,
     command::{Cx, Placement, Save},
     decision::{Decision, Refusal, Reply},
     event::{Change, Event, InsertFailure, Work},
-    hours::{HourSource, WorkingHour},
-    ids::{AppointmentId, Lane, PatientId, WorkingHourId},
+    ids::{AppointmentId, Lane, PatientId},
     pull::{Resource, Verb},
     queue::Write,
     state::Appointment,
 };
-
-/// Working hours a location keeps: each is looked at whenever slots are.
-const MAX_HOURS: usize = 5_000;
 
 impl Location {
     pub(crate) fn save(&self, cx: Cx, save: Save) -> Decision {
@@ -116,26 +111,5 @@ impl Location {
             }
         }
         Decision::of(Reply::Changed, events)
-    }
-
-    pub(crate) fn set_hour(&self, hour: &WorkingHour) -> Decision {
-        match self.state.hours.get(&hour.id) {
-            Some(known) if known.source != HourSource::Manual => return Decision::refuse(Refusal::HourOfEhr),
-            Some(known) if known == hour => return Decision::of(Reply::Saved { queued: false }, Vec::new()),
-            None if self.state.hours.len() >= MAX_HOURS => {
-                return Decision::refuse(Refusal::TooManyHours { limit: MAX_HOURS as u32 });
-            }
-            _ => {}
-        }
-        Decision::of(Reply::Saved { queued: false }, vec![Event::HourSet(hour.clone())])
-    }
-
-    pub(crate) fn remove_hour(&self, id: WorkingHourId) -> Decision {
-        let hour_gone = vec![Event::HourGone { hour: id }];
-        match self.state.hours.get(&id).map(|hour| hour.source) {
-            Some(HourSource::Manual) => Decision::of(Reply::Saved { queued: false }, hour_gone),
-            Some(HourSource::Synced) => Decision::refuse(Refusal::HourOfEhr),
-            None => Decision::refuse(Refusal::HourNotFound),
-        }
     }
 }

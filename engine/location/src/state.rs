@@ -24,6 +24,9 @@ pub struct State {
     /// Operatories and whether they are in use.
     pub operatories: BTreeMap<OperatoryId, bool>,
     pub hours: BTreeMap<WorkingHourId, WorkingHour>,
+    /// Hours set here that the EHR has, as it has them.
+    #[serde(default)]
+    pub told_hours: BTreeMap<WorkingHourId, WorkingHour>,
     pub appointments: BTreeMap<AppointmentId, Appointment>,
     pub holds: BTreeMap<u64, Hold>,
     pub keys: BTreeMap<String, Key>,

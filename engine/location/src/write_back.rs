@@ -8,7 +8,7 @@ use crate::{
     decision::{Decision, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
     ids::{AppointmentId, WriteId},
-    pull::Verb,
+    pull::{Resource, Verb},
     queue::{Write, WriteState},
     state::Appointment,
     time::{DAY, Millis, Timestamp},
@@ -132,6 +132,9 @@ impl Location {
             (Work::Reschedule(appointment), _) if write.overtaken && self.later(appointment, id).next().is_none() => {
                 self.queue_write(cx, events, write.work, write.lane, None);
             }
+            (Work::Record { resource: Resource::WorkingHours, id: hour, .. }, _) => {
+                self.hour_written(cx, id, write, hour, events);
+            }
             _ => {}
         }
     }
@@ -148,6 +151,9 @@ impl Location {
                 let later = self.state.queue.of_record(resource, record).filter(|(other, _)| *other > id);
                 for (other, later) in later.filter(|_| verb == Verb::Create) {
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
+                }
+                if resource == Resource::WorkingHours {
+                    self.hour_not_written(id, record, verb, &reason, events);
                 }
             }
             Work::CreatePatient(patient) => {
@@ -234,6 +240,17 @@ impl Location {
                 if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
             {
                 self.withdraw(id, appointment, events);
+            }
+            Work::Record { resource: Resource::WorkingHours, id: hour, verb: Verb::Create }
+                if self.hour_removed(hour) =>
+            {
+                let writes = self.state.queue.of_record(Resource::WorkingHours, hour);
+                events.extend(writes.map(|(write, pending)| Event::WriteFailed {
+                    write,
+                    work: pending.work,
+                    how: InsertFailure::Withdrawn,
+                    reason: "removed before it was sent".to_owned(),
+                }));
             }
             _ => events.push(Event::WriteDeferred { write: id, not_before, reason: reason.to_owned() }),
         }

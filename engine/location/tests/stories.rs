@@ -28,4 +28,6 @@ stories!(
     deletion_guard,
     precedence,
     saving,
+    own_hours,
+    operator,
 );

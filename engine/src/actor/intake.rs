@@ -3,7 +3,7 @@
 use location::{
     command::{Placement, PulledAppointment, PulledOperatory, Written},
     hours::{HourSource, Recurrence},
-    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
     pull::Resource,
     time::{SECOND, Span, Timestamp},
     zone::Date,
@@ -15,6 +15,7 @@ use super::{
     before::{changes_content, copy_written},
     book::narrow,
     docs::{Docs, Document, Link},
+    own_hours,
     pages::Intake,
     turn::TurnError,
 };
@@ -223,6 +224,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, TurnError> {
+        self.page.strangers += u32::from(self.docs.link(self.source, Resource::WorkingHours, &said.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &said.id, said)?;
         let times = (minutes(&said.begin_time), minutes(&said.end_time), recurrence(said));
         let (Some(begin), Some(end), Some(recurrence)) = times else {
@@ -231,27 +233,10 @@ impl Intake<'_, '_, '_> {
         let id = narrow(id)?;
         let provider = self.refer32(Resource::Providers, Some(&said.provider))?.unwrap_or_default();
         let operatory = self.refer(Resource::Operatories, said.operatory.as_ref())?;
-        let appointment_type_ids = self.types(&said.appointment_types)?;
-        let hour = location::hours::WorkingHour {
-            id: WorkingHourId(id),
-            provider: ProviderId(provider),
-            operatory: operatory.map(OperatoryId),
-            begin,
-            end,
-            recurrence: recurrence.clone(),
-            kind: said.kind,
-            source: HourSource::Synced,
-            appointment_types: appointment_type_ids.iter().map(|id| AppointmentTypeId(*id)).collect(),
-            active: said.active,
-        };
-        if let Err(problems) = hour.validate() {
-            return Ok(Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
-        }
-        self.page.hours.push(hour);
-        if !news {
-            return Ok(Ok(()));
-        }
         let location_id = self.shell.setup.id.0;
+        let before: Option<records::WorkingHour> = self.docs.get(location_id, u64::from(id))?;
+        // Hours set here stay so, whoever changes them: clients may go on changing them.
+        let source = before.as_ref().map_or(HourSource::Synced, |before| before.source);
         let fresh = records::WorkingHour {
             id,
             location_id,
@@ -262,15 +247,29 @@ impl Intake<'_, '_, '_> {
             end,
             recurrence,
             kind: said.kind,
-            source: HourSource::Synced,
-            appointment_type_ids,
+            source,
+            appointment_type_ids: self.types(&said.appointment_types)?,
             label: said.label.clone(),
             active: said.active,
+            write: before.as_ref().and_then(|before| before.write.clone()),
             created_at: self.cx.now,
             updated_at: self.cx.now,
             deleted_at: None,
         };
-        let before = self.docs.get(location_id, u64::from(id))?;
+        let hour = own_hours::rules(&fresh);
+        if let Err(problems) = hour.validate() {
+            return Ok(Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
+        }
+        self.page.hours.push(hour);
+        // While a change of ours is on its way, the machine keeps what the EHR has beside it.
+        let changing = self.shell.machine.state.queue.of_record(Resource::WorkingHours, id.into()).next().is_some();
+        if !news {
+            return Ok(Ok(()));
+        }
+        if changing {
+            self.docs.change::<records::WorkingHour>(location_id, id.into(), |record| record.label = fresh.label)?;
+            return Ok(Ok(()));
+        }
         self.put(before, fresh)?;
         Ok(Ok(()))
     }

@@ -27,6 +27,7 @@ impl Shell {
         match work {
             Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
             Work::Record { resource: Resource::Patients, id, .. } => return Ok(Ok(Write::UpdatePatient(patient(id)?))),
+            Work::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
             Work::Record { resource, id, verb } => {
                 let out = entries::on(resource, Out { shell: self, id, verb });
                 return out.unwrap_or(Err(TurnError::Damaged("a write of a resource that has none")));
@@ -151,7 +152,7 @@ impl Shell {
     }
 
     /// The EHR's id of a record of ours, or why there is none.
-    fn foreign_id(&self, resource: Resource, id: u64) -> Result<Result<String, Failure>, TurnError> {
+    pub fn foreign_id(&self, resource: Resource, id: u64) -> Result<Result<String, Failure>, TurnError> {
         let (institution, location) = (self.institution.id.0, self.setup.id.0);
         let (found, failed) = match resource {
             Resource::Patients => {

@@ -122,11 +122,11 @@ impl Intake<'_, '_, '_> {
                 if resource == Resource::Appointments {
                     self.forgotten_is_gone(link.id)?;
                 }
-            } else if resource == Resource::Appointments {
+            } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
                 self.page.strangers += 1;
-                if self.shell.machine.state.queue.inserts().next().is_some() {
-                    // It may be what an insert made whose answer comes later: then the answer finds that it is gone.
-                    self.docs.id_of(self.source, Resource::Appointments, foreign_id)?;
+                if self.shell.machine.state.queue.creates(resource) {
+                    // It may be what a write made whose answer comes later: then the answer finds that it is gone.
+                    self.docs.id_of(self.source, resource, foreign_id)?;
                 }
             }
         }

@@ -68,6 +68,9 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
             finished(shell, cx, *write, *work, Some((*how, reason)), docs)?;
             shell.not_written(cx, *write, *work, (*how, reason), docs)?;
         }
+        Event::WriteRetried { write, of, work, .. } => shell.retried(cx, *write, *of, *work, docs)?,
+        Event::WriteDropped { write } => shell.dropped(*write, docs)?,
+        Event::HourReverted { to, reason: _ } => shell.hour_reverted(cx, to, docs)?,
         Event::KeyExpired { key } => unclaim(shell, key, docs)?,
         Event::CycleFinished { .. } => {
             if shell.machine.state.pulls.cycle.is_some_and(|cycle| !cycle.incomplete) {
@@ -80,6 +83,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::RecordSaved { .. }
         | Event::AppointmentChanged { .. }
         | Event::HourSet(_)
+        | Event::HourRemoved { .. }
         | Event::Held { .. }
         | Event::HoldEnded { .. }
         | Event::CancelConfirmed { .. }
@@ -98,6 +102,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::AppointmentPulled { .. }
         | Event::AppointmentGone { .. }
         | Event::HourPulled(_)
+        | Event::HourShown(_)
         | Event::HourGone { .. }
         | Event::OperatoryPulled(_)
         | Event::OperatoryGone { .. }
@@ -162,5 +167,8 @@ fn finished(
         reason: failure.map(|(_, reason)| reason.clone()),
         queued_at: write.queued_at,
         finished_at: cx.now,
+        lane: Some(write.lane),
+        retried_as: None,
+        dropped: false,
     })
 }

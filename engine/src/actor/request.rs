@@ -3,6 +3,7 @@
 use location::{
     command::{Command, Outcome},
     decision::Reply,
+    ids::WriteId,
     pull::Resource,
 };
 use serde_json::Value;
@@ -24,6 +25,9 @@ pub enum Request {
         outcome: Outcome<Box<ehr::Page>>,
     },
     Command(Command),
+    /// An operator wants a failed write tried again, or a write given up.
+    RetryWrite(WriteId),
+    DropWrite(WriteId),
 }
 
 #[derive(Clone, Debug)]

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     docs::{Docs, Document, Home, Kind, decode},
+    own_hours,
     pool::Pool,
     project,
     request::{Answer, Request},
@@ -192,6 +193,8 @@ impl Shell {
             Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
             Request::Command(command) => self.prepare_command(cx, command),
+            Request::RetryWrite(write) => self.prepare_retry(cx, *write, &mut docs)?,
+            Request::DropWrite(write) => self.prepare_drop(cx, *write, &mut docs)?,
         };
         let Decision { mut events, calls, .. } = decision;
         self.supersede(cx, &mut events, &mut docs)?;
@@ -215,6 +218,9 @@ impl Shell {
     fn supersede(&self, cx: Cx, events: &mut Vec<Event>, docs: &mut Docs<'_>) -> Result<(), TurnError> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
+            if let Some((hour, written)) = own_hours::created(&events[index]) {
+                self.supersede_hour(cx, events, hour, &written, docs)?;
+            }
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
             let (id, written) = (*appointment, written.clone());
             let shown = docs.link(source, Resource::Appointments, &written.foreign_id)?.filter(|link| link.id != id.0);
@@ -239,7 +245,7 @@ impl Shell {
         Ok(())
     }
 
-    fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
+    pub(super) fn prepare_command(&self, cx: Cx, command: &Command) -> (Decision, Answer) {
         let decision = self.machine.decide(cx, command);
         let answer = Answer::from(decision.reply.clone());
         (decision, answer)

@@ -54,6 +54,9 @@ impl Shell {
                 }
                 docs.change::<Patient>(scope, id, |record| record.ssn = None)?;
             }
+            Work::Record { resource: Resource::WorkingHours, id, verb } => {
+                self.hour_written(cx, write, (id, verb), written, docs)?;
+            }
             Work::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
                 entries::on(resource, Done { shell: self, cx, id, verb, last, written, docs }).transpose()?;
@@ -93,6 +96,9 @@ impl Shell {
                     docs.put(&before)?;
                     docs.forget_before::<Patient>(self.institution.id.0, id);
                 }
+            }
+            Work::Record { resource: Resource::WorkingHours, id, .. } => {
+                self.hour_not_written(cx, id, (how, reason), docs)?;
             }
             Work::Record { resource, id, verb } => {
                 entries::on(resource, NotDone { shell: self, cx, id, verb, reason, docs }).transpose()?;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use location::hours::{HourKind, RecurrenceUnit, Weekday};
+use location::hours::{HourKind, RecurrenceUnit, Weekday, WorkingHour};
 use serde::Serialize;
 
 use super::{
@@ -316,7 +316,7 @@ fn working_hour(from: types::WorkingHour) -> Checked<EhrWorkingHour> {
 }
 
 fn recurrence(from: types::Recurrence) -> Checked<EhrRecurrence> {
-    require((1..=1000).contains(&from.number), "recurrence.number", "must be 1 to 1000")?;
+    require((1..=WorkingHour::MAX_INTERVAL).contains(&from.number), "recurrence.number", "must be 1 to 10000")?;
     let unit = match from.unit {
         types::RecurrenceUnit::Day => RecurrenceUnit::Day,
         types::RecurrenceUnit::Week => RecurrenceUnit::Week,
@@ -374,6 +374,9 @@ pub fn write(write: Write) -> Result<wit::Write, Fault> {
         Write::ConfirmAppointment(appointment) => wit::Write::ConfirmAppointment(change(appointment, None)),
         Write::CheckInAppointment(appointment) => wit::Write::CheckInAppointment(change(appointment, None)),
         Write::NoteAppointment(appointment) => wit::Write::NoteAppointment(change(appointment, None)),
+        Write::CreateWorkingHour(hour) => wit::Write::CreateWorkingHour(to_working_hour(hour)),
+        Write::UpdateWorkingHour(hour) => wit::Write::UpdateWorkingHour(to_working_hour(hour)),
+        Write::DeleteWorkingHour(id) => wit::Write::DeleteWorkingHour(id),
         Write::Entry(verb, entry) => entry::write(verb, entry)?,
     })
 }
@@ -440,6 +443,48 @@ fn to_appointment(from: EhrAppointment) -> types::Appointment {
         write_key: from.write_key,
         version: from.version,
         extra: from.extra,
+    }
+}
+
+fn to_working_hour(from: EhrWorkingHour) -> types::WorkingHour {
+    types::WorkingHour {
+        id: from.id,
+        provider: from.provider,
+        operatory: from.operatory,
+        begin_time: from.begin_time,
+        end_time: from.end_time,
+        days: from.days.into_iter().map(to_weekday).collect(),
+        specific_date: from.specific_date,
+        recurrence: from.recurrence.map(to_recurrence),
+        kind: match from.kind {
+            HourKind::WorkingHour => types::HourKind::WorkingHour,
+            HourKind::SchedulableBlock => types::HourKind::SchedulableBlock,
+        },
+        appointment_types: from.appointment_types,
+        label: from.label,
+        active: from.active,
+        extra: from.extra,
+    }
+}
+
+fn to_recurrence(from: EhrRecurrence) -> types::Recurrence {
+    let unit = match from.unit {
+        RecurrenceUnit::Day => types::RecurrenceUnit::Day,
+        RecurrenceUnit::Week => types::RecurrenceUnit::Week,
+        RecurrenceUnit::Month => types::RecurrenceUnit::Month,
+    };
+    types::Recurrence { number: from.number, unit, reference: from.reference }
+}
+
+fn to_weekday(from: Weekday) -> types::Weekday {
+    match from {
+        Weekday::Monday => types::Weekday::Monday,
+        Weekday::Tuesday => types::Weekday::Tuesday,
+        Weekday::Wednesday => types::Weekday::Wednesday,
+        Weekday::Thursday => types::Weekday::Thursday,
+        Weekday::Friday => types::Weekday::Friday,
+        Weekday::Saturday => types::Weekday::Saturday,
+        Weekday::Sunday => types::Weekday::Sunday,
     }
 }
 

@@ -101,9 +101,24 @@ pub struct WorkingHour {
     pub appointment_type_ids: Vec<u32>,
     pub label: Option<String>,
     pub active: bool,
+    /// How its last write to the EHR goes; none of what came from there, and of what stays here.
+    #[serde(default)]
+    pub write: Option<entry::EntryWrite>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
+}
+
+impl WorkingHour {
+    /// Offers slots. What the EHR would not have offers none, however it was set.
+    pub fn in_force(&self) -> bool {
+        self.active && !self.refused()
+    }
+
+    /// The EHR would not have it.
+    pub fn refused(&self) -> bool {
+        self.foreign_id.is_none() && self.write.as_ref().is_some_and(|write| write.status == entry::WriteStatus::Failed)
+    }
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,6 +276,14 @@ pub struct Write {
     pub reason: Option<String>,
     pub queued_at: Timestamp,
     pub finished_at: Timestamp,
+    #[serde(default)]
+    pub lane: Option<location::ids::Lane>,
+    /// The write an operator had it tried again as.
+    #[serde(default)]
+    pub retried_as: Option<u64>,
+    /// An operator gave it up.
+    #[serde(default)]
+    pub dropped: bool,
 }
 
 /// When a document was made, last changed, and last said by the EHR.

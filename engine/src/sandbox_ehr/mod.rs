@@ -9,6 +9,7 @@ pub mod wire;
 
 mod calendar;
 mod filed;
+mod hours;
 mod practice;
 mod random;
 mod resources;

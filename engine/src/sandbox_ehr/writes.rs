@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Change, SandboxEhr, filed,
+    Change, SandboxEhr, filed, hours,
     practice::{LONGEST, Written},
     records::{Appointment, Patient, Record, Resource, Shown, Status},
     routes::not_found,
@@ -40,6 +40,9 @@ write_kinds! {
     /// Any update of an appointment but a cancellation.
     UpdateAppointment,
     CancelAppointment,
+    CreateHours,
+    UpdateHours,
+    DeleteHours,
     CreateInsurancePlan,
     CreateCoverage,
     DeleteCoverage,
@@ -68,6 +71,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
     let kind = match resource {
         Resource::Patients => WriteKind::CreatePatient,
         Resource::Appointments => WriteKind::CreateAppointment,
+        Resource::Hours => WriteKind::CreateHours,
         Resource::InsurancePlans => WriteKind::CreateInsurancePlan,
         Resource::Coverages => WriteKind::CreateCoverage,
         Resource::PatientHistoryItems => WriteKind::CreatePatientHistoryItem,
@@ -90,6 +94,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
                 }
                 fits(ehr, appointment)?;
             }
+            Record::Hours(hours) => hours::check(ehr, hours)?,
             Record::Filed(_, row) => filed::check(ehr, resource, row)?,
             _ => return Err(not_found()),
         }
@@ -104,6 +109,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         Resource::Patients => WriteKind::UpdatePatient,
         Resource::Appointments if cancels => WriteKind::CancelAppointment,
         Resource::Appointments => WriteKind::UpdateAppointment,
+        Resource::Hours => WriteKind::UpdateHours,
         Resource::PatientHistoryItems => WriteKind::UpdatePatientHistoryItem,
         Resource::PatientAlerts => WriteKind::UpdatePatientAlert,
         _ => return not_found(),
@@ -122,6 +128,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
                 return Err(invalid("cancelled", "A cancelled appointment does not change any more"));
             }
             (_, Record::Appointment(appointment)) if appointment.occupies() => fits(ehr, appointment)?,
+            (_, Record::Hours(hours)) => hours::check(ehr, hours)?,
             (_, Record::Filed(_, row)) => filed::check(ehr, resource, row)?,
             _ => (),
         }
@@ -131,13 +138,16 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
 
 pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) -> SandboxReply {
     let body = if body.is_empty() { b"{}" } else { body };
-    match Resource::named(name) {
-        Some(resource @ Resource::Coverages) => answer(write(ehr, WriteKind::DeleteCoverage, body, |ehr, _| {
-            ehr.practice.get(resource, id).ok_or_else(not_found)?;
-            Ok(Outcome::Delete(resource, id.to_owned()))
-        })),
-        _ => not_found(),
-    }
+    let Some(resource) = Resource::named(name) else { return not_found() };
+    let kind = match resource {
+        Resource::Coverages => WriteKind::DeleteCoverage,
+        Resource::Hours => WriteKind::DeleteHours,
+        _ => return not_found(),
+    };
+    answer(write(ehr, kind, body, |ehr, _| {
+        ehr.practice.get(resource, id).ok_or_else(not_found)?;
+        Ok(Outcome::Delete(resource, id.to_owned()))
+    }))
 }
 
 /// A record with some of its fields replaced; null takes an optional field away.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use location::{
     command::{Failure, Outcome, Page, Placement, PulledAppointment, Written},
     event::Work,
-    ids::{AppointmentId, PatientId},
+    hours::WorkingHour,
+    ids::{AppointmentId, PatientId, WorkingHourId},
     pull::Verb,
 };
 
@@ -25,11 +26,19 @@ pub struct Ehr {
     changes: u64,
     /// What each write key did, and how often.
     done: BTreeMap<String, u32>,
+    /// Hours by the EHR's own numbers, and when they changed.
+    pub hours: BTreeMap<u32, (WorkingHour, u64)>,
+    hours_gone: BTreeMap<u32, u64>,
+    next_hour: u32,
+    /// What each write of hours left.
+    hours_done: BTreeMap<String, u32>,
     /// Whole passes that show everything, or changes since a cursor with tombstones.
     whole: bool,
 }
 
 const PAGE: usize = 3;
+/// Smaller numbers are those of the hours it had from the start.
+pub const FIRST_HOUR: u32 = 100;
 
 fn written(id: u64) -> Written {
     Written { foreign_id: format!("f{id}"), version: None }
@@ -38,6 +47,68 @@ fn written(id: u64) -> Written {
 impl Ehr {
     pub fn new(whole: bool) -> Ehr {
         Ehr { whole, ..Ehr::default() }
+    }
+
+    /// Does what a write of hours asks for, with the number the EHR gave them before.
+    pub fn push_hour(
+        &mut self,
+        key: &str,
+        verb: Verb,
+        number: Option<u32>,
+        hour: Option<WorkingHour>,
+    ) -> Outcome<Written> {
+        let known = number.filter(|number| self.hours.contains_key(number));
+        let number = match (verb, known, hour) {
+            (Verb::Create, _, Some(hour)) => {
+                assert!(!self.hours_done.contains_key(key), "hours are made twice");
+                let number = FIRST_HOUR + self.next_hour;
+                self.next_hour += 1;
+                self.set_hour(number, Some(hour));
+                number
+            }
+            (Verb::Update, Some(number), Some(hour)) => {
+                self.set_hour(number, Some(hour));
+                number
+            }
+            (Verb::Delete, Some(number), _) => {
+                self.set_hour(number, None);
+                number
+            }
+            _ => return Err(Failure::Rejected("no such hours".into())),
+        };
+        self.hours_done.insert(key.to_owned(), number);
+        Ok(written(number.into()))
+    }
+
+    pub fn find_hour(&self, key: &str) -> Option<Written> {
+        self.hours_done.get(key).map(|number| written(u64::from(*number)))
+    }
+
+    pub fn set_hour(&mut self, number: u32, hour: Option<WorkingHour>) {
+        let changed = self.next_change();
+        match hour {
+            Some(hour) => drop(self.hours.insert(number, (hour, changed))),
+            None => {
+                self.hours.remove(&number);
+                self.hours_gone.insert(number, changed);
+            }
+        }
+    }
+
+    /// Hours under the EHR's numbers.
+    pub fn page_of_hours(&self, cursor: Option<&str>) -> Page {
+        let from: u64 = cursor.filter(|_| !self.whole).map_or(0, |cursor| cursor.parse().expect("a cursor of ours"));
+        let changed = self.hours.iter().filter(|(_, (_, changed))| *changed > from || self.whole);
+        let shown = changed.map(|(number, (hour, _))| WorkingHour { id: WorkingHourId(*number), ..hour.clone() });
+        let gone = self.hours_gone.iter().filter(|(_, changed)| **changed > from && !self.whole);
+        Page {
+            hours: shown.collect(),
+            deleted: gone.map(|(number, _)| u64::from(*number)).collect(),
+            cursor: self.changes.to_string(),
+            last: true,
+            whole: self.whole,
+            ..Page::default()
+        }
     }
 
     fn next_change(&mut self) -> u64 {

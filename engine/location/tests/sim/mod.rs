@@ -1,6 +1,8 @@
 //! A location with its shell and its EHR in virtual time: what is decided is journaled as JSON, what is called is answered by a lying EHR.
 
 mod ehr;
+mod hours;
+mod operator;
 mod steps;
 
 use std::{
@@ -10,9 +12,12 @@ use std::{
 
 use location::{
     Location,
-    command::{Book, BookPatient, Command, Cx, Failure, Hold, KeyUse, Page, Placement, PulledOperatory, Save},
+    command::{
+        Book, BookPatient, Command, Cx, Failure, Hold, KeyUse, Outcome, Page, Placement, PulledOperatory, Retry, Save,
+        Written,
+    },
     decision::{Call, Decision, Refusal, Reply},
-    event::{CallKind, Change, Event},
+    event::{CallKind, Change, Event, Work},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
     pull::{Resource, Verb},
@@ -31,13 +36,17 @@ pub struct Sim {
     pub location: Location,
     ehr: Ehr,
     staff: bool,
-    calls: Vec<(Call, Option<Page>)>,
+    /// Calls on their way, with the page that was read or the hours that were sent.
+    calls: Vec<(Call, Option<Page>, Option<WorkingHour>)>,
     answers: Vec<Command>,
     journal: Vec<(Timestamp, String)>,
     snapshot: String,
     next_appointment: u64,
     /// What each key must answer until when.
     keys: BTreeMap<String, (String, AppointmentId, Timestamp)>,
+    hours: hours::Hours,
+    /// What failed and may be tried again.
+    failed: Vec<Retry>,
     /// Records made so far.
     saved: BTreeSet<u8>,
     /// Bookings, and how often the fate of each was told.
@@ -72,8 +81,13 @@ impl Sim {
             confirms: true,
             checks_in: true,
             notes: true,
-            writes: [Verb::Create, Verb::Update, Verb::Delete].map(|verb| (Resource::Payments, verb)).into(),
-            pulls: vec![PullPlan { resource: Resource::Appointments, deletions_by_absence: variant.whole }],
+            writes: [Resource::Payments, Resource::WorkingHours]
+                .into_iter()
+                .flat_map(|resource| [Verb::Create, Verb::Update, Verb::Delete].map(|verb| (resource, verb)))
+                .collect(),
+            pulls: [Resource::WorkingHours, Resource::Appointments]
+                .map(|resource| PullPlan { resource, deletions_by_absence: variant.whole })
+                .into(),
         };
         settings.quota = variant.quota;
         settings.write.concurrency = variant.concurrency;
@@ -86,6 +100,7 @@ impl Sim {
             settings.booking.on_conflict = ConflictRule::MoveOperatory;
         }
         let mut state = State::default();
+        let mut ehr = Ehr::new(variant.whole);
         for operatory in 0..2 {
             let id = OperatoryId(operatory);
             let operatory_pulled = Event::OperatoryPulled(PulledOperatory { id, active: true });
@@ -103,6 +118,7 @@ impl Sim {
                     appointment_types: Vec::new(),
                     active: true,
                 };
+                ehr.set_hour(hour.id.0, Some(hour.clone()));
                 state.evolve(Timestamp(0), &Event::HourPulled(hour), settings.quota);
             }
         }
@@ -111,13 +127,15 @@ impl Sim {
             random: 0,
             snapshot: serde_json::to_string(&state).unwrap(),
             location: Location::load(Arc::new(settings), state),
-            ehr: Ehr::new(variant.whole),
+            ehr,
             staff: variant.staff,
             calls: Vec::new(),
             answers: Vec::new(),
             journal: Vec::new(),
             next_appointment: 0,
             keys: BTreeMap::new(),
+            hours: hours::Hours::default(),
+            failed: Vec::new(),
             saved: BTreeSet::new(),
             booked: BTreeMap::new(),
             log: Vec::new(),
@@ -129,6 +147,7 @@ impl Sim {
         let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
         let (passed, command_said) = (self.now.since(START), format!("{command:?}"));
         self.log.push(format!("{passed} {command_said}\n    -> {:?}", decision.reply));
+        self.note_failures(&decision.events);
         for event in &decision.events {
             self.location.evolve(self.now, event);
             let written = serde_json::to_string(event).unwrap();
@@ -140,12 +159,34 @@ impl Sim {
         for call in &decision.calls {
             // A page may be read at any time between question and answer: here or when it is answered.
             let read = match call {
-                Call::Pull { cursor, .. } if self.random >> 60 < 8 => Some(self.ehr.page(cursor.as_deref())),
+                Call::Pull { resource, cursor, .. } if self.random >> 60 < 8 => {
+                    Some(self.read(*resource, cursor.as_deref()))
+                }
                 _ => None,
             };
-            self.calls.push((call.clone(), read));
+            let sent = match call {
+                Call::Write { write, .. } => self.location.state.queue.get(*write).and_then(|w| w.sent_hour.as_deref()),
+                Call::Pull { .. } => None,
+            };
+            let sent = sent.cloned();
+            self.calls.push((call.clone(), read, sent));
         }
+        self.hours_told(&decision.events);
         decision
+    }
+
+    fn read(&self, resource: Resource, cursor: Option<&str>) -> Page {
+        if resource == Resource::WorkingHours { self.ehr.page_of_hours(cursor) } else { self.ehr.page(cursor) }
+    }
+
+    /// A write reaches the EHR.
+    fn push(&mut self, work: Work, key: &str, place: Option<Placement>, sent: Option<WorkingHour>) -> Outcome<Written> {
+        match work {
+            Work::Record { resource: Resource::WorkingHours, id, verb } => {
+                self.ehr.push_hour(key, verb, self.hours.number(id), sent)
+            }
+            _ => self.ehr.push(key, work, place),
+        }
     }
 
     fn witness(&mut self, event: &Event) {
@@ -221,6 +262,10 @@ impl Sim {
                     }
                 }
             }
+            Step::Hour { which, what } => self.set_hours(*which, *what),
+            Step::StaffHour { which, what } => self.staff_hours(*which, *what),
+            Step::Retry { which } => self.retry(*which),
+            Step::Drop { which } => self.give_up(*which),
             Step::Answer { which, how } => self.answer(*which, *how),
             Step::Again { which, off } => self.answer_again(*which, *off),
             Step::Staff { which, what, slot } => self.staff(*which, *what, *slot),
@@ -234,7 +279,7 @@ impl Sim {
                 self.run(&Command::SyncNow);
             }
             Step::Accept => {
-                self.run(&Command::AcceptDeletions { resource: Resource::Appointments });
+                self.accept();
             }
             Step::Restart => self.restart(),
         }
@@ -280,7 +325,7 @@ impl Sim {
         if self.calls.is_empty() {
             return;
         }
-        let (call, read) = self.calls.remove(usize::from(which) % self.calls.len());
+        let (call, read, sent) = self.calls.remove(usize::from(which) % self.calls.len());
         let failure = match how {
             How::Well => None,
             How::DoneUnknown | How::Unknown => Some(Failure::Unknown("reset".into())),
@@ -294,17 +339,18 @@ impl Sim {
         let does = matches!(how, How::Well | How::DoneUnknown | How::DoneSilent);
         let command = match call {
             Call::Write { write, attempt, kind: CallKind::Push, work, key, placement, .. } => {
-                let did = does.then(|| self.ehr.push(&key, work, placement));
+                let did = does.then(|| self.push(work, &key, placement, sent));
                 let outcome = failure.map_or_else(|| did.unwrap_or(Err(Failure::Unknown("silence".into()))), Err);
                 Command::Pushed { write, attempt, outcome }
             }
             Call::Write { write, attempt, kind: CallKind::Find, work, key, .. } => {
                 // A look-up that tells the truth: no push of this key is on its way any more.
-                self.calls.retain(|(other, _)| !matches!(other, Call::Write { key: of, .. } if *of == key));
-                Command::Found { write, attempt, outcome: failure.map_or(Ok(self.ehr.find(&key, work)), Err) }
+                self.calls.retain(|(other, ..)| !matches!(other, Call::Write { key: of, .. } if *of == key));
+                Command::Found { write, attempt, outcome: failure.map_or(Ok(self.find(&key, work)), Err) }
             }
             Call::Pull { resource, call, cursor, .. } => {
-                let page = read.unwrap_or_else(|| self.ehr.page(cursor.as_deref()));
+                let page = read.unwrap_or_else(|| self.read(resource, cursor.as_deref()));
+                let page = if resource == Resource::WorkingHours { self.hours_shown(page) } else { page };
                 Command::Pulled { resource, call, outcome: failure.map_or(Ok(page), Err) }
             }
         };
@@ -374,9 +420,9 @@ impl Sim {
         assert_eq!(self.location.state, self.replayed(), "a snapshot keeps everything");
         // Half of what was sent still arrives at the EHR.
         let calls = std::mem::take(&mut self.calls);
-        for (index, (call, _)) in calls.into_iter().enumerate() {
+        for (index, (call, _, sent)) in calls.into_iter().enumerate() {
             if let (Call::Write { kind: CallKind::Push, work, key, placement, .. }, 0) = (call, index % 2) {
-                self.ehr.push(&key, work, placement).ok();
+                self.push(work, &key, placement, sent).ok();
             }
         }
     }
@@ -384,7 +430,7 @@ impl Sim {
     /// With an EHR that is well again everything comes to its end, and both sides agree.
     pub fn settle(&mut self) {
         let deadline = self.now.plus(24 * 20 * HOUR);
-        self.run(&Command::AcceptDeletions { resource: Resource::Appointments });
+        self.accept();
         while !self.location.state.queue.is_empty() {
             self.go_on();
             assert!(self.now < deadline, "the queue does not drain: {:?}", self.location.state.queue);
@@ -392,7 +438,7 @@ impl Sim {
         for (appointment, told) in &self.booked {
             assert_eq!(*told, 1, "the fate of {appointment} is told");
         }
-        self.run(&Command::AcceptDeletions { resource: Resource::Appointments });
+        self.accept();
         let since = self.now;
         for _ in 0..2 {
             let before = self.location.state.pulls.last_success;
@@ -403,7 +449,21 @@ impl Sim {
             }
         }
         self.agrees();
+        self.hours_agree();
         self.restart();
+    }
+
+    fn accept(&mut self) {
+        for resource in [Resource::WorkingHours, Resource::Appointments] {
+            self.run(&Command::AcceptDeletions { resource });
+        }
+    }
+
+    fn find(&self, key: &str, work: Work) -> Option<Written> {
+        match work {
+            Work::Record { resource: Resource::WorkingHours, .. } => self.ehr.find_hour(key),
+            _ => self.ehr.find(key, work),
+        }
     }
 
     fn go_on(&mut self) {

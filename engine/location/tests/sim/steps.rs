@@ -36,6 +36,24 @@ pub enum Step {
         record: u8,
         verb: Verb,
     },
+    /// Hours are set, changed or removed here.
+    Hour {
+        which: u8,
+        what: u8,
+    },
+    /// Staff change or remove hours that were set here.
+    StaffHour {
+        which: u8,
+        what: u8,
+    },
+    /// An operator has a failed write tried again.
+    Retry {
+        which: u8,
+    },
+    /// An operator gives a write up.
+    Drop {
+        which: u8,
+    },
     /// A call comes back, in one way or another.
     Answer {
         which: u8,

@@ -146,7 +146,7 @@ set_hour 50 op4 prov1 -> saved here
 + nothing
 expect hours 11 12 21 22 31 32 50
 remove_hour 50 -> saved here
-+ hour_gone 50
++ hour_removed 50
 remove_hour 50 -> refused hour_not_found
 set_hour 11 op4 prov1 -> refused hour_of_ehr
 remove_hour 11 -> refused hour_of_ehr

@@ -11,12 +11,13 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Save,
-        Written,
+        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Retried,
+        RetriedAppointment, Save, Written,
     },
-    event::Change,
+    event::{Change, Work},
     hours::{HourSource, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    pull::{Resource, Verb},
 };
 
 use text::{id, length, like, optional, place, resource, time};
@@ -202,12 +203,36 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             let lane = patient.map_or(Lane::Record { resource, id }, Lane::Patient);
             Command::Save(Save { resource, id, verb, lane, here_only: options.flag("here_only") })
         }
-        // `set_hour 50 op1 prov1`
+        // `set_hour 50 op1 prov1 until 17`
         "set_hour" => {
-            let manual = hour(id("", word(1)?)?, id("op", word(2)?)?, id("prov", word(3)?)?);
-            Command::SetHour(WorkingHour { source: HourSource::Manual, ..manual })
+            let hour = own_hour(&words[1..])?;
+            Command::SetHour { hour, here_only: options.flag("here_only") }
         }
+        // `superseded_hour 60 by 50 op1 prov1 until 17`, `superseded_hour 60 gone 50`
+        "superseded_hour" => Command::HourSuperseded {
+            twin: WorkingHourId(id("", word(1)?)?),
+            ours: WorkingHourId(id("", word(3)?)?),
+            shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },
+        },
         "remove_hour" => Command::RemoveHour { hour: WorkingHourId(id("", word(1)?)?) },
+        // `retry w3`: what the journal says of it; `with op1 prov1 10:00 30m patient p1` of an appointment, `with 50 op1 prov1` of hours
+        "retry" => Command::RetryWrite(world.failed(WriteId(id("w", word(1)?)?), |work| {
+            Ok(match work {
+                Work::CreateAppointment(_) => Retried::Appointment(RetriedAppointment {
+                    placement: place(now, places(3)?)?,
+                    appointment_type: None,
+                    patient: PatientId(id("p", word(8)?)?),
+                }),
+                Work::Record { resource: Resource::WorkingHours, verb: Verb::Create, .. } => {
+                    Retried::Hour(own_hour(&words[3..])?)
+                }
+                _ => Retried::Record,
+            })
+        })?),
+        "drop" => {
+            let write = WriteId(id("w", word(1)?)?);
+            Command::DropWrite { write, failed: options.flag("failed") }
+        }
         "wake" => Command::Wake,
         "sync" => Command::SyncNow,
         "accept" => Command::AcceptDeletions { resource: resource(word(1)?)? },
@@ -234,6 +259,18 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         },
         other => return Err(format!("`{other}` is no command")),
     })
+}
+
+/// `50 op1 prov1 until 17`: hours of a whole week, from 8 to 18 unless it says otherwise.
+fn own_hour(words: &[String]) -> Result<WorkingHour, String> {
+    let word = |index: usize| words.get(index).map(String::as_str).ok_or("hours are written `50 op1 prov1`".to_owned());
+    let manual = hour(id("", word(0)?)?, id("op", word(1)?)?, id("prov", word(2)?)?);
+    let until: Option<u16> = Options { words: words.to_vec() }
+        .value("until")
+        .map(|hour| hour.parse().map_err(|_| "until when?"))
+        .transpose()?;
+    let end = until.map_or(manual.end, |hour| hour * 60);
+    Ok(WorkingHour { source: HourSource::Manual, end, ..manual })
 }
 
 /// Words of a line that may stand anywhere.
@@ -278,6 +315,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         last: options.flag("last"),
         whole: options.flag("whole"),
         known: options.value("known").map_or(Ok(0), |word| word.parse().map_err(|_| "how many are known?"))?,
+        strangers: options.value("strangers").map_or(Ok(0), |word| word.parse().map_err(|_| "how many strangers?"))?,
         ..Page::default()
     };
     for line in records {
@@ -293,10 +331,12 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
                 page.operatories.push(PulledOperatory { id, active: word(2)? == "active" });
             }
             "hour" => {
-                let (id, operatory) = (WorkingHourId(id("", word(1)?)?), OperatoryId(id("op", word(2)?)?));
-                page.seen.push(id.0.into());
-                let mut hour = hour(id.0, operatory.0, text::id("prov", word(3)?)?);
+                let mut hour = own_hour(&words[1..])?;
+                page.seen.push(hour.id.0.into());
                 let mut options = Options { words: words.to_vec() };
+                if !options.flag("ours") {
+                    hour.source = HourSource::Synced;
+                }
                 let only = options.value("only").map(|word| text::id("t", &word)).transpose()?;
                 hour.appointment_types.extend(only.map(AppointmentTypeId));
                 page.hours.push(hour);

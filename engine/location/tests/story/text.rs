@@ -207,6 +207,11 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::WriteQueued { write, work, lane, deadline, .. } => {
             format!("queued w{write} {} lane {} deadline {}", show_work(*work), show_lane(*lane), at(deadline))
         }
+        Event::WriteRetried { write, of, work, deadline, look_first, .. } => {
+            let first = if *look_first { " look_first" } else { "" };
+            format!("retried w{of} as w{write} {} deadline {}{first}", show_work(*work), at(deadline))
+        }
+        Event::WriteDropped { write } => format!("dropped w{write}"),
         Event::CallStarted { write, attempt, kind, until, .. } => {
             format!("calling w{write} {} {attempt} until {}", show_kind(*kind), at(until))
         }
@@ -239,6 +244,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         }
         Event::AppointmentGone { appointment } => format!("gone a{appointment}"),
         Event::HourPulled(hour) => format!("hour {}", hour.id),
+        Event::HourShown(hour) => format!("hour_shown {}", hour.id),
         Event::HourGone { hour } => format!("hour_gone {hour}"),
         Event::OperatoryPulled(PulledOperatory { id, active }) => {
             format!("operatory op{id} {}", if *active { "active" } else { "inactive" })
@@ -249,6 +255,8 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             format!("changed a{appointment} {}", what.join(", "))
         }
         Event::HourSet(hour) => format!("hour_set {}", hour.id),
+        Event::HourRemoved { hour } => format!("hour_removed {hour}"),
+        Event::HourReverted { to, reason } => format!("hour_reverted {} {reason:?}", to.id),
         Event::OperatoryGone { operatory } => format!("operatory_gone op{operatory}"),
         Event::RecordGone { resource, id } => format!("record_gone {} {id}", name(*resource)),
         Event::ConflictFound { ours, theirs } => format!("conflict a{ours} with a{theirs}"),
@@ -290,6 +298,7 @@ pub fn reply(now: Timestamp, reply: &Reply) -> String {
             format!("applied keep {}", keep.iter().map(|id| format!("a{id}")).collect::<Vec<_>>().join(" "))
         }
         Reply::PageIgnored => "ignored".into(),
+        Reply::Retried { write } => format!("retried w{write}"),
         Reply::Done => "done".into(),
         Reply::Refused(refusal) => format!("refused {}", show_refusal(now, refusal)),
     }
@@ -327,6 +336,11 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
         Refusal::AppointmentNotSynced => "appointment_not_synced".into(),
         Refusal::HourNotFound => "hour_not_found".into(),
         Refusal::HourOfEhr => "hour_of_ehr".into(),
+        Refusal::WriteNotFound => "write_not_found".into(),
+        Refusal::WriteNotFailed => "write_not_failed".into(),
+        Refusal::WriteOnItsWay => "write_on_its_way".into(),
+        Refusal::WriteWasPutBack => "write_was_put_back".into(),
+        Refusal::WriteOfPatientFirst => "write_of_patient_first".into(),
         Refusal::TooManyHours { limit } => format!("too_many_hours {limit}"),
         Refusal::TooManyHolds { limit } => format!("too_many_holds {limit}"),
         Refusal::QueueFull { limit } => format!("queue_full {limit}"),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use location::{
     Location,
-    command::{Command, Cx, PulledOperatory},
+    command::{Command, Cx, PulledOperatory, Retried, Retry},
     decision::Decision,
-    event::Event,
+    event::{Event, Work},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
     pull::{Resource, Verb},
@@ -83,6 +83,19 @@ impl World {
         World { now, random: 1, location: Location::load(Arc::new(settings), state), journal: Vec::new(), snapshot }
     }
 
+    /// What the journal says of a write that failed.
+    pub fn failed(&self, failed: WriteId, what: impl FnOnce(Work) -> Result<Retried, String>) -> Result<Retry, String> {
+        let events: Vec<Event> = self.journal.iter().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
+        let sent = events.iter().any(|event| matches!(event, Event::CallStarted { write, .. } if *write == failed));
+        let found = events.into_iter().find_map(|event| match event {
+            Event::WriteQueued { write, work, lane, key, .. } if write == failed => Some((work, lane, key)),
+            Event::WriteRetried { write, work, lane, key, .. } if write == failed => Some((work, lane, key)),
+            _ => None,
+        });
+        let (work, lane, key) = found.ok_or("nobody queued that write")?;
+        Ok(Retry { write: failed, work, lane, key, sent, what: what(work)? })
+    }
+
     pub fn set_time(&mut self, now: Timestamp) {
         assert!(self.now <= now, "time goes on");
         self.now = now;
@@ -148,6 +161,14 @@ impl World {
             "no_cancels" => can.cancels = false,
             "no_notes" => can.notes = false,
             "no_writes" => can.writes.clear(),
+            // `hours=create,update,delete`
+            "hours" => {
+                can.writes.retain(|(resource, _)| *resource != Resource::WorkingHours);
+                for verb in value.split(',') {
+                    let (_, verb) = super::text::VERBS.iter().find(|(name, _)| *name == verb).ok_or("no verb")?;
+                    can.writes.insert((Resource::WorkingHours, *verb));
+                }
+            }
             "map_by_operatory" => settings.map_by_operatory = true,
             // `pulls=patients,appointments!`: the mark says that absence means deleted.
             "pulls" => {
@@ -235,6 +256,13 @@ impl World {
             }
             "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
             "hours" => Got::of(1, list(state.hours.keys().map(ToString::to_string))),
+            // Hours set here that the EHR has, and until when.
+            "told" => Got::of(1, list(state.told_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60)))),
+            "hour" => {
+                let id = WorkingHourId(id("", which)?);
+                let known = state.hours.get(&id).ok_or("no such hours")?;
+                Got::of(2, format!("until {}", known.end / 60))
+            }
             // Whether a booking would fit.
             "slot" => {
                 let place = place(now, &words[1..5])?;

@@ -24,6 +24,9 @@ use crate::{
 /// Ends the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).
 const UNCONVERTED: &str = "_np";
 
+/// The contract's appointment has no place for them.
+const DESCRIPTORS_STAY: &str = "descriptor_ids stay here only: they are not written to the health record system.";
+
 impl Shell {
     pub(super) fn new_appointment(&self, cx: Cx, new: &NewAppointment, docs: &mut Docs<'_>) -> Prepared {
         let guardian = match self.patient_to_book(new.patient_id, docs)? {
@@ -101,7 +104,11 @@ impl Shell {
             }
             docs.put(&record)?;
         }
-        saved(decision, &record)
+        let (decision, mut answer) = saved(decision, &record)?;
+        if !new.descriptor_ids.is_empty() && answer.saved.is_some() {
+            answer.warnings.push(DESCRIPTORS_STAY.to_owned());
+        }
+        Ok((decision, answer))
     }
 
     /// The patient an appointment may be made for here, or why not.

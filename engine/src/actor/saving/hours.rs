@@ -1,10 +1,10 @@
-//! Working hours set by hand: they offer slots here and are not told to the EHR.
+//! Working hours set by hand: they offer slots here at once, and an EHR that takes hours is told of them.
 
 use location::{
     command::{Command, Cx},
     decision::{Decision, Refusal, Reply},
-    hours::{HourKind, HourSource, WorkingHour},
-    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
+    hours::{HourKind, HourSource},
+    ids::WorkingHourId,
     pull::Resource,
 };
 
@@ -13,12 +13,20 @@ use crate::{
     actor::{
         book::narrow,
         docs::Docs,
+        own_hours,
         request::Answer,
         turn::{Shell, TurnError},
     },
-    records,
+    records::{
+        self,
+        entry::{EntryWrite, WriteStatus},
+    },
     saving::{HourChange, NewHour, Unmet},
 };
+
+const NOT_TAKEN: &str = "The health record system takes no working hours: these stay here only, and offer slots here.";
+const OF_OUR_TYPES: &str = "The working hours are for appointment types the health record system does not have: they stay here only, \
+                            and offer slots here.";
 
 impl Shell {
     pub(super) fn new_hour(&self, cx: Cx, new: &NewHour, docs: &mut Docs<'_>) -> Prepared {
@@ -69,45 +77,55 @@ impl Shell {
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
             return unmet(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
         }
-        let hour = WorkingHour {
-            id: WorkingHourId(id),
-            provider: ProviderId(new.provider_id),
-            operatory: new.operatory_id.map(OperatoryId),
-            begin: new.begin,
-            end: new.end,
-            recurrence: new.recurrence.clone(),
-            kind: HourKind::WorkingHour,
-            source: HourSource::Manual,
-            appointment_types: new.appointment_type_ids.iter().map(|id| AppointmentTypeId(*id)).collect(),
-            active: new.active,
-        };
-        if let Err(problems) = hour.validate() {
-            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            return unmet(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))));
-        }
-        let decision = self.machine.decide(cx, &Command::SetHour(hour));
-        let record = records::WorkingHour {
+        let mut record = records::WorkingHour {
             id,
             location_id: self.setup.id.0,
-            foreign_id: None,
+            foreign_id: before.as_ref().and_then(|before| before.foreign_id.clone()),
             provider_id: new.provider_id,
             operatory_id: new.operatory_id,
             begin: new.begin,
             end: new.end,
             recurrence: new.recurrence.clone(),
-            kind: HourKind::WorkingHour,
+            kind: before.as_ref().map_or(HourKind::WorkingHour, |before| before.kind),
             source: HourSource::Manual,
             appointment_type_ids: new.appointment_type_ids.clone(),
             label: before.as_ref().and_then(|before| before.label.clone()),
             active: new.active,
-            created_at: before.map_or(cx.now, |before| before.created_at),
+            write: None,
+            created_at: before.as_ref().map_or(cx.now, |before| before.created_at),
             updated_at: cx.now,
             deleted_at: None,
         };
-        if !decision.events.is_empty() {
+        let hour = own_hours::rules(&record);
+        if let Err(problems) = hour.validate() {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return unmet(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))));
+        }
+        let here_only = self.source().is_some() && self.any_type_of_ours(&new.appointment_type_ids, docs)?;
+        let decision = self.machine.decide(cx, &Command::SetHour { hour, here_only });
+        let told = decision.reply == Reply::Saved { queued: true };
+        if let (true, Some(before)) = (decision.events.is_empty(), before) {
+            record = before;
+        } else if !refused(&decision) {
+            record.write = told.then_some(EntryWrite { status: WriteStatus::Pending, reason: None });
             docs.put(&record)?;
         }
-        saved(decision, &record)
+        let (decision, mut answer) = saved(decision, &record)?;
+        if self.source().is_some() && answer.reply == (Reply::Saved { queued: false }) {
+            answer.warnings.push(if here_only { OF_OUR_TYPES } else { NOT_TAKEN }.to_owned());
+        }
+        Ok((decision, answer))
+    }
+
+    /// Types made here are unknown to the EHR: it cannot have hours that are for them only.
+    fn any_type_of_ours(&self, ids: &[u32], docs: &mut Docs<'_>) -> Result<bool, TurnError> {
+        for id in ids {
+            let kind = docs.get::<records::AppointmentType>(self.setup.institution.0, u64::from(*id))?;
+            if kind.is_none_or(|kind| kind.foreign_id.is_none()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What the hours refer to and is not there.

@@ -1,0 +1,104 @@
+//! What an operator may do to writes: have one that failed tried again, or give one up.
+
+use crate::{
+    Location,
+    command::{Cx, Retried, Retry},
+    decision::{Decision, Refusal, Reply},
+    event::{Event, InsertFailure, Work},
+    ids::WriteId,
+    pull::Verb,
+    time::Timestamp,
+};
+
+impl Location {
+    /// What made a record and failed is tried again, under its own key and from its place in the queue of now. What changed one was put
+    /// back: that is asked for anew.
+    pub(crate) fn retry_write(&self, cx: Cx, retry: &Retry) -> Decision {
+        let capabilities = &self.settings.capabilities;
+        let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
+        let able = match (retry.work, &retry.what) {
+            (Work::CreatePatient(patient), _) => {
+                if self.state.queue.lane(patient).any(|(_, write)| write.work == retry.work) {
+                    return Decision::refuse(Refusal::WriteNotFailed);
+                }
+                capabilities.new_patients
+            }
+            (Work::CreateAppointment(_), Retried::Appointment(_)) => {
+                match self.take_slot_again(cx.now, retry) {
+                    Ok(booked) => events.push(booked),
+                    Err(refusal) => return Decision::refuse(refusal),
+                }
+                if let Retried::Appointment(appointment) = &retry.what {
+                    deadline = appointment.placement.span.start;
+                }
+                capabilities.creates_appointments
+            }
+            (Work::Record { resource, id, verb: Verb::Create }, what) => {
+                if self.state.queue.of_record(resource, id).next().is_some() {
+                    return Decision::refuse(Refusal::WriteNotFailed);
+                }
+                if let Retried::Hour(hour) = what {
+                    if self.state.hours.contains_key(&hour.id) {
+                        return Decision::refuse(Refusal::WriteNotFailed);
+                    }
+                    if let Some(refusal) = self.too_many_hours() {
+                        return Decision::refuse(refusal);
+                    }
+                    events.push(Event::HourSet(hour.clone()));
+                }
+                capabilities.writes.contains(&(resource, Verb::Create))
+            }
+            _ => return Decision::refuse(Refusal::WriteWasPutBack),
+        };
+        if !capabilities.integrated || !able {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
+            return Decision::refuse(refusal);
+        }
+        let write = self.state.queue.next_id(0);
+        let Retry { write: of, work, ref key, lane, sent, .. } = *retry;
+        events.push(Event::WriteRetried { write, of, work, lane, key: key.clone(), deadline, look_first: sent });
+        Decision::of(Reply::Retried { write }, events)
+    }
+
+    /// By the rules of a booking: its place may be another's by now.
+    fn take_slot_again(&self, now: Timestamp, retry: &Retry) -> Result<Event, Refusal> {
+        let (Work::CreateAppointment(id), Retried::Appointment(it)) = (retry.work, &retry.what) else {
+            return Err(Refusal::WriteWasPutBack);
+        };
+        if self.state.appointments.contains_key(&id) {
+            return Err(Refusal::WriteNotFailed);
+        }
+        if it.placement.span.start <= now {
+            return Err(Refusal::SlotExpired);
+        }
+        if let Some(refusal) = self.cannot_place(now, &it.placement, it.appointment_type, true, Vec::new()) {
+            return Err(refusal);
+        }
+        Ok(Event::Booked {
+            appointment: id,
+            placement: it.placement,
+            appointment_type: it.appointment_type,
+            patient: it.patient,
+            key: None,
+            integrated: true,
+        })
+    }
+
+    /// `failed`: it ended without being written, and nobody retried or dropped it since.
+    pub(crate) fn drop_write(&self, id: WriteId, failed: bool) -> Decision {
+        let mut events = Vec::new();
+        match self.state.queue.get(id) {
+            Some(write) if write.withdrawable() => {
+                self.failed(id, write, InsertFailure::Failed, "dropped by an operator", &mut events);
+            }
+            // It is there, or may be: only the EHR can say.
+            Some(_) => return Decision::refuse(Refusal::WriteOnItsWay),
+            None if failed => {}
+            None => return Decision::refuse(Refusal::WriteNotFailed),
+        }
+        events.push(Event::WriteDropped { write: id });
+        Decision::of(Reply::Done, events)
+    }
+}

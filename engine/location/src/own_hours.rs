@@ -1,0 +1,215 @@
+//! Working hours set here: they offer slots at once, and an EHR that takes hours is told of them by the queue.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Location,
+    command::Cx,
+    decision::{Decision, Refusal, Reply},
+    event::{Event, InsertFailure, Work},
+    hours::{HourSource, WorkingHour},
+    ids::{Lane, WorkingHourId, WriteId},
+    pull::{Resource, Verb},
+    queue::Write,
+};
+
+/// Working hours a location keeps: each is looked at whenever slots are.
+const MAX_HOURS: usize = 5_000;
+
+impl Location {
+    pub(crate) fn set_hour(&self, cx: Cx, hour: &WorkingHour, here_only: bool) -> Decision {
+        match self.state.hours.get(&hour.id) {
+            Some(known) if known.source != HourSource::Manual => return Decision::refuse(Refusal::HourOfEhr),
+            Some(known) if known == hour => {
+                let queued = self.ehr_may_have(hour.id) || self.writes_of(hour.id).next().is_some();
+                return Decision::of(Reply::Saved { queued }, Vec::new());
+            }
+            Some(_) => {}
+            None => {
+                if let Some(refusal) = self.too_many_hours() {
+                    return Decision::refuse(refusal);
+                }
+            }
+        }
+        let set = Event::HourSet(hour.clone());
+        if self.ehr_may_have(hour.id) {
+            return self.change_there(cx, hour.id, Verb::Update, here_only, set);
+        }
+        let mut events = vec![set];
+        let unsent = self.unsent_of(hour.id).next().is_some();
+        let queued = if here_only {
+            self.withdraw_unsent(hour.id, "changed so that it concerns this place only", &mut events);
+            false
+        } else if unsent {
+            // The write that was not sent yet will carry the new content by itself.
+            true
+        } else if self.takes_hours(Verb::Create) {
+            if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
+                return Decision::refuse(refusal);
+            }
+            self.queue_write(cx, &mut events, work(hour.id, Verb::Create), lane(hour.id), None);
+            true
+        } else {
+            false
+        };
+        Decision::of(Reply::Saved { queued }, events)
+    }
+
+    pub(crate) fn too_many_hours(&self) -> Option<Refusal> {
+        (self.state.hours.len() >= MAX_HOURS).then_some(Refusal::TooManyHours { limit: MAX_HOURS as u32 })
+    }
+
+    pub(crate) fn remove_hour(&self, cx: Cx, id: WorkingHourId) -> Decision {
+        match self.state.hours.get(&id).map(|hour| hour.source) {
+            Some(HourSource::Manual) => {}
+            Some(HourSource::Synced) => return Decision::refuse(Refusal::HourOfEhr),
+            None => return Decision::refuse(Refusal::HourNotFound),
+        }
+        let removed = Event::HourRemoved { hour: id };
+        if self.ehr_may_have(id) {
+            return self.change_there(cx, id, Verb::Delete, false, removed);
+        }
+        let mut events = vec![removed];
+        self.withdraw_unsent(id, "removed before it was sent", &mut events);
+        Decision::of(Reply::Saved { queued: false }, events)
+    }
+
+    /// Hours the EHR has are changed here only if they can be changed there.
+    fn change_there(&self, cx: Cx, id: WorkingHourId, verb: Verb, here_only: bool, change: Event) -> Decision {
+        if here_only || !self.takes_hours(verb) {
+            return Decision::refuse(Refusal::NotSupportedByEhr);
+        }
+        let mut events = vec![change];
+        let carried = self.unsent_of(id).any(|(_, write)| write.work == work(id, verb));
+        if verb == Verb::Delete {
+            self.withdraw_unsent(id, "removed before it was sent", &mut events);
+        }
+        if !carried {
+            if let Some(refusal) = self.queue_full(1, self.settings.write.max_changes()) {
+                return Decision::refuse(refusal);
+            }
+            self.queue_write(cx, &mut events, work(id, verb), lane(id), None);
+        }
+        Decision::of(Reply::Saved { queued: true }, events)
+    }
+
+    fn takes_hours(&self, verb: Verb) -> bool {
+        let capabilities = &self.settings.capabilities;
+        capabilities.integrated && capabilities.writes.contains(&(Resource::WorkingHours, verb))
+    }
+
+    /// It was told, or is being told.
+    fn ehr_may_have(&self, id: WorkingHourId) -> bool {
+        let creating = |(_, write): (_, &Write)| write.work == work(id, Verb::Create) && !write.withdrawable();
+        self.state.told_hours.contains_key(&id) || self.writes_of(id).any(creating)
+    }
+
+    fn writes_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.state.queue.of_record(Resource::WorkingHours, id.0.into())
+    }
+
+    fn unsent_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
+        self.writes_of(id).filter(|(_, write)| write.withdrawable())
+    }
+
+    /// Set here and removed again.
+    pub(crate) fn hour_removed(&self, id: u64) -> bool {
+        hour_id(id).is_none_or(|id| !self.state.hours.contains_key(&id))
+    }
+
+    fn withdraw_unsent(&self, id: WorkingHourId, reason: &str, events: &mut Vec<Event>) {
+        for (write, unsent) in self.unsent_of(id) {
+            let (how, reason) = (InsertFailure::Withdrawn, reason.to_owned());
+            events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
+        }
+    }
+
+    /// The EHR took a change of hours that it showed otherwise meanwhile: once more, so that the client's word is the last.
+    pub(crate) fn hour_written(&self, cx: Cx, write: WriteId, done: &Write, id: u64, events: &mut Vec<Event>) {
+        let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
+        if done.overtaken && !later && self.takes_hours(Verb::Update) {
+            let update = Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Update };
+            self.queue_write(cx, events, update, done.lane, None);
+        }
+    }
+
+    /// The EHR would not take hours: what it has counts again.
+    pub(crate) fn hour_not_written(&self, write: WriteId, id: u64, verb: Verb, reason: &str, events: &mut Vec<Event>) {
+        let Some(hour) = hour_id(id) else { return };
+        if verb == Verb::Create {
+            events.extend(self.state.hours.contains_key(&hour).then_some(Event::HourRemoved { hour }));
+            return;
+        }
+        // The last change of several is the client's word.
+        if self.writes_of(hour).any(|(other, _)| other > write) {
+            return;
+        }
+        // Given up while an earlier write has no answer yet: the hours stand as that one was sent.
+        let earlier = self.writes_of(hour).filter(|(other, _)| *other < write).last();
+        let on_its_way = earlier.and_then(|(_, earlier)| earlier.sent_hour.as_deref());
+        if let Some(to) = on_its_way.or(self.state.told_hours.get(&hour)) {
+            events.push(Event::HourReverted { to: to.clone(), reason: reason.to_owned() });
+        }
+    }
+
+    pub(crate) fn pulled_hour(&self, hour: &WorkingHour, events: &mut Vec<Event>) {
+        if !self.hour_is_news(hour) {
+            return;
+        }
+        let ended: BTreeSet<WriteId> = events.iter().filter_map(Event::write_ended).collect();
+        let changing = self.writes_of(hour.id).any(|(write, _)| !ended.contains(&write));
+        events.push(if changing { Event::HourShown(hour.clone()) } else { Event::HourPulled(hour.clone()) });
+    }
+
+    /// Whether the EHR says of hours what we do not know.
+    pub(crate) fn hour_is_news(&self, hour: &WorkingHour) -> bool {
+        let known = match hour.source {
+            HourSource::Manual => self.state.told_hours.get(&hour.id),
+            HourSource::Synced => self.state.hours.get(&hour.id),
+        };
+        known != Some(hour)
+    }
+
+    /// The EHR has these hours no more: what we still wanted of them is void.
+    pub(crate) fn hour_gone(&self, id: u64, events: &mut Vec<Event>) {
+        let Some(hour) = hour_id(id) else { return };
+        let ended: BTreeSet<WriteId> = events.iter().filter_map(Event::write_ended).collect();
+        for (write, pending) in self.writes_of(hour).filter(|(write, _)| !ended.contains(write)) {
+            let (how, reason) = (InsertFailure::Withdrawn, "removed in the EHR".to_owned());
+            events.push(Event::WriteFailed { write, work: pending.work, how, reason });
+        }
+        events.push(Event::HourGone { hour });
+        events.push(Event::RecordGone { resource: Resource::WorkingHours, id });
+    }
+
+    /// The EHR showed hours of ours before it answered their write: what was made of that is one record too many. None in `shown`:
+    /// they are gone there already.
+    pub(crate) fn hour_superseded(
+        &self,
+        twin: WorkingHourId,
+        ours: WorkingHourId,
+        shown: Option<&WorkingHour>,
+    ) -> Decision {
+        let mut events = Vec::new();
+        if self.state.hours.contains_key(&twin) {
+            events.push(Event::HourGone { hour: twin });
+        }
+        match shown {
+            Some(shown) => self.pulled_hour(shown, &mut events),
+            None => self.hour_gone(ours.0.into(), &mut events),
+        }
+        Decision::of(Reply::Done, events)
+    }
+}
+
+fn work(id: WorkingHourId, verb: Verb) -> Work {
+    Work::Record { resource: Resource::WorkingHours, id: id.0.into(), verb }
+}
+
+fn lane(id: WorkingHourId) -> Lane {
+    Lane::Record { resource: Resource::WorkingHours, id: id.0.into() }
+}
+
+fn hour_id(id: u64) -> Option<WorkingHourId> {
+    u32::try_from(id).ok().map(WorkingHourId)
+}

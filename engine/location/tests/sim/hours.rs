@@ -1,0 +1,137 @@
+//! Working hours in the simulation: the shell's part of it, which knows the EHR's numbers, and what staff do to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use location::{
+    command::{Command, Page},
+    event::{Event, Work},
+    hours::{HourSource, WorkingHour},
+    ids::WorkingHourId,
+    pull::{Resource, Verb},
+    time::Timestamp,
+};
+
+use super::{Sim, ehr::FIRST_HOUR};
+
+/// Our ids of hours the EHR showed before we knew that they are ours.
+const TWINS: u32 = 10_000;
+const OURS: u32 = 1_000;
+
+#[derive(Default)]
+pub struct Hours {
+    next: u32,
+    /// Which of ours a number of the EHR is.
+    links: BTreeMap<u32, WorkingHourId>,
+    /// Numbers that pages showed, or showed gone, before.
+    strangers: BTreeSet<u32>,
+}
+
+impl Hours {
+    /// The number the EHR gave hours of ours.
+    pub fn number(&self, id: u64) -> Option<u32> {
+        self.links.iter().find(|(_, ours)| u64::from(ours.0) == id).map(|(number, _)| *number)
+    }
+
+    fn known(&self, number: u32) -> (WorkingHourId, HourSource) {
+        match self.links.get(&number) {
+            Some(ours) => (*ours, HourSource::Manual),
+            None if number < FIRST_HOUR => (WorkingHourId(number), HourSource::Synced),
+            None => (WorkingHourId(TWINS + number), HourSource::Synced),
+        }
+    }
+}
+
+impl Sim {
+    pub fn set_hours(&mut self, which: u8, what: u8) {
+        let manual = self.location.state.hours.values().filter(|hour| hour.source == HourSource::Manual);
+        let known: Vec<WorkingHour> = manual.cloned().collect();
+        let chosen = known.get(usize::from(which) % known.len().max(1)).cloned();
+        let end = 600 + u16::from(what);
+        match (what % 3, chosen) {
+            (0, _) if known.len() < 4 => {
+                self.hours.next += 1;
+                let like = self.location.state.hours[&WorkingHourId(0)].clone();
+                let id = WorkingHourId(OURS + self.hours.next);
+                let hour = WorkingHour { id, end, source: HourSource::Manual, ..like };
+                self.run(&Command::SetHour { hour, here_only: false });
+            }
+            (1, Some(hour)) => {
+                self.run(&Command::SetHour { hour: WorkingHour { end, ..hour }, here_only: false });
+            }
+            (2, Some(hour)) => {
+                self.run(&Command::RemoveHour { hour: hour.id });
+            }
+            _ => {}
+        }
+    }
+
+    pub fn staff_hours(&mut self, which: u8, what: u8) {
+        let made: Vec<u32> = self.ehr.hours.keys().copied().filter(|number| *number >= FIRST_HOUR).collect();
+        let chosen = made.get(usize::from(which) % made.len().max(1)).copied().filter(|_| self.staff);
+        let Some(number) = chosen else { return };
+        let hour = self.ehr.hours[&number].0.clone();
+        let changed = (what % 4 != 0).then_some(WorkingHour { end: 900 + u16::from(what), ..hour });
+        self.ehr.set_hour(number, changed);
+    }
+
+    /// A page under our ids.
+    pub fn hours_shown(&mut self, mut page: Page) -> Page {
+        let Hours { links, strangers, .. } = &mut self.hours;
+        let numbers: Vec<u32> =
+            page.hours.iter().map(|hour| hour.id.0).chain(page.deleted.iter().map(|id| *id as u32)).collect();
+        for number in numbers.into_iter().filter(|number| *number >= FIRST_HOUR && !links.contains_key(number)) {
+            page.strangers += u32::from(!strangers.contains(&number));
+        }
+        for hour in &mut page.hours {
+            (hour.id, hour.source) = self.hours.known(hour.id.0);
+            page.seen.push(hour.id.0.into());
+        }
+        for id in &mut page.deleted {
+            *id = self.hours.known(*id as u32).0.0.into();
+        }
+        page
+    }
+
+    /// What the shell does when hours are in the EHR, and when a page was stored.
+    pub fn hours_told(&mut self, events: &[Event]) {
+        let applied = |event: &Event| matches!(event, Event::PageApplied { resource: Resource::WorkingHours, .. });
+        if events.iter().any(applied) {
+            let shown = self.ehr_numbers().filter(|number| !self.hours.links.contains_key(number)).collect::<Vec<_>>();
+            let twin = |number: &u32| self.location.state.hours.contains_key(&WorkingHourId(TWINS + number));
+            let shown: Vec<u32> = shown.into_iter().filter(twin).collect();
+            self.hours.strangers.extend(shown);
+        }
+        for event in events {
+            let Event::WriteDone {
+                work: Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create },
+                written: Some(written),
+                ..
+            } = event
+            else {
+                continue;
+            };
+            let number: u32 = written.foreign_id[1..].parse().unwrap();
+            let ours = WorkingHourId(*id as u32);
+            self.hours.links.insert(number, ours);
+            let twin = WorkingHourId(TWINS + number);
+            if self.hours.strangers.contains(&number) {
+                let shown = self.location.state.hours.get(&twin).cloned();
+                let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
+                self.run(&Command::HourSuperseded { twin, ours, shown });
+            }
+        }
+    }
+
+    /// Numbers the EHR gave so far.
+    fn ehr_numbers(&self) -> impl Iterator<Item = u32> {
+        FIRST_HOUR..FIRST_HOUR + 1_000
+    }
+
+    /// What the EHR has is what offers slots here, and what was set here is there.
+    pub fn hours_agree(&self) {
+        let theirs = self.ehr.hours.iter().map(|(number, (hour, _))| (self.hours.known(*number).0, hour.end));
+        let theirs: BTreeMap<WorkingHourId, u16> = theirs.collect();
+        let ours: BTreeMap<_, _> = self.location.state.hours.values().map(|hour| (hour.id, hour.end)).collect();
+        assert_eq!(ours, theirs, "hours: machine and EHR agree at {:?}", Timestamp(self.now.0));
+    }
+}

@@ -1,0 +1,297 @@
+# Working hours set here, where the EHR takes them.
+
+story hours set here offer slots at once and are told to the EHR
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
++ hour_set 50
++ queued w0 create hours 50 lane hours/50 deadline 2026-12-04T08:00
+expect hours 11 12 21 22 31 32 50
+expect told none
+wake
+> push w0 1 create hours 50
+pushed w0 1 written f50
++ done w0 create hours 50
+expect told 50 until 18
+set_hour 50 op4 prov1 -> saved
++ nothing
+set_hour 50 op4 prov1 until 17 -> saved
++ hour_set 50
++ queued w1 update hours 50 lane hours/50 deadline 2026-12-04T08:00
+expect told 50 until 18
+wake
+pushed w1 1 written f50
+expect told 50 until 17
+remove_hour 50 -> saved
++ hour_removed 50
++ queued w2 delete hours 50 lane hours/50 deadline 2026-12-04T08:00
+expect hours 11 12 21 22 31 32
+expect told 50 until 17
+wake
+> push w2 1 delete hours 50
+pushed w2 1 written f50
+expect told none
+
+story where the EHR takes no hours they stay here, and changes too
+settings hours=update,delete
+set_hour 50 op4 prov1 -> saved here
++ hour_set 50
+set_hour 50 op4 prov1 until 17 -> saved here
+expect queue none
+remove_hour 50 -> saved here
++ hour_removed 50
+
+story hours that stayed here are told with the next change once the EHR takes them
+set_hour 50 op4 prov1 -> saved here
+settings hours=create
+set_hour 50 op4 prov1 until 17 -> saved
++ hour_set 50
++ queued w0 create hours 50 lane hours/50 deadline 2026-12-04T08:00
+
+story hours the EHR cannot have stay here
+settings hours=create,update,delete
+set_hour 50 op4 prov1 here_only -> saved here
++ hour_set 50
+set_hour 51 op4 prov1 -> saved
+set_hour 51 op4 prov1 until 17 here_only -> saved here
++ hour_set 51
++ failed w0 create hours 51 withdrawn *
+expect queue none
+
+story hours the EHR has are not changed here only
+settings hours=create
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+set_hour 50 op4 prov1 until 17 -> refused not_supported_by_ehr
++ nothing
+remove_hour 50 -> refused not_supported_by_ehr
++ nothing
+settings hours=create,update,delete
+set_hour 50 op4 prov1 until 17 here_only -> refused not_supported_by_ehr
+
+story what was not sent yet carries the change, and is never sent when it is removed
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+set_hour 50 op4 prov1 until 17 -> saved
++ hour_set 50
+expect queue w0
+remove_hour 50 -> saved here
++ hour_removed 50
++ failed w0 create hours 50 withdrawn "removed before it was sent"
+expect queue none
+
+story hours the EHR refuses offer nothing any more
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+set_hour 50 op4 prov1 until 17 -> saved
+pushed w0 1 rejected "no such chair"
++ failed w0 create hours 50 failed "no such chair"
++ failed w1 update hours 50 failed "no such chair"
++ hour_removed 50
+expect hours 11 12 21 22 31 32
+set_hour 50 op4 prov1 until 16 -> saved
++ hour_set 50
++ queued w2 create hours 50 lane hours/50 *
+
+story a refused change is put back, unless another is to follow
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+set_hour 50 op4 prov1 until 17 -> saved
+wake
+set_hour 50 op4 prov1 until 16 -> saved
+pushed w1 1 rejected "too short"
++ failed w1 update hours 50 failed "too short"
+expect hour 50 until 16
+wake
+pushed w2 1 rejected "too short"
++ failed w2 update hours 50 failed "too short"
++ hour_reverted 50 "too short"
+expect hour 50 until 18
+
+story a refused removal brings the hours back
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+set_hour 50 op4 prov1 until 17 -> saved
+remove_hour 50 -> saved
++ hour_removed 50
++ failed w1 update hours 50 withdrawn *
++ queued w2 delete hours 50 *
+wake
+pushed w2 1 rejected "in use"
++ failed w2 delete hours 50 failed "in use"
++ hour_reverted 50 "in use"
+expect hour 50 until 18
+
+story hours with unknown outcome are looked up
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 unknown "lost"
+set_hour 50 op4 prov1 until 17 -> saved
++ hour_set 50
++ queued w1 update hours 50 *
+after 5s
+wake
+> find w0 2 create hours 50
+found w0 2 written f50
+expect told 50 until 18
+wake
+> push w1 1 update hours 50
+
+story hours removed while nobody knew whether they arrived are not sent again
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 unknown "lost"
+remove_hour 50 -> saved
++ hour_removed 50
++ queued w1 delete hours 50 *
+after 5s
+wake
+found w0 2 nothing
++ path_cleared
++ failed w0 create hours 50 withdrawn *
++ failed w1 delete hours 50 withdrawn *
+expect queue none
+expect told none
+
+story a pull shows hours of ours as what they are
+settings hours=create,update,delete pulls=hours!
+set_hour 50 op4 prov1 -> saved
+wake
+> push w0 1 create hours 50
+> pull hours 0 cursor -
+page hours 0 last whole strangers 1 -> ignored
+| hour 60 op4 prov1
+| seen 11 12 21 22 31 32
++ pull_failed hours until * "an insert on its way may be on the page"
+pushed w0 1 written f50
+after 5m
+wake
+> pull hours 1 cursor -
+page hours 1 last whole -> applied
+| hour 50 op4 prov1 ours
+| seen 11 12 21 22 31 32
++ page_applied hours cursor * last
+expect hours 11 12 21 22 31 32 50
+
+story staff change and remove hours of ours in the EHR
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+settings pulls=hours
+wake
+> pull hours 0 cursor -
+page hours 0 last -> applied
+| hour 50 op4 prov1 until 12 ours
++ hour 50
++ page_applied hours *
+expect hour 50 until 12
+expect told 50 until 12
+wake
+sync
+wake
+> pull hours 1 cursor *
+set_hour 50 op4 prov1 until 11 -> saved
+page hours 1 last -> applied
+| deleted 50
++ failed w1 update hours 50 withdrawn "removed in the EHR"
++ hour_gone 50
++ record_gone hours 50
++ page_applied hours *
+expect told none
+
+story what a pull shows of hours that are being changed waits beside them
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+settings pulls=hours
+wake
+> pull hours 0 cursor -
+set_hour 50 op4 prov1 until 17 -> saved
+page hours 0 last -> applied
+| hour 50 op4 prov1 until 12 ours
++ hour_shown 50
++ page_applied hours *
+expect hour 50 until 17
+wake
+pushed w1 1 rejected "no"
++ failed w1 update hours 50 failed "no"
++ hour_reverted 50 "no"
+expect hour 50 until 12
+
+story a change that staff may have overtaken is told once more
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+settings pulls=hours
+wake
+> pull hours 0 cursor -
+set_hour 50 op4 prov1 until 17 -> saved
+wake
+page hours 0 last -> applied
+| hour 50 op4 prov1 until 12 ours
++ hour_shown 50
++ page_applied hours *
+pushed w1 1 written f50
++ done w1 update hours 50
++ queued w2 update hours 50 lane hours/50 *
+wake
+pushed w2 1 written f50
++ done w2 update hours 50
+expect hour 50 until 17
+
+story a page older than what was written meanwhile is read again
+settings hours=create,update,delete pulls=hours
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 written f50
+page hours 0 -> applied
+| hour 50 op4 prov1 ours
+remove_hour 50 -> saved
+wake
+pushed w1 1 written f50
+page hours 1 last -> ignored
+| hour 50 op4 prov1 until 12 ours
++ pulling hours 2 until *
+page hours 2 last -> applied
+expect hours 11 12 21 22 31 32
+expect told none
+
+story hours shown before their answer are one record
+settings hours=create,update,delete pulls=hours
+set_hour 50 op4 prov1 -> saved
+wake
+page hours 0 last -> applied
+| hour 60 op4 prov1 until 12
+pushed w0 1 written f60
+superseded_hour 60 by 50 op4 prov1 until 12
++ hour_gone 60
++ hour 50
+expect hours 11 12 21 22 31 32 50
+expect hour 50 until 12
+
+story hours gone before their answer are gone
+settings hours=create,update,delete
+set_hour 50 op4 prov1 -> saved
+wake
+set_hour 50 op4 prov1 until 17 -> saved
+pushed w0 1 written f60
+superseded_hour 60 gone 50
++ failed w1 update hours 50 withdrawn *
++ hour_gone 50
++ record_gone hours 50
+expect hours 11 12 21 22 31 32
+
+story a full queue takes no more hours
+settings hours=create,update,delete max_queue=1
+set_hour 50 op4 prov1 -> saved
+set_hour 51 op4 prov1 -> refused queue_full 1
