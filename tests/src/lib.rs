@@ -7,6 +7,7 @@ pub mod door;
 pub mod ehr_server;
 pub mod http;
 pub mod medplum;
+pub mod open_dental;
 pub mod practice;
 pub mod site;
 pub mod skip;
