@@ -76,8 +76,11 @@ impl Offer {
         let wanted = settings.resources.clone();
         let Some(statement) = statement else { return Ok(Offer { stated: Stated::Nothing, wanted }) };
         let misread = || Fault::retry_later("the server's CapabilityStatement cannot be read", None);
-        if statement["resourceType"] != "CapabilityStatement" {
-            return Err(misread());
+        match statement["resourceType"].as_str() {
+            Some("CapabilityStatement") => (),
+            // Servers without one may take its name for that of a resource type, and find none.
+            Some("Bundle" | "OperationOutcome") => return Ok(Offer { stated: Stated::Nothing, wanted }),
+            _ => return Err(misread()),
         }
         let statement: Statement = serde_json::from_value(statement).map_err(|_| misread())?;
         let rests = statement.rest.into_iter().filter(|rest| rest.mode.as_deref().is_none_or(|mode| mode == "server"));
