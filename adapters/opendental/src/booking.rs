@@ -70,7 +70,7 @@ pub fn cancel(office: &Office, a: &Wanted, reason: Option<&str>) -> Result<Recei
         return Err(Fault::rejected("the appointment is Complete in Open Dental"));
     }
     if let Some(reason) = reason.map(str::trim).filter(|reason| !reason.is_empty()) {
-        let line = format!("Cancelled: {reason}");
+        let line = format!("{}{reason}", map::CANCELLED);
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         // Appended: done twice it would stand there twice.
         if !words(&row.note).contains(&words(&line)) {

@@ -17,6 +17,9 @@ pub struct Cursor {
     pub whole_at: i64,
     /// Nothing can have been missed so far.
     pub steady: bool,
+    /// There was no pass before.
+    #[serde(default)]
+    pub first: bool,
     /// Which list of those a resource consists of.
     #[serde(default)]
     pub part: usize,
@@ -54,7 +57,7 @@ impl Cursor {
 
     /// Where this call begins: none for text that is no cursor. `delta`: the resource can be searched by time of change.
     pub fn parse(text: Option<&str>, now: i64, whole: Whole) -> Option<Cursor> {
-        let Some(text) = text else { return Some(Cursor::whole(now)) };
+        let Some(text) = text else { return Some(Cursor { first: true, ..Cursor::whole(now) }) };
         let cursor: Cursor = serde_json::from_str(text).ok()?;
         let due = match whole {
             Whole::Always => true,

@@ -24,6 +24,7 @@ pub mod values;
 use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, WriteKind};
 
 use office::Office;
+use responses::Row;
 
 pub struct OpenDental;
 
@@ -51,7 +52,7 @@ impl Adapter for OpenDental {
     fn describe() -> Result<Description, Fault> {
         let office = Office::open()?;
         // The one thing that must work; it also proves the keys.
-        office.page("/operatories", &requests::clinic(&office.settings), 0, 1)?;
+        office.page("/operatories", responses::Operatory::KEY, &requests::clinic(&office.settings), 0, 1)?;
         Ok(Description {
             name: "Open Dental".into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -126,8 +127,7 @@ impl Adapter for OpenDental {
             Write::CancelAppointment(change) => booking::find_change(&office, &change.appointment, map::is_off),
             Write::CreateInsurancePlan(plan) => filing::find_plan(&office, &key, plan),
             Write::CreateCoverage(coverage) => filing::find_coverage(&office, coverage),
-            // Only the patient's list would show it, and nobody says whose: deleting it once more does no harm.
-            Write::DeleteCoverage(_) => Ok(None),
+            Write::DeleteCoverage(id) => filing::find_deleted_coverage(&office, id),
             Write::SavePatientHistoryItem(item) => filing::find_history(&office, item),
             Write::CreateCommunicationLog(log) => filing::find_commlog(&office, &key, log),
             Write::CreatePayment(payment) => filing::find_payment(&office, &key, payment),

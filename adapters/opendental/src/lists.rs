@@ -102,8 +102,7 @@ impl Feed {
             None => return Err(Fault::rejected("not a cursor of this adapter")),
         };
         page.last = ends && cursor.part + 1 == self.parts.len();
-        // Where deletions are told, or not to be seen, no pass claims to show everything.
-        page.whole = whole && cursor.steady && (self.whole)(&office.settings) != Whole::Never;
+        page.whole = whole && cursor.steady;
         page.cursor = match (ends, page.last) {
             (_, true) => cursor.finished().to_string(),
             (true, false) => cursor.next_part().to_string(),
@@ -126,7 +125,7 @@ impl List {
         }
         let overlap = u32::from(cursor.offset > 0);
         let room = u32::try_from(limit).unwrap_or(u32::MAX).min(self.rows).saturating_add(overlap);
-        let found = office.page(self.path, &query, cursor.offset - overlap, room)?;
+        let found = office.page(self.path, self.id, &query, cursor.offset - overlap, room)?;
         let now = found.now.unwrap_or_else(clock::now);
         let started = *cursor.started.as_ref().unwrap_or(&now);
         disagree(cursor.started.is_none(), found.now);
@@ -163,7 +162,10 @@ impl List {
                 let shown = cursor.shown + room;
                 return Ok((cursor.further(done, last, shown), false));
             }
-            page.deleted.extend(deleted);
+            // Of what was never shown nothing is to be taken back.
+            if !cursor.first {
+                page.deleted.extend(deleted);
+            }
             (done, last, cursor.shown) = (done + 1, id.or(last), 0);
         }
         Ok((cursor.further(done, last, 0), !found.full))

@@ -107,6 +107,7 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
     };
     let length = pattern::seconds(&a.pattern).ok_or_else(|| "its pattern is none".to_owned())?;
     let note = keys::read(&a.note);
+    let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
     let confirmed = office.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
     Ok(Shown::one(Record::Appointment(records::Appointment {
         id: id(a.apt_num)?,
@@ -116,16 +117,29 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
         appointment_type: a.appointment_type_num.id(),
         start,
         end: start + length,
-        note: note.text,
+        note: text,
         cancelled: is_off(&a),
         confirmed: confirmed || a.apt_status.0 == "Complete",
         checkin_at: arrived(&a),
         checked_out_at: time::instant(&a.date_time_dismissed).filter(|at| is_moment(*at)),
         write_key: note.key,
         version: Some(version(&a)),
-        extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some())]),
+        extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
         ..records::Appointment::default()
     })))
+}
+
+/// What a cancellation appends to a note before its reason.
+pub const CANCELLED: &str = "Cancelled: ";
+
+/// The reason of a cancellation stands behind the note.
+fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
+    match text.as_deref().and_then(|text| text.rsplit_once(CANCELLED)) {
+        Some((note, reason)) => {
+            (Some(note.trim().to_owned()).filter(|note| !note.is_empty()), Some(reason.trim().to_owned()))
+        }
+        None => (text, None),
+    }
 }
 
 /// On the schedule no more.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     faults, requests,
-    responses::{AppointmentType, Carrier, Definition, Operatory},
+    responses::{AppointmentType, Carrier, Definition, Operatory, Row},
     settings::Settings,
     values::Num,
 };
@@ -40,43 +40,55 @@ impl Office {
         Ok(Office { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
     }
 
-    pub fn page(&self, path: &str, query: &[(&str, String)], offset: u32, limit: u32) -> Result<Rows, Fault> {
+    /// `key` is the field every row has: what has none is no row.
+    pub fn page(
+        &self,
+        path: &str,
+        key: &str,
+        query: &[(&str, String)],
+        offset: u32,
+        limit: u32,
+    ) -> Result<Rows, Fault> {
         let asked = limit.clamp(1, self.settings.page);
         let mut parameters: Vec<String> =
             query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         parameters.push(format!("Offset={offset}&Limit={asked}"));
-        let rows = match read(&format!("{path}?{}", parameters.join("&")))? {
-            Value::Array(rows) => rows,
-            // Some lists of one are the row itself.
-            row @ Value::Object(_) => vec![row],
-            _ => return Err(Fault::retry_later("Open Dental's answer is not a list", None)),
+        let Value::Array(rows) = read(&format!("{path}?{}", parameters.join("&")))? else {
+            return Err(unreadable("it is not a list"));
         };
+        if !rows.iter().all(|row| has(row, key)) {
+            return Err(unreadable("not all of its rows have a key"));
+        }
         let now = rows.first().and_then(|row| crate::time::instant(row["serverDateTime"].as_str()?));
         Ok(Rows { full: rows.len() >= asked as usize, rows, now })
     }
 
-    /// All rows of a list. Those that cannot be read are left out.
-    pub fn all<T: DeserializeOwned>(&self, path: &str, query: &[(&str, String)]) -> Result<Vec<T>, Fault> {
+    /// All rows of a list.
+    pub fn all<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Vec<T>, Fault> {
+        let rows = self.up_to_limit(path, query)?;
+        rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
+    }
+
+    /// All rows of a list; none where there are more than can be looked through.
+    pub fn up_to_limit<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Option<Vec<T>>, Fault> {
         let mut found = Vec::new();
         let mut offset = 0;
         for _ in 0..MAX_PAGES {
-            let page = self.page(path, query, offset, self.settings.page)?;
+            let page = self.page(path, T::KEY, query, offset, self.settings.page)?;
             offset += u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
+            // One that cannot be read may be the one that is looked for.
             for row in page.rows {
-                match typed(row) {
-                    Ok(row) => found.push(row),
-                    Err(why) => warn!("a row of {path} is left out: {why}"),
-                }
+                found.push(typed(row).map_err(|why| unreadable(&why))?);
             }
             if !page.full {
-                return Ok(found);
+                return Ok(Some(found));
             }
         }
-        Err(Fault::rejected(format!("{path} has more rows than can be looked through")))
+        Ok(None)
     }
 
     /// The rows of one patient; none of one who was deleted meanwhile.
-    pub fn of_patient<T: DeserializeOwned>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
+    pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
         match self.all(path, &[("PatNum", patient.to_owned())]) {
             Err(Fault::Rejected(why)) => {
                 warn!("{path} of patient {patient}: {why}");
@@ -87,11 +99,17 @@ impl Office {
     }
 
     /// One record; none where there is none of this id.
-    pub fn one<T: DeserializeOwned>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
+    pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
         let answer = http::get(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
         match answer.status {
-            404 if !is_page(&answer) => Ok(None),
-            200..=299 => typed(answer.json()?).map(Some).map_err(unreadable),
+            404 if explains(&answer) => Ok(None),
+            200..=299 => {
+                let row: Value = answer.json()?;
+                if !has(&row, T::KEY) {
+                    return Err(unreadable("it has no key"));
+                }
+                typed(row).map(Some).map_err(|why| unreadable(&why))
+            }
             _ => Err(faults::of_answer(&answer, true, None)),
         }
     }
@@ -109,7 +127,7 @@ impl Office {
         let answer = http::delete(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
         match answer.status {
             200..=299 => Ok(()),
-            404 if !is_page(&answer) => Ok(()),
+            404 if explains(&answer) => Ok(()),
             _ => Err(faults::of_answer(&answer, false, None)),
         }
     }
@@ -165,9 +183,13 @@ fn write(call: Call, body: &Value) -> Result<Response, Fault> {
     }
 }
 
-/// A page for people, of a proxy in between: it says nothing about the record.
-fn is_page(answer: &Response) -> bool {
-    answer.body.trim_ascii_start().starts_with(b"<")
+/// The API explains itself in plain text. Pages and objects are of somebody in between, and say nothing about the record.
+fn explains(answer: &Response) -> bool {
+    !answer.body.trim_ascii_start().starts_with(b"<") && !answer.body.trim_ascii_start().starts_with(b"{")
+}
+
+fn has(row: &Value, key: &str) -> bool {
+    row.is_object() && !row[key].is_null()
 }
 
 /// The id of what was made: of the object answered, or of the `location` header where an older version answers nothing else.
@@ -204,6 +226,6 @@ pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     })
 }
 
-fn unreadable(why: String) -> Fault {
+fn unreadable(why: &str) -> Fault {
     Fault::retry_later(format!("Open Dental's answer cannot be read: {why}"), None)
 }

@@ -11,7 +11,8 @@ pub struct Num(pub u64);
 impl Num {
     pub fn of(value: &Value) -> Option<Num> {
         match value {
-            Value::Number(number) => number.as_u64().map(Num),
+            // -1 stands for none here and there.
+            Value::Number(number) => number.as_i64().map(|key| Num(u64::try_from(key).unwrap_or(0))),
             Value::String(text) if text.trim().is_empty() => Some(Num(0)),
             Value::String(text) => text.trim().parse().ok().map(Num),
             Value::Null => Some(Num(0)),
@@ -138,7 +139,8 @@ mod tests {
     #[test]
     fn values_of_every_writing() {
         assert_eq!([json!(7), json!("7"), json!("")].map(|v| from_value::<Num>(v).unwrap().0), [7, 7, 0]);
-        assert!(from_value::<Num>(json!(-1)).is_err() && from_value::<Num>(json!("x")).is_err());
+        assert_eq!(from_value::<Num>(json!(-1)).unwrap().id(), None);
+        assert!(from_value::<Num>(json!(1.5)).is_err() && from_value::<Num>(json!("x")).is_err());
         let flags = [json!("true"), json!("False"), json!(true), json!("")];
         assert_eq!(flags.map(|v| from_value::<Flag>(v).unwrap().0), [true, false, true, false]);
         assert!(from_value::<Flag>(json!("yes")).is_err());

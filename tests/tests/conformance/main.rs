@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod fhir;
+mod open_dental;
 mod sandbox;
 
 use tests::conformance::run;
@@ -16,4 +17,9 @@ async fn the_fhir_adapter_conforms() {
     if let Some(server) = fhir::Fhir::start().await {
         run(server).await;
     }
+}
+
+#[actix::test]
+async fn the_open_dental_adapter_conforms() {
+    run(open_dental::OpenDental::start()).await;
 }
