@@ -18,7 +18,7 @@ use location::{
 };
 use serde_json::json;
 use tests::open_dental::{
-    Office,
+    Office, Row,
     clinic::{Clinic, LOCATION, visitor},
 };
 
@@ -271,6 +271,12 @@ fn once_each(clinic: &Clinic, appointments: usize) {
     let keys: std::collections::BTreeSet<_> = ours.iter().map(|row| row["Note"].as_str().unwrap().to_owned()).collect();
     assert_eq!((ours.len(), keys.len()), (appointments, appointments), "{ours:?}");
     assert_eq!(clinic.server.office().holding("patients", "LName", "Ångström").len(), 1);
+}
+
+/// The one row there is.
+fn once(rows: &[Row], at: &str) -> Row {
+    assert_eq!(rows.len(), 1, "{at}: {rows:?}");
+    rows[0].clone()
 }
 
 fn ludmila() -> PatientDetails {
