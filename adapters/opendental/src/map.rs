@@ -13,6 +13,8 @@ use crate::{
     values::{Num, Text},
 };
 
+const DAY: i64 = 86_400;
+
 pub fn provider(_: &Office, row: Value) -> Result<Shown, Trouble> {
     let p: Provider = typed(row)?;
     let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
@@ -105,6 +107,14 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
         // On the Unscheduled List without a time it had.
         return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err("it has no time".to_owned().into()) };
     };
+    // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
+    let (today, settings) = (adapter_sdk::clock::now(), &office.settings);
+    if start < today - (settings.past_days + 1) * DAY {
+        return Ok(Shown::default());
+    }
+    if start > today + (settings.ahead_days + 1) * DAY {
+        return Ok(Shown::gone(a.apt_num.id()));
+    }
     let length = pattern::seconds(&a.pattern).ok_or_else(|| "its pattern is none".to_owned())?;
     let note = keys::read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
