@@ -38,11 +38,12 @@ fn explanation(answer: &Response) -> String {
     if text.trim_start().starts_with('<') { String::new() } else { text }
 }
 
-/// The explanation without patient data: every value that was sent is taken out, whatever is quoted, addresses of mail, and numbers.
+/// The explanation without patient data. It may name people we did not: every value that was sent is taken out, whatever is quoted, mail
+/// addresses, numbers, and every word with a capital or a letter beyond ASCII that is not of the API's own vocabulary.
 fn reason(said: &str, status: u16, sent: Option<&Value>) -> String {
-    let mut values = Vec::new();
+    let (mut values, mut fields) = (Vec::new(), Vec::new());
     if let Some(sent) = sent {
-        collect(sent, "", &mut values);
+        collect(sent, "", &mut values, &mut fields);
     }
     // The longest first: a name may be part of another.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
@@ -51,7 +52,8 @@ fn reason(said: &str, status: u16, sent: Option<&Value>) -> String {
         text = text.replace(value.as_str(), "…");
     }
     let unquoted = text.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
-    let words: Vec<String> = unquoted.collect::<String>().split_whitespace().map(masked).collect();
+    let words: Vec<String> =
+        unquoted.collect::<String>().split_whitespace().map(|word| masked(word, &fields)).collect();
     let said = words.join(" ");
     let reason =
         if said.is_empty() { format!("Open Dental answered {status}") } else { format!("Open Dental: {said}") };
@@ -61,13 +63,85 @@ fn reason(said: &str, status: u16, sent: Option<&Value>) -> String {
     }
 }
 
-fn masked(word: &str) -> String {
+/// Words of explanations, resources and fields beside those of a request.
+const VOCABULARY: [&str; 62] = [
+    "A",
+    "AdjType",
+    "Adjustment",
+    "Allergy",
+    "AllergyDef",
+    "An",
+    "API",
+    "Appointment",
+    "AppointmentType",
+    "AptNum",
+    "AptStatus",
+    "Bad",
+    "Broken",
+    "BadRequest",
+    "Can't",
+    "Cannot",
+    "Carrier",
+    "Clinic",
+    "Commlog",
+    "Complete",
+    "Content-Type",
+    "Dental",
+    "Definition",
+    "DefNum",
+    "Disease",
+    "DiseaseDef",
+    "FeeSched",
+    "Future-dated",
+    "Guarantor",
+    "I",
+    "InsPlan",
+    "InsSub",
+    "Invalid",
+    "JSON",
+    "Medication",
+    "Missing",
+    "No",
+    "Not",
+    "NotFound",
+    "Note",
+    "Only",
+    "Op",
+    "Open",
+    "Operatory",
+    "PatNum",
+    "PatPlan",
+    "PatPlans",
+    "Patient",
+    "Pattern",
+    "PayPlan",
+    "Payment",
+    "Planned",
+    "Procedure",
+    "ProcNum",
+    "Provider",
+    "ProvNum",
+    "Relationship",
+    "Scheduled",
+    "The",
+    "This",
+    "Unable",
+    "UnschedList",
+];
+
+fn masked(word: &str, fields: &[String]) -> String {
+    let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
+    let capital = bare.chars().any(|c| c.is_uppercase());
+    let known = VOCABULARY.contains(&bare) || fields.iter().any(|field| field == bare);
     let digits = word.chars().filter(char::is_ascii_digit).count();
-    if digits > 3 || word.contains('@') { "…".into() } else { word.to_owned() }
+    if digits > 3 || word.contains('@') || !bare.is_ascii() || (capital && !known) {
+        return "…".into();
+    }
+    word.to_owned()
 }
 
 /// What was sent that can tell something of a person: texts other than statuses, of two letters at least.
-fn collect(value: &Value, name: &str, into: &mut Vec<String>) {
+fn collect(value: &Value, name: &str, into: &mut Vec<String>, fields: &mut Vec<String>) {
     match value {
         Value::String(text) => {
             let form =
@@ -78,8 +152,11 @@ fn collect(value: &Value, name: &str, into: &mut Vec<String>) {
                 into.extend(crate::keys::read(text).text);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, name, into)),
-        Value::Object(fields) => fields.iter().for_each(|(name, field)| collect(field, name, into)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, name, into, fields)),
+        Value::Object(sent) => sent.iter().for_each(|(name, field)| {
+            fields.push(name.clone());
+            collect(field, name, into, fields);
+        }),
         _ => (),
     }
 }
@@ -105,6 +182,11 @@ mod tests {
             assert!(!reason.contains(secret), "{secret} in {reason}");
         }
         assert!(reason.starts_with("Open Dental: A patient named") && reason.ends_with("exists already"), "{reason}");
+        // Somebody who was not sent, and words that are fields of the request.
+        let sent = json!({"AdjAmt": "12.50", "PatNum": 15});
+        let body = "AdjAmt of Jane O'Neill (王秀英) must be negative for this AdjType.";
+        let said = of_answer(&answer(400, body), false, Some(&sent));
+        assert_eq!(said, Fault::rejected("Open Dental: AdjAmt of … … … must be negative for this AdjType."));
         let plain = of_answer(&answer(404, "Operatory not found"), false, None);
         assert_eq!(plain, Fault::rejected("Open Dental: Operatory not found"));
         assert_eq!(of_answer(&answer(404, "<html>Zoë"), true, None), Fault::rejected("Open Dental answered 404"));

@@ -53,7 +53,7 @@ impl Office {
         let mut parameters: Vec<String> =
             query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         parameters.push(format!("Offset={offset}&Limit={asked}"));
-        let Value::Array(rows) = read(&format!("{path}?{}", parameters.join("&")))? else {
+        let Value::Array(rows) = read(&format!("{path}?{}", parameters.join("&")), query)? else {
             return Err(unreadable("it is not a list"));
         };
         if !rows.iter().all(|row| has(row, key)) {
@@ -167,11 +167,15 @@ impl Office {
 const JSON: &str = "application/json";
 
 /// Every request says that it is JSON: the API refuses others.
-fn read(path: &str) -> Result<Value, Fault> {
+fn read(path: &str, asked: &[(&str, String)]) -> Result<Value, Fault> {
     let answer = http::get(path).header("content-type", JSON).send_any()?;
     match answer.status {
         200..=299 => answer.json(),
-        _ => Err(faults::of_answer(&answer, true, None)),
+        _ => {
+            // An explanation may quote what was asked for.
+            let asked = asked.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
+            Err(faults::of_answer(&answer, true, Some(&Value::Object(asked))))
+        }
     }
 }
 

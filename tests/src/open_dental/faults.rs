@@ -28,7 +28,8 @@ pub struct Switches {
     pub per_second: Option<u32>,
     /// How long each answer takes.
     pub delay: Duration,
-    pub(super) recent: Vec<Instant>,
+    /// When the requests of the last second came.
+    pub recent: Vec<Instant>,
 }
 
 impl Switches {

@@ -6,7 +6,7 @@ use engine::records::{
     entry::Entry,
     history::{HistoryCategory, PatientHistoryItem},
     insurance::{Coverage, InsurancePlan, Relation},
-    ledger::{Adjustment, Balance, Charge, Payment},
+    ledger::{Adjustment, Charge, GuarantorBalance, Payment},
     money::Money,
     talk::{CommunicationLog, Direction, Mode},
 };
@@ -69,8 +69,8 @@ async fn the_first_pull_shows_the_files() {
     assert_eq!(clinic.entry::<Fee>(&s.fee.to_string()).body.amount, usd("52.50"));
     let due = clinic.entry::<PatientRecall>(&s.recall.to_string()).body.date_due;
     assert_eq!(due.map(|day| day.to_string()), Some(clinic.first_day.to_string()));
-    let balance = clinic.entry::<Balance>(&s.patients[0].to_string());
-    assert_eq!((balance.body.total, balance.body.guarantor_portion), (Some(usd("111.90")), Some(usd("101.90"))));
+    let balance = clinic.entry::<GuarantorBalance>(&s.patients[0].to_string()).body.0;
+    assert_eq!((balance.total, balance.guarantor_portion), (Some(usd("111.90")), Some(usd("101.90"))));
     assert_eq!(clinic.id_of(Resource::GuarantorBalances, &s.patients[2].to_string()), None, "they owe nothing");
     clinic.engine.stop().await;
 }
