@@ -13,7 +13,7 @@ use engine::{
 use location::{ids::AppointmentId, pull::Resource};
 use tests::{
     open_dental::{
-        Fate,
+        Fate, Switches,
         clinic::{Clinic, LOCATION, visitor},
     },
     wait::until,
@@ -24,29 +24,31 @@ use crate::{NINE, once};
 /// How many seeds run; more by the environment.
 const SEEDS: u64 = 24;
 const VARIABLE: &str = "OPEN_DENTAL_SEEDS";
-/// Requests of a story, with some to spare: a seed beyond them loses nothing.
-const REQUESTS: u64 = 60;
 
 /// One story: a new patient books, moves and cancels; a log, a payment, a plan with a coverage and an allergy are filed.
 #[actix::test]
 async fn whatever_is_lost_there_is_one_record_of_each() {
     let clinic = Clinic::open().await;
     let seeds = std::env::var(VARIABLE).ok().map_or(SEEDS, |n| n.parse().expect("a number of seeds"));
-    let mut met = 0;
+    clinic.server.office().switches = Switches::default();
+    story(&clinic, seeds).await;
+    let requests = clinic.server.office().switches.asked;
+    once_of_each(&clinic, seeds, "nothing lost");
+    assert!((28..36).contains(&requests), "a story of {requests} requests is another one");
     for seed in 0..seeds {
-        // Every request of the story meets both fates before any meets one again; few seeds are spread over all of it.
-        let step = (2 * REQUESTS / seeds).max(1);
-        let at = seed * step % (2 * REQUESTS);
+        // Each request meets both fates in turn; few seeds are spread over all of them.
+        let at = if seeds < 2 * requests { seed * 2 * requests / seeds } else { seed % (2 * requests) };
         let (n, fate) = (at / 2, if at % 2 == 0 { Fate::ReplyLost } else { Fate::RequestLost });
         clinic.fate(n, fate);
         story(&clinic, seed).await;
-        met += u64::from(clinic.server.office().switches.fates.is_empty());
+        // Two lanes of writes meet in another order each time: the last few requests may be fewer.
+        let met = clinic.server.office().switches.fates.is_empty();
+        assert!(met || n + 3 >= requests, "seed {seed}: request {n} of {requests} was not there");
         once_of_each(&clinic, seed, &format!("seed {seed}: request {n} {fate:?}"));
     }
-    assert!(met * 3 >= seeds, "only {met} of {seeds} seeds lost anything: the story has become shorter");
     clinic.sync().await;
     let known = clinic.appointments().into_iter().filter(|a| a.booking.is_some()).count();
-    assert_eq!(known as u64, seeds, "each booking is one record here");
+    assert_eq!(known as u64, seeds + 1, "each booking is one record here");
     clinic.engine.stop().await;
 }
 
