@@ -88,7 +88,9 @@ pub fn patient(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
     if !state.is_empty() && (state.len() != 2 || !state.bytes().all(|b| b.is_ascii_uppercase())) {
         return bad("State must be two capital letters.");
     }
-    if !zip.is_empty() && !(zip.len() >= 5 && zip.len() <= 10 && zip.bytes().all(|b| b.is_ascii_digit() || b == b'-')) {
+    let fits =
+        zip.is_empty() || ((5..=10).contains(&zip.len()) && zip.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
+    if !fits {
         return bad("Zip must be in format 12345, 12345-1234, or 123456789.");
     }
     if text(row, "ChartNumber").len() > 15 {
