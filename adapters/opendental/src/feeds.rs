@@ -45,14 +45,9 @@ pub const PULLS: [Resource; 25] = [
     Resource::GuarantorBalances,
 ];
 
-const PATIENTS: List = List {
-    path: "/patients/Simple",
-    id: "PatNum",
-    since: Some(Since::Time("DateTStamp")),
-    query: requests::of_clinic,
-    rows: ALL,
-    show: map::patient,
-};
+/// Of all clinics: they share their patients.
+const PATIENTS: List =
+    List { since: Some(Since::Time("DateTStamp")), ..plain("/patients/Simple", "PatNum", map::patient) };
 const PROCEDURES: List =
     List { since: Some(Since::Time("DateTStamp")), ..plain("/procedurelogs", "ProcNum", chart::procedure) };
 

@@ -27,7 +27,7 @@ pub fn working_hours(office: &Office, from: &str, to: &str) -> Result<Vec<Record
     for row in &providers {
         let Some(span) = stretch(row) else { continue };
         let open = open_on(&row.sched_date, span, &practice, closes);
-        for operatory in rooms_of(row, rooms) {
+        for operatory in rooms_of(row, rooms, office.settings.clinic.is_none()) {
             hours.extend(open.iter().enumerate().map(|(n, span)| hour(row, operatory, *span, n)));
         }
     }
@@ -89,8 +89,9 @@ fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize)
     })
 }
 
-/// The operatories of a provider's entry: those it names, else those that are the provider's, else none in particular.
-fn rooms_of(row: &Schedule, rooms: &[Operatory]) -> Vec<Option<Num>> {
+/// The operatories of a provider's entry: those it names, else those that are the provider's, else, where there are no
+/// other clinics it may be for, none in particular.
+fn rooms_of(row: &Schedule, rooms: &[Operatory], only_office: bool) -> Vec<Option<Num>> {
     let named = listed(row);
     if !named.is_empty() {
         let here = |room: &Num| rooms.iter().any(|known| known.operatory_num == *room);
@@ -99,7 +100,7 @@ fn rooms_of(row: &Schedule, rooms: &[Operatory]) -> Vec<Option<Num>> {
     let theirs = |room: &&Operatory| room.prov_dentist == row.prov_num || room.prov_hygienist == row.prov_num;
     let own: Vec<Option<Num>> =
         rooms.iter().filter(|room| !room.is_hidden.0).filter(theirs).map(|room| Some(room.operatory_num)).collect();
-    if own.is_empty() { vec![None] } else { own }
+    if own.is_empty() && only_office { vec![None] } else { own }
 }
 
 /// What of a provider's hours the practice is open. Its entries with hours say when it is; one without closes the day, where they
@@ -178,9 +179,10 @@ mod tests {
         let entry = |operatories: &str, provider: u64| -> Schedule {
             from_value(json!({"ProvNum": provider.to_string(), "operatories": operatories})).unwrap()
         };
-        assert_eq!(rooms_of(&entry("2,1,9", 7), &rooms), [Some(Num(2)), Some(Num(1))]);
-        assert_eq!(rooms_of(&entry("", 7), &rooms), [Some(Num(1))]);
-        assert_eq!(rooms_of(&entry("", 9), &rooms), [None]);
+        assert_eq!(rooms_of(&entry("2,1,9", 7), &rooms, true), [Some(Num(2)), Some(Num(1))]);
+        assert_eq!(rooms_of(&entry("", 7), &rooms, true), [Some(Num(1))]);
+        assert_eq!(rooms_of(&entry("", 9), &rooms, true), [None]);
+        assert!(rooms_of(&entry("", 9), &rooms, false).is_empty());
     }
 
     #[test]

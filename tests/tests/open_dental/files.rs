@@ -75,6 +75,34 @@ async fn the_first_pull_shows_the_files() {
     clinic.engine.stop().await;
 }
 
+/// A location that is one clinic of an office has its own operatories and appointments, and everybody's patients.
+#[actix::test]
+async fn a_clinic_of_an_office_has_its_own_rooms() {
+    let clinic = Clinic::open_with(
+        ZONE,
+        |office, seeded| {
+            office.change("operatories", seeded.operatories[2], json!({"ClinicNum": 4}));
+            office.change("patients", seeded.patients[6], json!({"ClinicNum": 4}));
+            let row = json!({"PatNum": seeded.patients[6], "Op": seeded.operatories[2], "ProvNum": seeded.providers[2],
+                "ClinicNum": 4, "AptDateTime": format!("{} 09:00:00", office.today()), "Pattern": "XXXXXX"});
+            office.insert("appointments", row);
+        },
+        |place| place.foreign_id = Some("4".to_owned()),
+    )
+    .await;
+    let rooms: Vec<_> = clinic.operatories().into_iter().map(|room| room.name).collect();
+    assert_eq!(rooms, ["Zimmer 3 – Prophylaxe"]);
+    assert_eq!(clinic.patient_by_foreign(clinic.seeded.patients[0]).last_name, "Łopata-O’Brien");
+    assert_eq!(clinic.free_times(2, 1).await[0], "09:00");
+    assert!(clinic.seen(&clinic.seeded.booked.to_string()).is_none(), "another clinic's");
+    let person = tests::open_dental::clinic::visitor("Clinic", "Four", "555-070-0001");
+    let booked = clinic.book(clinic.place(2, 1, 600), "clinic", &person, "").await.unwrap();
+    let row = clinic.in_ehr(&clinic.written(booked.appointment.id).await);
+    assert_eq!(row["ClinicNum"], 4);
+    assert_eq!(clinic.row("patients", row["PatNum"].as_u64().unwrap())["ClinicNum"], 4);
+    clinic.engine.stop().await;
+}
+
 #[actix::test]
 async fn insurance_is_written_and_taken_back() {
     let clinic = Clinic::open_with(ZONE, |_, _| (), whole_passes).await;
