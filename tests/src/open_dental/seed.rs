@@ -45,6 +45,7 @@ impl Office {
         self.seed_people(&mut seeded);
         self.seed_schedule(&mut seeded, first_day, days);
         self.seed_files(&mut seeded, first_day);
+        self.age();
         seeded
     }
 
