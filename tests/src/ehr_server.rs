@@ -88,7 +88,7 @@ async fn answer(ehr: Data<Arc<Mutex<SandboxEhr>>>, request: HttpRequest, body: B
 }
 
 /// A body that breaks off at its beginning.
-struct Broken;
+pub(crate) struct Broken;
 
 impl MessageBody for Broken {
     type Error = io::Error;

@@ -3,11 +3,13 @@
 pub mod adapters;
 pub mod bench;
 pub mod clinic;
+pub mod conformance;
 pub mod door;
 pub mod ehr_server;
 pub mod hook;
 pub mod http;
 pub mod medplum;
+pub mod open_dental;
 pub mod practice;
 pub mod site;
 pub mod skip;

@@ -1,0 +1,301 @@
+//! Writing what is neither a patient nor an appointment: insurance, history, communication logs, payments and adjustments. Each is looked for
+//! before it is written, by the key behind its note or, where a row is what it is by its contents, by those.
+
+use adapter_sdk::{
+    Fault, Receipt, clock,
+    records::{self, HistoryCategory},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    chart::{self, ALLERGY, CONDITION, MEDICATION},
+    keys, map,
+    office::{self, Office},
+    requests::{self, object},
+    responses::{Adjustment, Allergy, Carrier, Commlog, Disease, InsPlan, InsSub, MedicationPat, PatPlan, Payment},
+    time,
+    values::Num,
+};
+
+type Found = Result<Option<Receipt>, Fault>;
+
+pub fn create_commlog(office: &Office, key: &str, log: &records::CommunicationLog) -> Result<Receipt, Fault> {
+    let find = || find_commlog(office, key, log);
+    once(find, || office.post("/commlogs", &requests::commlog(&office.settings, key, log)), "CommlogNum")
+}
+
+pub fn find_commlog(office: &Office, key: &str, log: &records::CommunicationLog) -> Found {
+    let rows: Vec<Commlog> = office.all("/commlogs", &[("PatNum", log.patient.clone())])?;
+    Ok(carrying(&rows, key, |row| (&row.note, row.commlog_num)))
+}
+
+pub fn create_payment(office: &Office, key: &str, payment: &records::Payment) -> Result<Receipt, Fault> {
+    let body = requests::payment(key, payment)?;
+    once(|| find_payment(office, key, payment), || office.post("/payments", &body), "PayNum")
+}
+
+pub fn find_payment(office: &Office, key: &str, payment: &records::Payment) -> Found {
+    let Some(patient) = &payment.patient else { return Ok(None) };
+    let rows: Vec<Payment> = office.all("/payments", &[("PatNum", patient.clone())])?;
+    Ok(carrying(&rows, key, |row| (&row.pay_note, row.pay_num)))
+}
+
+pub fn create_adjustment(office: &Office, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
+    let body = requests::adjustment(key, adjustment, &time::date(clock::now()))?;
+    once(|| find_adjustment(office, key, adjustment), || office.post("/adjustments", &body), "AdjNum")
+}
+
+pub fn find_adjustment(office: &Office, key: &str, adjustment: &records::Adjustment) -> Found {
+    let Some(patient) = &adjustment.patient else { return Ok(None) };
+    let rows: Vec<Adjustment> = office.all("/adjustments", &[("PatNum", patient.clone())])?;
+    Ok(carrying(&rows, key, |row| (&row.adj_note, row.adj_num)))
+}
+
+/// A plan belongs to a carrier, which is made where there is none of that name and payer id.
+pub fn create_plan(office: &Office, key: &str, plan: &records::InsurancePlan) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find_plan(office, key, plan)? {
+        return Ok(earlier);
+    }
+    let carrier = match carrier_of(office, plan)? {
+        Some(carrier) => carrier,
+        None => {
+            let answer = office.post("/carriers", &requests::carrier(plan))?;
+            let made = office::made(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
+            made.ok_or_else(|| Fault::unknown("Open Dental did not say which carrier it made"))?
+        }
+    };
+    let answer = office.post("/insplans", &requests::plan(key, plan, carrier))?;
+    office::receipt(&answer, "PlanNum", || plans_of(office, key, carrier))
+}
+
+pub fn find_plan(office: &Office, key: &str, plan: &records::InsurancePlan) -> Found {
+    match carrier_of(office, plan)? {
+        Some(carrier) => plans_of(office, key, carrier),
+        None => Ok(None),
+    }
+}
+
+fn plans_of(office: &Office, key: &str, carrier: Num) -> Found {
+    let mut rows: Vec<InsPlan> = office.all("/insplans", &[("CarrierNum", carrier.to_string())])?;
+    rows.retain(|row| row.carrier_num == carrier);
+    Ok(carrying(&rows, key, |row| (&row.plan_note, row.plan_num)))
+}
+
+fn carrier_of(office: &Office, plan: &records::InsurancePlan) -> Result<Option<Num>, Fault> {
+    let same = |carrier: &&Carrier| {
+        carrier.carrier_name.trim().eq_ignore_ascii_case(plan.name.trim())
+            && plan.payer_id.as_ref().is_none_or(|payer| carrier.elect_id.trim() == payer.trim())
+    };
+    Ok(office.carriers()?.values().find(same).map(|carrier| carrier.carrier_num))
+}
+
+/// A subscription to the plan, and the patient's coverage by it. Both are what they are by their contents: Open Dental itself refuses a
+/// second coverage by one subscription.
+pub fn create_coverage(office: &Office, c: &records::Coverage) -> Result<Receipt, Fault> {
+    let (subscriber, number) = subscriber(c)?;
+    let subscription = match subscription_of(office, c, &subscriber, &number)? {
+        Some(subscription) => subscription,
+        None => {
+            let answer = office.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
+            let look = || Ok(subscription_of(office, c, &subscriber, &number)?.map(|id| Receipt { id, version: None }));
+            office::receipt(&answer, "InsSubNum", look)?.id
+        }
+    };
+    let body = requests::coverage(c, &subscription)?;
+    once(|| covered_by(office, c, &subscription), || office.post("/patplans", &body), "PatPlanNum")
+}
+
+pub fn find_coverage(office: &Office, c: &records::Coverage) -> Found {
+    let (subscriber, number) = subscriber(c)?;
+    match subscription_of(office, c, &subscriber, &number)? {
+        Some(subscription) => covered_by(office, c, &subscription),
+        None => Ok(None),
+    }
+}
+
+/// "Drop": the subscription stays, others of the family may be covered by it.
+pub fn delete_coverage(office: &Office, id: &str) -> Result<Receipt, Fault> {
+    office.delete("/patplans", id)?;
+    Ok(Receipt { id: id.to_owned(), version: None })
+}
+
+/// Nobody says whose it was, so that all are looked through. Where they are too many it is not found: deleted once more it is as gone.
+pub fn find_deleted_coverage(office: &Office, id: &str) -> Found {
+    let rows: Option<Vec<PatPlan>> = office.up_to_limit("/patplans", &[])?;
+    let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_deref() != Some(id)));
+    Ok(gone.then(|| Receipt { id: id.to_owned(), version: None }))
+}
+
+fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
+    let own = (c.relation == "self").then(|| c.patient.clone());
+    let subscriber = c.subscriber.clone().or(own);
+    let subscriber = subscriber.ok_or_else(|| Fault::rejected("Open Dental needs a subscriber who is a patient"))?;
+    let number = c.subscriber_number.clone().filter(|number| !number.trim().is_empty());
+    Ok((subscriber, number.ok_or_else(|| Fault::rejected("Open Dental needs the number of the subscriber"))?))
+}
+
+fn subscription_of(
+    office: &Office,
+    c: &records::Coverage,
+    subscriber: &str,
+    number: &str,
+) -> Result<Option<String>, Fault> {
+    let query = [("PlanNum", c.plan.clone()), ("Subscriber", subscriber.to_owned())];
+    let rows: Vec<InsSub> = office.all("/inssubs", &query)?;
+    let found = rows.iter().find(|row| requests::is_subscription(row, c, subscriber, number));
+    Ok(found.and_then(|row| row.ins_sub_num.id()))
+}
+
+fn covered_by(office: &Office, c: &records::Coverage, subscription: &str) -> Found {
+    let query = [("PatNum", c.patient.clone()), ("InsSubNum", subscription.to_owned())];
+    let rows: Vec<PatPlan> = office.all("/patplans", &query)?;
+    let ours = |row: &&PatPlan| {
+        row.pat_num.id().as_deref() == Some(&c.patient) && row.ins_sub_num.id().as_deref() == Some(subscription)
+    };
+    Ok(rows.iter().find(ours).map(|row| receipt(row.pat_plan_num)))
+}
+
+pub fn save_history(office: &Office, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
+    let Kind { path, field, prefix } = Kind::of(item.category);
+    if item.id.is_empty() {
+        let body = new_history(item)?;
+        let answer = match find_history(office, item)? {
+            Some(earlier) => return Ok(earlier),
+            None => office.post(path, &body)?,
+        };
+        return match office::made(&answer, field) {
+            Some(id) => Ok(Receipt { id: format!("{prefix}{id}"), version: None }),
+            // Before 23 the answer to this is empty.
+            None => find_history(office, item)?
+                .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
+        };
+    }
+    let number = number_of(&item.id, prefix)?;
+    if find_history(office, item)?.is_none() {
+        office.put(&format!("{path}/{number}"), &changed_history(item))?;
+    }
+    Ok(Receipt { id: item.id.clone(), version: None })
+}
+
+/// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. A medication that applies
+/// no more is not listed.
+pub fn find_history(office: &Office, item: &records::PatientHistoryItem) -> Found {
+    let rows = history_of(office, item)?;
+    let is_so = |row: &records::PatientHistoryItem| {
+        row.active == item.active && keys::same_text(row.note.as_deref(), item.note.as_deref())
+    };
+    if item.id.is_empty() {
+        let same = rows.iter().find(|row| row.item == item.item && is_so(row));
+        return Ok(same.map(|row| Receipt { id: row.id.clone(), version: None }));
+    }
+    let receipt = Receipt { id: item.id.clone(), version: None };
+    Ok(match rows.iter().find(|row| row.id == item.id) {
+        Some(row) => is_so(row).then_some(receipt),
+        None => (item.category == HistoryCategory::Medications && !item.active).then_some(receipt),
+    })
+}
+
+fn history_of(office: &Office, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
+    let query = [("PatNum", item.patient.clone())];
+    let path = Kind::of(item.category).path;
+    let rows: Vec<Result<records::PatientHistoryItem, String>> = match item.category {
+        HistoryCategory::Allergies => office.all::<Allergy>(path, &query)?.iter().map(chart::of_allergy).collect(),
+        HistoryCategory::Conditions => office.all::<Disease>(path, &query)?.iter().map(chart::of_disease).collect(),
+        HistoryCategory::Medications => {
+            office.all::<MedicationPat>(path, &query)?.iter().map(chart::of_medication).collect()
+        }
+    };
+    Ok(rows.into_iter().flatten().collect())
+}
+
+struct Kind {
+    path: &'static str,
+    field: &'static str,
+    prefix: &'static str,
+}
+
+impl Kind {
+    fn of(category: HistoryCategory) -> Kind {
+        match category {
+            HistoryCategory::Allergies => Kind { path: "/allergies", field: "AllergyNum", prefix: ALLERGY },
+            HistoryCategory::Conditions => Kind { path: "/diseases", field: "DiseaseNum", prefix: CONDITION },
+            HistoryCategory::Medications => {
+                Kind { path: "/medicationpats", field: "MedicationPatNum", prefix: MEDICATION }
+            }
+        }
+    }
+}
+
+fn new_history(item: &records::PatientHistoryItem) -> Result<Value, Fault> {
+    let def = number_of(&item.item, Kind::of(item.category).prefix)?;
+    let patient = requests::number(&Some(item.patient.clone()));
+    let note = item.note.as_deref().map_or(Value::Null, Value::from);
+    Ok(match item.category {
+        HistoryCategory::Allergies => object([
+            ("PatNum", patient),
+            ("AllergyDefNum", def.into()),
+            ("Reaction", note),
+            ("StatusIsActive", flag(item.active)),
+        ]),
+        HistoryCategory::Conditions => object([
+            ("PatNum", patient),
+            ("DiseaseDefNum", def.into()),
+            ("PatNote", note),
+            ("ProbStatus", problem(item.active)),
+        ]),
+        HistoryCategory::Medications => object([
+            ("PatNum", patient),
+            ("MedicationNum", def.into()),
+            ("PatNote", note),
+            ("DateStop", if item.active { Value::Null } else { stopped(false) }),
+        ]),
+    })
+}
+
+fn changed_history(item: &records::PatientHistoryItem) -> Value {
+    let note = item.note.clone().unwrap_or_default();
+    match item.category {
+        HistoryCategory::Allergies => json!({"Reaction": note, "StatusIsActive": flag(item.active)}),
+        HistoryCategory::Conditions => json!({"PatNote": note, "ProbStatus": problem(item.active)}),
+        HistoryCategory::Medications => json!({"PatNote": note, "DateStop": stopped(item.active)}),
+    }
+}
+
+fn flag(active: bool) -> Value {
+    if active { "true" } else { "false" }.into()
+}
+
+fn problem(active: bool) -> Value {
+    if active { "Active" } else { "Inactive" }.into()
+}
+
+/// An empty date takes it back.
+fn stopped(active: bool) -> Value {
+    if active { "".into() } else { time::date(clock::now()).into() }
+}
+
+fn number_of(id: &str, prefix: &str) -> Result<u64, Fault> {
+    let number = id.strip_prefix(prefix).and_then(|number| number.parse().ok());
+    number.ok_or_else(|| Fault::rejected("the record is not of the category it is said to be"))
+}
+
+/// Looks, writes where nothing is found, and says which row it is.
+fn once(
+    find: impl Fn() -> Found,
+    write: impl FnOnce() -> Result<adapter_sdk::http::Response, Fault>,
+    field: &str,
+) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find()? {
+        return Ok(earlier);
+    }
+    office::receipt(&write()?, field, find)
+}
+
+fn carrying<T>(rows: &[T], key: &str, of: impl Fn(&T) -> (&str, Num)) -> Option<Receipt> {
+    let mut rows = rows.iter().map(of).filter(|(note, _)| keys::carries(note, key));
+    rows.next().map(|(_, id)| receipt(id))
+}
+
+fn receipt(key: Num) -> Receipt {
+    Receipt { id: map::id(key).unwrap_or_default(), version: None }
+}

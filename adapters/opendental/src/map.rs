@@ -1,0 +1,208 @@
+//! The API's rows of people and of the schedule as the contract's records.
+
+use adapter_sdk::{Record, records};
+use serde_json::Value;
+
+use crate::{
+    keys, language,
+    lists::{Shown, Trouble},
+    office::{Office, typed},
+    pattern,
+    responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
+    time,
+    values::{Num, Text},
+};
+
+const DAY: i64 = 86_400;
+
+pub fn provider(_: &Office, row: Value) -> Result<Shown, Trouble> {
+    let p: Provider = typed(row)?;
+    let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
+    let names = [p.f_name.some(), p.l_name.some()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let display = p.preferred_name.some().unwrap_or_else(|| if names.is_empty() { p.abbr.0.clone() } else { names });
+    Ok(Shown::one(Record::Provider(records::Provider {
+        id: id(p.prov_num)?,
+        first_name: p.f_name.some().unwrap_or_default(),
+        middle_name: p.mi.some(),
+        last_name: p.l_name.some().or_else(|| p.abbr.some()).unwrap_or_default(),
+        display_name: Some(format!("{display}{suffix}")),
+        npi: p.national_prov_id.some(),
+        tin: p.ssn.some().filter(|_| p.using_tin.0),
+        state_license: p.state_license.some(),
+        inactive: p.is_hidden.0 || p.prov_status.0 == "Deleted",
+        extra: extra([("abbreviation", p.abbr.some()), ("hygienist", p.is_secondary.0.then(|| "true".into()))]),
+        ..records::Provider::default()
+    })))
+}
+
+pub fn operatory(office: &Office, row: Value) -> Result<Shown, Trouble> {
+    let o: Operatory = typed(row)?;
+    Ok(Shown::one(Record::Operatory(records::Operatory {
+        id: id(o.operatory_num)?,
+        name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
+        display_name: o.abbrev.some(),
+        active: !o.is_hidden.0,
+        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || !office.settings.web_sched_only),
+        extra: extra([("hygiene", o.is_hygiene.0.then(|| "true".into())), ("clinic", o.clinic_num.id())]),
+        ..records::Operatory::default()
+    })))
+}
+
+pub fn appointment_type(office: &Office, row: Value) -> Result<Shown, Trouble> {
+    let kind: AppointmentType = typed(row)?;
+    if kind.is_hidden.0 {
+        return Ok(Shown::default());
+    }
+    let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60);
+    Ok(Shown::one(Record::AppointmentType(records::AppointmentType {
+        id: id(kind.appointment_type_num)?,
+        name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
+        minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(office.settings.default_minutes),
+        bookable_online: true,
+        ..records::AppointmentType::default()
+    })))
+}
+
+pub fn patient(_: &Office, row: Value) -> Result<Shown, Trouble> {
+    let p: Patient = typed(row)?;
+    let patient = id(p.pat_num)?;
+    if p.pat_status.0 == "Deleted" {
+        return Ok(Shown::gone(Some(patient)));
+    }
+    let (work_phone, work_phone_extension) = extension(&p.wk_phone);
+    Ok(Shown::one(Record::Patient(records::Patient {
+        first_name: p.f_name.some().unwrap_or_default(),
+        middle_name: p.middle_i.some(),
+        last_name: p.l_name.some().unwrap_or_default(),
+        date_of_birth: time::day(&p.birthdate),
+        gender: Some(p.gender.0.clone()).filter(|name| matches!(name.as_str(), "Male" | "Female" | "Other")),
+        email: p.email.some(),
+        cell_phone: p.wireless_phone.some(),
+        home_phone: p.hm_phone.some(),
+        work_phone,
+        work_phone_extension,
+        address: address([&p.address, &p.address2, &p.city, &p.state, &p.zip]),
+        guarantor: p.guarantor.id().filter(|guarantor| *guarantor != patient),
+        provider: p.pri_prov.id(),
+        billing_type: p.billing_type.some(),
+        chart_id: p.chart_number.some(),
+        preferred_language: language::two(&p.language).map(str::to_owned),
+        inactive: matches!(p.pat_status.as_str(), "Inactive" | "Archived" | "Deceased"),
+        new_patient: p.pat_status.0 == "Prospective",
+        non_patient: p.pat_status.0 == "NonPatient",
+        unsubscribed_sms: p.txt_msg_ok.0 == "No",
+        extra: extra([("preferred_name", p.preferred.some()), ("status", p.pat_status.some())]),
+        id: patient,
+        ..records::Patient::default()
+    })))
+}
+
+/// Planned ones and notes have no place in the calendar.
+pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
+    let a: Appointment = typed(row)?;
+    if matches!(a.apt_status.as_str(), "Planned" | "PtNote" | "PtNoteCompleted") {
+        return Ok(Shown::default());
+    }
+    let Some(start) = time::instant(&a.apt_date_time) else {
+        // On the Unscheduled List without a time it had.
+        return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err("it has no time".to_owned().into()) };
+    };
+    // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
+    let (today, settings) = (adapter_sdk::clock::now(), &office.settings);
+    if start < today - (settings.past_days + 1) * DAY {
+        return Ok(Shown::default());
+    }
+    if start > today + (settings.ahead_days + 1) * DAY {
+        return Ok(Shown::gone(a.apt_num.id()));
+    }
+    let length = pattern::seconds(&a.pattern).ok_or_else(|| "its pattern is none".to_owned())?;
+    let note = keys::read(&a.note);
+    let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
+    let confirmed = office.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
+    Ok(Shown::one(Record::Appointment(records::Appointment {
+        id: id(a.apt_num)?,
+        patient: a.pat_num.id(),
+        provider: provider_of(&a),
+        operatory: a.op.id(),
+        appointment_type: a.appointment_type_num.id(),
+        start,
+        end: start + length,
+        note: text,
+        cancelled: is_off(&a),
+        confirmed: confirmed || a.apt_status.0 == "Complete",
+        checkin_at: arrived(&a),
+        checked_out_at: time::instant(&a.date_time_dismissed).filter(|at| is_moment(*at)),
+        write_key: note.key,
+        version: Some(version(&a)),
+        extra: extra([("status", a.apt_status.some()), ("confirmation", a.confirmed_name.some()), ("reason", reason)]),
+        ..records::Appointment::default()
+    })))
+}
+
+/// What a cancellation appends to a note before its reason.
+pub const CANCELLED: &str = "Cancelled: ";
+
+/// The reason of a cancellation stands behind the note.
+fn without_reason(text: Option<String>) -> (Option<String>, Option<String>) {
+    match text.as_deref().and_then(|text| text.rsplit_once(CANCELLED)) {
+        Some((note, reason)) => {
+            (Some(note.trim().to_owned()).filter(|note| !note.is_empty()), Some(reason.trim().to_owned()))
+        }
+        None => (text, None),
+    }
+}
+
+/// On the schedule no more.
+pub fn is_off(row: &Appointment) -> bool {
+    matches!(row.apt_status.as_str(), "Broken" | "UnschedList")
+}
+
+pub fn arrived(row: &Appointment) -> Option<i64> {
+    time::instant(&row.date_time_arrived).filter(|at| is_moment(*at))
+}
+
+/// Midnight of the day stands for no time where the EHR has filled in the date alone.
+fn is_moment(at: i64) -> bool {
+    !time::text(at).ends_with(" 00:00:00")
+}
+
+/// A hygiene appointment is the hygienist's.
+pub fn provider_of(row: &Appointment) -> Option<String> {
+    row.prov_hyg.id().filter(|_| row.is_hygiene.0).or_else(|| row.prov_num.id())
+}
+
+/// What a move rests on: where and when the appointment stands. Its confirmation may change without a move being stale.
+pub fn version(row: &Appointment) -> String {
+    let provider = provider_of(row).unwrap_or_default();
+    format!("{}/{}/{}/{}/{provider}", row.apt_status.0, row.apt_date_time.0, row.op, row.pattern.len())
+}
+
+pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<records::Address> {
+    let address = records::Address {
+        line1: line1.some(),
+        line2: line2.some(),
+        city: city.some(),
+        region: region.some(),
+        postal_code: postal_code.some(),
+        country: None,
+    };
+    (address != records::Address::default()).then_some(address)
+}
+
+/// `(536)987-4822 x12`
+fn extension(phone: &Text) -> (Option<String>, Option<String>) {
+    match phone.rsplit_once(" x") {
+        Some((number, extension)) if !extension.is_empty() && extension.bytes().all(|b| b.is_ascii_digit()) => {
+            (Some(number.trim().to_owned()), Some(extension.to_owned()))
+        }
+        _ => (phone.some(), None),
+    }
+}
+
+pub fn id(key: Num) -> Result<String, String> {
+    key.id().ok_or_else(|| "it has no key".to_owned())
+}
+
+pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> records::Extra {
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

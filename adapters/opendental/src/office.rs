@@ -1,0 +1,235 @@
+//! The office's API for one call: its rows, what is looked up once, and writes.
+
+use std::{cell::OnceCell, collections::BTreeMap};
+
+use adapter_sdk::{
+    Fault, Receipt,
+    http::{self, Call, Response, encode},
+    warn,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    faults, requests,
+    responses::{AppointmentType, Carrier, Definition, Operatory, Row},
+    settings::Settings,
+    values::Num,
+};
+
+/// Pages of a list that is read to its end within one call.
+const MAX_PAGES: u32 = 30;
+
+pub struct Office {
+    pub settings: Settings,
+    carriers: OnceCell<BTreeMap<Num, Carrier>>,
+    operatories: OnceCell<Vec<Operatory>>,
+}
+
+/// A page of rows as it was asked for.
+pub struct Rows {
+    pub rows: Vec<Value>,
+    /// There may be more behind it.
+    pub full: bool,
+    /// What the office's clock shows, where the rows say it.
+    pub now: Option<i64>,
+}
+
+impl Office {
+    pub fn open() -> Result<Office, Fault> {
+        Ok(Office { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
+    }
+
+    /// `key` is the field every row has: what has none is no row.
+    pub fn page(
+        &self,
+        path: &str,
+        key: &str,
+        query: &[(&str, String)],
+        offset: u32,
+        limit: u32,
+    ) -> Result<Rows, Fault> {
+        let asked = limit.clamp(1, self.settings.page);
+        let mut parameters: Vec<String> =
+            query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
+        parameters.push(format!("Offset={offset}&Limit={asked}"));
+        let Value::Array(rows) = read(&format!("{path}?{}", parameters.join("&")), query)? else {
+            return Err(unreadable("it is not a list"));
+        };
+        if !rows.iter().all(|row| has(row, key)) {
+            return Err(unreadable("not all of its rows have a key"));
+        }
+        let now = rows.first().and_then(|row| crate::time::instant(row["serverDateTime"].as_str()?));
+        Ok(Rows { full: rows.len() >= asked as usize, rows, now })
+    }
+
+    /// All rows of a list.
+    pub fn all<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Vec<T>, Fault> {
+        let rows = self.up_to_limit(path, query)?;
+        rows.ok_or_else(|| Fault::rejected(format!("{path} has more rows than can be looked through")))
+    }
+
+    /// All rows of a list; none where there are more than can be looked through.
+    pub fn up_to_limit<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Option<Vec<T>>, Fault> {
+        let mut found = Vec::new();
+        let mut offset = 0;
+        for _ in 0..MAX_PAGES {
+            let page = self.page(path, T::KEY, query, offset, self.settings.page)?;
+            offset += u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
+            // One that cannot be read may be the one that is looked for.
+            for row in page.rows {
+                found.push(typed(row).map_err(|why| unreadable(&why))?);
+            }
+            if !page.full {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rows of one patient; none of one who was deleted meanwhile.
+    pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
+        match self.all(path, &[("PatNum", patient.to_owned())]) {
+            Err(Fault::Rejected(why)) => {
+                warn!("{path} of patient {patient}: {why}");
+                Ok(Vec::new())
+            }
+            rows => rows,
+        }
+    }
+
+    /// One record; none where there is none of this id.
+    pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
+        let answer = http::get(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
+        match answer.status {
+            404 if explains(&answer) => Ok(None),
+            200..=299 => {
+                let row: Value = answer.json()?;
+                if !has(&row, T::KEY) {
+                    return Err(unreadable("it has no key"));
+                }
+                typed(row).map(Some).map_err(|why| unreadable(&why))
+            }
+            _ => Err(faults::of_answer(&answer, true, None)),
+        }
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Result<Response, Fault> {
+        write(http::post(path), body)
+    }
+
+    pub fn put(&self, path: &str, body: &Value) -> Result<Response, Fault> {
+        write(http::put(path), body)
+    }
+
+    /// What is gone already is as gone as it was to be.
+    pub fn delete(&self, path: &str, id: &str) -> Result<(), Fault> {
+        let answer = http::delete(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
+        match answer.status {
+            200..=299 => Ok(()),
+            404 if explains(&answer) => Ok(()),
+            _ => Err(faults::of_answer(&answer, false, None)),
+        }
+    }
+
+    pub fn carriers(&self) -> Result<&BTreeMap<Num, Carrier>, Fault> {
+        if self.carriers.get().is_none() {
+            let carriers: Vec<Carrier> = self.all("/carriers", &[])?;
+            let _ = self.carriers.set(carriers.into_iter().map(|carrier| (carrier.carrier_num, carrier)).collect());
+        }
+        self.carriers.get().ok_or_else(|| Fault::retry_later("the carriers were not read", None))
+    }
+
+    /// The location's operatories.
+    pub fn operatories(&self) -> Result<&[Operatory], Fault> {
+        if self.operatories.get().is_none() {
+            let _ = self.operatories.set(self.all("/operatories", &requests::clinic(&self.settings))?);
+        }
+        self.operatories
+            .get()
+            .map(Vec::as_slice)
+            .ok_or_else(|| Fault::retry_later("the operatories were not read", None))
+    }
+
+    pub fn appointment_type(&self, id: &str) -> Result<Option<AppointmentType>, Fault> {
+        let types: Vec<AppointmentType> = self.all("/appointmenttypes", &[])?;
+        Ok(types.into_iter().find(|kind| kind.appointment_type_num.id().as_deref() == Some(id)))
+    }
+
+    /// The confirmation status that means confirmed, where the office has one of the names we were given.
+    pub fn confirmed_status(&self) -> Result<Option<Num>, Fault> {
+        let statuses: Vec<Definition> = self.all("/definitions", &[("Category", requests::CONFIRMED.to_string())])?;
+        let named = |status: &Definition| self.settings.confirmed.contains(&status.item_name.trim().to_lowercase());
+        Ok(statuses.iter().find(|status| named(status)).map(|status| status.def_num))
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// Every request says that it is JSON: the API refuses others.
+fn read(path: &str, asked: &[(&str, String)]) -> Result<Value, Fault> {
+    let answer = http::get(path).header("content-type", JSON).send_any()?;
+    match answer.status {
+        200..=299 => answer.json(),
+        _ => {
+            // An explanation may quote what was asked for.
+            let asked = asked.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
+            Err(faults::of_answer(&answer, true, Some(&Value::Object(asked))))
+        }
+    }
+}
+
+fn write(call: Call, body: &Value) -> Result<Response, Fault> {
+    let answer = call.json(body)?.send_any()?;
+    match answer.status {
+        200..=299 => Ok(answer),
+        _ => Err(faults::of_answer(&answer, false, Some(body))),
+    }
+}
+
+/// The API explains itself in plain text. Pages and objects are of somebody in between, and say nothing about the record.
+fn explains(answer: &Response) -> bool {
+    !answer.body.trim_ascii_start().starts_with(b"<") && !answer.body.trim_ascii_start().starts_with(b"{")
+}
+
+fn has(row: &Value, key: &str) -> bool {
+    row.is_object() && !row[key].is_null()
+}
+
+/// The id of what was made: of the object answered, or of the `location` header where an older version answers nothing else.
+pub fn made(answer: &Response, field: &str) -> Option<String> {
+    let object = serde_json::from_slice::<Value>(&answer.body).ok();
+    let id = object.as_ref().and_then(|object| Num::of(object.get(field)?)?.id());
+    id.or_else(|| {
+        let at = answer.header("location")?.trim_end_matches('/').rsplit('/').next()?;
+        at.parse().ok().and_then(|id| Num(id).id())
+    })
+}
+
+/// The receipt of what was made; `look` finds it where the answer does not say which it is.
+pub fn receipt(
+    answer: &Response,
+    field: &str,
+    look: impl FnOnce() -> Result<Option<Receipt>, Fault>,
+) -> Result<Receipt, Fault> {
+    if let Some(id) = made(answer, field) {
+        return Ok(Receipt { id, version: None });
+    }
+    match look() {
+        Ok(Some(receipt)) => Ok(receipt),
+        // The EHR said yes: only looking again can tell which record it is.
+        _ => Err(Fault::unknown("Open Dental did not say which record it made")),
+    }
+}
+
+pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
+    // serde's message would quote the row.
+    serde_json::from_value(row).map_err(|e| {
+        let said = e.to_string();
+        if said.starts_with("missing field") { said } else { "a field is not as documented".into() }
+    })
+}
+
+fn unreadable(why: &str) -> Fault {
+    Fault::retry_later(format!("Open Dental's answer cannot be read: {why}"), None)
+}

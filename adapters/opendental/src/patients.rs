@@ -1,0 +1,129 @@
+//! Writing patients. A row has no place for a key: a patient is known by name, date of birth, and e-mail or telephone, as Open Dental itself
+//! tells duplicates.
+
+use adapter_sdk::{Fault, Receipt, records::Patient as Wanted, warn};
+use serde_json::Value;
+
+use crate::{
+    keys, map,
+    office::{self, Office},
+    requests::{self, digits},
+    responses::Patient,
+    time,
+};
+
+const PATH: &str = "/patients";
+
+pub fn create(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find(office, p)? {
+        return Ok(earlier);
+    }
+    let answer = office.post(PATH, &fields(office, p))?;
+    office::receipt(&answer, "PatNum", || find(office, p))
+}
+
+pub fn update(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
+    let row = read(office, p)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
+    let changes = changes(office, p, &row);
+    if changes.as_object().is_some_and(|fields| !fields.is_empty()) {
+        office.put(&format!("{PATH}/{}", row.pat_num), &changes)?;
+    }
+    Ok(receipt(&row))
+}
+
+pub fn find(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
+    let mut query = vec![("LName", p.last_name.clone()), ("FName", p.first_name.clone())];
+    query.extend(p.date_of_birth.clone().map(|born| ("Birthdate", born)));
+    let rows: Vec<Patient> = office.all("/patients/Simple", &query)?;
+    Ok(rows.iter().find(|row| is_same(row, p)).map(receipt))
+}
+
+/// None where some field is not yet as it was to be.
+pub fn find_update(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
+    let row =
+        read(office, p)?.filter(|row| changes(office, p, row).as_object().is_some_and(|fields| fields.is_empty()));
+    Ok(row.as_ref().map(receipt))
+}
+
+fn fields(office: &Office, p: &Wanted) -> Value {
+    let lost = requests::unsupported(p);
+    if !lost.is_empty() {
+        warn!("a patient of Open Dental has no field for {}", lost.join(", "));
+    }
+    requests::patient(&office.settings, p)
+}
+
+/// The fields to be written that are not so yet.
+fn changes(office: &Office, p: &Wanted, row: &Patient) -> Value {
+    let mut changes = fields(office, p);
+    let held = |name: &str| match name {
+        "LName" => Some(&row.l_name),
+        "FName" => Some(&row.f_name),
+        "MiddleI" => Some(&row.middle_i),
+        "Gender" => Some(&row.gender),
+        "Address" => Some(&row.address),
+        "Address2" => Some(&row.address2),
+        "City" => Some(&row.city),
+        "State" => Some(&row.state),
+        "Zip" => Some(&row.zip),
+        "Email" => Some(&row.email),
+        "BillingType" => Some(&row.billing_type),
+        "ChartNumber" => Some(&row.chart_number),
+        "TxtMsgOk" => Some(&row.txt_msg_ok),
+        _ => None,
+    };
+    let phone = |name: &str| match name {
+        "HmPhone" => Some(&row.hm_phone),
+        "WkPhone" => Some(&row.wk_phone),
+        "WirelessPhone" => Some(&row.wireless_phone),
+        _ => None,
+    };
+    if let Value::Object(fields) = &mut changes {
+        fields.retain(|name, value| {
+            let text = value.as_str().unwrap_or_default();
+            let so = match name.as_str() {
+                // An archived or a deceased patient is inactive already.
+                "PatStatus" if p.inactive => matches!(row.pat_status.as_str(), "Inactive" | "Archived" | "Deceased"),
+                "PatStatus" => row.pat_status.0 == text,
+                "Birthdate" => time::day(&row.birthdate).as_deref() == Some(text),
+                "Language" => crate::language::two(&row.language) == crate::language::two(text),
+                "Guarantor" => value.as_u64() == Some(row.guarantor.0),
+                "PriProv" => value.as_u64() == Some(row.pri_prov.0),
+                // Not shown: written again it is the same.
+                "SSN" => false,
+                name => match (held(name), phone(name)) {
+                    (Some(held), _) => keys::same_text(Some(held), Some(text)),
+                    (_, Some(held)) => digits(held) == digits(text),
+                    _ => false,
+                },
+            };
+            !so
+        });
+    }
+    changes
+}
+
+fn is_same(row: &Patient, p: &Wanted) -> bool {
+    let same = |one: &str, other: &str| one.trim().to_lowercase() == other.trim().to_lowercase();
+    let wanted: Vec<String> = [&p.cell_phone, &p.home_phone, &p.work_phone, &p.primary_phone]
+        .into_iter()
+        .filter_map(|phone| Some(digits(phone.as_deref()?)).filter(|phone| !phone.is_empty()))
+        .collect();
+    let phones = [&row.wireless_phone, &row.hm_phone, &row.wk_phone].map(|phone| digits(phone));
+    let by_phone = wanted.iter().any(|phone| phones.contains(phone));
+    let by_email = p.email.as_deref().is_some_and(|email| same(email, &row.email));
+    let nothing_to_tell = wanted.is_empty() && p.email.is_none();
+    row.pat_status.0 != "Deleted"
+        && same(&row.l_name, &p.last_name)
+        && same(&row.f_name, &p.first_name)
+        && time::day(&row.birthdate) == p.date_of_birth
+        && (by_phone || by_email || nothing_to_tell)
+}
+
+fn read(office: &Office, p: &Wanted) -> Result<Option<Patient>, Fault> {
+    office.one(PATH, &p.id)
+}
+
+fn receipt(row: &Patient) -> Receipt {
+    Receipt { id: map::id(row.pat_num).unwrap_or_default(), version: None }
+}

@@ -1,0 +1,67 @@
+//! Lengths as Open Dental has them: one sign for five minutes, `X` with the provider and `/` without.
+
+pub const STEP: i64 = 300;
+/// Nine hours: longer patterns are cut by the EHR without a word.
+const LONGEST: usize = 108;
+
+/// Signs of a span; the error says why there are none.
+pub fn length(start: i64, end: i64) -> Result<usize, &'static str> {
+    if start.rem_euclid(STEP) != 0 || (end - start).rem_euclid(STEP) != 0 {
+        return Err("Open Dental keeps appointments in steps of five minutes");
+    }
+    match usize::try_from((end - start) / STEP) {
+        Ok(signs @ 1..=LONGEST) => Ok(signs),
+        _ => Err("Open Dental keeps appointments of five minutes to nine hours"),
+    }
+}
+
+/// Seconds of a pattern; none where it holds other signs or nothing.
+pub fn seconds(pattern: &str) -> Option<i64> {
+    let plain = !pattern.is_empty() && pattern.bytes().all(|sign| matches!(sign, b'X' | b'/'));
+    plain.then(|| i64::try_from(pattern.len()).unwrap_or(0) * STEP)
+}
+
+/// A pattern of so many signs that keeps the time without the provider at both ends where there is room for it.
+pub fn resized(pattern: &str, signs: usize) -> String {
+    let before = pattern.len() - pattern.trim_start_matches('/').len();
+    let after = pattern.len() - pattern.trim_end_matches('/').len();
+    if pattern.contains('X') && before + after < signs {
+        format!("{}{}{}", "/".repeat(before), "X".repeat(signs - before - after), "/".repeat(after))
+    } else {
+        "X".repeat(signs)
+    }
+}
+
+/// The pattern of the second provider, cut or filled up with time without them: both have one length.
+pub fn second(pattern: &str, signs: usize) -> String {
+    let kept: String = pattern.chars().take(signs).collect();
+    format!("{kept}{}", "/".repeat(signs - kept.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_spans() {
+        assert_eq!(length(0, 1_800), Ok(6));
+        assert_eq!(seconds("//XX//"), Some(1_800));
+        assert_eq!(seconds(&"X".repeat(length(600, 33_000).unwrap_or(0))), Some(32_400));
+        for (start, end) in [(0, 32_700), (0, 0), (0, -300), (0, 1_000), (60, 360)] {
+            assert!(length(start, end).is_err(), "{start} {end}");
+        }
+        for none in ["", "XX?", "xx"] {
+            assert_eq!(seconds(none), None);
+        }
+    }
+
+    #[test]
+    fn a_new_length_keeps_the_ends() {
+        assert_eq!(resized("//XX/", 8), "//XXXXX/");
+        assert_eq!(resized("//XX/", 4), "//X/");
+        assert_eq!(resized("//XX/", 3), "XXX");
+        assert_eq!(resized("////", 3), "XXX");
+        assert_eq!(resized("", 2), "XX");
+        assert_eq!((second("/X", 4).as_str(), second("/XX/", 2).as_str()), ("/X//", "/X"));
+    }
+}

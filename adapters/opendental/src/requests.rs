@@ -1,0 +1,476 @@
+//! Queries, and bodies of writes. What is not known is not named: the API leaves it as it is.
+
+use adapter_sdk::{Fault, records, warn};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    cursor::Cursor,
+    keys, language, pattern,
+    responses::{Appointment, InsSub},
+    settings::Settings,
+    time,
+    values::{Cents, Num},
+};
+
+/// Categories of definitions.
+pub const ADJUSTMENT_TYPES: u32 = 1;
+pub const CONFIRMED: u32 = 2;
+pub const PAYMENT_TYPES: u32 = 10;
+pub const CODE_CATEGORIES: u32 = 11;
+/// The longest chart number.
+pub const CHART_NUMBER: usize = 15;
+
+pub type Query = Vec<(&'static str, String)>;
+
+pub fn nothing(_: &Settings, _: &Cursor) -> Query {
+    Query::new()
+}
+
+pub fn clinic(settings: &Settings) -> Query {
+    settings.clinic.map(|clinic| ("ClinicNum", clinic.to_string())).into_iter().collect()
+}
+
+pub fn of_clinic(settings: &Settings, _: &Cursor) -> Query {
+    clinic(settings)
+}
+
+/// A whole pass shows a window of days; a change is shown wherever it went.
+pub fn appointments(settings: &Settings, cursor: &Cursor) -> Query {
+    let mut query = clinic(settings);
+    if cursor.is_whole() {
+        let today = time::date(cursor.started.unwrap_or_else(adapter_sdk::clock::now));
+        query.push(("dateStart", time::plus_days(&today, -settings.past_days)));
+        query.push(("dateEnd", time::plus_days(&today, settings.ahead_days)));
+    }
+    query
+}
+
+pub fn commlogs(settings: &Settings, cursor: &Cursor) -> Query {
+    if !cursor.is_whole() {
+        return Query::new();
+    }
+    let started = cursor.started.unwrap_or_else(adapter_sdk::clock::now);
+    vec![("DateTStamp", time::text(started - settings.commlog_days * 86_400))]
+}
+
+pub fn payment_types(_: &Settings, _: &Cursor) -> Query {
+    definitions(PAYMENT_TYPES)
+}
+
+pub fn adjustment_types(_: &Settings, _: &Cursor) -> Query {
+    definitions(ADJUSTMENT_TYPES)
+}
+
+pub fn code_categories(_: &Settings, _: &Cursor) -> Query {
+    definitions(CODE_CATEGORIES)
+}
+
+fn definitions(category: u32) -> Query {
+    vec![("Category", category.to_string()), ("includeHidden", "true".into())]
+}
+
+pub fn schedules(kind: &str, from: &str, to: &str) -> Query {
+    vec![("dateStart", from.to_owned()), ("dateEnd", to.to_owned()), ("SchedType", kind.to_owned())]
+}
+
+/// The fields of a patient as the EHR takes them.
+pub fn patient(settings: &Settings, p: &records::Patient) -> Value {
+    let address = p.address.clone().unwrap_or_default();
+    let cell = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
+    let text_messages = if p.unsubscribed_sms { Some("No") } else { None };
+    object([
+        ("LName", p.last_name.as_str().into()),
+        ("FName", p.first_name.as_str().into()),
+        ("MiddleI", optional(&p.middle_name)),
+        ("PatStatus", status(p).map_or(Value::Null, Value::from)),
+        ("Gender", p.gender.as_deref().and_then(gender).map_or(Value::Null, Value::from)),
+        ("Birthdate", optional(&p.date_of_birth)),
+        ("SSN", p.ssn.as_deref().map_or(Value::Null, |ssn| digits(ssn).into())),
+        ("Address", optional(&address.line1)),
+        ("Address2", optional(&address.line2)),
+        ("City", optional(&address.city)),
+        ("State", kept("region", &address.region, is_state)),
+        ("Zip", kept("postal code", &address.postal_code, is_zip)),
+        ("HmPhone", optional(&p.home_phone)),
+        ("WkPhone", work_phone(p)),
+        ("WirelessPhone", optional(&cell)),
+        ("Guarantor", number(&p.guarantor)),
+        ("Email", optional(&p.email)),
+        ("PriProv", number(&p.provider)),
+        ("BillingType", optional(&p.billing_type)),
+        ("ChartNumber", kept("chart id", &p.chart_id, |id| id.chars().count() <= CHART_NUMBER)),
+        ("Language", p.preferred_language.as_deref().and_then(language::three).map_or(Value::Null, Value::from)),
+        ("TxtMsgOk", text_messages.map_or(Value::Null, Value::from)),
+        ("ClinicNum", settings.clinic.filter(|_| p.id.is_empty()).map_or(Value::Null, Value::from)),
+    ])
+}
+
+/// What a patient of Open Dental has no field for, by name: said in the log, since it is lost.
+pub fn unsupported(p: &records::Patient) -> Vec<&'static str> {
+    let fields = [
+        ("premedication", p.premedication.is_some()),
+        ("unsubscribed-email", p.unsubscribed_email),
+        ("country", p.address.as_ref().is_some_and(|a| a.country.as_deref().is_some_and(|c| c != "US"))),
+        ("extra", !p.extra.is_empty()),
+    ];
+    fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+}
+
+pub fn new_appointment(
+    settings: &Settings,
+    key: &str,
+    a: &records::Appointment,
+    pattern: String,
+    confirmed: Option<Num>,
+) -> Result<Value, Fault> {
+    let needed = |what: &str, id: &Option<String>| {
+        id.as_ref()
+            .map(|_| number(id))
+            .ok_or_else(|| Fault::rejected(format!("Open Dental needs {what} for an appointment")))
+    };
+    Ok(object([
+        ("PatNum", needed("a patient", &a.patient)?),
+        ("Op", needed("an operatory", &a.operatory)?),
+        ("AptDateTime", time::text(a.start).into()),
+        ("AptStatus", "Scheduled".into()),
+        ("Pattern", pattern.into()),
+        ("Note", keys::written(a.note.as_deref(), key, None).into()),
+        ("ProvNum", number(&a.provider)),
+        ("ClinicNum", settings.clinic.map_or(Value::Null, Value::from)),
+        ("AppointmentTypeNum", number(&a.appointment_type)),
+        ("Confirmed", confirmed.map_or(Value::Null, |status| status.0.into())),
+    ]))
+}
+
+/// What changes of a row when the appointment moves.
+pub fn moved(row: &Appointment, a: &records::Appointment, signs: usize) -> Value {
+    let hygienist = row.is_hygiene.0 && row.prov_hyg.0 > 0;
+    let provider = number(&a.provider);
+    let resized = row.pattern.len() != signs;
+    let kind = a.appointment_type.as_ref().filter(|id| row.appointment_type_num.id().as_ref() != Some(id));
+    object([
+        ("AptDateTime", time::text(a.start).into()),
+        ("Op", number(&a.operatory)),
+        (if hygienist { "ProvHyg" } else { "ProvNum" }, provider),
+        // Named with the type too: without it the type's own pattern would apply.
+        ("Pattern", if resized || kind.is_some() { pattern::resized(&row.pattern, signs).into() } else { Value::Null }),
+        ("PatternSecondary", if resized { pattern::second(&row.pattern_secondary, signs).into() } else { Value::Null }),
+        ("AppointmentTypeNum", kind.map_or(Value::Null, |id| number(&Some(id.clone())))),
+    ])
+}
+
+/// A row as it was.
+pub fn moved_back(row: &Appointment) -> Value {
+    json!({
+        "AptDateTime": row.apt_date_time.0, "Op": row.op.0, "ProvNum": row.prov_num.0, "ProvHyg": row.prov_hyg.0,
+        "Pattern": row.pattern.0, "PatternSecondary": pattern::second(&row.pattern_secondary, row.pattern.len()),
+    })
+}
+
+pub fn broken(settings: &Settings) -> Value {
+    json!({"sendToUnscheduledList": if settings.unscheduled_list { "true" } else { "false" }})
+}
+
+pub fn confirmation(confirmed: bool) -> Value {
+    json!({"confirmVal": if confirmed { "Confirmed" } else { "None" }})
+}
+
+pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) -> Value {
+    let mode = match log.mode.as_str() {
+        "email" => "Email",
+        "mail" => "Mail",
+        "phone" => "Phone",
+        "in_person" => "In Person",
+        "text" => "Text",
+        _ => "None",
+    };
+    object([
+        ("PatNum", number(&Some(log.patient.clone()))),
+        ("Note", keys::written(Some(&log.note), key, None).into()),
+        ("CommDateTime", time::text(log.occurred_at).into()),
+        ("commType", settings.commlog_type.as_deref().map_or(Value::Null, Value::from)),
+        ("Mode_", mode.into()),
+        ("SentOrReceived", if log.direction == "received" { "Received" } else { "Sent" }.into()),
+    ])
+}
+
+pub fn carrier(plan: &records::InsurancePlan) -> Value {
+    let address = plan.address.clone().unwrap_or_default();
+    object([
+        ("CarrierName", plan.name.as_str().into()),
+        ("Address", optional(&address.line1)),
+        ("Address2", optional(&address.line2)),
+        ("City", optional(&address.city)),
+        ("State", kept("region", &address.region, is_state)),
+        ("Zip", kept("postal code", &address.postal_code, is_zip)),
+        ("ElectID", optional(&plan.payer_id)),
+    ])
+}
+
+pub fn plan(key: &str, plan: &records::InsurancePlan, carrier: Num) -> Value {
+    object([
+        ("CarrierNum", carrier.0.into()),
+        ("GroupName", optional(&plan.employer_name)),
+        ("GroupNum", optional(&plan.group_number)),
+        ("FeeSched", number(&plan.fee_schedule)),
+        ("MonthRenew", plan.benefit_year_renewal_month.map_or(Value::Null, Value::from)),
+        ("PlanNote", keys::written(None, key, None).into()),
+    ])
+}
+
+pub fn subscription(c: &records::Coverage, subscriber: &str, subscriber_id: &str) -> Value {
+    object([
+        ("PlanNum", number(&Some(c.plan.clone()))),
+        ("Subscriber", number(&Some(subscriber.to_owned()))),
+        ("SubscriberID", subscriber_id.into()),
+        ("DateEffective", optional(&c.effective_date)),
+        ("DateTerm", optional(&c.expiration_date)),
+    ])
+}
+
+/// Whether a row is the subscription a coverage would be written with.
+pub fn is_subscription(row: &InsSub, c: &records::Coverage, subscriber: &str, subscriber_id: &str) -> bool {
+    row.plan_num.id().as_deref() == Some(&c.plan)
+        && row.subscriber.id().as_deref() == Some(subscriber)
+        && row.subscriber_id.trim() == subscriber_id.trim()
+        && time::day(&row.date_effective) == c.effective_date
+        && time::day(&row.date_term) == c.expiration_date
+}
+
+pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Fault> {
+    let relationship = match c.relation.as_str() {
+        "self" => "Self",
+        "spouse" => "Spouse",
+        "child" => "Child",
+        "employee" => "Employee",
+        "handicap_dep" => "HandicapDep",
+        "signif_other" => "SignifOther",
+        // As the documentation spells it.
+        "injured_plaintiff" => "InjuredPlantiff",
+        "life_partner" => "LifePartner",
+        "dependent" => "Dependent",
+        other => return Err(Fault::rejected(format!("Open Dental has no relationship `{other}` to a subscriber"))),
+    };
+    Ok(object([
+        ("PatNum", number(&Some(c.patient.clone()))),
+        ("InsSubNum", number(&Some(subscription.to_owned()))),
+        ("Ordinal", c.priority.unwrap_or(1).into()),
+        ("Relationship", relationship.into()),
+    ]))
+}
+
+/// Procedures by name where there are some: the payment goes to them.
+pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
+    let charges = p.charge.iter().chain(p.charge_splits.iter().map(|split| &split.id));
+    let charges: Vec<u64> = charges.filter_map(|id| id.parse().ok()).collect();
+    Ok(object([
+        ("PatNum", number(&p.patient)),
+        ("PayAmt", amount(&p.amount)?),
+        ("PayType", number(&p.payment_type)),
+        ("PayDate", optional(&p.paid_at)),
+        ("PayNote", keys::written(p.description.as_deref(), key, p.transaction_id.as_deref()).into()),
+        ("isPatientPreferred", "true".into()),
+        ("procNums", if charges.is_empty() { Value::Null } else { charges.into() }),
+    ]))
+}
+
+pub fn adjustment(key: &str, a: &records::Adjustment, today: &str) -> Result<Value, Fault> {
+    if a.charge_splits.len() > 1 || a.provider_splits.len() > 1 {
+        return Err(Fault::rejected("Open Dental keeps one provider and one procedure with an adjustment"));
+    }
+    let charge = a.charge.clone().or_else(|| a.charge_splits.first().map(|split| split.id.clone()));
+    let provider = a.provider.clone().or_else(|| a.provider_splits.first().map(|split| split.id.clone()));
+    Ok(object([
+        ("PatNum", number(&a.patient)),
+        ("AdjType", number(&a.adjustment_type)),
+        ("AdjAmt", amount(&a.amount)?),
+        ("AdjDate", a.adjusted_at.as_deref().unwrap_or(today).into()),
+        ("ProvNum", number(&provider)),
+        ("ProcNum", number(&charge)),
+        ("AdjNote", keys::written(a.description.as_deref(), key, a.transaction_id.as_deref()).into()),
+    ]))
+}
+
+fn amount(money: &records::Money) -> Result<Value, Fault> {
+    let cents = Cents::parse(&money.amount).ok_or_else(|| Fault::rejected("the amount is not one of money"))?;
+    Ok(cents.text().into())
+}
+
+fn status(p: &records::Patient) -> Option<&'static str> {
+    match (p.inactive, p.non_patient, p.new_patient) {
+        (true, _, _) => Some("Inactive"),
+        (_, true, _) => Some("NonPatient"),
+        (_, _, true) => Some("Prospective"),
+        // An archived or deceased patient is not made an ordinary one by a change of their telephone number.
+        _ => None,
+    }
+}
+
+fn gender(name: &str) -> Option<&'static str> {
+    match name {
+        "Male" => Some("Male"),
+        "Female" => Some("Female"),
+        "Other" => Some("Unknown"),
+        _ => None,
+    }
+}
+
+fn work_phone(p: &records::Patient) -> Value {
+    match (&p.work_phone, &p.work_phone_extension) {
+        (Some(phone), Some(extension)) => format!("{phone} x{extension}").into(),
+        (phone, _) => optional(phone),
+    }
+}
+
+pub fn digits(text: &str) -> String {
+    text.chars().filter(char::is_ascii_digit).collect()
+}
+
+/// What the EHR would refuse a whole patient for is rather left out.
+fn kept(what: &str, value: &Option<String>, fits: fn(&str) -> bool) -> Value {
+    match value.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) if fits(text) => text.into(),
+        Some(_) => {
+            warn!("the {what} of a record is not in a form Open Dental takes and is left out");
+            Value::Null
+        }
+        None => Value::Null,
+    }
+}
+
+fn is_state(text: &str) -> bool {
+    text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// `12345`, `12345-1234`, `123456789`, or Canada's `A0A 0A0`.
+fn is_zip(text: &str) -> bool {
+    let shape: String = text
+        .chars()
+        .map(|c| match c {
+            '0'..='9' => '0',
+            'A'..='Z' => 'A',
+            other => other,
+        })
+        .collect();
+    matches!(shape.as_str(), "00000" | "00000-0000" | "000000000" | "A0A 0A0")
+}
+
+fn optional(text: &Option<String>) -> Value {
+    text.as_deref().filter(|text| !text.trim().is_empty()).map_or(Value::Null, Value::from)
+}
+
+/// A foreign id as the number it is.
+pub fn number(id: &Option<String>) -> Value {
+    id.as_deref().and_then(|id| id.parse::<u64>().ok()).map_or(Value::Null, Value::from)
+}
+
+/// An object without the fields that are null.
+pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let some = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(some.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use adapter_sdk::testing::Host;
+
+    use super::*;
+
+    #[test]
+    fn a_patient_is_written_without_what_would_be_refused() {
+        let p = records::Patient {
+            first_name: "Zoë".into(),
+            last_name: "Łopata".into(),
+            date_of_birth: Some("1990-02-28".into()),
+            gender: Some("Other".into()),
+            primary_phone: Some("+1 312 555 0100".into()),
+            work_phone: Some("555".into()),
+            work_phone_extension: Some("7".into()),
+            ssn: Some("123-45-6789".into()),
+            preferred_language: Some("es".into()),
+            guarantor: Some("12".into()),
+            unsubscribed_sms: true,
+            new_patient: true,
+            address: Some(records::Address {
+                line1: Some("1 Rue de l’Été".into()),
+                region: Some("Illinois".into()),
+                postal_code: Some("60601".into()),
+                ..records::Address::default()
+            }),
+            ..records::Patient::default()
+        };
+        let (body, lines) = Host::new().config("location", "3").run_logged(|| patient(&Settings::read().unwrap(), &p));
+        assert_eq!(
+            body,
+            json!({
+                "LName": "Łopata", "FName": "Zoë", "PatStatus": "Prospective", "Gender": "Unknown", "Birthdate": "1990-02-28",
+                "SSN": "123456789", "Address": "1 Rue de l’Été", "Zip": "60601", "WkPhone": "555 x7",
+                "WirelessPhone": "+1 312 555 0100", "Guarantor": 12, "Language": "spa", "TxtMsgOk": "No", "ClinicNum": 3,
+            })
+        );
+        assert_eq!(lines.len(), 1, "the region that is left out: {lines:?}");
+        assert!(!lines[0].1.contains("Illinois"));
+    }
+
+    #[test]
+    fn money_is_written_in_hundredths_and_with_its_key() {
+        let amount = records::Money { amount: "-24.9".into(), currency: "USD".into() };
+        let a = records::Adjustment {
+            id: String::new(),
+            patient: Some("15".into()),
+            guarantor: None,
+            provider: None,
+            charge: None,
+            claim: None,
+            adjustment_type: Some("8".into()),
+            amount,
+            adjusted_at: None,
+            transaction_id: Some("tx 1".into()),
+            description: Some("Discount".into()),
+            charge_splits: Vec::new(),
+            provider_splits: Vec::new(),
+            extra: Vec::new(),
+        };
+        assert_eq!(
+            adjustment("k-1", &a, "2026-12-01").unwrap(),
+            json!({
+                "PatNum": 15, "AdjType": 8, "AdjAmt": "-24.90", "AdjDate": "2026-12-01",
+                "AdjNote": "Discount [ref:k-1 tx:tx%201]",
+            })
+        );
+    }
+
+    #[test]
+    fn a_move_names_what_changes() {
+        Host::new().run(|| {
+            let row: Appointment = serde_json::from_value(json!({
+                "AptNum": 3, "Pattern": "/XX/", "PatternSecondary": "/X//", "Op": 2, "ProvNum": 3, "ProvHyg": 4,
+                "IsHygiene": "true", "AppointmentTypeNum": 5, "AptDateTime": "2026-12-01 09:00:00",
+            }))
+            .unwrap();
+            let a = records::Appointment {
+                operatory: Some("6".into()),
+                provider: Some("9".into()),
+                appointment_type: Some("5".into()),
+                start: 1_796_122_800,
+                ..records::Appointment::default()
+            };
+            let to = json!({"AptDateTime": "2026-12-01 11:00:00", "Op": 6, "ProvHyg": 9});
+            assert_eq!(moved(&row, &a, 4), to);
+            let longer = moved(&row, &a, 6);
+            assert_eq!((&longer["Pattern"], &longer["PatternSecondary"]), (&json!("/XXXX/"), &json!("/X////")));
+            assert_eq!(moved_back(&row)["AptDateTime"], "2026-12-01 09:00:00");
+        });
+    }
+
+    #[test]
+    fn zips_of_two_countries() {
+        for good in ["12345", "12345-1234", "123456789", "K1A 0B1"] {
+            assert!(is_zip(good), "{good}");
+        }
+        for bad in ["1234", "SW1A 1AA", "12345-", "75001 Paris"] {
+            assert!(!is_zip(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Pulls on rows with the fields of the public documentation and values of our own, natively: no office answers here.
+#![allow(clippy::unwrap_used)]
+
+use std::{cell::RefCell, rc::Rc};
+
+use adapter_sdk::{
+    Adapter, Fault, Page, Record, Resource,
+    http::{Request, Response},
+    testing::Host,
+    time::instant_of,
+};
+use opendental_adapter::OpenDental;
+use serde_json::{Value, json};
+
+/// 08:00 in an office five hours west of Greenwich.
+const NOW: &str = "2026-12-01T13:00:00Z";
+
+fn fixture(name: &str) -> Value {
+    let path = format!("{}/tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn answer(body: &Value) -> Response {
+    Response { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
+}
+
+/// An office that answers from fixtures, and the paths it was asked.
+fn office(extra: impl Fn(&str) -> Option<Value> + 'static) -> (Host, Rc<RefCell<Vec<String>>>) {
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let paths = asked.clone();
+    let host = Host::new().offset_seconds(-5 * 3_600).at(instant_of(NOW).unwrap()).config("location", "office");
+    let host = host.answer(move |request: &Request| {
+        paths.borrow_mut().push(request.path.clone());
+        assert!(
+            request.headers.contains(&("content-type".into(), "application/json".into())),
+            "documented for every request"
+        );
+        assert!(!request.headers.iter().any(|(name, _)| name == "authorization"), "the keys are the host's");
+        let path = request.path.as_str();
+        let kind = |kind: &str| path.contains(&format!("SchedType={kind}"));
+        let body = match extra(path) {
+            Some(body) => body,
+            None if path.starts_with("/schedules") => {
+                let rows = fixture("schedules");
+                let of = ["Provider", "Practice", "Blockout"].into_iter().find(|name| kind(name)).unwrap();
+                // All of them lie in the first week.
+                if path.contains("dateStart=2026-11-30") { rows[of].clone() } else { json!([]) }
+            }
+            None => fixture(path.split(['?', '/']).nth(1).unwrap()),
+        };
+        Ok(answer(&body))
+    });
+    (host, asked)
+}
+
+fn pull(resource: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
+    OpenDental::pull(resource, cursor.map(str::to_owned), limit)
+}
+
+#[test]
+fn appointments_have_their_place_their_note_and_their_key() {
+    let (host, asked) = office(|_| None);
+    let (page, lines) = host.run_logged(|| pull(Resource::Appointments, None, 500).unwrap());
+    assert_eq!(asked.borrow()[0], "/appointments?dateStart=2026-11-01&dateEnd=2027-12-01&Offset=0&Limit=100");
+    assert!(page.whole && !page.last, "the blockouts are still to come");
+    let [Record::Appointment(first), Record::Appointment(second)] = page.records.as_slice() else {
+        panic!("{:?}", page.records)
+    };
+    assert_eq!(
+        (first.start, first.end),
+        (instant_of("2026-12-01T14:00:00Z").unwrap(), instant_of("2026-12-01T14:30:00Z").unwrap())
+    );
+    assert_eq!(first.note.as_deref(), Some("Window seat\nCalled twice"));
+    assert_eq!(first.write_key.as_deref(), Some("ps-7-3-00ff"));
+    assert!(first.confirmed && !first.cancelled);
+    assert_eq!(first.checkin_at, instant_of("2026-12-01T13:52:31Z"));
+    assert_eq!(first.version.as_deref(), Some("Scheduled/2026-12-01 09:00:00/2/6/1"));
+    assert!(second.cancelled && !second.confirmed && second.checkin_at.is_none(), "a date alone is no arrival");
+    assert_eq!((second.provider.as_deref(), second.note.as_deref()), (Some("5"), Some("by telephone")));
+    assert!(second.extra.contains(&("reason".into(), "ill".into())));
+    assert!(lines.iter().any(|(_, line)| line.contains("/appointments 14 is left out")), "{lines:?}");
+}
+
+#[test]
+fn schedules_are_hours_less_holidays_and_blockouts_are_blocked_time() {
+    let (host, asked) = office(|_| None);
+    let hours = host.run(|| pull(Resource::WorkingHours, None, 500).unwrap());
+    let [Record::WorkingHour(first), Record::WorkingHour(second)] = hours.records.as_slice() else {
+        panic!("{:?}", hours.records)
+    };
+    assert_eq!((first.id.as_str(), second.id.as_str()), ("24420:2", "24420:3"));
+    assert_eq!((first.begin_time.as_str(), first.end_time.as_str()), ("08:00", "17:00"));
+    assert_eq!(first.specific_date.as_deref(), Some("2026-12-02"));
+    assert!(asked.borrow()[0].starts_with("/schedules?dateStart=2026-11-30&dateEnd=2026-12-06&SchedType=Provider"));
+
+    let (host, _) = office(|_| None);
+    let blocked = host.run(|| {
+        let first = pull(Resource::Appointments, None, 500).unwrap();
+        pull(Resource::Appointments, Some(&first.cursor), 500).unwrap()
+    });
+    let [Record::Appointment(meeting)] = blocked.records.as_slice() else { panic!("{:?}", blocked.records) };
+    assert!(meeting.unavailable && meeting.patient.is_none());
+    assert_eq!((meeting.id.as_str(), meeting.note.as_deref()), ("blockout:25884:2", Some("Staff Meeting")));
+    assert_eq!(meeting.start, instant_of("2026-12-02T18:30:00Z").unwrap());
+}
+
+#[test]
+fn patients_of_every_status() {
+    let (host, asked) = office(|path| path.starts_with("/patients/Simple").then(|| fixture("patients")));
+    let (page, delta) = host.run(|| {
+        let page = pull(Resource::Patients, None, 500).unwrap();
+        let delta = pull(Resource::Patients, Some(&page.cursor), 500).unwrap();
+        (page, delta)
+    });
+    let [Record::Patient(zoe), Record::Patient(jan)] = page.records.as_slice() else { panic!("{:?}", page.records) };
+    assert!(zoe.new_patient && zoe.unsubscribed_sms && !zoe.inactive && zoe.guarantor.is_none());
+    assert_eq!((zoe.work_phone.as_deref(), zoe.work_phone_extension.as_deref()), (Some("(536)987-4822"), Some("12")));
+    assert_eq!(zoe.preferred_language.as_deref(), Some("es"));
+    assert_eq!(zoe.address.as_ref().unwrap().postal_code.as_deref(), Some("60601"));
+    assert!(jan.inactive && jan.gender.is_none() && jan.date_of_birth.is_none() && jan.preferred_language.is_none());
+    assert_eq!(jan.guarantor.as_deref(), Some("48"));
+    assert!(page.whole && page.last && !delta.whole && delta.last);
+    // Five minutes before what the office's clock showed when the pass began.
+    assert_eq!(asked.borrow()[1], "/patients/Simple?DateTStamp=2026-12-01%2007%3A55%3A05&Offset=0&Limit=100");
+}
+
+/// 100 rows a page at most, each page overlapping the last by a row. A row that went in between is told by what is no longer there.
+#[test]
+fn a_row_that_goes_while_pages_are_read_hides_no_other() {
+    let row = |n: u64| json!({"PatNum": n, "LName": "L", "FName": "F", "PatStatus": "Patient"});
+    let gone = Rc::new(RefCell::new(false));
+    let state = gone.clone();
+    let (host, _) = office(move |path| {
+        let offset: usize = path.split("Offset=").nth(1)?.split('&').next()?.parse().ok()?;
+        let limit: usize = path.split("Limit=").nth(1)?.parse().ok()?;
+        let rows = (1..=150).filter(|n| !(*state.borrow() && *n == 3)).map(row);
+        Some(rows.skip(offset).take(limit).collect())
+    });
+    host.run(|| {
+        let first = pull(Resource::Patients, None, 500).unwrap();
+        assert_eq!((first.records.len(), first.last), (100, false));
+        *gone.borrow_mut() = true;
+        let second = pull(Resource::Patients, Some(&first.cursor), 500).unwrap();
+        let ids: Vec<String> = second
+            .records
+            .iter()
+            .map(|record| match record {
+                Record::Patient(patient) => patient.id.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(ids.first().map(String::as_str), Some("101"), "the row that moved up is shown");
+        assert!(second.last && !second.whole, "what may have been missed shows no deletions");
+        assert_eq!(ids.last().map(String::as_str), Some("150"));
+        let again = pull(Resource::Patients, Some(&second.cursor), 500).unwrap();
+        assert!(again.whole && again.records.len() == 100, "the next pass is whole again");
+    });
+}
+
+#[test]
+fn what_cannot_be_searched_by_change_is_not_read_before_its_time() {
+    let (host, asked) = office(|path| path.starts_with("/feescheds").then(|| json!([])));
+    host.run(|| {
+        let first = pull(Resource::FeeSchedules, None, 500).unwrap();
+        assert!(first.whole && first.last);
+        let next = pull(Resource::FeeSchedules, Some(&first.cursor), 500).unwrap();
+        assert!(next.last && !next.whole && next.records.is_empty() && next.cursor == first.cursor);
+    });
+    assert_eq!(asked.borrow().len(), 1);
+}
+
+#[test]
+fn answers_that_are_no_rows_are_no_answers() {
+    for body in [json!([[1], null]), json!({}), json!([{}]), json!("x"), json!([{"PatNum": null}])] {
+        let (host, _) = office(move |_| Some(body.clone()));
+        let pulled = host.run(|| pull(Resource::Patients, None, 500));
+        assert!(matches!(pulled, Err(Fault::RetryLater(_))), "{pulled:?}");
+    }
+}

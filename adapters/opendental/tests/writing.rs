@@ -1,0 +1,106 @@
+//! Writes that meet somebody else's, natively.
+#![allow(clippy::unwrap_used)]
+
+use std::{cell::RefCell, rc::Rc};
+
+use adapter_sdk::{
+    Adapter, AppointmentChange, Fault, Write,
+    http::{Request, Response},
+    records,
+    testing::Host,
+    time::instant_of,
+};
+use opendental_adapter::OpenDental;
+use serde_json::{Value, json};
+
+fn answer(status: u16, body: &str) -> Response {
+    Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() }
+}
+
+fn wanted(id: &str) -> records::Appointment {
+    records::Appointment {
+        id: id.into(),
+        patient: Some("21".into()),
+        provider: Some("1".into()),
+        operatory: Some("2".into()),
+        start: instant_of("2026-12-01T14:00:00Z").unwrap(),
+        end: instant_of("2026-12-01T14:30:00Z").unwrap(),
+        note: Some("Window".into()),
+        ..records::Appointment::default()
+    }
+}
+
+fn row(key: u64, time: &str) -> Value {
+    json!({"AptNum": key, "PatNum": 21, "AptStatus": "Scheduled", "Pattern": "XXXXXX", "PatternSecondary": "//////", "Op": 2,
+        "ProvNum": 1, "ProvHyg": 0, "AptDateTime": format!("2026-12-01 {time}"), "Note": "", "IsHygiene": "false"})
+}
+
+/// An office where somebody takes the place just when we write; what it was asked to write.
+fn contested(ours: Value) -> (Host, Rc<RefCell<Vec<(String, Value)>>>) {
+    let written = Rc::new(RefCell::new(Vec::new()));
+    let writes = written.clone();
+    let host = Host::new().offset_seconds(-5 * 3_600).config("location", "office");
+    let host = host.answer(move |request: &Request| {
+        let path = request.path.as_str();
+        let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap()).unwrap_or_default();
+        Ok(match request.method.as_str() {
+            "GET" if path.starts_with("/appointments?") && path.contains("Op=2") => {
+                let rivals = if writes.borrow().is_empty() { json!([]) } else { json!([row(90, "09:15:00"), ours]) };
+                answer(200, &rivals.to_string())
+            }
+            "GET" if path.starts_with("/appointments/") => answer(200, &ours.to_string()),
+            "GET" => answer(200, "[]"),
+            method => {
+                writes.borrow_mut().push((format!("{method} {path}"), body));
+                answer(if method == "POST" { 201 } else { 200 }, &ours.to_string())
+            }
+        })
+    });
+    (host, written)
+}
+
+#[test]
+fn who_comes_between_look_and_write_stays_and_ours_goes() {
+    let (host, written) = contested(row(55, "09:00:00"));
+    let change = AppointmentChange { appointment: wanted(""), reason: None };
+    let pushed = host.run(|| OpenDental::push("ps-1-1-aa".into(), Write::CreateAppointment(change)));
+    assert_eq!(pushed, Err(Fault::rejected("the operatory is occupied at that time")));
+    let written = written.borrow();
+    assert_eq!(written[0].0, "POST /appointments");
+    assert_eq!((&written[0].1["Note"], &written[0].1["Pattern"]), (&json!("Window [ref:ps-1-1-aa]"), &json!("XXXXXX")));
+    assert_eq!(written[1], ("PUT /appointments/55/Break".into(), json!({"sendToUnscheduledList": "true"})));
+}
+
+#[test]
+fn a_move_to_a_place_that_is_taken_meanwhile_is_taken_back() {
+    let (host, written) = contested(row(55, "11:00:00"));
+    let change = AppointmentChange { appointment: wanted("55"), reason: None };
+    let pushed = host.run(|| OpenDental::push("ps-1-2-aa".into(), Write::RescheduleAppointment(change)));
+    assert_eq!(pushed, Err(Fault::rejected("the operatory is occupied at that time")));
+    let written = written.borrow();
+    assert_eq!(
+        written[0],
+        ("PUT /appointments/55".into(), json!({"AptDateTime": "2026-12-01 09:00:00", "Op": 2, "ProvNum": 1}))
+    );
+    assert_eq!(written[1].1["AptDateTime"], "2026-12-01 11:00:00");
+}
+
+#[test]
+fn what_has_no_place_in_the_books_is_refused_before_anything_is_asked() {
+    let at = |start: &str, end: &str| records::Appointment {
+        start: instant_of(start).unwrap(),
+        end: instant_of(end).unwrap(),
+        ..wanted("")
+    };
+    for (appointment, why) in [
+        (at("2026-12-01T14:02:00Z", "2026-12-01T14:32:00Z"), "steps of five minutes"),
+        (at("2026-12-01T14:00:00Z", "2026-12-01T23:30:00Z"), "nine hours"),
+        (records::Appointment { operatory: None, ..wanted("") }, "an operatory"),
+    ] {
+        let (host, written) = contested(row(55, "09:00:00"));
+        let change = AppointmentChange { appointment, reason: None };
+        let pushed = host.run(|| OpenDental::push("k".into(), Write::CreateAppointment(change)));
+        assert!(matches!(&pushed, Err(Fault::Rejected(reason)) if reason.contains(why)), "{pushed:?}");
+        assert!(written.borrow().is_empty());
+    }
+}

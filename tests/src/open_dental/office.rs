@@ -1,0 +1,179 @@
+//! The office: its tables, its clock, its keys; and what tests and its staff do with them.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use serde_json::{Map, Value, json};
+
+use super::{
+    faults::Switches,
+    tables::{self, Table},
+};
+
+pub type Row = Map<String, Value>;
+
+pub struct Office {
+    pub zone: Tz,
+    /// `DeveloperKey/CustomerKey`.
+    pub keys: String,
+    /// Methods, such as `POST payments`, the developer key has no permission for.
+    pub forbidden: Vec<&'static str>,
+    pub switches: Switches,
+    /// Every request that reached the office: method, path, status.
+    pub log: Vec<(String, String, u16)>,
+    pub(super) tables: Vec<Table>,
+    rows: BTreeMap<&'static str, BTreeMap<u64, Row>>,
+    last_key: BTreeMap<&'static str, u64>,
+}
+
+impl Office {
+    pub fn new(zone: Tz, keys: &str) -> Office {
+        Office {
+            zone,
+            keys: keys.to_owned(),
+            forbidden: Vec::new(),
+            switches: Switches::default(),
+            log: Vec::new(),
+            tables: tables::all(),
+            rows: BTreeMap::new(),
+            last_key: BTreeMap::new(),
+        }
+    }
+
+    /// What the office's clock shows: `2026-12-01 09:00:00`.
+    pub fn now(&self) -> String {
+        self.shown(present())
+    }
+
+    pub fn shown(&self, at: DateTime<Utc>) -> String {
+        at.with_timezone(&self.zone).format("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    pub fn today(&self) -> String {
+        self.now().chars().take(10).collect()
+    }
+
+    /// A row with these fields, as staff would make it: nothing is checked. Answers its key.
+    pub fn insert(&mut self, table: &str, fields: Value) -> u64 {
+        let spec = self.table(table);
+        let (path, key, stamp, mut row) = (spec.path, spec.key, spec.stamp, spec.blank.clone());
+        merge(&mut row, fields);
+        let number = self.last_key.entry(path).or_default();
+        *number += 1;
+        let number = *number;
+        let as_text = row.get(key).is_some_and(Value::is_string);
+        row.insert(key.into(), if as_text { number.to_string().into() } else { number.into() });
+        let now = self.now();
+        if let Some(stamp) = stamp {
+            row.insert(stamp.into(), now.clone().into());
+        }
+        for (field, length) in [("SecDateTEntry", 19), ("DateEntry", 10), ("SecDateEntry", 10)] {
+            if row.contains_key(field) {
+                row.insert(field.into(), now.chars().take(length).collect::<String>().into());
+            }
+        }
+        self.rows.entry(path).or_default().insert(number, row);
+        number
+    }
+
+    /// Changes fields of a row, as staff would.
+    pub fn change(&mut self, table: &str, key: u64, fields: Value) {
+        let spec = self.table(table);
+        let (path, stamp, now) = (spec.path, spec.stamp, self.now());
+        let row = self.rows.get_mut(path).and_then(|rows| rows.get_mut(&key)).expect("the row is there");
+        merge(row, fields);
+        if let Some(stamp) = stamp {
+            row.insert(stamp.into(), now.into());
+        }
+    }
+
+    /// All rows were changed last a day ago: nobody has touched them since anybody looked.
+    pub fn age(&mut self) {
+        let yesterday = self.shown(present() - chrono::Days::new(1));
+        for table in &self.tables {
+            let (Some(stamp), Some(rows)) = (table.stamp, self.rows.get_mut(table.path)) else { continue };
+            for row in rows.values_mut() {
+                row.insert(stamp.into(), yesterday.clone().into());
+            }
+        }
+    }
+
+    pub fn remove(&mut self, table: &str, key: u64) -> Option<Row> {
+        self.rows.get_mut(table)?.remove(&key)
+    }
+
+    pub fn row(&self, table: &str, key: u64) -> Option<&Row> {
+        self.rows.get(table)?.get(&key)
+    }
+
+    pub fn rows(&self, table: &str) -> impl Iterator<Item = &Row> {
+        self.rows.get(table).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// The rows whose text `field` holds a word.
+    pub fn holding(&self, table: &str, field: &str, word: &str) -> Vec<Row> {
+        let holds = |row: &&Row| row.get(field).and_then(Value::as_str).is_some_and(|text| text.contains(word));
+        self.rows(table).filter(holds).cloned().collect()
+    }
+
+    pub(super) fn table(&self, path: &str) -> &Table {
+        self.tables.iter().find(|table| table.path == path).expect("the table is one of ours")
+    }
+
+    pub(super) fn exists(&self, table: &str, key: &Value) -> bool {
+        number(key).is_some_and(|key| self.row(table, key).is_some())
+    }
+
+    /// What a field of the row a key names says, as text.
+    pub(super) fn word(&self, table: &str, key: &Value, field: &str) -> String {
+        let row = number(key).and_then(|key| self.row(table, key));
+        row.and_then(|row| row.get(field)).map(plain).unwrap_or_default()
+    }
+
+    /// The row as the API shows it: with the fields that are not of the database, line breaks as spaces.
+    pub(super) fn show(&self, table: &Table, row: &Row) -> Value {
+        let mut shown: Row = row.clone();
+        for value in shown.values_mut() {
+            if let Value::String(text) = value {
+                *text = text.replace("\r\n", " ").replace(['\r', '\n'], " ");
+            }
+        }
+        for (field, of, from, named) in table.names {
+            let name = self.word(from, row.get(*of).unwrap_or(&Value::Null), named);
+            shown.insert((*field).into(), name.into());
+        }
+        if table.server_time {
+            shown.insert("serverDateTime".into(), self.now().into());
+        }
+        Value::Object(shown)
+    }
+}
+
+pub fn present() -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(engine::clock::now().0).expect("the present is near")
+}
+
+/// A key as a number, whether written as one or as text.
+pub(super) fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// A value as it stands in a query.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn merge(row: &mut Row, fields: Value) {
+    let Value::Object(fields) = fields else { panic!("fields are an object: {}", json!(fields)) };
+    for (name, value) in fields {
+        row.insert(name, value);
+    }
+}

@@ -1,0 +1,339 @@
+//! The documented checks of what is written, and what the office completes.
+
+use chrono::{NaiveDate, NaiveDateTime};
+use serde_json::{Value, json};
+
+use super::{
+    office::{Office, Row, number, plain},
+    tables::{NEVER, Refusal},
+};
+
+type Checked = Result<(), Refusal>;
+
+pub fn none(_: &Office, _: &mut Row, _: &[String]) -> Checked {
+    Ok(())
+}
+
+pub fn bad<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err((400, why.into()))
+}
+
+fn missing<T>(what: &str) -> Result<T, Refusal> {
+    Err((404, format!("{what} not found")))
+}
+
+pub fn text(row: &Row, field: &str) -> String {
+    row.get(field).map(plain).unwrap_or_default()
+}
+
+fn refers(office: &Office, row: &Row, field: &str, table: &str, what: &str) -> Checked {
+    match row.get(field) {
+        Some(key) if number(key) == Some(0) => Ok(()),
+        Some(key) if office.exists(table, key) => Ok(()),
+        _ => missing(what),
+    }
+}
+
+fn patient_of(office: &Office, row: &Row) -> Checked {
+    let key = row.get("PatNum").unwrap_or(&Value::Null);
+    if !office.exists("patients", key) {
+        return missing("Patient");
+    }
+    if office.word("patients", key, "PatStatus") == "Deleted" {
+        return bad("Patient is deleted");
+    }
+    Ok(())
+}
+
+fn one_of(row: &Row, field: &str, words: &[&str]) -> Checked {
+    let word = text(row, field);
+    if words.contains(&word.as_str()) { Ok(()) } else { bad(format!("{field} is invalid.")) }
+}
+
+fn flag(row: &Row, field: &str) -> Checked {
+    match row.get(field) {
+        Some(Value::String(word)) if matches!(word.as_str(), "true" | "false") => Ok(()),
+        _ => bad(format!("{field} must be either \"true\" or \"false\".")),
+    }
+}
+
+fn date(row: &Row, field: &str) -> Checked {
+    match NaiveDate::parse_from_str(&text(row, field), "%Y-%m-%d") {
+        Ok(_) => Ok(()),
+        Err(_) => bad(format!("{field} format must be yyyy-MM-dd")),
+    }
+}
+
+fn moment(row: &Row, field: &str) -> Checked {
+    match NaiveDateTime::parse_from_str(&text(row, field), "%Y-%m-%d %H:%M:%S") {
+        Ok(_) => Ok(()),
+        Err(_) => bad(format!("{field} format must be yyyy-MM-dd HH:mm:ss")),
+    }
+}
+
+pub fn patient(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
+    if text(row, "LName").is_empty() || text(row, "FName").is_empty() {
+        return bad("LName and FName are required.");
+    }
+    one_of(row, "PatStatus", &["Patient", "NonPatient", "Inactive", "Archived", "Deceased", "Prospective"])?;
+    one_of(row, "Gender", &["Male", "Female", "Unknown"])?;
+    one_of(row, "TxtMsgOk", &["Unknown", "Yes", "No"])?;
+    date(row, "Birthdate")?;
+    refers(office, row, "PriProv", "providers", "Provider")?;
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let (ssn, state, zip) = (text(row, "SSN"), text(row, "State"), text(row, "Zip"));
+    if !ssn.is_empty() && (ssn.len() != 9 || !digits(&ssn)) {
+        return bad("SSN must be 9 digits.");
+    }
+    if !state.is_empty() && (state.len() != 2 || !state.bytes().all(|b| b.is_ascii_uppercase())) {
+        return bad("State must be two capital letters.");
+    }
+    let fits =
+        zip.is_empty() || ((5..=10).contains(&zip.len()) && zip.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
+    if !fits {
+        return bad("Zip must be in format 12345, 12345-1234, or 123456789.");
+    }
+    if text(row, "ChartNumber").len() > 15 {
+        return bad("ChartNumber is longer than 15 characters.");
+    }
+    // A new one is compared with those there are.
+    if number(&row["PatNum"]) == Some(0) {
+        let same = |other: &&Row| {
+            let field = |name: &str| text(other, name) == text(row, name) && !text(row, name).is_empty();
+            let contact = ["Email", "HmPhone", "WkPhone", "WirelessPhone"].into_iter().any(field);
+            ["LName", "FName", "Birthdate"].into_iter().all(|name| text(other, name) == text(row, name)) && contact
+        };
+        if office.rows("patients").any(|other| same(&other)) {
+            let (first, last, born) = (text(row, "FName"), text(row, "LName"), text(row, "Birthdate"));
+            return bad(format!("{first} {last}, born {born}, is already a patient."));
+        }
+    }
+    if sent.iter().any(|field| field == "Guarantor") {
+        refers(office, row, "Guarantor", "patients", "Guarantor")?;
+    }
+    Ok(())
+}
+
+pub fn appointment(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
+    patient_of(office, row)?;
+    let was = |field: &str| sent.iter().any(|name| name == field);
+    if !office.exists("operatories", &row["Op"]) {
+        return missing("Operatory");
+    }
+    refers(office, row, "ProvNum", "providers", "Provider")?;
+    refers(office, row, "ProvHyg", "providers", "Provider")?;
+    refers(office, row, "AppointmentTypeNum", "appointmenttypes", "AppointmentType")?;
+    moment(row, "AptDateTime")?;
+    for field in ["DateTimeArrived", "DateTimeSeated", "DateTimeDismissed"] {
+        moment(row, field)?;
+    }
+    one_of(
+        row,
+        "AptStatus",
+        &["Scheduled", "Complete", "UnschedList", "Broken", "Planned", "PtNote", "PtNoteCompleted"],
+    )?;
+    one_of(row, "Priority", &["Normal", "ASAP"])?;
+    flag(row, "IsHygiene")?;
+    flag(row, "IsNewPatient")?;
+    if number(&row["Confirmed"]) == Some(0) {
+        let first = office.rows("definitions").find(|def| number(&def["Category"]) == Some(2));
+        row.insert("Confirmed".into(), first.map_or(json!(0), |def| def["DefNum"].clone()));
+    } else {
+        refers(office, row, "Confirmed", "definitions", "Definition")?;
+    }
+    if number(&row["ProvNum"]) == Some(0) {
+        let own = office.word("patients", &row["PatNum"], "PriProv").parse().unwrap_or(0_u64);
+        let first = office.rows("providers").next().and_then(|provider| number(&provider["ProvNum"])).unwrap_or(0);
+        row.insert("ProvNum".into(), if own > 0 { own } else { first }.into());
+    }
+    if was("AppointmentTypeNum") && !was("Pattern") {
+        let pattern = office.word("appointmenttypes", &row["AppointmentTypeNum"], "Pattern");
+        if !pattern.is_empty() {
+            row.insert("Pattern".into(), pattern.into());
+        }
+    }
+    let signs = |text: &str| text.bytes().all(|sign| matches!(sign, b'X' | b'/'));
+    let pattern = text(row, "Pattern");
+    if pattern.is_empty() || !signs(&pattern) {
+        return bad("Pattern must consist of X and / characters only.");
+    }
+    // Nine hours, without a word.
+    let pattern: String = pattern.chars().take(108).collect();
+    let second = text(row, "PatternSecondary");
+    if was("PatternSecondary") && (second.len() != pattern.len() || !signs(&second)) {
+        return bad("PatternSecondary must match the length of Pattern.");
+    }
+    if !was("PatternSecondary") && second.len() != pattern.len() {
+        row.insert("PatternSecondary".into(), "/".repeat(pattern.len()).into());
+    }
+    row.insert("Pattern".into(), pattern.into());
+    Ok(())
+}
+
+pub fn commlog(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
+    patient_of(office, row)?;
+    if text(row, "Note").is_empty() {
+        return bad("Note is required.");
+    }
+    if sent.iter().any(|field| field == "CommDateTime") {
+        moment(row, "CommDateTime")?;
+    } else {
+        row.insert("CommDateTime".into(), office.now().into());
+    }
+    if let Some(kind) = row.remove("commType").filter(|kind| !plain(kind).is_empty()) {
+        let named = |def: &&Row| number(&def["Category"]) == Some(27) && text(def, "ItemName") == plain(&kind);
+        let def = office.rows("definitions").find(named).map(|def| def["DefNum"].clone());
+        let Some(def) = def else { return bad("commType is invalid.") };
+        row.insert("CommType".into(), def);
+    }
+    let modes = ["None", "Email", "Mail", "Phone", "In Person", "Text", "Email and Text", "Phone and Text"];
+    one_of(row, "Mode_", &modes)?;
+    one_of(row, "SentOrReceived", &["Neither", "Sent", "Received"])
+}
+
+pub fn carrier(_: &Office, row: &mut Row, _: &[String]) -> Checked {
+    let (name, state) = (text(row, "CarrierName"), text(row, "State"));
+    if name.is_empty() || name.chars().count() > 255 {
+        return bad("CarrierName is required.");
+    }
+    if !state.is_empty() && state.len() != 2 { bad("State must be two capital letters.") } else { Ok(()) }
+}
+
+pub fn plan(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    if !office.exists("carriers", &row["CarrierNum"]) {
+        return missing("Carrier");
+    }
+    refers(office, row, "FeeSched", "feescheds", "FeeSched")?;
+    one_of(row, "PlanType", &["", "p", "f", "c"])?;
+    match number(&row["MonthRenew"]) {
+        Some(0..=12) => Ok(()),
+        _ => bad("MonthRenew must be 0 to 12."),
+    }
+}
+
+pub fn subscription(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    if !office.exists("insplans", &row["PlanNum"]) {
+        return missing("InsPlan");
+    }
+    if !office.exists("patients", &row["Subscriber"]) {
+        return missing("Patient");
+    }
+    if text(row, "SubscriberID").is_empty() {
+        return bad("SubscriberID is required.");
+    }
+    date(row, "DateEffective")?;
+    date(row, "DateTerm")
+}
+
+pub fn coverage(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(office, row)?;
+    if !office.exists("inssubs", &row["InsSubNum"]) {
+        return missing("InsSub");
+    }
+    let twin =
+        |other: &&Row| ["PatNum", "InsSubNum"].into_iter().all(|field| number(&other[field]) == number(&row[field]));
+    if office.rows("patplans").any(|other| twin(&other)) {
+        return bad("Patient already has this insurance plan.");
+    }
+    one_of(
+        row,
+        "Relationship",
+        &[
+            "Self",
+            "Spouse",
+            "Child",
+            "Employee",
+            "HandicapDep",
+            "SignifOther",
+            "InjuredPlantiff",
+            "LifePartner",
+            "Dependent",
+        ],
+    )?;
+    match number(&row["Ordinal"]) {
+        Some(1..=9) => Ok(()),
+        _ => bad("Ordinal must be a single digit."),
+    }
+}
+
+pub fn allergy(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(office, row)?;
+    if !office.exists("allergydefs", &row["AllergyDefNum"]) {
+        return missing("AllergyDef");
+    }
+    flag(row, "StatusIsActive")?;
+    date(row, "DateAdverseReaction")
+}
+
+pub fn disease(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(office, row)?;
+    if !office.exists("diseasedefs", &row["DiseaseDefNum"]) {
+        return missing("DiseaseDef");
+    }
+    one_of(row, "ProbStatus", &["Active", "Resolved", "Inactive"])
+}
+
+pub fn medication(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(office, row)?;
+    if !office.exists("medications", &row["MedicationNum"]) {
+        return missing("Medication");
+    }
+    for field in ["DateStart", "DateStop"] {
+        if text(row, field).is_empty() {
+            row.insert(field.into(), NEVER.into());
+        }
+        date(row, field)?;
+    }
+    Ok(())
+}
+
+pub fn amount(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+pub fn payment(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
+    patient_of(office, row)?;
+    if amount(&row["PayAmt"]).is_none_or(|amount| amount == 0.0) {
+        return bad("PayAmt is invalid.");
+    }
+    refers(office, row, "PayType", "definitions", "Definition")?;
+    if sent.iter().any(|field| field == "PayDate") {
+        date(row, "PayDate")?;
+        if text(row, "PayDate") > office.today() {
+            return bad("Future-dated payments are not allowed.");
+        }
+    } else {
+        row.insert("PayDate".into(), office.today().into());
+    }
+    Ok(())
+}
+
+pub fn adjustment(office: &Office, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(office, row)?;
+    let sign = office.word("definitions", &row["AdjType"], "ItemValue");
+    let Some(amount) = amount(&row["AdjAmt"]) else { return bad("AdjAmt is invalid.") };
+    match sign.as_str() {
+        "+" if amount > 0.0 => (),
+        "-" if amount < 0.0 => (),
+        "+" => return bad("AdjAmt must be positive for this AdjType."),
+        "-" => return bad("AdjAmt must be negative for this AdjType."),
+        _ => return missing("AdjType"),
+    }
+    row.insert("AdjAmt".into(), amount.into());
+    date(row, "AdjDate")?;
+    if text(row, "AdjDate") > office.today() {
+        return bad("AdjDate cannot be a future date.");
+    }
+    refers(office, row, "ProvNum", "providers", "Provider")?;
+    if number(&row["ProcNum"]).is_some_and(|procedure| procedure > 0) {
+        let theirs = office.word("procedurelogs", &row["ProcNum"], "PatNum");
+        if theirs != plain(&row["PatNum"]) {
+            return bad("The procedure must be associated to the patient.");
+        }
+    }
+    Ok(())
+}

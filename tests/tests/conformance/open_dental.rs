@@ -1,0 +1,239 @@
+//! The fake Open Dental, written from public documentation: nobody here has met a real one.
+
+use chrono::{DateTime, Days, TimeZone};
+use engine::{
+    clock,
+    ehr::{EhrAppointment, Resource, Verb, Write},
+};
+use serde_json::{Value, json};
+use tests::{
+    conformance::{Here, Subject},
+    open_dental::{BASE, Office, OpenDentalServer, Row, Seeded},
+};
+
+const KEYS: &str = "d3veloper/cust0mer";
+const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
+
+pub struct OpenDental {
+    server: OpenDentalServer,
+    seeded: Seeded,
+    first_free: i64,
+}
+
+impl OpenDental {
+    pub fn start() -> OpenDental {
+        let today = DateTime::from_timestamp_millis(clock::now().0).unwrap().with_timezone(&ZONE).date_naive();
+        let mut office = Office::new(ZONE, KEYS);
+        let seeded = office.seed(&(today + Days::new(1)).to_string(), 3);
+        // Behind the seeded days, and before the window of a whole pass ends.
+        let first_free = ZONE.from_local_datetime(&(today + Days::new(10)).into()).earliest().unwrap().timestamp();
+        OpenDental { server: OpenDentalServer::start(office).unwrap(), seeded, first_free }
+    }
+
+    fn local(&self, at: i64) -> String {
+        self.server.office().shown(DateTime::from_timestamp(at, 0).unwrap())
+    }
+
+    /// Rows of a table whose fields are these.
+    fn matching(&self, table: &str, wanted: Value) -> usize {
+        let wanted = wanted.as_object().unwrap().clone();
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let fits = |row: &&Row| wanted.iter().all(|(field, value)| plain(&row[field]) == plain(value));
+        self.server.office().rows(table).filter(fits).count()
+    }
+
+    /// Rows whose note begins with a text.
+    fn noted(&self, table: &str, field: &str, text: &str) -> usize {
+        let office = self.server.office();
+        office.rows(table).filter(|row| row[field].as_str().is_some_and(|note| note.starts_with(text))).count()
+    }
+
+    fn standing(&self, a: &EhrAppointment) -> usize {
+        let wanted = json!({"PatNum": a.patient, "Op": a.operatory, "AptDateTime": self.local(a.start)});
+        self.matching("appointments", wanted)
+    }
+
+    fn filed(&self, resource: Resource, fields: &serde_json::Map<String, Value>) -> usize {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        let cents = |name: &str| fields[name]["amount"].as_str().unwrap().parse::<f64>().unwrap();
+        match resource {
+            Resource::InsurancePlans => self.matching("insplans", json!({"GroupNum": text("group_number")})),
+            Resource::Coverages => {
+                let subscriptions = self.server.office();
+                let ours = |row: &&Row| row["SubscriberID"] == text("subscriber_number");
+                let keys: Vec<Value> =
+                    subscriptions.rows("inssubs").filter(ours).map(|row| row["InsSubNum"].clone()).collect();
+                subscriptions.rows("patplans").filter(|row| keys.contains(&row["InsSubNum"])).count()
+            }
+            Resource::PatientHistoryItems => {
+                [("allergies", "Reaction"), ("diseases", "PatNote"), ("medicationpats", "PatNote")]
+                    .into_iter()
+                    .map(|(table, field)| self.matching(table, json!({field: text("note")})))
+                    .sum()
+            }
+            Resource::CommunicationLogs => self.noted("commlogs", "Note", &format!("{} [", text("note"))),
+            Resource::Payments => {
+                let amount = cents("amount");
+                let office = self.server.office();
+                office.rows("payments").filter(|row| row["PayAmt"].as_str().unwrap().parse() == Ok(amount)).count()
+            }
+            Resource::Adjustments => self.matching("adjustments", json!({"AdjAmt": cents("amount")})),
+            other => panic!("{other:?} is not written"),
+        }
+    }
+}
+
+/// The row a foreign id stands for: its table and key.
+fn row_of(resource: Resource, id: &str) -> Option<(&'static str, u64)> {
+    let number = |id: &str| id.parse().ok();
+    let (table, key) = match resource {
+        Resource::Patients => ("patients", number(id)?),
+        Resource::Providers => ("providers", number(id)?),
+        Resource::Operatories => ("operatories", number(id)?),
+        Resource::AppointmentTypes => ("appointmenttypes", number(id)?),
+        Resource::WorkingHours => ("schedules", number(id.split(':').next()?)?),
+        Resource::Appointments => match id.strip_prefix("blockout:") {
+            Some(blockout) => ("schedules", number(blockout.split(':').next()?)?),
+            None => ("appointments", number(id)?),
+        },
+        Resource::CommunicationLogs => ("commlogs", number(id)?),
+        Resource::Procedures | Resource::Charges => ("procedurelogs", number(id)?),
+        Resource::ProcedureCodes => ("procedurecodes", number(id)?),
+        Resource::TreatmentPlans => ("treatplans", number(id)?),
+        Resource::Payments => ("payments", number(id)?),
+        _ => return None,
+    };
+    Some((table, key))
+}
+
+impl Subject for OpenDental {
+    const ADAPTER: &'static str = "opendental";
+
+    fn address(&self) -> std::net::SocketAddr {
+        self.server.address
+    }
+
+    fn base_path(&self) -> &str {
+        BASE
+    }
+
+    fn credentials(&self) -> Vec<(String, String)> {
+        vec![("Authorization".into(), format!("ODFHIR {KEYS}"))]
+    }
+
+    /// Far enough for the next change of the clocks and for all free places.
+    fn settings(&self) -> Vec<(String, String)> {
+        vec![("ahead_days".into(), "500".into())]
+    }
+
+    fn location(&self) -> &str {
+        "office"
+    }
+
+    fn zone(&self) -> chrono_tz::Tz {
+        ZONE
+    }
+
+    fn here(&self) -> Here {
+        Here {
+            patient: self.seeded.patients[0].to_string(),
+            provider: self.seeded.providers[0].to_string(),
+            operatory: Some(self.seeded.operatories[0].to_string()),
+            appointment_type: Some(self.seeded.check_up.to_string()),
+        }
+    }
+
+    /// An hour apart, so that what is found is told by its time.
+    fn free(&self, n: usize) -> i64 {
+        self.first_free + 3_600 * i64::try_from(n).unwrap()
+    }
+
+    fn adjust(&self, write: &mut Write) {
+        match write {
+            // It keeps addresses of its own country, and does not say so.
+            Write::CreatePatient(patient) | Write::UpdatePatient(patient) => {
+                if let Some(address) = &mut patient.address {
+                    address.country = None;
+                }
+            }
+            // Positive amounts belong to types that add to what is owed; neither is of the future.
+            Write::Entry(Verb::Create, entry) if entry.resource == Resource::Adjustments => {
+                entry.fields.insert("adjustment_type".into(), (self.seeded.discount + 1).to_string().into());
+                entry.fields.insert("adjusted_at".into(), self.server.office().today().into());
+            }
+            Write::Entry(Verb::Create, entry) if entry.resource == Resource::Payments => {
+                entry.fields.insert("paid_at".into(), self.server.office().today().into());
+            }
+            _ => (),
+        }
+    }
+
+    fn keeps(&self, resource: Resource, field: &str) -> bool {
+        // One status says whether an appointment is confirmed.
+        !matches!((resource, field), (Resource::Appointments, "patient_confirmed"))
+    }
+
+    fn keeps_instants(&self) -> bool {
+        false
+    }
+
+    async fn copies(&self, write: &Write) -> usize {
+        match write {
+            Write::CreatePatient(p) | Write::UpdatePatient(p) => {
+                self.matching("patients", json!({"FName": p.first_name, "LName": p.last_name, "Email": p.email}))
+            }
+            Write::CreateAppointment(a)
+            | Write::RescheduleAppointment(a)
+            | Write::ConfirmAppointment(a)
+            | Write::CheckInAppointment(a)
+            | Write::NoteAppointment(a)
+            | Write::CancelAppointment(a, _) => self.standing(a),
+            Write::Entry(Verb::Delete, entry) => self.matching("patplans", json!({"PatPlanNum": entry.id})),
+            Write::Entry(_, entry) => self.filed(entry.resource, &entry.fields),
+        }
+    }
+
+    async fn change(&self, resource: Resource, id: &str) -> bool {
+        let Some((table, key)) = row_of(resource, id) else { return false };
+        let by_staff = format!("by staff {id}");
+        let change = match table {
+            "patients" => json!({"WirelessPhone": by_staff}),
+            "providers" => json!({"PreferredName": by_staff}),
+            "operatories" => json!({"OpName": by_staff}),
+            "appointmenttypes" => json!({"AppointmentTypeName": by_staff}),
+            "schedules" if resource == Resource::Appointments => json!({"blockoutType": by_staff}),
+            "schedules" => json!({"Note": by_staff}),
+            // Five minutes less.
+            "appointments" => json!({"Pattern": "/XXX/", "PatternSecondary": "/////"}),
+            "commlogs" => json!({"Note": by_staff}),
+            "procedurelogs" => json!({"ProcFee": "77.77"}),
+            "procedurecodes" => json!({"Descript": by_staff}),
+            "treatplans" => json!({"Heading": by_staff}),
+            "payments" => json!({"PayNote": by_staff}),
+            _ => return false,
+        };
+        self.server.office().change(table, key, change);
+        true
+    }
+
+    async fn delete(&self, resource: Resource, id: &str) -> bool {
+        let Some((table, key)) = row_of(resource, id) else { return false };
+        let mut office = self.server.office();
+        match table {
+            // Others are about them.
+            "providers" | "operatories" | "appointmenttypes" | "procedurecodes" | "commlogs" => return false,
+            "procedurelogs" => office.change(table, key, json!({"ProcStatus": "D"})),
+            "patients" => office.change(table, key, json!({"PatStatus": "Deleted"})),
+            _ => drop(office.remove(table, key)),
+        }
+        true
+    }
+
+    /// The API checks what a new patient refers to.
+    async fn refused(&self, write: Write) -> Option<Write> {
+        let Write::CreatePatient(mut patient) = write else { return None };
+        // Nobody of that number takes care of them.
+        patient.provider = Some("999999".into());
+        Some(Write::CreatePatient(patient))
+    }
+}

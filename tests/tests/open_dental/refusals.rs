@@ -1,0 +1,109 @@
+//! What the office refuses, and how often it may be asked.
+
+use std::time::Duration;
+
+use engine::records::Writeback;
+use location::ids::AppointmentId;
+use tests::{
+    open_dental::{
+        Switches,
+        clinic::{Clinic, LOCATION, ZONE, visitor, whole_passes},
+    },
+    wait::until,
+};
+
+use crate::{NINE, TEN};
+
+#[actix::test]
+async fn a_refusal_has_its_reason_and_no_patient() {
+    let clinic = Clinic::open().await;
+    // Somebody of that name who is told apart by their contacts here, and not there.
+    clinic.server.office().switches = Switches {
+        out: Some((400, "\"Zoë Łopata, born 1985-07-14, 555-010-1234, is on a list\"")),
+        ..Switches::default()
+    };
+    let person = visitor("Zoë", "Łopata", "555-010-1234");
+    let id = clinic.book(clinic.place(0, 1, NINE), "no", &person, "x").await.unwrap().appointment.id;
+    let ended = async || {
+        let booking = clinic.appointment(id).booking?;
+        (booking.writeback == Writeback::Failed).then_some(booking.failure_reason?)
+    };
+    let reason = until("the refusal", ended).await;
+    for secret in ["Zoë", "Łopata", "1985", "1234"] {
+        assert!(!reason.contains(secret), "{reason}");
+    }
+    assert!(reason.starts_with("Open Dental: ") && reason.ends_with("is on a list"), "{reason}");
+    clinic.engine.stop().await;
+}
+
+#[actix::test]
+async fn a_key_that_is_disabled_parks_writes_and_one_without_permission_ends_them() {
+    let clinic = Clinic::open().await;
+    let person = visitor("Olga", "Ожидание", "555-011-0001");
+    clinic.server.office().keys = "other/keys".into();
+    let id = clinic.book(clinic.place(0, 1, NINE), "parked", &person, "").await.unwrap().appointment.id;
+    let parked = async || clinic.engine.sync_state(LOCATION).await.unwrap().write_reason;
+    until("the refused keys", parked).await;
+    assert_eq!(clinic.appointment(id).booking.unwrap().writeback, Writeback::Pending);
+    clinic.server.office().keys = tests::open_dental::clinic::KEYS.into();
+    clinic.written(id).await;
+    clinic.server.office().forbidden = vec!["PUT appointments"];
+    clinic.engine.cancel(LOCATION, AppointmentId(id), None).await.unwrap();
+    clinic.idle().await;
+    assert!(!clinic.appointment(id).cancelled, "what the EHR refuses is taken back");
+    clinic.engine.stop().await;
+}
+
+#[actix::test]
+async fn a_throttle_delays_and_loses_nothing() {
+    let clinic = Clinic::open_with(ZONE, |_, _| (), whole_passes).await;
+    clinic.server.office().switches = Switches { per_second: Some(6), ..Switches::default() };
+    let booked = clinic.book(clinic.place(0, 1, TEN), "slow", &visitor("Slow", "Motion", "555-012-0001"), "").await;
+    clinic.written(booked.unwrap().appointment.id).await;
+    let refused = clinic.server.office().log.iter().filter(|(_, _, status)| *status == 429).count();
+    assert!(refused > 0, "the story needs more than its share");
+    assert_eq!(clinic.ours("appointments", "Note").len(), 1);
+    clinic.engine.stop().await;
+}
+
+#[actix::test]
+async fn an_econnector_that_is_away_is_no_refusal() {
+    let clinic = Clinic::open().await;
+    clinic.server.office().switches =
+        Switches { out: Some((400, "The eConnector is not running.")), ..Switches::default() };
+    let person = visitor("Away", "Home", "555-013-0001");
+    let id = clinic.book(clinic.place(0, 1, TEN), "away", &person, "").await.unwrap().appointment.id;
+    let attempts = async || {
+        let office = clinic.server.office();
+        (office.log.iter().filter(|(_, _, status)| *status == 400).count() >= 3).then_some(())
+    };
+    until("some attempts", attempts).await;
+    assert_eq!(clinic.appointment(id).booking.unwrap().writeback, Writeback::Pending);
+    clinic.server.office().switches = Switches { delay: Duration::from_millis(5), ..Switches::default() };
+    clinic.written(id).await;
+    clinic.engine.stop().await;
+}
+
+/// Rows that come and go while a list is walked hide nothing: pages overlap, and a pass that may have missed something is done again.
+#[actix::test]
+async fn what_is_deleted_goes_and_the_rest_stays() {
+    let clinic = Clinic::open_with(
+        ZONE,
+        |_, _| (),
+        |place| {
+            whole_passes(place);
+            place.pull.page = 20;
+        },
+    )
+    .await;
+    let gone = clinic.seeded.patients[10];
+    clinic.server.office().change("patients", gone, serde_json::json!({"PatStatus": "Deleted"}));
+    clinic.server.office().remove("appointments", clinic.seeded.booked);
+    clinic.sync().await;
+    assert!(clinic.patient_by_foreign(gone).inactive);
+    let inactive = clinic.seeded.patients.iter().filter(|key| clinic.patient_by_foreign(**key).inactive).count();
+    assert_eq!(inactive, 2, "that one, and the one who was");
+    assert!(clinic.seen(&clinic.seeded.booked.to_string()).unwrap().cancelled);
+    assert_eq!(clinic.free_times(0, 0).await[0], "09:00");
+    clinic.engine.stop().await;
+}
