@@ -14,9 +14,9 @@ const LOCKED_SECONDS: u32 = 300;
 /// What stands before the name of a field or a model, which is no patient's.
 const BEFORE_LABELS: [&str; 4] = ["field", "of", "access", "in"];
 /// Words with a capital letter in the EHR's own messages that name nobody.
-const VOCABULARY: [&str; 12] = [
-    "Patient", "Appointment", "Health", "Institution", "Professional", "Federation", "Account", "Official", "Name", "Page",
-    "Life", "Life.",
+const VOCABULARY: [&str; 16] = [
+    "Patient", "Appointment", "Health", "Institution", "Professional", "Federation", "Account", "Official", "Page", "PUID", "ID",
+    "CODE", "LICENSE", "END", "IS", "BEFORE",
 ];
 
 /// What the EHR says instead of a result.
@@ -97,10 +97,9 @@ fn without_data(text: &str, sent: &Value) -> String {
 fn masked(word: &str, first: bool) -> String {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
-    let mut letters = bare.chars();
-    // `SM-CORE-0007:` and `PUID` are the EHR's own; a name has small letters after its capital.
-    let code = bare.len() > 1 && bare.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-');
-    let capital = letters.next().is_some_and(char::is_uppercase) && !code;
+    // `SM-CORE-0007` is the EHR's own number of a message.
+    let code = bare.starts_with("SM-") && bare.is_ascii();
+    let capital = bare.chars().next().is_some_and(char::is_uppercase) && !code;
     let starts = first || VOCABULARY.contains(&bare);
     let hides = (digits > 3 && !code) || word.contains('@') || (!word.is_ascii() && word != "…");
     if hides || (capital && !starts && bare.len() > 1) { "…".into() } else { word.to_owned() }
@@ -171,10 +170,10 @@ mod tests {
     fn names_and_numbers_are_taken_out_wherever_they_stand() {
         let sent = json!([[{"name": "Zoë", "lastname": "Łopata", "mobile": "+1 312 555 0100"}]]);
         let said = reason(
-            "The patient Jane Doe, born 1990-02-28, has latex allergy (Łopata) +1 312 555 0100 a@b.example محمد",
+            "The patient Jane DOE (HHC601RXQ), born 1990-02-28, has latex allergy (Łopata) +1 312 555 0100 a@b.example محمد",
             sent,
         );
-        for secret in ["Jane", "Doe", "1990", "Łopata", "555", "0100", "a@b", "محمد"] {
+        for secret in ["Jane", "DOE", "HHC", "1990", "Łopata", "555", "0100", "a@b", "محمد"] {
             assert!(!said.contains(secret), "{secret} in {said}");
         }
         assert_eq!(reason("", json!([])), "the EHR refuses it");
