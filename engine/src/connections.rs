@@ -9,7 +9,7 @@ use std::{
 use location::ids::LocationId;
 
 use crate::{
-    adapter_host::{AddressError, Connection, GuestLimits, HttpTransport, Registry, Secret, Transport},
+    adapter_host::{AddressError, Authorized, Connection, GuestLimits, HttpTransport, Registry, Secret, Transport},
     ehr::Ehr,
     setup::{DataSource, LocationSetup, Setup},
 };
@@ -25,6 +25,8 @@ pub struct Connections {
     adapters: Registry,
     network: Arc<HttpTransport>,
     in_process: BTreeMap<u32, Arc<dyn Transport>>,
+    /// The ways to data sources that take access tokens: their locations share one.
+    authorized: Mutex<HashMap<u32, Arc<Authorized>>>,
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
     made: Mutex<HashMap<LocationId, Arc<dyn Ehr>>>,
@@ -50,7 +52,7 @@ impl Connections {
         in_process: BTreeMap<u32, Arc<dyn Transport>>,
         own: HashMap<LocationId, Arc<dyn Ehr>>,
     ) -> Connections {
-        Connections { setup, adapters, network, in_process, own, made: Mutex::default() }
+        Connections { setup, adapters, network, in_process, authorized: Mutex::default(), own, made: Mutex::default() }
     }
 
     pub fn adapters(&self) -> &Registry {
@@ -73,13 +75,20 @@ impl Connections {
         Ok(Some(ehr))
     }
 
+    fn network(&self, source: &DataSource) -> Arc<dyn Transport> {
+        let Some(oauth) = &source.oauth else { return self.network.clone() };
+        let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(Authorized::new(self.network.clone(), oauth.clone()));
+        authorized.entry(source.id).or_insert_with(made).clone()
+    }
+
     fn connect(&self, location: &LocationSetup, source: &DataSource) -> Result<Arc<dyn Ehr>, ConnectError> {
         let id = location.id;
         let (transport, base_url): (Arc<dyn Transport>, &str) = if source.base_url == IN_PROCESS {
             let served = self.in_process.get(&source.id);
             (served.ok_or(ConnectError::NotServed { location: id, id: source.id })?.clone(), IN_PROCESS_URL)
         } else {
-            (self.network.clone(), &source.base_url)
+            (self.network(source), &source.base_url)
         };
         let name = id.to_string();
         let foreign_id = location.foreign_id.as_deref().unwrap_or_default();

@@ -3,6 +3,7 @@
 pub mod adapters;
 pub mod bench;
 pub mod clinic;
+pub mod conformance;
 pub mod door;
 pub mod ehr_server;
 pub mod http;

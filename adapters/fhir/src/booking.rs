@@ -1,23 +1,28 @@
-//! Writing appointments: look before, keep the slots in step, write once.
+//! Writing appointments: look before, keep the slots in step, write once. Where the server's transactions are atomic, the appointment
+//! and its slots are one; elsewhere the slots go first, and what happens in between is repaired by the next attempt.
 
 use adapter_sdk::{Fault, Receipt, records::Appointment, warn};
 use serde_json::Value;
 
 use crate::{
-    map, requests,
-    responses::{self, Identifier},
-    server::{self, Updated},
+    bundle, map, requests, responses,
+    server::{self, Revision},
     settings::Settings,
     slots,
     time::instant_of,
 };
 
 pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find(settings, "Appointment", key)? {
+    if let Some(earlier) = server::find(settings, "Appointment", key)? {
         return Ok(earlier);
     }
     look_before(settings, a)?;
-    let slots = slots::claim(settings, key, a, &[])?;
+    let plan = slots::plan(settings, key, a, &[])?;
+    if settings.transactions && !plan.claims.is_empty() {
+        let appointment = requests::new_appointment(settings, key, a, &plan.ids);
+        return bundle::create(settings, &appointment, key, &plan.claims);
+    }
+    let slots = slots::take(settings, plan)?;
     let created = server::create(settings, &requests::new_appointment(settings, key, a, &slots), key);
     if matches!(created, Err(Fault::Rejected(_))) {
         // The slots are marked with our key; where they cannot be freed now, another attempt knows them.
@@ -29,79 +34,85 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
 }
 
 pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    change(settings, key, a, |read, held| {
-        if read.is_off() || matches!(read.status.as_str(), "noshow" | "fulfilled") {
+    change(settings, key, a, |resource, read| {
+        if matches!(read.status.as_str(), "noshow" | "fulfilled") {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
         look_before(settings, a)?;
-        let taken = slots::claim(settings, key, a, held)?;
+        let held = read.slots();
+        let plan = slots::plan(settings, key, a, &held)?;
+        let left: Vec<String> = held.iter().filter(|id| !plan.ids.contains(id)).cloned().collect();
+        let moved = |ids: &[String]| requests::reschedule(settings, key, resource, a, ids);
+        if settings.transactions {
+            let resource = moved(&plan.ids);
+            let beside = plan.claims.into_iter().chain(slots::freed(settings, &left)?).collect();
+            return Ok(Revision { resource, beside });
+        }
+        let taken = slots::take(settings, plan)?;
         slots::release(settings, held.iter().filter(|id| !taken.contains(id)))?;
-        Ok(Some(Change::Move(taken)))
+        Ok(moved(&taken).into())
     })
 }
 
+/// What staff have cancelled already is as cancelled as it was to be.
 pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&str>) -> Result<Receipt, Fault> {
-    change(settings, key, a, |read, held| {
+    server::revise(settings, key, ("Appointment", &a.id), |resource| {
+        let read = parsed(resource)?;
         if read.is_off() {
             return Ok(None);
         }
-        slots::release(settings, held)?;
-        Ok(Some(Change::Cancel(reason.map(str::to_owned))))
+        current(a, &read)?;
+        let off = requests::cancel(settings, key, resource, reason);
+        if settings.transactions {
+            return Ok(Some(Revision { resource: off, beside: slots::freed(settings, &read.slots())? }));
+        }
+        slots::release(settings, &read.slots())?;
+        Ok(Some(off.into()))
     })
 }
 
-/// The resource that carries a write key.
-pub fn find(settings: &Settings, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
-    let search = requests::by_key(resource_type, settings, key);
-    let found = server::page(settings, resource_type, &search, &Default::default(), 2)?.step.resources;
-    // A server that does not know the search parameter shows anything.
-    let ours: Vec<&Value> = found.iter().filter(|resource| carries(settings, resource, key)).collect();
-    if ours.len() > 1 {
-        warn!("{} {resource_type} resources carry one write key", ours.len());
-    }
-    Ok(ours.first().map(|resource| server::receipt_of(resource)))
+pub fn confirm(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+    change(settings, key, a, |resource, _| Ok(requests::confirm(settings, key, resource, a).into()))
 }
 
-enum Change {
-    /// To these slots.
-    Move(Vec<String>),
-    Cancel(Option<String>),
+pub fn check_in(settings: &Settings, key: &str, a: &Appointment, now: i64) -> Result<Receipt, Fault> {
+    let at = a.checkin_at.unwrap_or(now);
+    change(settings, key, a, |resource, _| Ok(requests::check_in(settings, key, resource, at).into()))
 }
 
-/// Reads the appointment, decides on the change, and writes it over the version that was read. `None`: nothing is left to do.
-/// Where the engine names no version, one change in between is no hindrance.
+pub fn note(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+    change(settings, key, a, |resource, _| Ok(requests::note(settings, key, resource, a.note.as_deref()).into()))
+}
+
+/// A change of an appointment that stands, over the version the engine names.
 fn change(
     settings: &Settings,
     key: &str,
     a: &Appointment,
-    decide: impl Fn(&responses::Appointment, &[String]) -> Result<Option<Change>, Fault>,
+    decide: impl Fn(&Value, &responses::Appointment) -> Result<Revision, Fault>,
 ) -> Result<Receipt, Fault> {
-    let stale = || Fault::rejected("the appointment was changed in the EHR since it was read");
-    for _ in 0..2 {
-        let resource = server::read("Appointment", &a.id)?;
-        let resource = resource.ok_or_else(|| Fault::rejected("the EHR no longer has the appointment"))?;
-        if carries(settings, &resource, key) {
-            return Ok(server::receipt_of(&resource));
+    server::revise(settings, key, ("Appointment", &a.id), |resource| {
+        let read = parsed(resource)?;
+        if read.is_off() {
+            return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
-        let read: responses::Appointment = map::read(resource.clone())
-            .map_err(|why| Fault::rejected(format!("the EHR's appointment cannot be read: {why}")))?;
-        let held: Vec<String> = read.slot.iter().filter_map(|slot| slot.id_of("Slot")).collect();
-        if a.version.is_some() && read.meta.version_id.is_some() && a.version != read.meta.version_id && !read.is_off()
-        {
-            return Err(stale());
+        current(a, &read)?;
+        decide(resource, &read).map(Some)
+    })
+}
+
+fn parsed(resource: &Value) -> Result<responses::Appointment, Fault> {
+    map::read(resource.clone()).map_err(|why| Fault::rejected(format!("the EHR's appointment cannot be read: {why}")))
+}
+
+/// What staff changed since the engine read it is not overwritten.
+fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> {
+    match (&a.version, &read.meta.version_id) {
+        (Some(known), Some(now)) if known != now => {
+            Err(Fault::rejected("the appointment was changed in the EHR since it was read"))
         }
-        let written = match decide(&read, &held)? {
-            None => return Ok(server::receipt_of(&resource)),
-            Some(Change::Move(slots)) => requests::reschedule(settings, key, &resource, a, &slots),
-            Some(Change::Cancel(reason)) => requests::cancel(settings, key, &resource, reason.as_deref()),
-        };
-        match server::update(&written)? {
-            Updated::Written(receipt) => return Ok(receipt),
-            Updated::Stale if a.version.is_some() => return Err(stale()),
-            Updated::Stale => (),
-        }
+        _ => Ok(()),
     }
-    Err(Fault::retry_later("the appointment keeps changing in the EHR", None))
 }
 
 /// FHIR servers take two appointments in one room at one time: whoever writes must look. What comes between this look and the write
@@ -120,10 +131,4 @@ fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
         true => Err(Fault::rejected("the operatory is occupied at that time")),
         false => Ok(()),
     }
-}
-
-fn carries(settings: &Settings, resource: &Value, key: &str) -> bool {
-    let identifiers: Vec<Identifier> = serde_json::from_value(resource["identifier"].clone()).unwrap_or_default();
-    let is_ours = |i: &Identifier| i.system.as_deref() == Some(&settings.key_system) && i.value.as_deref() == Some(key);
-    identifiers.iter().any(is_ours)
 }

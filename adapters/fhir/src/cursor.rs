@@ -22,12 +22,15 @@ pub struct Cursor {
     /// Working hours of the current schedule that were shown already.
     #[serde(default)]
     pub shown: usize,
+    /// Which of the resource types that make up the resource.
+    #[serde(default)]
+    pub part: usize,
 }
 
 impl Cursor {
     /// A whole pass, now.
     fn whole(now: i64) -> Cursor {
-        Cursor { since: None, started: None, whole_at: now, steady: true, at: At::Start, shown: 0 }
+        Cursor { since: None, started: None, whole_at: now, steady: true, at: At::Start, shown: 0, part: 0 }
     }
 
     /// None for text that is no cursor. A pass is whole where there is no cursor, where deltas are not possible, and once every
@@ -44,6 +47,12 @@ impl Cursor {
         self.since.is_none()
     }
 
+    /// After the last page of a part that is not the last.
+    pub fn next_part(self, steady: bool, now: i64) -> Cursor {
+        let started = self.started.or(Some(now));
+        Cursor { started, steady: self.steady && steady, at: At::Start, shown: 0, part: self.part + 1, ..self }
+    }
+
     /// After a page of this pass, by the EHR's clock `now` when it was the first one.
     pub fn after(self, next: Option<At>, steady: bool, now: i64) -> Cursor {
         let started = self.started.unwrap_or(now);
@@ -53,7 +62,7 @@ impl Cursor {
             // An unsteady pass is done again: the next one starts where this one did.
             None => {
                 let since = if steady { Some(started - OVERLAP) } else { self.since };
-                Cursor { since, started: None, steady: true, at: At::Start, shown: 0, whole_at: self.whole_at }
+                Cursor { since, started: None, steady: true, at: At::Start, shown: 0, part: 0, whole_at: self.whole_at }
             }
         }
     }
@@ -91,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_delta_in_progress_does_not_turn_whole() {
-        let cursor = Cursor { since: Some(5), started: Some(NOW), whole_at: 0, steady: true, at: At::Start, shown: 0 };
+        let cursor =
+            Cursor { since: Some(5), started: Some(NOW), whole_at: 0, steady: true, at: At::Start, shown: 0, part: 0 };
         assert_eq!(parse(&cursor, NOW, true), cursor);
     }
 
@@ -99,7 +109,15 @@ mod tests {
     fn an_unsteady_pass_is_done_again() {
         let whole = Cursor::parse(None, NOW, true, 60).unwrap().after(Some(At::Link("/p".into())), false, NOW);
         assert!(parse(&whole.after(None, true, NOW), NOW, true).is_whole());
-        let delta = Cursor { since: Some(7), started: Some(NOW), whole_at: NOW, steady: true, at: At::Start, shown: 0 };
+        let delta = Cursor {
+            since: Some(7),
+            started: Some(NOW),
+            whole_at: NOW,
+            steady: true,
+            at: At::Start,
+            shown: 0,
+            part: 0,
+        };
         assert_eq!(delta.after(None, false, NOW).since, Some(7));
     }
 

@@ -1,4 +1,10 @@
-//! R4 resources as the contract's records.
+//! R4 resources as the contract's records: people and the schedule here, the rest of the practice's files below.
+
+pub mod forms;
+pub mod history;
+pub mod insurance;
+pub mod money;
+pub mod talk;
 
 use adapter_sdk::{Record, records};
 use serde::de::DeserializeOwned;
@@ -7,6 +13,7 @@ use serde_json::Value;
 use crate::{
     responses::{
         Address, Appointment, ContactPoint, HealthcareService, HumanName, Identifier, Location, Patient, Practitioner,
+        filed::{Extension, Money},
     },
     settings::{self, Settings},
     time::{instant_of, is_date},
@@ -14,6 +21,10 @@ use crate::{
 
 /// System of the US provider number.
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
+/// What FHIR has no place for goes into extensions of ours: this, the record, the contract's name of the field.
+pub const EXTENSIONS: &str = "urn:practice-sync";
+/// The standard extension of a telephone number.
+pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/contactpoint-extension";
 
 /// A resource read into the parts we use. `Err` says what is wrong without quoting it.
 pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, String> {
@@ -21,17 +32,24 @@ pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, String> {
 }
 
 pub fn patient(resource: Value, _: &Settings) -> Result<Record, String> {
+    Ok(Record::Patient(patient_record(resource)?))
+}
+
+pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
     let p: Patient = read(resource)?;
-    let name = main_name(&p.name);
-    let (first_name, middle_name, last_name) = name_parts(name);
-    let telecom = |system: &str, usage: &[&str]| value_of(&p.telecom, system, usage);
+    let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
+    let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
     let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
     let home_phone = telecom("phone", &["home"]);
     let work_phone = telecom("phone", &["work"]);
     let any_phone = telecom("phone", &[]);
     let primary = any_phone.filter(|_| cell_phone.is_none() && home_phone.is_none() && work_phone.is_none());
+    let work_extension = point(&p.telecom, "phone", &["work"])
+        .and_then(|phone| phone.extension.iter().find(|e| e.url == PHONE_EXTENSION)?.value_string.clone());
     let language = p.communication.iter().find(|c| c.preferred).or(p.communication.first());
-    Ok(Record::Patient(records::Patient {
+    let more = extensions("patient", &p.extension);
+    let guarantor = more.get("guarantor").and_then(|e| e.value_reference.as_ref()).and_then(|r| r.id_of("Patient"));
+    Ok(records::Patient {
         id: p.id,
         first_name,
         middle_name,
@@ -42,32 +60,43 @@ pub fn patient(resource: Value, _: &Settings) -> Result<Record, String> {
         cell_phone,
         home_phone,
         work_phone,
+        work_phone_extension: work_extension,
         primary_phone: primary,
-        address: main_address(&p.address).map(address),
+        address: main_address(&p.address).map(|at| address(&p.address[at])),
+        guarantor,
         provider: p.general_practitioner.iter().find_map(|r| r.id_of("Practitioner")),
+        billing_type: more.text("billing-type"),
         chart_id: p.identifier.iter().find(|i| has_code(i, "MR")).and_then(|i| i.value.clone()),
         // `fr-CA` is French.
         preferred_language: language
             .and_then(|c| c.language.coding.first()?.code.clone())
             .and_then(|code| code.split('-').next().map(str::to_lowercase)),
+        premedication: more.text("premedication"),
         inactive: p.active == Some(false) || p.deceased_boolean == Some(true) || p.deceased_date_time.is_some(),
+        non_patient: more.flag("non-patient"),
+        unsubscribed_sms: more.flag("unsubscribed-sms"),
+        unsubscribed_email: more.flag("unsubscribed-email"),
         ..records::Patient::default()
-    }))
+    })
 }
 
 pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, String> {
     let p: Practitioner = read(resource)?;
-    let name = main_name(&p.name);
+    let name = main_name(&p.name).map(|at| &p.name[at]);
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
     let (first_name, middle_name, last_name) = name_parts(name);
+    let coded = |code: &str| p.identifier.iter().find(|i| has_code(i, code)).and_then(|i| i.value.clone());
     Ok(Record::Provider(records::Provider {
         id: p.id,
         first_name,
         middle_name,
         last_name,
         display_name,
-        email: value_of(&p.telecom, "email", &[]),
+        email: point(&p.telecom, "email", &[]).and_then(|p| p.value.clone()),
         npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
+        tin: coded("TAX"),
+        state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
+        specialty_code: p.specialty,
         inactive: p.active == Some(false),
         ..records::Provider::default()
     }))
@@ -114,7 +143,11 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Strin
     let end = end.filter(|end| *end > start).ok_or("it has no end after its start")?;
     let status = a.status.as_str();
     let patient = a.actor("Patient");
-    let accepted = a.participant.iter().any(|p| p.actor.id_of("Patient").is_some() && p.status == "accepted");
+    let visitor = a.participant.iter().find(|p| p.actor.id_of("Patient").is_some());
+    // The time a participant took part is known of who came.
+    let came = matches!(status, "arrived" | "checked-in" | "fulfilled");
+    let took_part = visitor.map(|visitor| &visitor.period).filter(|_| came);
+    let instant = |text: &Option<String>| text.as_deref().and_then(instant_of);
     let codes = std::iter::once(&a.appointment_type).chain(&a.service_type);
     let code = codes.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
     Ok(Record::Appointment(records::Appointment {
@@ -128,13 +161,14 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Strin
         note: a.comment.clone().or(a.description.clone()),
         cancelled: a.is_off(),
         confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
-        patient_confirmed: accepted,
+        patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
         patient_missed: status == "noshow",
+        checkin_at: took_part.and_then(|period| instant(&period.start)),
+        checked_out_at: took_part.and_then(|period| instant(&period.end)),
         write_key: write_key(&a.identifier, settings),
         version: a.meta.version_id.clone(),
         extra: vec![("status".into(), a.status.clone())],
         id: a.id,
-        ..records::Appointment::default()
     }))
 }
 
@@ -159,16 +193,16 @@ fn gender(code: &str) -> Option<String> {
     }
 }
 
-/// The name somebody goes by officially; never an old one where there is another.
-fn main_name(names: &[HumanName]) -> Option<&HumanName> {
-    let rank = |name: &&HumanName| match name.usage.as_deref() {
+/// Where the name stands somebody goes by officially; never an old one where there is another.
+pub fn main_name(names: &[HumanName]) -> Option<usize> {
+    let rank = |at: &usize| match names[*at].usage.as_deref() {
         Some("official") => 0,
         Some("usual") => 1,
         None => 2,
         Some("nickname" | "anonymous" | "temp") => 3,
         Some(_) => 4,
     };
-    names.iter().min_by_key(rank)
+    (0..names.len()).min_by_key(rank)
 }
 
 /// First, middle and last name. A name that is only a text is split before its last word.
@@ -191,19 +225,20 @@ fn written_out(name: &HumanName) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// The first value of a system, of one of the uses; without uses: of any use but an old one.
-fn value_of(points: &[ContactPoint], system: &str, usage: &[&str]) -> Option<String> {
+/// The first contact of a system, of one of the uses; without uses: of any use but an old one.
+fn point<'a>(points: &'a [ContactPoint], system: &str, usage: &[&str]) -> Option<&'a ContactPoint> {
     let fits = |p: &&ContactPoint| {
         let of = p.usage.as_deref();
         p.system.as_deref() == Some(system)
+            && p.value.is_some()
             && if usage.is_empty() { of != Some("old") } else { of.is_some_and(|u| usage.contains(&u)) }
     };
-    points.iter().filter(fits).find_map(|p| p.value.clone())
+    points.iter().find(fits)
 }
 
-fn main_address(addresses: &[Address]) -> Option<&Address> {
-    let current = |a: &&Address| a.usage.as_deref() != Some("old");
-    addresses.iter().find(|a| a.usage.as_deref() == Some("home")).or(addresses.iter().find(current))
+pub fn main_address(addresses: &[Address]) -> Option<usize> {
+    let of = |usage: &dyn Fn(&Address) -> bool| addresses.iter().position(usage);
+    of(&|a| a.usage.as_deref() == Some("home")).or_else(|| of(&|a| a.usage.as_deref() != Some("old")))
 }
 
 fn address(a: &Address) -> records::Address {
@@ -220,4 +255,41 @@ fn address(a: &Address) -> records::Address {
 
 fn has_code(identifier: &Identifier, code: &str) -> bool {
     identifier.kind.coding.iter().any(|c| c.code.as_deref() == Some(code))
+}
+
+/// Our extensions of a record, by the contract's name of the field.
+pub struct Extensions<'a> {
+    prefix: String,
+    all: &'a [Extension],
+}
+
+pub fn extensions<'a>(record: &str, all: &'a [Extension]) -> Extensions<'a> {
+    Extensions { prefix: format!("{EXTENSIONS}:{record}:"), all }
+}
+
+impl Extensions<'_> {
+    pub fn get(&self, field: &str) -> Option<&Extension> {
+        self.all.iter().find(|e| e.url.strip_prefix(&self.prefix) == Some(field))
+    }
+
+    pub fn text(&self, field: &str) -> Option<String> {
+        self.get(field)?.value_string.clone()
+    }
+
+    pub fn flag(&self, field: &str) -> bool {
+        self.get(field).and_then(|e| e.value_boolean) == Some(true)
+    }
+}
+
+/// An amount with two digits after its point at least, as money is written.
+pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
+    let digits = money.value.as_ref()?.to_string();
+    let amount = match digits.split_once('.') {
+        _ if digits.contains(['e', 'E']) => return None,
+        None => format!("{digits}.00"),
+        Some((_, cents)) if cents.len() < 2 => format!("{digits}0"),
+        Some(_) => digits,
+    };
+    let currency = money.currency.clone().unwrap_or_else(|| settings.currency.clone());
+    Some(records::Money { amount, currency })
 }

@@ -104,7 +104,7 @@ mod tests {
         let link: Vec<Value> = links.iter().map(|(r, u)| json!({"relation": r, "url": u})).collect();
         let entry: Vec<Value> =
             ids.iter().map(|id| json!({"resource": {"resourceType": "Patient", "id": id}})).collect();
-        serde_json::from_value(json!({"total": total, "link": link, "entry": entry})).unwrap()
+        serde_json::from_value(json!({"resourceType": "Bundle", "total": total, "link": link, "entry": entry})).unwrap()
     }
 
     fn ids(step: &Step) -> Vec<&str> {

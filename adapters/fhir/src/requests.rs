@@ -1,4 +1,12 @@
-//! R4 requests: searches, and the resources of writes. Updates change the resource as it was read and nothing else in it.
+//! R4 requests: searches, and the resources of writes; appointments here, all others below. Updates change the resource as it was read
+//! and nothing else in it.
+
+pub mod forms;
+pub mod history;
+pub mod insurance;
+pub mod money;
+pub mod patient;
+pub mod talk;
 
 use adapter_sdk::{http::encode, records};
 use serde_json::{Map, Value, json};
@@ -6,7 +14,6 @@ use serde_json::{Map, Value, json};
 use crate::{settings::Settings, time::instant_text};
 
 pub const MEDIA_TYPE: &str = "application/fhir+json";
-const SSN: &str = "http://hl7.org/fhir/sid/us-ssn";
 /// No appointment is longer, in seconds: bounds the search for what overlaps.
 const LONGEST: i64 = 24 * 3_600;
 
@@ -65,67 +72,19 @@ pub fn appointments_near(room: &str, start: i64, end: i64) -> String {
     search("Appointment", &[("actor", format!("Location/{room}")), bound("ge", start - LONGEST), bound("lt", end)])
 }
 
+/// The roles of these ids, or of these practitioners.
+pub fn roles(parameter: &str, ids: &[String]) -> String {
+    search("PractitionerRole", &[(parameter, ids.join(","))])
+}
+
+/// One resource about a coded concept.
+pub fn about(resource_type: &str, system: &str, code: &str) -> String {
+    search(resource_type, &[("code", format!("{system}|{code}"))])
+}
+
 /// The appointments that name a slot.
 pub fn appointments_on(slot: &str) -> String {
     search("Appointment", &[("slot", format!("Slot/{slot}"))])
-}
-
-pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Value {
-    let given: Vec<&str> = [Some(p.first_name.as_str()), p.middle_name.as_deref()].into_iter().flatten().collect();
-    let given = given.into_iter().filter(|name| !name.is_empty()).map(Value::from);
-    let phone = |usage: &str, number: &Option<String>| {
-        number.as_ref().map(|value| json!({"system": "phone", "use": usage, "value": value}))
-    };
-    let telecom = [
-        phone("mobile", &p.cell_phone),
-        phone("home", &p.home_phone),
-        phone("work", &p.work_phone),
-        p.primary_phone.as_ref().map(|value| json!({"system": "phone", "value": value})),
-        p.email.as_ref().map(|value| json!({"system": "email", "value": value})),
-    ];
-    let ssn = p.ssn.as_ref().map(|value| json!({"system": SSN, "value": value}));
-    let language = p
-        .preferred_language
-        .as_ref()
-        .map(|code| json!({"language": {"coding": [{"system": "urn:ietf:bcp:47", "code": code}]}, "preferred": true}));
-    object([
-        ("resourceType", "Patient".into()),
-        ("active", Value::from(!p.inactive)),
-        ("identifier", list([Some(key_identifier(settings, write_key, false)), ssn])),
-        (
-            "name",
-            json!([object([
-                ("use", "official".into()),
-                ("family", p.last_name.as_str().into()),
-                ("given", given.collect())
-            ])]),
-        ),
-        ("telecom", list(telecom)),
-        ("gender", p.gender.as_deref().map_or(Value::Null, gender)),
-        ("birthDate", optional(&p.date_of_birth)),
-        ("address", list([p.address.as_ref().map(address)])),
-        ("communication", list([language])),
-        (
-            "generalPractitioner",
-            list([p.provider.as_ref().map(|id| json!({"reference": format!("Practitioner/{id}")}))]),
-        ),
-    ])
-}
-
-/// What a Patient resource has no place for in this first cut, by name: said in the log, since it is lost.
-pub fn unsupported(p: &records::Patient) -> Vec<&'static str> {
-    let fields = [
-        ("work-phone-extension", p.work_phone_extension.is_some()),
-        ("guarantor", p.guarantor.is_some()),
-        ("billing-type", p.billing_type.is_some()),
-        ("chart-id", p.chart_id.is_some()),
-        ("premedication", p.premedication.is_some()),
-        ("non-patient", p.non_patient),
-        ("unsubscribed-sms", p.unsubscribed_sms),
-        ("unsubscribed-email", p.unsubscribed_email),
-        ("extra", !p.extra.is_empty()),
-    ];
-    fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
 }
 
 pub fn new_appointment(settings: &Settings, write_key: &str, a: &records::Appointment, slots: &[String]) -> Value {
@@ -183,6 +142,46 @@ pub fn cancel(settings: &Settings, write_key: &str, read: &Value, reason: Option
     off
 }
 
+/// The appointment as it was read, confirmed by the practice, and by the patient where they did.
+pub fn confirm(settings: &Settings, write_key: &str, read: &Value, a: &records::Appointment) -> Value {
+    let mut confirmed = updated(settings, write_key, read);
+    if a.confirmed && matches!(confirmed["status"].as_str(), Some("proposed" | "pending" | "waitlist")) {
+        confirmed["status"] = "booked".into();
+    }
+    if a.patient_confirmed {
+        visitor(&mut confirmed, |visitor| visitor["status"] = "accepted".into());
+    }
+    confirmed
+}
+
+/// The appointment as it was read; the patient takes part in it from `at` on.
+pub fn check_in(settings: &Settings, write_key: &str, read: &Value, at: i64) -> Value {
+    let mut arrived = updated(settings, write_key, read);
+    arrived["status"] = "checked-in".into();
+    visitor(&mut arrived, |visitor| {
+        visitor["status"] = "accepted".into();
+        visitor["period"]["start"] = instant_text(at).into();
+    });
+    arrived
+}
+
+/// The appointment as it was read, with another note, where the note is read from.
+pub fn note(settings: &Settings, write_key: &str, read: &Value, text: Option<&str>) -> Value {
+    let mut noted = updated(settings, write_key, read);
+    let text = text.unwrap_or_default();
+    // Without a comment the description is the note.
+    if text.is_empty() && read["comment"].is_null() {
+        set(&mut noted, "description", Value::Null);
+    }
+    set(&mut noted, "comment", optional(&Some(text.to_owned())));
+    noted
+}
+
+fn visitor(appointment: &mut Value, change: impl Fn(&mut Value)) {
+    let participants = appointment["participant"].as_array_mut();
+    participants.into_iter().flatten().filter(|p| is_of_type(p, "Patient")).for_each(change);
+}
+
 /// The slot as it was read, taken by a write of ours.
 pub fn claimed(settings: &Settings, write_key: &str, slot: &Value) -> Value {
     let mut slot = slot.clone();
@@ -201,7 +200,7 @@ pub fn released(settings: &Settings, slot: &Value) -> Value {
 }
 
 /// Exchanges the key of the last update for this one's; the key of the creation stays.
-fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
+pub(crate) fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
     let mut resource = read.clone();
     without_keys(settings, &mut resource, |identifier| identifier["use"] == "secondary");
     push(&mut resource, "identifier", key_identifier(settings, write_key, true));
@@ -209,7 +208,7 @@ fn updated(settings: &Settings, write_key: &str, read: &Value) -> Value {
 }
 
 fn without_keys(settings: &Settings, resource: &mut Value, which: impl Fn(&Value) -> bool) {
-    if let Some(identifiers) = resource["identifier"].as_array_mut() {
+    if let Some(identifiers) = resource.get_mut("identifier").and_then(Value::as_array_mut) {
         identifiers.retain(|i| i["system"] != settings.key_system.as_str() || !which(i));
         if identifiers.is_empty() {
             set(resource, "identifier", Value::Null);
@@ -218,14 +217,17 @@ fn without_keys(settings: &Settings, resource: &mut Value, which: impl Fn(&Value
 }
 
 fn replace_participant(appointment: &mut Value, resource_type: &str, id: &str) {
-    let is_of_type = |p: &Value| {
-        let reference = p["actor"]["reference"].as_str().unwrap_or_default();
-        reference.starts_with(&format!("{resource_type}/")) || reference.contains(&format!("/{resource_type}/"))
-    };
+    // A role stands for its practitioner.
+    let role = (resource_type == "Practitioner").then_some("PractitionerRole");
     if let Some(participants) = appointment["participant"].as_array_mut() {
-        participants.retain(|p| !is_of_type(p));
+        participants.retain(|p| !is_of_type(p, resource_type) && !role.is_some_and(|role| is_of_type(p, role)));
     }
     push(appointment, "participant", participant(resource_type, id, "accepted"));
+}
+
+fn is_of_type(participant: &Value, resource_type: &str) -> bool {
+    let reference = participant["actor"]["reference"].as_str().unwrap_or_default();
+    reference.starts_with(&format!("{resource_type}/")) || reference.contains(&format!("/{resource_type}/"))
 }
 
 fn participant(resource_type: &str, id: &str, status: &str) -> Value {
@@ -258,15 +260,6 @@ fn address(a: &records::Address) -> Value {
         ("postalCode", optional(&a.postal_code)),
         ("country", optional(&a.country)),
     ])
-}
-
-fn gender(name: &str) -> Value {
-    match name {
-        "Male" => "male".into(),
-        "Female" => "female".into(),
-        "Other" => "other".into(),
-        _ => Value::Null,
-    }
 }
 
 fn optional(text: &Option<String>) -> Value {

@@ -1,10 +1,23 @@
 //! The parts of R4 resources this adapter reads. Whatever else a resource has is left alone: updates change the JSON as it was read.
 
+pub mod filed;
+
 use serde::Deserialize;
 use serde_json::Value;
 
+use filed::{Extension, Period};
+
+/// Anything else is no answer to a search.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum BundleType {
+    #[default]
+    Bundle,
+}
+
 #[derive(Debug, Default, Deserialize)]
 pub struct Bundle {
+    #[serde(rename = "resourceType")]
+    pub resource_type: BundleType,
     pub total: Option<u64>,
     #[serde(default)]
     pub link: Vec<Link>,
@@ -106,6 +119,7 @@ pub struct ContactPoint {
     #[serde(rename = "use")]
     pub usage: Option<String>,
     pub value: Option<String>,
+    pub extension: Vec<Extension>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -148,6 +162,8 @@ pub struct Patient {
     pub general_practitioner: Vec<Reference>,
     pub deceased_boolean: Option<bool>,
     pub deceased_date_time: Option<String>,
+    #[serde(default)]
+    pub extension: Vec<Extension>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -160,6 +176,9 @@ pub struct Practitioner {
     pub telecom: Vec<ContactPoint>,
     #[serde(default)]
     pub identifier: Vec<Identifier>,
+    /// Of their roles: `enrich` puts it here.
+    #[serde(rename = "_specialty")]
+    pub specialty: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -232,12 +251,18 @@ pub struct Appointment {
 pub struct Participant {
     pub actor: Reference,
     pub status: String,
+    pub period: Period,
 }
 
 impl Appointment {
     /// The first participant of a type.
     pub fn actor(&self, resource_type: &str) -> Option<String> {
         self.participant.iter().find_map(|p| p.actor.id_of(resource_type))
+    }
+
+    /// The ids of its slots.
+    pub fn slots(&self) -> Vec<String> {
+        self.slot.iter().filter_map(|slot| slot.id_of("Slot")).collect()
     }
 
     /// Cancelled, or never meant.

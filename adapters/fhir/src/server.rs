@@ -3,14 +3,15 @@
 use adapter_sdk::{
     Fault, Receipt,
     http::{self, Call, Response},
+    warn,
 };
 use serde_json::Value;
 
 use crate::{
-    faults,
+    bundle, faults,
     paging::{self, At, Step},
     requests::{self, MEDIA_TYPE},
-    responses::Bundle,
+    responses::{Bundle, Reference},
     settings::Settings,
     time::http_date,
 };
@@ -58,18 +59,106 @@ pub fn all(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec
 pub fn read(resource_type: &str, id: &str) -> Result<Option<Value>, Fault> {
     let answer = call(http::get(requests::read(resource_type, id)))?;
     match answer.status {
-        404 | 410 => Ok(None),
-        _ => judged(answer, true, None)?.json().map(Some),
+        // Only the server's own word counts: a gateway's 404 says nothing about the record.
+        404 | 410 if is_outcome(&answer) => Ok(None),
+        404 | 410 => Err(Fault::retry_later(format!("something before the server answers {}", answer.status), None)),
+        _ => {
+            let resource: Value = judged(answer, true, None)?.json()?;
+            match resource["resourceType"] == resource_type {
+                true => Ok(Some(resource)),
+                false => Err(Fault::retry_later("the server's answer is another resource", None)),
+            }
+        }
     }
+}
+
+/// An OperationOutcome, or what a server says without words.
+fn is_outcome(answer: &Response) -> bool {
+    answer.json::<Value>().is_ok_and(|body| body["resourceType"] == "OperationOutcome") || answer.body.is_empty()
 }
 
 /// Creates a resource unless one with this write key exists.
 pub fn create(settings: &Settings, resource: &Value, write_key: &str) -> Result<Receipt, Fault> {
     let resource_type = resource["resourceType"].as_str().unwrap_or_default();
-    let call_ =
+    let post =
         http::post(format!("/{resource_type}")).header("if-none-exist", requests::condition(settings, write_key));
-    let answer = judged(call(carrying(call_, resource)?)?, false, Some(resource))?;
-    receipt(&answer, resource_type)
+    let answer = call(carrying(post, resource)?)?;
+    match answer.status {
+        // Of the type itself: the server has no such records, or takes none.
+        404 | 405 if is_outcome(&answer) => Err(Fault::unsupported(format!("the server takes no {resource_type}"))),
+        _ => receipt(&judged(answer, false, Some(resource))?, resource_type),
+    }
+}
+
+/// The resource that carries a write key.
+pub fn find(settings: &Settings, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
+    let search = requests::by_key(resource_type, settings, key);
+    let found = page(settings, resource_type, &search, &Default::default(), 2)?.step.resources;
+    // A server that does not know the search parameter shows anything.
+    let ours: Vec<&Value> = found.iter().filter(|resource| carries(settings, resource, key)).collect();
+    if ours.len() > 1 {
+        warn!("{} {resource_type} resources carry one write key", ours.len());
+    }
+    Ok(ours.first().map(|resource| receipt_of(resource)))
+}
+
+/// Whether a resource has a write key among its identifiers; a QuestionnaireResponse has only one.
+pub fn carries(settings: &Settings, resource: &Value, key: &str) -> bool {
+    let is_ours = |i: &Value| i["system"] == settings.key_system.as_str() && i["value"] == key;
+    match &resource["identifier"] {
+        Value::Array(all) => all.iter().any(is_ours),
+        one => is_ours(one),
+    }
+}
+
+/// Reads a resource, lets `decide` make of it what it should be, and writes that over the version that was read. `None`: nothing is left
+/// to do. A resource that carries the key was written before. One change by others in between is no hindrance, unless `decide` says so.
+pub fn revise(
+    settings: &Settings,
+    key: &str,
+    (resource_type, id): (&str, &str),
+    decide: impl Fn(&Value) -> Result<Option<Revision>, Fault>,
+) -> Result<Receipt, Fault> {
+    for _ in 0..2 {
+        let resource = read(resource_type, id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the record"))?;
+        if carries(settings, &resource, key) {
+            return Ok(receipt_of(&resource));
+        }
+        let Some(Revision { resource: revised, beside }) = decide(&resource)? else { return Ok(receipt_of(&resource)) };
+        let updated = match beside.is_empty() {
+            true => update(&revised)?,
+            false => bundle::update(&revised, &beside)?,
+        };
+        if let Updated::Written(receipt) = updated {
+            return Ok(receipt);
+        }
+    }
+    Err(Fault::retry_later("the record keeps changing in the EHR", None))
+}
+
+/// A resource as it should be.
+pub struct Revision {
+    pub resource: Value,
+    /// What is to be written with it, all or nothing.
+    pub beside: Vec<Value>,
+}
+
+impl From<Value> for Revision {
+    fn from(resource: Value) -> Revision {
+        Revision { resource, beside: Vec::new() }
+    }
+}
+
+/// Deletes a resource. What staff have deleted already is as gone as it was to be.
+pub fn delete(resource_type: &str, id: &str) -> Result<Receipt, Fault> {
+    let answer = call(http::delete(requests::read(resource_type, id)))?;
+    match answer.status {
+        404 | 410 if is_outcome(&answer) => (),
+        _ => {
+            judged(answer, false, None)?;
+        }
+    }
+    Ok(Receipt { id: id.to_owned(), version: None })
 }
 
 /// What became of an update.
@@ -111,15 +200,15 @@ fn get(path: &str) -> Result<Response, Fault> {
     judged(call(http::get(path))?, true, None)
 }
 
-fn call(call: Call) -> Result<Response, Fault> {
+pub(crate) fn call(call: Call) -> Result<Response, Fault> {
     call.header("accept", MEDIA_TYPE).send_any()
 }
 
-fn carrying(call: Call, resource: &Value) -> Result<Call, Fault> {
+pub(crate) fn carrying(call: Call, resource: &Value) -> Result<Call, Fault> {
     Ok(call.json(resource)?.header("content-type", MEDIA_TYPE).header("prefer", "return=representation"))
 }
 
-fn judged(answer: Response, reads: bool, sent: Option<&Value>) -> Result<Response, Fault> {
+pub(crate) fn judged(answer: Response, reads: bool, sent: Option<&Value>) -> Result<Response, Fault> {
     match answer.status {
         200..=299 => Ok(answer),
         _ => Err(faults::of_answer(&answer, reads, sent)),
@@ -132,12 +221,17 @@ fn receipt(answer: &Response, resource_type: &str) -> Result<Receipt, Fault> {
     if body["resourceType"] == resource_type && !text(&body, "id").is_empty() {
         return Ok(receipt_of(&body));
     }
-    // .../Appointment/<id>/_history/<version>
-    let location = answer.header("location").unwrap_or_default().split("/_history/").next().unwrap_or_default();
-    let id = location.rsplit_once(&format!("/{resource_type}/")).map(|(_, id)| id.to_owned());
-    let tag = answer.header("etag").map(|tag| tag.trim_start_matches("W/").trim_matches('"').to_owned());
-    match id {
-        Some(id) if !id.is_empty() => Ok(Receipt { id, version: tag }),
-        _ => Err(Fault::unknown("the server does not say what it has written")),
-    }
+    located(answer.header("location").unwrap_or_default(), answer.header("etag"), resource_type)
+        .ok_or_else(|| Fault::unknown("the server does not say what it has written"))
+}
+
+/// What `.../Appointment/<id>/_history/<version>` and a tag prove.
+pub(crate) fn located(location: &str, tag: Option<&str>, resource_type: &str) -> Option<Receipt> {
+    let (path, version) = match location.split_once("/_history/") {
+        Some((path, version)) => (path, Some(version.to_owned())),
+        None => (location, None),
+    };
+    let id = Reference { reference: Some(path.to_owned()) }.id_of(resource_type)?;
+    let tag = tag.map(|tag| tag.trim_start_matches("W/").trim_matches('"').to_owned());
+    Some(Receipt { id, version: tag.or(version) })
 }

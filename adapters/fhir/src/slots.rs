@@ -13,12 +13,21 @@ use crate::{
     time::instant_of,
 };
 
-/// Takes the free slots that cover the appointment exactly, and names them; none where the server has no such slots. `held` are
-/// those the appointment has already.
-pub fn claim(settings: &Settings, key: &str, a: &records::Appointment, held: &[String]) -> Result<Vec<String>, Fault> {
+/// The slots an appointment is to take.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// All of them.
+    pub ids: Vec<String>,
+    /// Those that are not marked yet, as they should be.
+    pub claims: Vec<Value>,
+}
+
+/// The free slots that cover the appointment exactly; none where the server has no such slots. `held` are those the appointment has
+/// already.
+pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[String]) -> Result<Plan, Fault> {
     let schedules = schedules(settings, a)?;
     if schedules.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Plan::default());
     }
     let near = server::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
     let mut overlapping: Vec<(Slot, Value)> = near.into_iter().filter_map(|slot| overlapping(slot, a)).collect();
@@ -32,35 +41,50 @@ pub fn claim(settings: &Settings, key: &str, a: &records::Appointment, held: &[S
     }
     let Some(cover) = exact_cover(overlapping, a) else {
         debug!("no slots of the schedule cover the appointment exactly");
-        return Ok(Vec::new());
+        return Ok(Plan::default());
     };
+    let ids = cover.iter().map(|(slot, _)| slot.id.clone()).collect();
+    let free = cover.iter().filter(|(slot, _)| slot.status == "free");
+    let claims = free.map(|(_, resource)| requests::claimed(settings, key, resource)).collect();
+    Ok(Plan { ids, claims })
+}
+
+/// Marks a plan's slots one by one, and names those that are the appointment's now. What was marked in vain is freed again.
+pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
     let mut claimed: Vec<String> = Vec::new();
-    for (slot, resource) in cover {
-        if slot.status == "free" {
-            match server::update(&requests::claimed(settings, key, &resource)) {
-                Ok(Updated::Written(_)) => (),
-                Ok(Updated::Stale) => {
-                    release(settings, claimed.iter().filter(|id| !held.contains(id)))?;
-                    return Err(Fault::rejected("the slot was taken in the EHR meanwhile"));
-                }
-                // Slots that cannot be written are none of our business.
-                Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
-                    warn!("a slot cannot be marked busy: {reason}");
-                    return Ok(claimed);
-                }
-                Err(fault) => return Err(nothing_written(fault)),
+    for slot in &plan.claims {
+        match server::update(slot) {
+            Ok(Updated::Written(receipt)) => claimed.push(receipt.id),
+            Ok(Updated::Stale) => {
+                release(settings, &claimed)?;
+                return Err(Fault::rejected("the slot was taken in the EHR meanwhile"));
             }
+            // Slots that cannot be written are none of our business.
+            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+                warn!("a slot cannot be marked busy: {reason}");
+                return Ok(plan.ids.into_iter().filter(|id| claimed.contains(id)).collect());
+            }
+            Err(fault) => return Err(nothing_written(fault)),
         }
-        claimed.push(slot.id);
     }
-    Ok(claimed)
+    Ok(plan.ids)
+}
+
+/// The slots that are marked, as they should be to be free again.
+pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<Vec<Value>, Fault> {
+    let mut freed = Vec::new();
+    for id in slots {
+        let slot = server::read("Slot", id)?.filter(|slot| slot["status"] == "busy");
+        freed.extend(slot.map(|slot| requests::released(settings, &slot)));
+    }
+    Ok(freed)
 }
 
 /// Frees slots. What somebody else has changed meanwhile is left as it is.
 pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<(), Fault> {
-    for id in slots {
-        let Some(slot) = server::read("Slot", id)?.filter(|slot| slot["status"] == "busy") else { continue };
-        match server::update(&requests::released(settings, &slot)) {
+    for slot in freed(settings, slots)? {
+        let id = server::text(&slot, "id");
+        match server::update(&slot) {
             Ok(Updated::Written(_)) => (),
             Ok(Updated::Stale) => debug!("slot {id} was changed by somebody else and is not freed"),
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => warn!("slot {id} cannot be freed: {reason}"),
@@ -94,7 +118,11 @@ fn nothing_written(fault: Fault) -> Fault {
 fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String>, Fault> {
     let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
-    let all = server::all(settings, "Schedule", &search)?;
+    let all = match server::all(settings, "Schedule", &search) {
+        // A server that keeps none.
+        Err(Fault::Rejected(_)) => return Ok(Vec::new()),
+        all => all?,
+    };
     let in_room = |schedule: &Schedule| {
         a.operatory.is_none() || schedule.actor.iter().any(|actor| actor.id_of("Location") == a.operatory)
     };

@@ -1,11 +1,20 @@
 //! Dates as FHIR and HTTP write them, beside the SDK's instants.
 
-use adapter_sdk::time::{date_of, date_text};
 pub use adapter_sdk::time::{instant_of, instant_text};
+use adapter_sdk::{
+    clock,
+    time::{date_of, date_text},
+};
 
 /// A whole date; FHIR also knows `1969` and `1969-10`, which are none.
 pub fn is_date(text: &str) -> bool {
     date_of(text).is_some()
+}
+
+/// An instant; of a whole date the beginning of its day in the practice.
+pub fn instant_or_date(text: &str) -> Option<i64> {
+    let midnight = || clock::to_instant(&format!("{text}T00:00:00")).first().copied();
+    instant_of(text).or_else(|| is_date(text).then(midnight).flatten())
 }
 
 /// The day after a date.

@@ -369,22 +369,24 @@ fn a_patient_is_created_once_with_everything_fhir_has_a_place_for() {
         address: Some(Address { line1: Some("1 Élm".into()), country: Some("US".into()), ..Address::default() }),
         provider: Some(server.id("Practitioner", 1)),
         unsubscribed_sms: true,
+        extra: vec![("shoe size".into(), "40".into())],
         ..Patient::default()
     };
     let push = || server.run_with(&[], || Fhir::push("p1".into(), Write::CreatePatient(patient.clone())));
     let (first, lines) = push();
     assert_eq!(first, push().0);
-    assert!(lines[0].1.contains("unsubscribed-sms") && lines.len() == 1);
+    assert!(lines[0].1.contains("extra") && lines.len() == 1);
     let stored = server.all("Patient").pop().unwrap();
     assert_eq!(
         stored["name"],
         json!([{"use": "official", "family": "O’Brien-Łopata", "given": ["Ольга", "Ильинична"]}])
     );
-    assert_eq!(stored["identifier"][1], json!({"system": "http://hl7.org/fhir/sid/us-ssn", "value": "078-05-1120"}));
+    assert_eq!(stored["identifier"][1]["system"], "http://hl7.org/fhir/sid/us-ssn");
+    assert_eq!(stored["identifier"][1]["value"], "078-05-1120");
     assert_eq!(stored["address"], json!([{"use": "home", "line": ["1 Élm"], "country": "US"}]));
     assert!(stored.get("communication").is_none());
     let Record::Patient(read) = pass(&server, Resource::Patients, None, 100).records.pop().unwrap() else { panic!() };
-    assert_eq!(read, Patient { id: read.id.clone(), ssn: None, unsubscribed_sms: false, ..patient });
+    assert_eq!(read, Patient { id: read.id.clone(), ssn: None, extra: Vec::new(), ..patient });
 }
 
 #[test]
@@ -440,7 +442,7 @@ fn wrong_settings_cursors_and_resources_are_refused() {
     }
     assert!(matches!(server.run(|| Fhir::pull(Resource::Patients, Some("x".into()), 1)), Err(Fault::Rejected(_))));
     assert!(matches!(server.run(|| Fhir::pull(Resource::Claims, None, 1)), Err(Fault::Unsupported(_))));
-    let other = Write::DeleteCoverage("x".into());
+    let other = Write::DeleteWorkingHour("x".into());
     assert!(matches!(server.run(|| Fhir::push("k".into(), other.clone())), Err(Fault::Unsupported(_))));
     assert!(matches!(server.run(|| Fhir::find("k".into(), other)), Err(Fault::Unsupported(_))));
     assert!(server.run(Fhir::describe).unwrap().pulls.len() == 6);

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use engine::setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
+use engine::{
+    adapter_host::{OAuth, Proof, Secret as Hidden, SigningKey},
+    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+};
 use location::{
     ids::{InstitutionId, LocationId},
     time::{DAY, HOUR, MINUTE, SECOND},
@@ -147,6 +150,11 @@ impl<'a> File<'a> {
         let adapter = s.required("adapter", s.text("adapter"));
         let base_url = s.required("base_url", s.parsed("base_url", base_url));
         let headers = s.table("headers").map_or_else(Vec::new, |s| self.headers(&s));
+        let oauth = s.table("oauth").and_then(|s| self.oauth(&s));
+        let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if let Some(base_url) = base_url.as_ref().filter(|_| oauth.is_some() && authorization) {
+            self.problems.add(base_url.at, "with oauth, the header Authorization is the access token's");
+        }
         let allowed_paths = s.texts("allowed_paths").unwrap_or_default();
         let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
         s.knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
@@ -166,6 +174,7 @@ impl<'a> File<'a> {
                 adapter: adapter.value,
                 base_url: base_url.value,
                 headers,
+                oauth,
                 allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
                 guest_memory_mib,
                 guest_requests_per_call,
@@ -174,14 +183,47 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Values are given as they are or, to keep credentials out of the file, as the name of an environment variable.
+    /// Access tokens by client credentials: the client proves itself by a secret or by what it signs with a key.
+    fn oauth(&self, s: &Section<'a, '_>) -> Option<OAuth> {
+        let url =
+            s.required("token_url", s.parsed("token_url", |text| text.parse().map_err(|_| "must be a URL".into())));
+        let client_id = s.required("client_id", s.text("client_id"));
+        let secret = s.parsed("client_secret", credential);
+        let key = s.parsed("private_key_file", |file| {
+            let pem = std::fs::read(self.base.join(file)).map_err(|error| format!("cannot be read: {error}"))?;
+            SigningKey::from_pem(&pem).map_err(|error| error.to_string())
+        });
+        let id = s.text("key_id").map(|placed| placed.value);
+        let in_body = s.parsed("client_auth", |text| match text {
+            "basic" => Ok(false),
+            "post" => Ok(true),
+            _ => Err("must be \"basic\" or \"post\"".into()),
+        });
+        let in_body = in_body.is_some_and(|placed| placed.value);
+        let scopes =
+            s.texts("scopes").map(|all| all.into_iter().map(|scope| scope.value).collect::<Vec<_>>().join(" "));
+        let (url, client_id) = (url?, client_id?);
+        let proof = match (secret, key) {
+            (Some(secret), None) if in_body => Proof::Post(Hidden::new(secret.value)),
+            (Some(secret), None) => Proof::Basic(Hidden::new(secret.value)),
+            (None, Some(key)) => Proof::Key { key: Arc::new(key.value), id },
+            _ => {
+                self.problems.add(url.at, "oauth needs either client_secret or private_key_file");
+                return None;
+            }
+        };
+        match OAuth::new(url.value, client_id.value, proof, scopes) {
+            Ok(oauth) => Some(oauth),
+            Err(error) => {
+                self.problems.add(url.at, error.to_string());
+                None
+            }
+        }
+    }
+
     fn headers(&self, s: &Section<'a, '_>) -> Vec<(String, String)> {
         let header = |name: Placed<String>| {
-            let value = s.parsed(&name.value, |text| match text.strip_prefix("env:") {
-                Some(variable) => std::env::var(variable)
-                    .map_err(|_| format!("names the environment variable {variable}, which is not set")),
-                None => Ok(text.to_owned()),
-            })?;
+            let value = s.parsed(&name.value, credential)?;
             let valid = actix_web::http::header::HeaderName::from_bytes(name.value.as_bytes()).is_ok()
                 && actix_web::http::header::HeaderValue::from_str(&value.value).is_ok();
             if !valid {
@@ -291,6 +333,16 @@ impl<'a> File<'a> {
             }
         }
         ids.iter().map(|id| LocationId(id.value as u32)).collect()
+    }
+}
+
+/// Given as it is or, to keep credentials out of the file, as the name of an environment variable.
+fn credential(text: &str) -> Result<String, String> {
+    match text.strip_prefix("env:") {
+        Some(variable) => {
+            std::env::var(variable).map_err(|_| format!("names the environment variable {variable}, which is not set"))
+        }
+        None => Ok(text.to_owned()),
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! What holds whatever a guest does: a call ends by its deadline; it ends as an answer that keeps the contract's rules or as a
 //! fault; a write that the EHR may have seen is never reported as not written; memory, requests, log lines and what is copied out
-//! of the sandbox are bounded; no request leaves the location's base URL, and the credentials never enter the sandbox.
+//! of the sandbox are bounded; no request leaves the location's base URL, and credentials and access tokens never enter the sandbox.
 
 mod adapter;
 mod bindings;
@@ -23,6 +23,7 @@ mod instance;
 mod limits;
 mod log_line;
 mod manifest;
+mod oauth;
 mod outbound;
 mod secret;
 mod transport;
@@ -34,6 +35,7 @@ pub use error::{HostError, LoadError, LoadFailed};
 pub use host::Host;
 pub use limits::{GuestLimits, HostLimits};
 pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
+pub use oauth::{Authorized, OAuth, OAuthError, Proof, SigningKey};
 pub use outbound::AddressError;
 pub use reqwest::Url;
 pub use secret::Secret;

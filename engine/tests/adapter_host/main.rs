@@ -5,6 +5,7 @@ mod cache;
 mod containment;
 mod contract;
 mod network;
+mod oauth;
 mod outside;
 mod support;
 mod swap;

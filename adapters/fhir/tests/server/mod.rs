@@ -88,6 +88,7 @@ impl Data {
         let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let body = || serde_json::from_slice::<Value>(request.body.as_deref().unwrap_or_default()).unwrap();
         Ok(match (request.method.as_str(), segments.as_slice()) {
+            ("GET", ["metadata"]) => refused(404, "not-found"),
             ("GET", [resource_type]) => self.search(resource_type, query),
             ("GET", [resource_type, id]) => match self.position(resource_type, id) {
                 Some(at) => json_answer(200, &self.resources[at]),

@@ -1,0 +1,64 @@
+//! Transactions, on servers that carry them out as a whole or not at all: an appointment together with its slots.
+
+use adapter_sdk::{Fault, Receipt, http};
+use serde_json::{Value, json};
+
+use crate::{
+    requests,
+    server::{self, Updated, call, carrying, judged, located, receipt_of, text, version},
+    settings::Settings,
+};
+
+/// Creates a resource unless one with this write key exists, and updates others with it.
+pub fn create(settings: &Settings, resource: &Value, write_key: &str, beside: &[Value]) -> Result<Receipt, Fault> {
+    let resource_type = text(resource, "resourceType");
+    let create = json!({
+        "fullUrl": "urn:uuid:6f8a1c9e-2b7d-4e3a-9c51-0d4f7b2e8a36",
+        "resource": resource,
+        "request": {"method": "POST", "url": resource_type, "ifNoneExist": requests::condition(settings, write_key)},
+    });
+    match send(create, resource, beside)? {
+        Updated::Written(receipt) => Ok(receipt),
+        Updated::Stale => Err(Fault::retry_later("a slot was changed in the EHR meanwhile", None)),
+    }
+}
+
+/// Updates a resource over the version it was read in, and others with it.
+pub fn update(resource: &Value, beside: &[Value]) -> Result<Updated, Fault> {
+    send(put(resource), resource, beside)
+}
+
+fn put(resource: &Value) -> Value {
+    let url = format!("{}/{}", text(resource, "resourceType"), text(resource, "id"));
+    let mut request = json!({"method": "PUT", "url": url});
+    if let Some(version) = version(resource) {
+        request["ifMatch"] = format!("W/\"{version}\"").into();
+    }
+    json!({"resource": resource, "request": request})
+}
+
+/// The answer's entries stand where those of the request stood: the first is the one that counts.
+fn send(first: Value, resource: &Value, beside: &[Value]) -> Result<Updated, Fault> {
+    let entries: Vec<Value> = std::iter::once(first).chain(beside.iter().map(put)).collect();
+    let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
+    let answer = call(carrying(http::post("/"), &bundle)?)?;
+    if matches!(answer.status, 409 | 412) {
+        return Ok(Updated::Stale);
+    }
+    let body: Value = judged(answer, false, Some(&bundle))?.written_json()?;
+    let (written, resource_type) = (&body["entry"][0], text(resource, "resourceType"));
+    if written["resource"]["resourceType"] == resource_type {
+        return Ok(Updated::Written(receipt_of(&written["resource"])));
+    }
+    let told = &written["response"];
+    let location = told["location"].as_str().unwrap_or_default();
+    let receipt = located(location, told["etag"].as_str(), resource_type);
+    // An update may be told by its tag alone.
+    let known = || {
+        let id = server::text(resource, "id");
+        let version = told["etag"].as_str()?.trim_start_matches("W/").trim_matches('"').to_owned();
+        (!id.is_empty()).then(|| Receipt { id: id.to_owned(), version: Some(version) })
+    };
+    let receipt = receipt.or_else(known);
+    receipt.map(Updated::Written).ok_or_else(|| Fault::unknown("the server does not say what it has written"))
+}

@@ -1,0 +1,164 @@
+//! What a server offers: its CapabilityStatement where it has one, narrowed by the setting `resources`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use adapter_sdk::{Fault, http};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{faults, requests::MEDIA_TYPE, settings::Settings};
+
+/// What a server without a CapabilityStatement is taken to offer where the setting `resources` names nothing.
+const CORE: [&str; 7] = ["Patient", "Practitioner", "Location", "HealthcareService", "Schedule", "Slot", "Appointment"];
+
+/// Resource types with what can be done with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    stated: Stated,
+    /// None: the operator narrows nothing.
+    wanted: Option<BTreeSet<String>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stated {
+    /// The interactions of each type.
+    Types(BTreeMap<String, BTreeSet<String>>),
+    /// There is no CapabilityStatement.
+    Nothing,
+    /// It was not asked.
+    Everything,
+}
+
+#[derive(Deserialize)]
+struct Statement {
+    #[serde(default)]
+    rest: Vec<Rest>,
+}
+
+#[derive(Deserialize)]
+struct Rest {
+    mode: Option<String>,
+    #[serde(default)]
+    resource: Vec<StatedType>,
+}
+
+#[derive(Deserialize)]
+struct StatedType {
+    #[serde(rename = "type")]
+    name: String,
+    #[serde(default)]
+    interaction: Vec<Interaction>,
+}
+
+#[derive(Deserialize)]
+struct Interaction {
+    code: String,
+}
+
+impl Offer {
+    /// Asks the server.
+    pub fn read(settings: &Settings) -> Result<Offer, Fault> {
+        let answer = http::get("/metadata").header("accept", MEDIA_TYPE).send_any()?;
+        let statement = match answer.status {
+            200..=299 => Some(answer.json::<Value>()?),
+            404 | 405 | 410 | 501 => None,
+            _ => return Err(faults::of_answer(&answer, true, None)),
+        };
+        Offer::of(statement, settings)
+    }
+
+    /// Everything the operator does not rule out.
+    pub fn all(settings: &Settings) -> Offer {
+        Offer { stated: Stated::Everything, wanted: settings.resources.clone() }
+    }
+
+    pub fn of(statement: Option<Value>, settings: &Settings) -> Result<Offer, Fault> {
+        let wanted = settings.resources.clone();
+        let Some(statement) = statement else { return Ok(Offer { stated: Stated::Nothing, wanted }) };
+        let misread = || Fault::retry_later("the server's CapabilityStatement cannot be read", None);
+        match statement["resourceType"].as_str() {
+            Some("CapabilityStatement") => (),
+            // Servers without one may take its name for that of a resource type, and find none.
+            Some("Bundle" | "OperationOutcome") => return Ok(Offer { stated: Stated::Nothing, wanted }),
+            _ => return Err(misread()),
+        }
+        let statement: Statement = serde_json::from_value(statement).map_err(|_| misread())?;
+        let rests = statement.rest.into_iter().filter(|rest| rest.mode.as_deref().is_none_or(|mode| mode == "server"));
+        let codes = |stated: StatedType| {
+            let codes: BTreeSet<String> = stated.interaction.into_iter().map(|interaction| interaction.code).collect();
+            (stated.name, codes)
+        };
+        let types = rests.flat_map(|rest| rest.resource).map(codes).collect();
+        Ok(Offer { stated: Stated::Types(types), wanted })
+    }
+
+    pub fn reads(&self, resource_type: &str) -> bool {
+        self.offers(resource_type, "search-type")
+    }
+
+    pub fn creates(&self, resource_type: &str) -> bool {
+        self.offers(resource_type, "create")
+    }
+
+    pub fn updates(&self, resource_type: &str) -> bool {
+        self.offers(resource_type, "update")
+    }
+
+    pub fn deletes(&self, resource_type: &str) -> bool {
+        self.offers(resource_type, "delete")
+    }
+
+    fn offers(&self, resource_type: &str, interaction: &str) -> bool {
+        let wanted = self.wanted.as_ref().map(|wanted| wanted.contains(resource_type));
+        match &self.stated {
+            Stated::Types(stated) => {
+                let codes = stated.get(resource_type);
+                // A type without interactions says nothing about them.
+                wanted != Some(false) && codes.is_some_and(|codes| codes.is_empty() || codes.contains(interaction))
+            }
+            Stated::Nothing => wanted.unwrap_or_else(|| CORE.contains(&resource_type)),
+            Stated::Everything => wanted.unwrap_or(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use adapter_sdk::testing::Host;
+    use serde_json::json;
+
+    use super::*;
+
+    fn offer(statement: Option<Value>, resources: Option<&str>) -> Result<Offer, Fault> {
+        let host = Host::new().config("location", "L");
+        let host = resources.into_iter().fold(host, |host, list| host.config("resources", list));
+        host.run(|| Offer::of(statement, &Settings::read().unwrap()))
+    }
+
+    #[test]
+    fn a_statement_says_what_can_be_done_and_the_operator_narrows_it() {
+        let statement = json!({"resourceType": "CapabilityStatement", "rest": [
+            {"mode": "client", "resource": [{"type": "Claim"}]},
+            {"mode": "server", "resource": [
+                {"type": "Patient", "interaction": [{"code": "read"}, {"code": "search-type"}, {"code": "create"}]},
+                {"type": "Flag"}]}]});
+        let stated = offer(Some(statement.clone()), None).unwrap();
+        assert!(stated.reads("Patient") && stated.creates("Patient") && !stated.updates("Patient"));
+        assert!(stated.updates("Flag") && !stated.reads("Claim") && !stated.reads("Slot"));
+        let narrowed = offer(Some(statement), Some("Patient, Slot")).unwrap();
+        assert!(narrowed.reads("Patient") && !narrowed.updates("Flag") && !narrowed.reads("Slot"));
+    }
+
+    #[test]
+    fn without_a_statement_the_operator_says_it() {
+        let core = offer(None, None).unwrap();
+        assert!(core.updates("Appointment") && !core.reads("Flag"));
+        let named = offer(None, Some("Patient,Flag")).unwrap();
+        assert!(named.creates("Flag") && !named.reads("Appointment"));
+        for other in [json!({}), json!([]), json!({"resourceType": "CapabilityStatement", "rest": 5})] {
+            assert!(matches!(offer(Some(other), None), Err(Fault::RetryLater(_))));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What resources only point at, looked up for a whole page at once and put into their JSON, so that the mapping needs nobody else:
+//! the practitioners behind roles, the specialties of practitioners, the forms behind canonical addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use adapter_sdk::{Fault, warn};
+use serde_json::{Value, json};
+
+use crate::{
+    requests,
+    responses::Reference,
+    server::{self, text},
+    settings::Settings,
+};
+
+/// Ids in one search: their query must not grow beyond what servers take.
+const AT_ONCE: usize = 80;
+
+/// Gives appointments whose participants include a role, but no practitioner, that role's practitioner.
+pub fn appointments(settings: &Settings, appointments: &mut [Value]) -> Result<(), Fault> {
+    let wanting = |a: &Value| practitioner(a).is_none().then(|| role(a)).flatten();
+    let roles: BTreeSet<String> = appointments.iter().filter_map(wanting).collect();
+    let practitioners = by_role(settings, roles)?;
+    for appointment in appointments {
+        let found = wanting(appointment).and_then(|role| practitioners.get(&role));
+        if let (Some(id), Some(all)) = (found, appointment["participant"].as_array_mut()) {
+            all.push(json!({"actor": {"reference": format!("Practitioner/{id}")}, "status": "accepted"}));
+        }
+    }
+    Ok(())
+}
+
+/// The practitioners of roles.
+pub fn by_role(settings: &Settings, roles: BTreeSet<String>) -> Result<BTreeMap<String, String>, Fault> {
+    let mut practitioners = BTreeMap::new();
+    for role in looked_up(settings, "_id", roles.into_iter().collect())? {
+        if let Some(id) = reference(&role["practitioner"]).id_of("Practitioner") {
+            practitioners.insert(text(&role, "id").to_owned(), id);
+        }
+    }
+    Ok(practitioners)
+}
+
+/// Gives practitioners the code of their first specialty in an active role.
+pub fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(), Fault> {
+    if settings.resources.as_ref().is_some_and(|names| !names.contains("PractitionerRole")) {
+        return Ok(());
+    }
+    let ids = practitioners.iter().map(|p| text(p, "id").to_owned()).collect();
+    let mut specialties: BTreeMap<String, String> = BTreeMap::new();
+    let roles = match looked_up(settings, "practitioner", ids) {
+        // A server without roles.
+        Err(Fault::Rejected(_)) => return Ok(()),
+        roles => roles?,
+    };
+    for role in roles.iter().filter(|role| role["active"] != false) {
+        let code = role["specialty"][0]["coding"][0]["code"].as_str();
+        if let (Some(id), Some(code)) = (reference(&role["practitioner"]).id_of("Practitioner"), code) {
+            // Whatever order the server has.
+            let held = specialties.entry(id).or_insert_with(|| code.to_owned());
+            if code < held.as_str() {
+                *held = code.to_owned();
+            }
+        }
+    }
+    for practitioner in practitioners {
+        if let Some(code) = specialties.get(text(practitioner, "id")) {
+            practitioner["_specialty"] = code.as_str().into();
+        }
+    }
+    Ok(())
+}
+
+/// Gives answers to a form that form's id, for its canonical address.
+pub fn responses(settings: &Settings, responses: &mut [Value]) -> Result<(), Fault> {
+    let mut forms: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for response in responses {
+        let canonical = text(response, "questionnaire").split('|').next().unwrap_or_default().to_owned();
+        if canonical.is_empty() {
+            continue;
+        }
+        let id = match forms.get(&canonical) {
+            Some(id) => id.clone(),
+            None => {
+                let id = form(settings, &canonical)?;
+                forms.insert(canonical, id.clone());
+                id
+            }
+        };
+        response["questionnaire"] = id.map_or(Value::Null, Value::from);
+    }
+    Ok(())
+}
+
+/// `Questionnaire/5` is the form itself; any other address is looked up.
+fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
+    if let Some(id) = canonical.strip_prefix("Questionnaire/") {
+        return Ok(Some(id.to_owned()));
+    }
+    let search = requests::search("Questionnaire", &[("url", canonical.to_owned())]);
+    let found = server::page(settings, "Questionnaire", &search, &Default::default(), 10)?.step.resources;
+    let form = found.iter().find(|form| form["url"] == canonical).map(|form| text(form, "id").to_owned());
+    let by_id = Reference { reference: Some(canonical.to_owned()) }.id_of("Questionnaire");
+    if form.is_none() && by_id.is_none() {
+        warn!("answers to a form the server does not have are left out");
+    }
+    Ok(form.or(by_id))
+}
+
+fn looked_up(settings: &Settings, parameter: &str, ids: Vec<String>) -> Result<Vec<Value>, Fault> {
+    let mut roles = Vec::new();
+    for some in ids.chunks(AT_ONCE) {
+        roles.extend(server::all(settings, "PractitionerRole", &requests::roles(parameter, some))?);
+    }
+    Ok(roles)
+}
+
+fn practitioner(appointment: &Value) -> Option<String> {
+    actor(appointment, "Practitioner")
+}
+
+fn role(appointment: &Value) -> Option<String> {
+    actor(appointment, "PractitionerRole")
+}
+
+fn actor(appointment: &Value, resource_type: &str) -> Option<String> {
+    let participants = appointment["participant"].as_array()?;
+    participants.iter().find_map(|participant| reference(&participant["actor"]).id_of(resource_type))
+}
+
+fn reference(value: &Value) -> Reference {
+    serde_json::from_value(value.clone()).unwrap_or_default()
+}

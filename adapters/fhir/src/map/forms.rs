@@ -1,0 +1,169 @@
+//! Questionnaires as forms of formio components, and the answers to them.
+
+use adapter_sdk::{Record, records};
+use serde_json::{Map, Value, json};
+
+use super::read;
+use crate::{
+    responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
+    settings::Settings,
+    time::instant_or_date,
+};
+
+/// Questions inside of questions.
+const DEEPEST: usize = 16;
+
+pub fn schema(resource: Value, _: &Settings) -> Result<Record, String> {
+    let q: Questionnaire = read(resource)?;
+    let components = components(&q.item, 0);
+    Ok(Record::FormSchema(records::FormSchema {
+        title: q.title.or(q.name.clone()).unwrap_or_else(|| q.id.clone()),
+        slug: q.name,
+        version: q.version,
+        schema_json: json!({"display": "form", "components": components}).to_string(),
+        id: q.id,
+        extra: Vec::new(),
+    }))
+}
+
+fn components(questions: &[Question], depth: usize) -> Vec<Value> {
+    questions.iter().filter(|_| depth < DEEPEST).map(|question| component(question, depth)).collect()
+}
+
+fn component(q: &Question, depth: usize) -> Value {
+    let label = q.text.clone().unwrap_or_else(|| q.link_id.clone());
+    let inner = components(&q.item, depth + 1);
+    match q.kind.as_str() {
+        "group" => {
+            return json!({"key": q.link_id, "type": "fieldset", "legend": label, "input": false, "components": inner});
+        }
+        "display" => return json!({"key": q.link_id, "type": "content", "html": label, "input": false}),
+        _ => (),
+    }
+    let kind = match q.kind.as_str() {
+        "boolean" => "checkbox",
+        "integer" | "decimal" | "quantity" => "number",
+        "date" => "day",
+        "dateTime" => "datetime",
+        "time" => "time",
+        "text" => "textarea",
+        "url" => "url",
+        "choice" | "open-choice" => "select",
+        _ => "textfield",
+    };
+    let mut component = json!({"key": q.link_id, "type": kind, "label": label, "input": true,
+        "validate": {"required": q.required}});
+    if q.repeats {
+        component["multiple"] = json!(true);
+    }
+    let options: Vec<Value> = q.answer_option.iter().filter_map(option).collect();
+    if !options.is_empty() {
+        component["values"] = json!(options);
+    }
+    if !inner.is_empty() {
+        component["components"] = json!(inner);
+    }
+    component
+}
+
+fn option(option: &Value) -> Option<Value> {
+    let value = plain(option)?;
+    let label = option["valueCoding"]["display"].as_str().map_or_else(|| value.clone(), Value::from);
+    Some(json!({"label": label, "value": value}))
+}
+
+/// Answers of a response whose `questionnaire` was made the form's id (`enrich`).
+pub fn response(resource: Value, _: &Settings) -> Result<Record, String> {
+    let r: QuestionnaireResponse = read(resource)?;
+    if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
+        return Err(format!("it is {}", r.status));
+    }
+    let form = r.questionnaire.filter(|form| !form.is_empty() && form.len() <= 200).ok_or("it is of no form")?;
+    let mut answers = Map::new();
+    collect(&r.item, &mut answers, 0);
+    let submitted = [r.authored, r.meta.last_updated].into_iter().flatten().find_map(|text| instant_or_date(&text));
+    Ok(Record::FormResponse(records::FormResponse {
+        patient: r.subject.id_of("Patient").ok_or("it is of no patient")?,
+        id: r.id,
+        form_schema: form,
+        answers_json: Value::Object(answers).to_string(),
+        submitted_at: submitted.ok_or("it has no time")?,
+        extra: Vec::new(),
+    }))
+}
+
+fn collect(items: &[Answered], into: &mut Map<String, Value>, depth: usize) {
+    for item in items.iter().filter(|_| depth < DEEPEST) {
+        let mut values: Vec<Value> = item.answer.iter().filter_map(plain).collect();
+        let value = match values.len() {
+            0 => None,
+            1 => values.pop(),
+            _ => Some(Value::Array(values)),
+        };
+        if let Some(value) = value {
+            into.insert(item.link_id.clone(), value);
+        }
+        collect(&item.item, into, depth + 1);
+        let nested = item.answer.iter().filter_map(|a| serde_json::from_value::<Vec<Answered>>(a["item"].clone()).ok());
+        nested.for_each(|nested| collect(&nested, into, depth + 1));
+    }
+}
+
+/// The value of an answer, without its type: of a coding its code.
+fn plain(answer: &Value) -> Option<Value> {
+    let (name, value) = answer.as_object()?.iter().find(|(name, _)| name.starts_with("value"))?;
+    match name.as_str() {
+        "valueCoding" => value["code"].as_str().or(value["display"].as_str()).map(Value::from),
+        "valueQuantity" => value.get("value").cloned(),
+        "valueReference" => value["reference"].as_str().map(Value::from),
+        _ if value.is_object() => Some(value.to_string().into()),
+        _ => Some(value.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use adapter_sdk::testing::Host;
+
+    use super::*;
+
+    fn settings() -> Settings {
+        Host::new().config("location", "L").run(Settings::read).unwrap()
+    }
+
+    #[test]
+    fn a_questionnaire_becomes_components() {
+        let form = json!({"resourceType": "Questionnaire", "id": "q1", "name": "intake", "title": "Anamnèse", "item": [
+            {"linkId": "about", "type": "group", "text": "About you", "item": [
+                {"linkId": "smoker", "type": "boolean", "text": "Do you smoke?", "required": true},
+                {"linkId": "how", "type": "choice", "answerOption": [
+                    {"valueCoding": {"code": "a", "display": "A little"}}, {"valueString": "much"}]}]},
+            {"linkId": "x", "type": "display", "text": "Thank you"}]});
+        let Record::FormSchema(schema) = schema(form, &settings()).unwrap() else { panic!() };
+        let json: Value = serde_json::from_str(&schema.schema_json).unwrap();
+        assert_eq!((schema.title.as_str(), schema.slug.as_deref()), ("Anamnèse", Some("intake")));
+        let inner = &json["components"][0]["components"];
+        assert_eq!((&inner[0]["type"], &inner[0]["validate"]["required"]), (&json!("checkbox"), &json!(true)));
+        assert_eq!(
+            inner[1]["values"],
+            json!([{"label": "A little", "value": "a"}, {"label": "much", "value": "much"}])
+        );
+        assert_eq!(json["components"][1]["type"], "content");
+    }
+
+    #[test]
+    fn answers_are_found_wherever_they_stand() {
+        let response_ = json!({"resourceType": "QuestionnaireResponse", "id": "r", "status": "completed",
+            "questionnaire": "q1", "subject": {"reference": "Patient/p"}, "authored": "2026-11-20", "item": [
+                {"linkId": "about", "item": [{"linkId": "smoker", "answer": [{"valueBoolean": true,
+                    "item": [{"linkId": "many", "answer": [{"valueInteger": 7}]}]}]}]},
+                {"linkId": "how", "answer": [{"valueCoding": {"code": "a"}}, {"valueString": "b"}]}]});
+        let read = Host::new().run(|| response(response_, &settings())).unwrap();
+        let Record::FormResponse(read) = read else { panic!() };
+        let answers: Value = serde_json::from_str(&read.answers_json).unwrap();
+        assert_eq!(answers, json!({"smoker": true, "many": 7, "how": ["a", "b"]}));
+        assert_eq!(read.submitted_at, 1_795_132_800);
+    }
+}

@@ -1,0 +1,155 @@
+//! Allergies, conditions and medications: FHIR has no catalogues of them, so that what is coded in a practice's files is the catalogue,
+//! together with the setting `history_items`.
+
+use adapter_sdk::{
+    Record,
+    records::{self, HistoryCategory},
+};
+use serde_json::Value;
+
+use super::read;
+use crate::{
+    responses::{CodeableConcept, filed::History},
+    settings::{HistoryItem, Settings},
+};
+
+/// The types a patient's medical history is made of.
+pub const TYPES: [&str; 3] = ["AllergyIntolerance", "Condition", "MedicationStatement"];
+/// Bytes of a name that stands for a code.
+const NAME_BYTES: usize = 150;
+
+pub fn category(resource_type: &str) -> HistoryCategory {
+    match resource_type {
+        "AllergyIntolerance" => HistoryCategory::Allergies,
+        "Condition" => HistoryCategory::Conditions,
+        _ => HistoryCategory::Medications,
+    }
+}
+
+pub fn resource_type(category: HistoryCategory) -> &'static str {
+    match category {
+        HistoryCategory::Allergies => "AllergyIntolerance",
+        HistoryCategory::Conditions => "Condition",
+        HistoryCategory::Medications => "MedicationStatement",
+    }
+}
+
+pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
+    let resource_type = resource["resourceType"].as_str().unwrap_or_default().to_owned();
+    let h: History = read(resource)?;
+    let code = |concept: &CodeableConcept| concept.coding.first().and_then(|c| c.code.clone()).unwrap_or_default();
+    if code(&h.verification_status) == "entered-in-error" || h.status.as_deref() == Some("entered-in-error") {
+        return Err("it was entered in error".into());
+    }
+    let category = category(&resource_type);
+    let (item, _) = item(category, &h.code).ok_or("it says of nothing")?;
+    let clinical = code(&h.clinical_status);
+    let active = match resource_type.as_str() {
+        "MedicationStatement" => h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown")),
+        _ => matches!(clinical.as_str(), "" | "active" | "recurrence" | "relapse"),
+    };
+    let note: Vec<&str> = h.note.iter().map(|note| note.text.as_str()).filter(|text| !text.is_empty()).collect();
+    Ok(Record::PatientHistoryItem(records::PatientHistoryItem {
+        patient: h.patient.id_of("Patient").ok_or("it is of no patient")?,
+        id: format!("{resource_type}/{}", h.id),
+        category,
+        item,
+        note: (!note.is_empty()).then(|| note.join("\n")),
+        active,
+        extra: Vec::new(),
+    }))
+}
+
+/// The catalogue entry of a coded concept: its id and its name.
+pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(String, String)> {
+    let coding = concept.coding.iter().find(|coding| coding.code.as_deref().is_some_and(|code| !code.is_empty()));
+    let text = concept.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    match coding {
+        Some(coding) => {
+            let code = coding.code.as_deref().unwrap_or_default();
+            let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
+            // The code's own name is the same for all that carry it; a text is one patient's.
+            Some((id, short(coding.display.as_deref().or(text).unwrap_or(code)).to_owned()))
+        }
+        None => text.map(|text| (named(category, text), short(text).to_owned())),
+    }
+}
+
+pub fn configured(item: &HistoryItem) -> (String, String) {
+    let id = match &item.code {
+        Some(code) => id_of(item.category, item.system.as_deref().unwrap_or_default(), code),
+        None => named(item.category, &item.name),
+    };
+    (id, item.name.clone())
+}
+
+pub fn catalogue_item(category: HistoryCategory, id: String, name: String) -> Record {
+    Record::HistoryItem(records::HistoryItem { id, category, name, extra: Vec::new() })
+}
+
+/// A catalogue entry's category, code system and code; without a code it is a name.
+pub fn parts(id: &str) -> Option<(HistoryCategory, Option<&str>, &str)> {
+    let (word, rest) = id.split_once(':')?;
+    let category = [HistoryCategory::Allergies, HistoryCategory::Conditions, HistoryCategory::Medications]
+        .into_iter()
+        .find(|category| self::word(*category) == word)?;
+    match rest.strip_prefix("text|") {
+        Some(name) => Some((category, None, name)),
+        None => rest.rsplit_once('|').map(|(system, code)| (category, Some(system), code)),
+    }
+}
+
+fn id_of(category: HistoryCategory, system: &str, code: &str) -> String {
+    format!("{}:{system}|{code}", word(category))
+}
+
+fn named(category: HistoryCategory, text: &str) -> String {
+    format!("{}:text|{}", word(category), short(text))
+}
+
+fn word(category: HistoryCategory) -> &'static str {
+    match category {
+        HistoryCategory::Allergies => "allergies",
+        HistoryCategory::Conditions => "conditions",
+        HistoryCategory::Medications => "medications",
+    }
+}
+
+fn short(text: &str) -> &str {
+    let cut = (0..=text.len().min(NAME_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..cut]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn concept(json: Value) -> CodeableConcept {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn items_are_told_apart_by_code_or_name_and_read_back() {
+        let coded = concept(json!({"coding": [{"system": "http://snomed.info/sct", "code": "91936005",
+            "display": "Allergy to penicillin"}], "text": "PCN"}));
+        let (id, name) = item(HistoryCategory::Allergies, &coded).unwrap();
+        assert_eq!(
+            (id.as_str(), name.as_str()),
+            ("allergies:http://snomed.info/sct|91936005", "Allergy to penicillin")
+        );
+        assert_eq!(parts(&id), Some((HistoryCategory::Allergies, Some("http://snomed.info/sct"), "91936005")));
+        let (id, name) = item(HistoryCategory::Conditions, &concept(json!({"text": "Gicht | rechts"}))).unwrap();
+        assert_eq!((id.as_str(), name.as_str()), ("conditions:text|Gicht | rechts", "Gicht | rechts"));
+        assert_eq!(parts(&id), Some((HistoryCategory::Conditions, None, "Gicht | rechts")));
+        assert!(item(HistoryCategory::Conditions, &concept(json!({"text": " ", "coding": [{}]}))).is_none());
+        let long = concept(json!({"text": "ż".repeat(300)}));
+        assert!(item(HistoryCategory::Medications, &long).unwrap().0.len() <= 200);
+        for bad in ["", "x", "plants:a|b", "allergies:"] {
+            assert_eq!(parts(bad), None, "{bad}");
+        }
+    }
+}

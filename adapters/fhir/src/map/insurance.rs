@@ -1,0 +1,151 @@
+//! Insurance plans, as the organisations that pay or as InsurancePlan resources, and coverages.
+
+use adapter_sdk::{Record, records};
+use serde_json::Value;
+
+use super::{address, amount, extensions, has_code, read};
+use crate::{
+    responses::{
+        CodeableConcept, Identifier, Reference,
+        filed::{Coverage, Extension, InsurancePlan, Organization},
+    },
+    settings::{Plans, Settings},
+    time::is_date,
+};
+
+/// Identifiers of payers, where no system is set.
+pub const PAYER: &str = "NIIP";
+/// Our own words for the relation, beside the standard's coarser ones.
+pub const RELATIONS: &str = "urn:practice-sync:relation";
+pub const CLASSES: &str = "http://terminology.hl7.org/CodeSystem/coverage-class";
+
+pub fn organization(resource: Value, settings: &Settings) -> Result<Record, String> {
+    let o: Organization = read(resource)?;
+    Ok(plan(o.id, o.name, &o.identifier, o.address.first().map(address), &o.extension, settings))
+}
+
+pub fn insurance_plan(resource: Value, settings: &Settings) -> Result<Record, String> {
+    let p: InsurancePlan = read(resource)?;
+    let payer = p.contact.iter().find_map(|contact| contact.address.as_ref()).map(address);
+    Ok(plan(p.id, p.name, &p.identifier, payer, &p.extension, settings))
+}
+
+fn plan(
+    id: String,
+    name: Option<String>,
+    identifiers: &[Identifier],
+    address: Option<records::Address>,
+    beyond: &[Extension],
+    settings: &Settings,
+) -> Record {
+    let is_payer = |i: &&Identifier| match &settings.payer_system {
+        Some(system) => i.system.as_ref() == Some(system),
+        None => has_code(i, PAYER),
+    };
+    let more = extensions("insurance-plan", beyond);
+    let max = more.get("annual-max-individual").and_then(|e| e.value_money.as_ref());
+    Record::InsurancePlan(records::InsurancePlan {
+        name: name.unwrap_or_else(|| id.clone()),
+        payer_id: identifiers.iter().find(is_payer).and_then(|i| i.value.clone()),
+        address,
+        group_number: more.text("group-number"),
+        employer_name: more.text("employer-name"),
+        fee_schedule: None,
+        annual_max_individual: max.and_then(|money| amount(money, settings)),
+        benefit_year_renewal_month: more
+            .get("benefit-year-renewal-month")
+            .and_then(|e| u8::try_from(e.value_integer?).ok())
+            .filter(|month| (1..=12).contains(month)),
+        id,
+        extra: Vec::new(),
+    })
+}
+
+pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, String> {
+    let c: Coverage = read(resource)?;
+    let status = c.status.as_deref().unwrap_or_default();
+    if status == "entered-in-error" {
+        return Err("it was entered in error".into());
+    }
+    let date =
+        |text: &Option<String>| text.as_deref().and_then(|t| t.get(..10)).filter(|t| is_date(t)).map(str::to_owned);
+    let (subscriber_name, subscriber_date_of_birth) = contained_person(&c);
+    Ok(Record::Coverage(records::Coverage {
+        patient: c.beneficiary.id_of("Patient").ok_or("it is of no patient")?,
+        plan: plan_of(&c, settings).ok_or("it names no plan")?,
+        relation: relation(&c.relationship).into(),
+        priority: c.order.filter(|order| (1..=1_000).contains(order)),
+        subscriber: c.subscriber.id_of("Patient"),
+        subscriber_name,
+        subscriber_date_of_birth,
+        subscriber_number: c.subscriber_id.clone(),
+        effective_date: date(&c.period.start),
+        expiration_date: date(&c.period.end),
+        insurance_type: insurance_type(&c.kind).map(str::to_owned),
+        active: status == "active",
+        extra: Vec::new(),
+        id: c.id,
+    }))
+}
+
+fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {
+    match settings.plans {
+        Plans::Organizations => c.payor.iter().find_map(|payor| payor.id_of("Organization")),
+        Plans::InsurancePlans => {
+            let is_plan = |kind: &CodeableConcept| kind.coding.iter().any(|c| c.code.as_deref() == Some("plan"));
+            c.class.iter().find(|class| is_plan(&class.kind)).and_then(|class| class.value.clone())
+        }
+    }
+}
+
+/// A subscriber who is no patient is part of the coverage itself.
+fn contained_person(c: &Coverage) -> (Option<String>, Option<String>) {
+    let Reference { reference: Some(reference) } = &c.subscriber else { return (None, None) };
+    let Some(id) = reference.strip_prefix('#') else { return (None, None) };
+    let person = c.contained.iter().find(|resource| resource["id"] == id).unwrap_or(&Value::Null);
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    (text(&person["name"][0]["text"]), text(&person["birthDate"]).filter(|date| is_date(date)))
+}
+
+/// The contract's word; the standard knows fewer.
+fn relation(concept: &CodeableConcept) -> &'static str {
+    let code = |ours: bool| {
+        let of = concept.coding.iter().find(|c| (c.system.as_deref() == Some(RELATIONS)) == ours);
+        of.and_then(|c| c.code.as_deref())
+    };
+    const OURS: [&str; 10] = [
+        "self",
+        "spouse",
+        "child",
+        "employee",
+        "handicap_dep",
+        "signif_other",
+        "injured_plaintiff",
+        "life_partner",
+        "dependent",
+        "other",
+    ];
+    if let Some(word) = code(true).and_then(|code| OURS.into_iter().find(|word| *word == code)) {
+        return word;
+    }
+    match code(false) {
+        Some("self") | None => "self",
+        Some("spouse") => "spouse",
+        Some("child") => "child",
+        Some("common") => "life_partner",
+        Some("injured") => "injured_plaintiff",
+        Some(_) => "other",
+    }
+}
+
+fn insurance_type(kind: &CodeableConcept) -> Option<&'static str> {
+    let codes = kind.coding.iter().flat_map(|c| [c.code.as_deref(), c.display.as_deref()]);
+    let words = codes.flatten().chain(kind.text.as_deref()).map(str::to_lowercase).collect::<Vec<_>>();
+    let says = |part: &str| words.iter().any(|word| word.contains(part));
+    match () {
+        () if says("dent") => Some("dental"),
+        () if says("vis") => Some("vision"),
+        () if says("medic") || says("ehcpol") || says("hip") => Some("medical"),
+        () => None,
+    }
+}

@@ -1,0 +1,45 @@
+//! Every kind of letter.
+
+use std::rc::Rc;
+
+use engine::ehr::{EhrPatient, Write};
+
+use super::writing::met;
+use crate::conformance::{Bench, Subject};
+
+const NAMES: [(&str, &str); 14] = [
+    ("Łucja", "Żółć-Ŵïllîăms"),
+    ("Þórður", "Ægisson"),
+    ("D’Angelo", "O'Neill \"Mac\" & <Sons> \\ 50%"),
+    ("محمد", "الحسين"),
+    ("רחל", "כהן"),
+    ("秀英", "歐陽"),
+    ("すずき", "ヴァレンティナ"),
+    ("김", "서연"),
+    ("Ольга", "Щербакова"),
+    ("Αλεξάνδρα", "Παπαδοπούλου"),
+    ("ठाकुर", "लक्ष्मी"),
+    ("Zoe\u{308}", "combined A\u{30a}"),
+    ("𝒥𝑜𝓎", "👩\u{200d}⚕\u{fe0f}"),
+    ("İpek", "ẞ-Straße, a?b=c|d,e$f+g;h"),
+];
+
+pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: Subject>(bench: Rc<Bench<S>>) {
+    for (first, last) in NAMES {
+        if bench.writes("create-patient") {
+            let named = EhrPatient { first_name: first.into(), last_name: last.into(), ..bench.somebody() };
+            let mut write = Write::CreatePatient(EhrPatient { middle_name: None, ..named });
+            bench.subject.adjust(&mut write);
+            let id = bench.written(&write).await.id;
+            met(&bench, &write, &id).await;
+        }
+        if bench.writes("create-appointment") {
+            let mut appointment = bench.appointment();
+            appointment.note = Some(format!("{last}, {first}: a?b=c|d,e$f+g;h"));
+            let mut write = Write::CreateAppointment(appointment);
+            bench.subject.adjust(&mut write);
+            let id = bench.written(&write).await.id;
+            met(&bench, &write, &id).await;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Requests and replies that are lost, each of a write in turn: what is said to be unknown is looked up, what is said not to be written
+//! is sent again, and at the end there is one record.
+
+use std::rc::Rc;
+
+use engine::ehr::{Fault, Receipt, Write};
+
+use super::writing::met;
+use crate::conformance::{
+    Bench, KINDS, Subject,
+    proxy::{Trouble, When},
+    writes::{due, left},
+};
+
+/// Attempts after which a write that nothing disturbs any more must have ended.
+const ATTEMPTS: usize = 4;
+
+pub async fn a_lost_reply_is_found_and_written_once<S: Subject>(bench: Rc<Bench<S>>) {
+    at_each_request(&bench, Trouble::LoseReply).await;
+}
+
+pub async fn a_lost_request_is_written_once<S: Subject>(bench: Rc<Bench<S>>) {
+    at_each_request(&bench, Trouble::LoseRequest).await;
+}
+
+async fn at_each_request<S: Subject>(bench: &Bench<S>, trouble: Trouble) {
+    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
+        let write = bench.fresh(kind).await;
+        bench.proxy.calm();
+        bench.written(&write).await;
+        for n in 1..=bench.proxy.requests() {
+            let (key, write) = (bench.key(), bench.fresh(kind).await);
+            bench.proxy.set(When::Nth(n), trouble.clone());
+            let pushed = bench.push(&key, &write).await;
+            bench.proxy.calm();
+            let receipt = ended(bench, &key, &write, pushed, &format!("{kind}, {trouble:?} {n}")).await;
+            met(bench, &write, &receipt.id).await;
+            let found = bench.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+            assert_eq!(found.map(|found| found.id), Some(receipt.id), "{kind}: what was written is found");
+        }
+    }
+}
+
+/// What the engine does with an outcome, until the write has ended.
+async fn ended<S: Subject>(
+    bench: &Bench<S>,
+    key: &str,
+    write: &Write,
+    mut pushed: Result<Receipt, Fault>,
+    at: &str,
+) -> Receipt {
+    for _ in 0..ATTEMPTS {
+        match pushed {
+            Ok(receipt) => return receipt,
+            Err(Fault::Unknown(_)) => {
+                let found = bench.find(key, write).await.unwrap_or_else(|fault| panic!("{at}, find: {fault}"));
+                let there = is_there(bench, write).await;
+                assert_eq!(found.is_some(), there, "{at}: the lookup does not tell what is in the EHR");
+                if let Some(receipt) = found {
+                    return receipt;
+                }
+            }
+            Err(Fault::RetryLater { .. }) => {
+                assert!(!is_there(bench, write).await, "{at}: it is said not to be written, and is");
+            }
+            Err(fault) => panic!("{at}: {fault}"),
+        }
+        pushed = bench.push(key, write).await;
+    }
+    panic!("{at}: it does not end: {pushed:?}")
+}
+
+/// Whether the EHR has what the write was to leave there, by looking.
+async fn is_there<S: Subject>(bench: &Bench<S>, write: &Write) -> bool {
+    let copies = bench.subject.copies(write).await;
+    assert!(copies <= 1, "{copies} records of {write:?}");
+    let (resource, written) = left(write);
+    let Some(written) = written else { return copies == due(write) };
+    let id = match written_id(write) {
+        // It creates: a copy is the proof.
+        None => return copies == 1,
+        Some(id) => id,
+    };
+    if bench.ability(resource).is_none() {
+        return copies == 1;
+    }
+    let shown = bench.shown(resource, &id).await;
+    shown.is_some_and(|shown| bench.differences(resource, &written, &shown).is_empty())
+}
+
+fn written_id(write: &Write) -> Option<String> {
+    let id = match write {
+        Write::CreatePatient(patient) | Write::UpdatePatient(patient) => &patient.id,
+        Write::CreateAppointment(a)
+        | Write::RescheduleAppointment(a)
+        | Write::ConfirmAppointment(a)
+        | Write::CheckInAppointment(a)
+        | Write::NoteAppointment(a)
+        | Write::CancelAppointment(a, _) => &a.id,
+        Write::Entry(_, entry) => &entry.id,
+    };
+    (!id.is_empty()).then(|| id.clone())
+}

@@ -1,0 +1,35 @@
+//! The cases, in the order in which they run.
+
+mod letters;
+mod losses;
+mod reading;
+mod troubles;
+mod writing;
+mod zones;
+
+use std::{future::Future, pin::Pin, rc::Rc};
+
+use super::{Bench, Subject};
+
+type Case<S> = fn(Rc<Bench<S>>) -> Pin<Box<dyn Future<Output = ()>>>;
+
+macro_rules! cases {
+    ($($room:ident: $($name:ident)+;)+) => {
+        /// Each with its name.
+        pub fn all<S: Subject>() -> Vec<(&'static str, Case<S>)> {
+            vec![$($((stringify!($name), |bench| Box::pin($room::$name(bench))),)+)+]
+        }
+    };
+}
+
+cases! {
+    reading: what_is_described_is_what_can_be_done nothing_changed_is_nothing_shown pages_keep_their_limit_and_show_each_record_once
+        a_change_is_shown a_deletion_is_shown cursors_of_others_are_refused;
+    writing: what_is_written_is_what_is_pulled one_key_writes_once a_key_never_sent_is_not_found an_occupied_place_is_refused
+        a_stale_version_is_refused a_refusal_has_its_reason_and_no_patient;
+    letters: names_of_every_kind_of_letter_arrive_as_they_are;
+    zones: appointments_keep_their_instants_where_the_clock_changes;
+    losses: a_lost_reply_is_found_and_written_once a_lost_request_is_written_once;
+    troubles: nobody_without_credentials too_many_requests_say_when closed_for_maintenance a_server_that_fails answers_that_are_none
+        answers_that_break_off answers_that_are_late a_lookup_never_takes_a_failure_for_an_answer;
+}

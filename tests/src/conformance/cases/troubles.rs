@@ -1,0 +1,125 @@
+//! Servers that say no, say nothing, or say nonsense: the right fault, and never a page that is not one.
+
+use std::{rc::Rc, time::Duration};
+
+use engine::ehr::{Fault, Resource};
+
+use crate::conformance::{
+    Bench, Subject,
+    bench::timely,
+    proxy::{Trouble, When},
+};
+
+const HTML: &str = "<html><body>Zoë Łopata is on another page</body></html>";
+/// JSON of nothing an EHR says.
+const NONSENSE: [(&str, &str); 4] = [
+    ("text/html", HTML),
+    ("application/json", "{\"a\":"),
+    ("application/json", "[[1], null]"),
+    ("application/json", ""),
+];
+
+/// A call of each kind with every request spoilt.
+struct Ended {
+    describe: Option<Fault>,
+    pull: Option<Fault>,
+    push: Option<Fault>,
+    find: Option<Fault>,
+}
+
+impl Ended {
+    fn each(&self, fits: impl Fn(&Fault) -> bool) {
+        for (call, ended) in
+            [("describe", &self.describe), ("pull", &self.pull), ("push", &self.push), ("find", &self.find)]
+        {
+            let fault = ended.as_ref().unwrap_or_else(|| panic!("{call} took it for an answer"));
+            assert!(fits(fault), "{call}: {fault:?}");
+        }
+    }
+
+    /// Reads are to be tried again; a write is too, or its outcome is unknown.
+    fn is_passing(&self, trouble: &Trouble) {
+        for (call, ended) in [("describe", &self.describe), ("pull", &self.pull), ("find", &self.find)] {
+            let again = matches!(ended, Some(Fault::RetryLater { .. }));
+            assert!(again, "{call} with {trouble:?}: {ended:?}");
+        }
+        let again = matches!(self.push, Some(Fault::RetryLater { .. } | Fault::Unknown(_)));
+        assert!(again, "push with {trouble:?}: {:?}", self.push);
+    }
+}
+
+async fn spoilt<S: Subject>(bench: &Bench<S>, trouble: Trouble, deadline: Duration) -> Ended {
+    let write = bench.fresh(bench.description.writes.first().map_or("create-patient", String::as_str)).await;
+    bench.proxy.set(When::Each, trouble);
+    let ehr = &bench.ehr;
+    let ended = Ended {
+        describe: timely(deadline, ehr.describe(deadline)).await.err(),
+        pull: timely(deadline, ehr.pull(Resource::Patients, None, 10, deadline)).await.err(),
+        find: timely(deadline, ehr.find(bench.key(), write.clone(), deadline)).await.err(),
+        push: timely(deadline, ehr.push(bench.key(), write, deadline)).await.err(),
+    };
+    bench.proxy.calm();
+    ended
+}
+
+const ENOUGH: Duration = Duration::from_secs(20);
+
+pub async fn nobody_without_credentials<S: Subject>(bench: Rc<Bench<S>>) {
+    let said = Trouble::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
+    spoilt(&bench, said, ENOUGH).await.each(|fault| matches!(fault, Fault::Unauthorized(_)));
+}
+
+pub async fn too_many_requests_say_when<S: Subject>(bench: Rc<Bench<S>>) {
+    let said = Trouble::Answer(429, vec![("retry-after", "17")], "{}");
+    let after = Some(Duration::from_secs(17));
+    let waits = |fault: &Fault| matches!(fault, Fault::RetryLater { after: said, .. } if *said == after);
+    spoilt(&bench, said, ENOUGH).await.each(waits);
+}
+
+pub async fn closed_for_maintenance<S: Subject>(bench: Rc<Bench<S>>) {
+    let said = Trouble::Answer(503, vec![("retry-after", "60")], HTML);
+    spoilt(&bench, said, ENOUGH).await.each(|fault| matches!(fault, Fault::RetryLater { .. }));
+}
+
+pub async fn a_server_that_fails<S: Subject>(bench: Rc<Bench<S>>) {
+    for status in [500, 502, 504] {
+        let said = Trouble::Answer(status, vec![("content-type", "text/html")], HTML);
+        spoilt(&bench, said.clone(), ENOUGH).await.is_passing(&said);
+    }
+}
+
+pub async fn answers_that_are_none<S: Subject>(bench: Rc<Bench<S>>) {
+    for (media_type, body) in NONSENSE {
+        let said = Trouble::Answer(200, vec![("content-type", media_type)], body);
+        spoilt(&bench, said.clone(), ENOUGH).await.is_passing(&said);
+    }
+}
+
+pub async fn answers_that_break_off<S: Subject>(bench: Rc<Bench<S>>) {
+    for trouble in [Trouble::Half, Trouble::LoseReply, Trouble::LoseRequest] {
+        spoilt(&bench, trouble.clone(), ENOUGH).await.is_passing(&trouble);
+    }
+}
+
+pub async fn answers_that_are_late<S: Subject>(bench: Rc<Bench<S>>) {
+    let late = Trouble::Slow(Duration::from_secs(4));
+    spoilt(&bench, late.clone(), Duration::from_millis(600)).await.is_passing(&late);
+}
+
+/// "Certainly not written" is only ever the EHR's own word.
+pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: Subject>(bench: Rc<Bench<S>>) {
+    let Some(kind) = bench.description.writes.first() else { return };
+    let (key, write) = (bench.key(), bench.fresh(kind).await);
+    bench.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+    let mut troubles = vec![Trouble::LoseReply, Trouble::LoseRequest, Trouble::Half];
+    for status in [200, 204, 400, 404, 410, 429, 500] {
+        troubles.push(Trouble::Answer(status, vec![("content-type", "text/html")], HTML));
+        troubles.push(Trouble::Answer(status, vec![("content-type", "application/json")], "{}"));
+    }
+    for trouble in troubles {
+        bench.proxy.set(When::Each, trouble.clone());
+        let found = bench.find(&key, &write).await;
+        assert!(!matches!(found, Ok(None)), "{trouble:?}: what was written is said not to be");
+    }
+    bench.proxy.calm();
+}

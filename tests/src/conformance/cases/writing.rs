@@ -1,0 +1,111 @@
+//! Writes in fair weather, and what the EHR refuses.
+
+use std::rc::Rc;
+
+use engine::ehr::{EhrAppointment, Fault, Resource, Write};
+
+use crate::conformance::{
+    Bench, KINDS, Subject,
+    writes::{due, left},
+};
+
+pub async fn what_is_written_is_what_is_pulled<S: Subject>(bench: Rc<Bench<S>>) {
+    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
+        let write = bench.fresh(kind).await;
+        let receipt = bench.written(&write).await;
+        met(&bench, &write, &receipt.id).await;
+    }
+    if bench.writes("save-patient-history-item") {
+        for category in ["allergies", "conditions", "medications"] {
+            let (made, ended) = bench.ended_history(category).await;
+            let id = bench.written(&ended).await.id;
+            met(&bench, &ended, &id).await;
+            let Write::Entry(_, entry) = &ended else { panic!("an entry") };
+            assert_eq!(entry.id, id, "an update is of the record it is of");
+            assert_ne!(bench.written(&made).await.id, id, "and a new one is a new one");
+        }
+    }
+}
+
+/// The record is in the EHR once, and a pull shows it as it was written; or it is gone.
+pub async fn met<S: Subject>(bench: &Bench<S>, write: &Write, id: &str) {
+    let (resource, written) = left(write);
+    assert_eq!(bench.subject.copies(write).await, due(write), "records of {write:?} in the EHR");
+    if bench.ability(resource).is_none() {
+        return;
+    }
+    match (bench.shown(resource, id).await, written) {
+        (Some(shown), Some(written)) => {
+            let differs = bench.differences(resource, &written, &shown);
+            assert!(differs.is_empty(), "{write:?}: {differs:#?}");
+        }
+        (None, None) => (),
+        (shown, _) => panic!("{write:?}: {shown:?} is shown"),
+    }
+}
+
+pub async fn one_key_writes_once<S: Subject>(bench: Rc<Bench<S>>) {
+    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
+        let (key, write) = (bench.key(), bench.fresh(kind).await);
+        let first = bench.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        let again = bench.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}, again: {fault}"));
+        assert_eq!(first.id, again.id, "{kind}: the same key, the same record");
+        let found = bench.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}, find: {fault}"));
+        assert_eq!(found.map(|receipt| receipt.id), Some(first.id), "{kind}: it is found");
+        assert_eq!(bench.subject.copies(&write).await, due(&write), "{kind}: {write:?}");
+    }
+}
+
+pub async fn a_key_never_sent_is_not_found<S: Subject>(bench: Rc<Bench<S>>) {
+    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
+        let (key, write) = (bench.key(), bench.fresh(kind).await);
+        assert_eq!(bench.find(&key, &write).await, Ok(None), "{kind}");
+    }
+}
+
+pub async fn an_occupied_place_is_refused<S: Subject>(bench: Rc<Bench<S>>) {
+    if !bench.writes("create-appointment") || !bench.description.operatories {
+        return;
+    }
+    let Write::CreateAppointment(first) = bench.fresh("create-appointment").await else { panic!("an appointment") };
+    bench.written(&Write::CreateAppointment(first.clone())).await;
+    // In its middle.
+    let n = bench.number();
+    let mut second = Write::CreateAppointment(bench.appointment_at(first.start + 900, n));
+    bench.subject.adjust(&mut second);
+    let refused = bench.push(&bench.key(), &second).await;
+    assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
+    assert_eq!(bench.subject.copies(&second).await, 0);
+}
+
+/// What staff changed since it was read is not overwritten, where the EHR tells versions.
+pub async fn a_stale_version_is_refused<S: Subject>(bench: Rc<Bench<S>>) {
+    if !bench.writes("reschedule-appointment") {
+        return;
+    }
+    let Write::RescheduleAppointment(moved) = bench.fresh("reschedule-appointment").await else { panic!("a move") };
+    if moved.version.is_none() || !bench.subject.change(Resource::Appointments, &moved.id).await {
+        return;
+    }
+    let refused = bench.push(&bench.key(), &Write::RescheduleAppointment(moved.clone())).await;
+    assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
+    assert_eq!(bench.subject.copies(&Write::RescheduleAppointment(moved.clone())).await, 0, "it did not move");
+    let shown = bench.shown(Resource::Appointments, &moved.id).await;
+    let Some(engine::ehr::EhrRecord::Appointment(EhrAppointment { version, .. })) = shown else { panic!("{shown:?}") };
+    bench.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved })).await;
+}
+
+pub async fn a_refusal_has_its_reason_and_no_patient<S: Subject>(bench: Rc<Bench<S>>) {
+    let write = bench.fresh("create-patient").await;
+    let Some(write) = bench.subject.refused(write).await else { return };
+    let refused = bench.push(&bench.key(), &write).await;
+    let Err(Fault::Rejected(reason)) = refused else { panic!("it was to be refused: {refused:?}") };
+    assert!(reason.trim().len() > 3, "it says why: {reason:?}");
+    let written = left(&write).1.expect("a record");
+    for field in ["first_name", "last_name", "date_of_birth", "email", "cell_phone", "home_phone", "note"] {
+        if let Some(value) = written.get(field).and_then(|value| value.as_str()) {
+            assert!(!reason.contains(value), "the reason tells the patient's {field}: {reason:?}");
+        }
+    }
+    assert_eq!(bench.subject.copies(&write).await, 0);
+}

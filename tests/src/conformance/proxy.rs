@@ -1,0 +1,216 @@
+//! What stands between adapter and EHR: it hands every request on, counts them, and spoils the ones it is told to. Plain HTTP/1.1 with
+//! one request per connection, so that bytes go through as they are.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::{JoinHandle, JoinSet},
+    time::timeout,
+};
+
+const MAX_HEAD: usize = 64 << 10;
+const MAX_BODY: usize = 64 << 20;
+const EXCHANGE: Duration = Duration::from_secs(60);
+
+/// What happens to a request.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// The EHR never sees it; the connection is cut.
+    LoseRequest,
+    /// The EHR carries it out; the connection is cut instead of answered.
+    LoseReply,
+    /// The EHR carries it out; its answer breaks off in the middle.
+    Half,
+    /// The EHR carries it out; its answer comes so much later.
+    Slow(Duration),
+    /// The EHR never sees it; this is answered: status, headers, body.
+    Answer(u16, Vec<(&'static str, &'static str)>, &'static str),
+}
+
+/// Which requests are spoilt, counted from the moment this is said.
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    Each,
+    /// 1 is the next one.
+    Nth(usize),
+}
+
+#[derive(Default)]
+struct State {
+    seen: usize,
+    plan: Option<(When, Trouble)>,
+}
+
+impl State {
+    fn next(&mut self) -> Option<Trouble> {
+        self.seen += 1;
+        let (when, trouble) = self.plan.as_ref()?;
+        let due = match when {
+            When::Each => true,
+            When::Nth(n) => *n == self.seen,
+        };
+        due.then(|| trouble.clone())
+    }
+}
+
+pub struct Proxy {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    task: JoinHandle<()>,
+}
+
+impl Proxy {
+    pub async fn to(server: SocketAddr) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let state = Arc::default();
+        Proxy { address, task: tokio::spawn(serve(listener, server, Arc::clone(&state))), state }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn set(&self, when: When, trouble: Trouble) {
+        *self.state() = State { seen: 0, plan: Some((when, trouble)) };
+    }
+
+    /// Nothing is spoilt any more, and requests are counted from here.
+    pub fn calm(&self) {
+        *self.state() = State::default();
+    }
+
+    /// Requests since the last `set` or `calm`.
+    pub fn requests(&self) -> usize {
+        self.state().seen
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, server: SocketAddr, state: Arc<Mutex<State>>) {
+    let mut connections = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        let state = state.clone();
+        connections.spawn(async move {
+            // A connection that breaks is the client's to notice.
+            let _ = timeout(EXCHANGE, exchange(client, server, &state)).await;
+        });
+    }
+}
+
+async fn exchange(mut client: TcpStream, server: SocketAddr, state: &Mutex<State>) -> io::Result<()> {
+    let Some(request) = read_request(&mut client).await? else { return Ok(()) };
+    let trouble = state.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let answer = match &trouble {
+        Some(Trouble::LoseRequest) => return Ok(()),
+        Some(Trouble::Answer(status, headers, body)) => answer(*status, headers, body),
+        _ => ask(server, &request).await?,
+    };
+    match trouble {
+        Some(Trouble::LoseReply) => return Ok(()),
+        Some(Trouble::Half) => return client.write_all(&answer[..middle(&answer)]).await,
+        Some(Trouble::Slow(pause)) => tokio::time::sleep(pause).await,
+        _ => (),
+    }
+    client.write_all(&answer).await?;
+    client.shutdown().await
+}
+
+/// The whole request, asked to be the last of its connection. None: the client sent nothing.
+async fn read_request(client: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if client.read_buf(&mut bytes).await? == 0 {
+            return if bytes.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
+        match head_end(&bytes) {
+            Some(end) => break end,
+            None if bytes.len() > MAX_HEAD => return Err(io::ErrorKind::InvalidData.into()),
+            None => (),
+        }
+    };
+    let length = header(&bytes[..head], "content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
+    if length > MAX_BODY {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    while bytes.len() < head + length {
+        if client.read_buf(&mut bytes).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(Some(last_of_its_connection(&bytes, head)))
+}
+
+async fn ask(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
+    let mut server = TcpStream::connect(server).await?;
+    server.write_all(request).await?;
+    let mut answer = Vec::new();
+    loop {
+        match server.read_buf(&mut answer).await {
+            Ok(0) => break,
+            Ok(_) if answer.len() > MAX_BODY => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(_) => (),
+            // It had said what it had to say.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && !answer.is_empty() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    let head = head_end(&answer).ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok(last_of_its_connection(&answer, head))
+}
+
+/// The same message with `connection: close`.
+fn last_of_its_connection(message: &[u8], head: usize) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&message[..head - 4]).into_owned();
+    let kept = text.split("\r\n").filter(|line| {
+        let name = line.split(':').next().unwrap_or_default();
+        !["connection", "keep-alive"].iter().any(|hop| name.eq_ignore_ascii_case(hop))
+    });
+    let mut bytes = kept.collect::<Vec<_>>().join("\r\n").into_bytes();
+    bytes.extend_from_slice(b"\r\nconnection: close\r\n\r\n");
+    bytes.extend_from_slice(&message[head..]);
+    bytes
+}
+
+fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let mut text = format!("HTTP/1.1 {status} Spoilt\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    format!("{text}\r\n{body}").into_bytes()
+}
+
+/// Where an answer breaks off: in its body, or in its head where it has none.
+fn middle(answer: &[u8]) -> usize {
+    match head_end(answer) {
+        Some(head) if head < answer.len() => head + (answer.len() - head) / 2,
+        _ => answer.len() / 2,
+    }
+}
+
+fn head_end(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
+}
+
+fn header(head: &[u8], name: &str) -> Option<String> {
+    let text = std::str::from_utf8(head).ok()?;
+    let mut lines = text.split("\r\n").filter_map(|line| line.split_once(':'));
+    lines.find(|(held, _)| held.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
+}

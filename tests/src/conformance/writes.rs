@@ -1,0 +1,307 @@
+//! A write of every kind, new each time, about somebody the EHR knows.
+
+use std::collections::BTreeMap;
+
+use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, Resource, Verb, Write};
+use serde_json::{Map, Value, json};
+
+use super::{Bench, Subject, bench::fields};
+
+/// The kinds of write the engine sends, by the contract's names.
+pub const KINDS: [&str; 18] = [
+    "create-patient",
+    "update-patient",
+    "create-appointment",
+    "reschedule-appointment",
+    "confirm-appointment",
+    "check-in-appointment",
+    "cancel-appointment",
+    "note-appointment",
+    "create-insurance-plan",
+    "create-coverage",
+    "delete-coverage",
+    "save-patient-history-item",
+    "create-patient-alert",
+    "disable-patient-alert",
+    "create-communication-log",
+    "create-form-response",
+    "create-payment",
+    "create-adjustment",
+];
+
+/// Stands for a record the EHR does not have.
+const NOBODY: &str = "none-such-1";
+
+/// What a write is about: the resource, and the fields it leaves there. A deletion leaves none.
+pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
+    match write {
+        Write::CreatePatient(patient) | Write::UpdatePatient(patient) => {
+            (Resource::Patients, Some(fields(&EhrRecord::Patient(patient.clone()))))
+        }
+        Write::CreateAppointment(a)
+        | Write::RescheduleAppointment(a)
+        | Write::ConfirmAppointment(a)
+        | Write::CheckInAppointment(a)
+        | Write::NoteAppointment(a)
+        | Write::CancelAppointment(a, _) => (Resource::Appointments, Some(fields(&EhrRecord::Appointment(a.clone())))),
+        Write::Entry(Verb::Delete, entry) => (entry.resource, None),
+        Write::Entry(_, entry) => (entry.resource, Some(entry.fields.clone())),
+    }
+}
+
+/// How many records of this write's the EHR is to have.
+pub fn due(write: &Write) -> usize {
+    usize::from(left(write).1.is_some())
+}
+
+impl<S: Subject> Bench<S> {
+    /// A write of this kind. What it changes is written first, where the EHR can; else it is about nobody.
+    pub async fn fresh(&self, kind: &str) -> Write {
+        let mut write = match kind {
+            "create-patient" => Write::CreatePatient(self.somebody()),
+            "update-patient" => self.changed_patient().await,
+            "create-appointment" => Write::CreateAppointment(self.appointment()),
+            "create-insurance-plan" => self.entry(Resource::InsurancePlans, self.plan()),
+            "create-coverage" => self.entry(Resource::Coverages, self.coverage().await),
+            "delete-coverage" => self.gone_coverage().await,
+            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history("").await),
+            "create-patient-alert" => self.entry(Resource::PatientAlerts, self.alert()),
+            "disable-patient-alert" => self.disabled_alert().await,
+            "create-communication-log" => self.entry(Resource::CommunicationLogs, self.talk()),
+            "create-form-response" => self.entry(Resource::FormResponses, self.answers().await),
+            "create-payment" => self.entry(Resource::Payments, self.payment(Resource::PaymentTypes).await),
+            "create-adjustment" => self.entry(Resource::Adjustments, self.payment(Resource::AdjustmentTypes).await),
+            of_appointment => return self.changed_appointment(of_appointment).await,
+        };
+        self.subject.adjust(&mut write);
+        write
+    }
+
+    pub fn somebody(&self) -> EhrPatient {
+        let n = self.number();
+        EhrPatient {
+            first_name: "Zoë".into(),
+            middle_name: Some("Ann".into()),
+            last_name: format!("Łopata-O’Brien {}", letters(n)),
+            date_of_birth: Some("1990-02-28".into()),
+            gender: Some("Female".into()),
+            email: Some(format!("zoe.{n}@mail.example")),
+            cell_phone: Some(format!("+1 312 555 {:04}", n % 10_000)),
+            home_phone: Some(format!("+1 312 556 {:04}", n % 10_000)),
+            address: Some(EhrAddress {
+                line1: Some("1 Rue de l’Été".into()),
+                city: Some("Chicago".into()),
+                region: Some("IL".into()),
+                postal_code: Some("60601".into()),
+                country: Some("US".into()),
+                ..EhrAddress::default()
+            }),
+            preferred_language: Some("fr".into()),
+            ..EhrPatient::default()
+        }
+    }
+
+    /// At the next free half hour.
+    pub fn appointment(&self) -> EhrAppointment {
+        self.appointment_at(self.free(), self.number())
+    }
+
+    pub fn appointment_at(&self, start: i64, n: usize) -> EhrAppointment {
+        let here = self.subject.here();
+        EhrAppointment {
+            patient: Some(here.patient),
+            provider: Some(here.provider),
+            operatory: here.operatory,
+            appointment_type: here.appointment_type,
+            start,
+            end: start + 1_800,
+            note: Some(format!("Prüfung {n}: läuft ☺")),
+            ..EhrAppointment::default()
+        }
+    }
+
+    async fn changed_patient(&self) -> Write {
+        let mut patient = self.somebody();
+        patient.id = match self.writes("create-patient") {
+            true => {
+                let mut write = Write::CreatePatient(patient.clone());
+                self.subject.adjust(&mut write);
+                self.written(&write).await.id
+            }
+            false => NOBODY.into(),
+        };
+        patient.cell_phone = Some(format!("+1 312 777 {:04}", self.number() % 10_000));
+        patient.home_phone = None;
+        Write::UpdatePatient(patient)
+    }
+
+    async fn changed_appointment(&self, kind: &str) -> Write {
+        let mut a = self.appointment();
+        a.id = NOBODY.into();
+        if self.writes("create-appointment") {
+            let mut write = Write::CreateAppointment(a.clone());
+            self.subject.adjust(&mut write);
+            let receipt = self.written(&write).await;
+            if let Write::CreateAppointment(adjusted) = write {
+                a = EhrAppointment { id: receipt.id, version: receipt.version, ..adjusted };
+            }
+        }
+        let mut write = match kind {
+            "reschedule-appointment" => {
+                let start = self.free();
+                Write::RescheduleAppointment(EhrAppointment { start, end: start + (a.end - a.start), ..a })
+            }
+            "confirm-appointment" => {
+                Write::ConfirmAppointment(EhrAppointment { confirmed: true, patient_confirmed: true, ..a })
+            }
+            "check-in-appointment" => {
+                Write::CheckInAppointment(EhrAppointment { checkin_at: Some(a.start - 300), ..a })
+            }
+            "cancel-appointment" => {
+                Write::CancelAppointment(EhrAppointment { cancelled: true, ..a }, Some("feels better already".into()))
+            }
+            "note-appointment" => {
+                let note = format!("in a wheelchair {}", self.number());
+                Write::NoteAppointment(EhrAppointment { note: Some(note), ..a })
+            }
+            other => panic!("{other} is no kind of write"),
+        };
+        self.subject.adjust(&mut write);
+        write
+    }
+
+    fn entry(&self, resource: Resource, fields: Value) -> Write {
+        let Value::Object(fields) = fields else { panic!("fields are an object") };
+        Write::Entry(Verb::Create, EhrEntry { resource, id: String::new(), fields })
+    }
+
+    /// The same entry once more, of a record that is there.
+    async fn over(&self, kind: &str, verb: Verb, made: Write, change: Value) -> Write {
+        let Write::Entry(_, mut entry) = made else { panic!("an entry") };
+        entry.id = match self.writes(kind) {
+            true => self.written(&Write::Entry(Verb::Create, entry.clone())).await.id,
+            false => NOBODY.into(),
+        };
+        if let Value::Object(change) = change {
+            entry.fields.extend(change);
+        }
+        Write::Entry(verb, entry)
+    }
+
+    fn plan(&self) -> Value {
+        json!({
+            "name": format!("Plan {}", self.number()),
+            "payer_id": "60054",
+            "group_number": format!("G-{}", self.number()),
+            "address": {"line1": "5 Payer Road", "city": "Hartford", "region": "CT", "postal_code": "06101"},
+        })
+    }
+
+    async fn coverage(&self) -> Value {
+        let plan = match self.writes("create-insurance-plan") {
+            true => {
+                let mut plan = self.entry(Resource::InsurancePlans, self.plan());
+                self.subject.adjust(&mut plan);
+                self.written(&plan).await.id
+            }
+            false => self.first(Resource::InsurancePlans, |_| true).await.map_or_else(|| NOBODY.into(), |(id, _)| id),
+        };
+        json!({
+            "patient": self.subject.here().patient, "plan": plan, "relation": "self", "priority": 1, "active": true,
+            "subscriber_number": format!("S-{}", self.number()), "effective_date": "2026-01-01",
+        })
+    }
+
+    async fn gone_coverage(&self) -> Write {
+        let mut made = self.entry(Resource::Coverages, self.coverage().await);
+        self.subject.adjust(&mut made);
+        self.over("create-coverage", Verb::Delete, made, Value::Null).await
+    }
+
+    /// About the first entry of a catalogue; of any, where none is named.
+    async fn history(&self, category: &str) -> Value {
+        let items = match self.ability(Resource::HistoryItems) {
+            Some(_) => self.everything(Resource::HistoryItems).await.records,
+            None => BTreeMap::new(),
+        };
+        let mut items = items.into_iter().map(|(id, item)| (id, fields(&item)["category"].clone()));
+        let item = items.find(|(_, of)| category.is_empty() || of == category);
+        let (id, category) = item.unwrap_or_else(|| (NOBODY.into(), json!("conditions")));
+        json!({
+            "patient": self.subject.here().patient, "category": category, "item": id, "active": true,
+            "note": format!("since childhood {}", self.number()),
+        })
+    }
+
+    /// A new item of this catalogue, and the write that ends it.
+    pub async fn ended_history(&self, category: &str) -> (Write, Write) {
+        let mut made = self.entry(Resource::PatientHistoryItems, self.history(category).await);
+        self.subject.adjust(&mut made);
+        let ended = self.over("save-patient-history-item", Verb::Update, made.clone(), json!({"active": false})).await;
+        (made, ended)
+    }
+
+    fn alert(&self) -> Value {
+        json!({"patient": self.subject.here().patient, "note": format!("Latex! {}", self.number())})
+    }
+
+    async fn disabled_alert(&self) -> Write {
+        let mut made = self.entry(Resource::PatientAlerts, self.alert());
+        self.subject.adjust(&mut made);
+        self.over("create-patient-alert", Verb::Update, made, json!({"disabled_at": 1_790_000_000})).await
+    }
+
+    fn talk(&self) -> Value {
+        json!({
+            "patient": self.subject.here().patient, "note": format!("Reminded by text {}", self.number()),
+            "mode": "text", "direction": "sent", "occurred_at": 1_790_000_000 + self.number(),
+        })
+    }
+
+    async fn answers(&self) -> Value {
+        let form = self.first(Resource::FormSchemas, |_| true).await;
+        json!({
+            "patient": self.subject.here().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
+            "answers_json": json!({"n": self.number().to_string()}).to_string(), "submitted_at": 1_790_000_000,
+        })
+    }
+
+    /// A payment or, by its kind of type, an adjustment.
+    async fn payment(&self, types: Resource) -> Value {
+        let kind = self.first(types, |fields| fields["active"] != json!(false)).await.map(|(id, _)| id);
+        let amount = json!({"amount": format!("{}.50", self.number()), "currency": "USD"});
+        let (kind_field, day) = match types {
+            Resource::PaymentTypes => ("payment_type", "paid_at"),
+            _ => ("adjustment_type", "adjusted_at"),
+        };
+        let mut fields = json!({"patient": self.subject.here().patient, "amount": amount, day: "2026-11-02"});
+        if let Some(kind) = kind {
+            fields[kind_field] = kind.into();
+        }
+        fields
+    }
+
+    /// The first record of a resource the EHR is pulled for.
+    async fn first(
+        &self,
+        resource: Resource,
+        fits: fn(&Map<String, Value>) -> bool,
+    ) -> Option<(String, Map<String, Value>)> {
+        self.ability(resource)?;
+        let records = self.everything(resource).await.records;
+        let mut all = records.into_iter().map(|(id, record)| (id, fields(&record)));
+        all.find(|(_, fields)| fits(fields))
+    }
+}
+
+/// A number as letters: names hold no digits everywhere.
+fn letters(mut n: usize) -> String {
+    let mut text = String::new();
+    loop {
+        text.push(char::from(b'a' + u8::try_from(n % 26).expect("below 26")));
+        n /= 26;
+        if n == 0 {
+            return text;
+        }
+    }
+}

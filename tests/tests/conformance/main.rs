@@ -1,0 +1,19 @@
+//! Every adapter against its EHR, by the one suite.
+#![allow(clippy::unwrap_used)]
+
+mod fhir;
+mod sandbox;
+
+use tests::conformance::run;
+
+#[actix::test]
+async fn the_sandbox_adapter_conforms() {
+    run(sandbox::Sandbox::start()).await;
+}
+
+#[actix::test]
+async fn the_fhir_adapter_conforms() {
+    if let Some(server) = fhir::Fhir::start().await {
+        run(server).await;
+    }
+}
