@@ -77,6 +77,17 @@ def users(Model, company):
     return made
 
 
+def countries(Model):
+    """The EHR's own list is a download of its own."""
+    Country, Subdivision = Model.get('country.country'), Model.get('country.subdivision')
+    for name, code, parts in (('United States', 'US', {'US-CT': 'Connecticut', 'US-IL': 'Illinois', 'US-NY': 'New York'}),
+                              ('Canada', 'CA', {'CA-QC': 'Quebec'})):
+        country = Country(name=name, code=code)
+        country.save()
+        for part, title in parts.items():
+            Subdivision(country=country, code=part, name=title, type='state').save()
+
+
 def people(Model, api_user):
     Party, Institution = Model.get('party.party'), Model.get('gnuhealth.institution')
     Professional = Model.get('gnuhealth.healthprofessional')
@@ -170,6 +181,7 @@ def main():
     from proteus import Model, config
     proteus = config.set_trytond('sqlite:///gnuhealth', user='admin', config_file=str(FOLDER / 'trytond.conf'))
     company = books(proteus, Model)
+    countries(Model)
     made = users(Model, company)
     people(Model, made['practice-sync'])
     patients(Model)

@@ -76,7 +76,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     if values.is_empty() {
         return Ok(receipt_of(row));
     }
-    if a.version.is_some() && a.version != row.timestamp {
+    if a.version.is_some() && a.version != row.version() {
         return Err(Fault::rejected("the appointment was changed in the EHR since it was read"));
     }
     check_state(kind, row)?;
@@ -230,7 +230,7 @@ fn id_of(a: &Appointment) -> Result<i64, Fault> {
 }
 
 fn receipt_of(row: &AppointmentRow) -> Receipt {
-    Receipt { id: row.id.to_string(), version: row.timestamp.clone() }
+    Receipt { id: row.id.to_string(), version: row.version() }
 }
 
 fn gone(a: &Appointment) -> Receipt {
@@ -240,5 +240,5 @@ fn gone(a: &Appointment) -> Receipt {
 /// The version as it is after the write. That it cannot be read does not undo the write.
 fn receipt(id: i64) -> Result<Receipt, Fault> {
     let row = rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS)).ok().flatten();
-    Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.timestamp) })
+    Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.version()) })
 }

@@ -110,7 +110,8 @@ const APPOINTMENTS: &[Part] = &[Part {
 
 const INSURER_FIELDS: &[&str] = &[
     "name",
-    "ref",
+    "alternative_ids.code",
+    "alternative_ids.comments",
     "addresses.street",
     "addresses.city",
     "addresses.postal_code",
@@ -133,7 +134,8 @@ const INSURANCE_PLANS: &[Part] = &[
             &[
                 "rec_name",
                 "company.name",
-                "company.ref",
+                "company.alternative_ids.code",
+                "company.alternative_ids.comments",
                 "company.addresses.street",
                 "company.addresses.city",
                 "company.addresses.postal_code",

@@ -3,6 +3,7 @@
 use adapter_sdk::{
     Fault, Receipt,
     records::{CommunicationLog, Coverage, HistoryCategory, InsurancePlan, PatientHistoryItem},
+    warn,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,6 +14,7 @@ use crate::{
     requests::{self, Place},
     responses::{Id, PartyOf},
     rpc,
+    settings::Settings,
 };
 
 const CONDITION: &str = "gnuhealth.patient.disease";
@@ -56,11 +58,14 @@ pub fn find_note(key: &str) -> Result<Option<Receipt>, Fault> {
     Ok(NOTES.find(key)?.map(receipt))
 }
 
-pub fn create_plan(key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
+pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
     if let Some(earlier) = find_plan(key)? {
         return Ok(earlier);
     }
-    let place = plan.address.as_ref().map_or(Ok(Place::default()), people::place_of_address)?;
+    let place = plan.address.as_ref().map_or(Ok(Place::default()), |address| people::place_of_address(settings, address))?;
+    if plan.fee_schedule.is_some() || plan.annual_max_individual.is_some() || plan.benefit_year_renewal_month.is_some() {
+        warn!("the EHR has no field for fee-schedule, annual-max-individual, benefit-year-renewal-month");
+    }
     rpc::create("party.party", &requests::insurer(key, plan, &place)).map(plan_receipt)
 }
 

@@ -61,8 +61,20 @@ pub fn of_status(answer: &Response, reads: bool) -> Fault {
         401 => Fault::unauthorized("the EHR does not accept the user name or the password"),
         403 => Fault::unsupported("the EHR does not offer this call: a module is missing"),
         404 => Fault::retry_later("the base URL names no database of the EHR", None),
-        429 => Fault::retry_later("the EHR has locked the login after wrong passwords", Some(LOCKED_SECONDS)),
+        429 => match fault_of_status(answer, reads) {
+            // The EHR itself names no time.
+            Fault::RetryLater((why, after)) => Fault::retry_later(why, after.or(Some(LOCKED_SECONDS))),
+            other => other,
+        },
         _ => fault_of_status(answer, reads),
+    }
+}
+
+/// Part of a write is done: whatever stops the rest, the whole is neither written nor not written.
+pub fn half_done(fault: Fault) -> Fault {
+    match fault {
+        Fault::RetryLater((why, _)) => Fault::unknown(why),
+        other => other,
     }
 }
 

@@ -5,6 +5,7 @@ use adapter_sdk::{Fault, Receipt, clock, records::Payment, warn};
 
 use crate::{
     chart,
+    faults::half_done,
     footer::Text,
     requests,
     responses::{Invoice, PaymentLine},
@@ -27,7 +28,7 @@ pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
     let today = today.get(..10).unwrap_or_default();
     rpc::write(&requests::pay(session, invoice, method, key, payment, today))?;
     rpc::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
-    find(key)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
+    find(key).map_err(half_done)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
 }
 
 /// The line of the books that carries this key.

@@ -83,15 +83,15 @@ impl Adapter for GnuHealth {
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {
         let settings = Settings::read()?;
         match &write {
-            Write::CreatePatient(patient) => people::create(&key, patient),
-            Write::UpdatePatient(patient) => people::update(patient),
+            Write::CreatePatient(patient) => people::create(&settings, &key, patient),
+            Write::UpdatePatient(patient) => people::update(&settings, patient),
             Write::CreateAppointment(change) => booking::create(&settings, &key, &change.appointment),
             Write::RescheduleAppointment(change) => booking::change(&settings, Change::Move, change),
             Write::ConfirmAppointment(change) => booking::change(&settings, Change::Confirm, change),
             Write::CheckInAppointment(change) => booking::change(&settings, Change::CheckIn, change),
             Write::NoteAppointment(change) => booking::change(&settings, Change::Note, change),
             Write::CancelAppointment(change) => booking::change(&settings, Change::Cancel, change),
-            Write::CreateInsurancePlan(plan) => chart::create_plan(&key, plan),
+            Write::CreateInsurancePlan(plan) => chart::create_plan(&settings, &key, plan),
             Write::CreateCoverage(coverage) => chart::create_coverage(&key, coverage),
             Write::DeleteCoverage(id) => chart::delete_coverage(id),
             Write::SavePatientHistoryItem(item) => chart::save_history(&key, item),
@@ -105,7 +105,7 @@ impl Adapter for GnuHealth {
         let settings = Settings::read()?;
         match &write {
             Write::CreatePatient(patient) => people::find_created(&key, patient),
-            Write::UpdatePatient(patient) => people::find_updated(patient),
+            Write::UpdatePatient(patient) => people::find_updated(&settings, patient),
             Write::CreateAppointment(_) => booking::find_created(&key),
             Write::RescheduleAppointment(change) => booking::find_changed(&settings, Change::Move, change),
             Write::ConfirmAppointment(change) => booking::find_changed(&settings, Change::Confirm, change),

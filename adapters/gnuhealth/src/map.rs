@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     footer::Text,
-    requests::{Contact, MIDDLE},
+    requests::{self, Contact, MIDDLE},
     responses::{
         AddressRow, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication, Note, Pathology,
         PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
@@ -125,6 +125,7 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
     // A free place is a working hour; one whose time staff took away has left the calendar.
     let Some((start, end)) = span.filter(|_| !row.is_free()) else { return Ok(Shown::Gone(row.id.to_string())) };
     let Text { note, footer } = row.text();
+    let version = row.version();
     let own = |id: &&str| settings.types.iter().any(|kind| kind.id == *id);
     let kind = footer.get("type").or(row.appointment_type.as_deref()).filter(own);
     let mut extra = Vec::new();
@@ -146,7 +147,7 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
         patient_missed: row.is("no_show"),
         checkin_at: row.checked_in_date.and_then(|at| at.instant()),
         write_key: footer.key,
-        version: row.timestamp,
+        version,
         extra,
         ..records::Appointment::default()
     })))
@@ -228,11 +229,11 @@ pub fn medication(row: Value, _: &Settings) -> Mapped {
 fn plan_of(id: String, name: String, company: &Company) -> Record {
     Record::InsurancePlan(records::InsurancePlan {
         id,
-        payer_id: company.number.clone(),
+        payer_id: company.identifier(requests::PAYER),
         name,
         address: company.addresses.first().map(address),
-        group_number: None,
-        employer_name: None,
+        group_number: company.identifier(requests::GROUP),
+        employer_name: company.identifier(requests::EMPLOYER),
         fee_schedule: None,
         annual_max_individual: None,
         benefit_year_renewal_month: None,

@@ -8,23 +8,30 @@ use adapter_sdk::{
 use serde_json::{Map, Value};
 
 use crate::{
+    faults::half_done,
     requests::{self, Place},
     responses::{Id, PATIENT, PATIENT_FIELDS, PatientRow},
     rpc,
+    settings::Settings,
 };
 
 /// One call makes person and patient. The provider, who stands with the patient, comes after it.
-pub fn create(key: &str, patient: &Patient) -> Result<Receipt, Fault> {
+pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Receipt, Fault> {
     let row = match row_of(key)? {
         Some(row) => row,
         None => {
             say_what_is_lost(patient);
-            rpc::create("party.party", &requests::person(key, patient, &place_of(patient)?))?;
-            row_of(key)?.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
+            rpc::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
+            let made = row_of(key).map_err(half_done)?;
+            made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
         }
     };
     let (_, own) = requests::changes(&row, patient, &Place::default());
-    write(PATIENT, row.id, own)?;
+    match write(PATIENT, row.id, own) {
+        // The patient is there all the same.
+        Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
+        other => other.map_err(half_done)?,
+    }
     Ok(receipt(row.id))
 }
 
@@ -35,35 +42,36 @@ pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fau
     Ok(own.is_empty().then(|| receipt(row.id)))
 }
 
-pub fn update(patient: &Patient) -> Result<Receipt, Fault> {
+pub fn update(settings: &Settings, patient: &Patient) -> Result<Receipt, Fault> {
     let row = read(patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
     say_what_is_lost(patient);
-    let (person, own) = requests::changes(&row, patient, &place_of(patient)?);
+    let (person, own) = requests::changes(&row, patient, &place_of(settings, patient)?);
+    let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
-    write(PATIENT, row.id, own)?;
+    write(PATIENT, row.id, own).map_err(|fault| if person_changes { half_done(fault) } else { fault })?;
     Ok(receipt(row.id))
 }
 
 /// Whether the patient is as an update would have them.
-pub fn find_updated(patient: &Patient) -> Result<Option<Receipt>, Fault> {
+pub fn find_updated(settings: &Settings, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = read(patient)? else { return Ok(None) };
-    let (person, own) = requests::changes(&row, patient, &place_of(patient)?);
+    let (person, own) = requests::changes(&row, patient, &place_of(settings, patient)?);
     Ok((person.is_empty() && own.is_empty()).then(|| receipt(row.id)))
 }
 
 /// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.
-fn place_of(patient: &Patient) -> Result<Place, Fault> {
-    let mut place = patient.address.as_ref().map_or(Ok(Place::default()), place_of_address)?;
+fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
+    let mut place = patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
     if let Some(code) = &patient.preferred_language {
         place.language = rpc::first::<Id>(&requests::language(code))?.map(|row| row.id);
     }
     Ok(place)
 }
 
-pub fn place_of_address(address: &Address) -> Result<Place, Fault> {
-    let Some(code) = &address.country else {
+pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place, Fault> {
+    let Some(code) = address.country.as_ref().or(settings.country.as_ref()) else {
         if address.region.is_some() {
-            warn!("the EHR keeps a region only with its country: it is left out");
+            warn!("the EHR keeps a region only with its country, and `country` is not set: it is left out");
         }
         return Ok(Place::default());
     };

@@ -175,7 +175,7 @@ pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
     let mut person = facts(patient);
     person.extend(object(json!({
         "is_person": true, "is_patient": true, "create_target": true, "fed_country": null,
-        "alternative_ids": [["create", [{"code": key, "alternative_id_type": "other", "comments": "practice-sync"}]]],
+        "alternative_ids": [["create", [identifier(key, KEY)]]],
     })));
     person.entry("gender").or_insert("u".into());
     let contacts: Vec<Value> = contacts(patient).into_iter().map(|(_, contact)| contact).collect();
@@ -321,15 +321,26 @@ pub fn language(code: &str) -> Search {
     Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1, fields: &["code"] }
 }
 
+/// What an identifier of a party is, in its comment: our write key, and the numbers of a payer. `ref` is not for them: the EHR wants it
+/// to be one party's alone.
+const KEY: &str = "practice-sync";
+pub const PAYER: &str = "payer";
+pub const GROUP: &str = "group";
+pub const EMPLOYER: &str = "employer";
+
+fn identifier(code: &str, what: &str) -> Value {
+    json!({"code": code, "alternative_id_type": "other", "comments": what})
+}
+
 /// A payer is a party; one call makes it with its address.
 pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
+    let numbers = [(PAYER, &plan.payer_id), (GROUP, &plan.group_number), (EMPLOYER, &plan.employer_name)];
+    let numbers = numbers.into_iter().filter_map(|(what, number)| Some(identifier(number.as_deref()?, what)));
+    let identifiers: Vec<Value> = std::iter::once(identifier(key, KEY)).chain(numbers).collect();
     let mut values = object(json!({
         "name": plan.name, "is_insurance_company": true, "is_person": false, "fed_country": null,
-        "alternative_ids": [["create", [{"code": key, "alternative_id_type": "other", "comments": "practice-sync"}]]],
+        "alternative_ids": [["create", identifiers]],
     }));
-    if let Some(payer) = &plan.payer_id {
-        values.insert("ref".into(), payer.as_str().into());
-    }
     if let Some(address) = plan.address.as_ref().map(|address| self::address(address, place)) {
         values.insert("addresses".into(), json!([["create", [address]]]));
     }

@@ -230,6 +230,24 @@ impl AppointmentRow {
         Text::of(self.comments.as_deref())
     }
 
+    /// The EHR's own stamp, which on SQLite is of whole seconds, and a mark of what we write and read.
+    pub fn version(&self) -> Option<String> {
+        let seen = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            self.patient,
+            self.healthprof,
+            self.state,
+            self.appointment_date,
+            self.appointment_date_end,
+            self.checked_in_date,
+            self.comments
+        );
+        // FNV-1a.
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let mark = seen.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+        Some(format!("{}-{mark:016x}", self.timestamp.as_deref()?))
+    }
+
     /// From when until when; where no end was entered it lasts `minutes`.
     pub fn span(&self, minutes: u32) -> Option<(i64, i64)> {
         let start = self.appointment_date?.instant()?;
@@ -296,10 +314,24 @@ pub struct Company {
     pub id: i64,
     #[serde(default, deserialize_with = "text")]
     pub name: String,
-    #[serde(rename = "ref")]
-    pub number: Option<String>,
+    #[serde(default, rename = "alternative_ids.")]
+    pub identifiers: Vec<Identifier>,
     #[serde(default, rename = "addresses.", deserialize_with = "in_use")]
     pub addresses: Vec<AddressRow>,
+}
+
+/// `comments` says what it is.
+#[derive(Debug, Deserialize)]
+pub struct Identifier {
+    pub code: Option<String>,
+    pub comments: Option<String>,
+}
+
+impl Company {
+    pub fn identifier(&self, what: &str) -> Option<String> {
+        let held = self.identifiers.iter().find(|held| held.comments.as_deref() == Some(what))?;
+        held.code.clone()
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -9,6 +9,8 @@ pub struct Settings {
     pub types: Vec<AppointmentType>,
     /// Length of an appointment without an end, and of an appointment type without a length of its own.
     pub default_minutes: u32,
+    /// The country of addresses that name none, by its two letters.
+    pub country: Option<String>,
     /// Days ahead whose free appointments become working hours.
     pub slot_days: i64,
     /// Minutes after which a pass shows everything again, so that deletions come to light.
@@ -61,7 +63,8 @@ impl Settings {
             None => OWN_TYPES.map(|(id, name)| own_type(id, name, default_minutes)).to_vec(),
         };
         let whole_minutes = number("whole_pass_minutes", 360, 0..=100_000)?;
-        Ok(Settings { institution, types, default_minutes, slot_days: number("slot_days", 60, 1..=400)?, whole_minutes })
+        let (country, slot_days) = (config::get("country"), number("slot_days", 60, 1..=400)?);
+        Ok(Settings { institution, types, default_minutes, country, slot_days, whole_minutes })
     }
 }
 
