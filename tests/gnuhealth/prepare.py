@@ -8,6 +8,7 @@ from pathlib import Path
 
 HERE, FOLDER = Path(__file__).parent, Path(sys.argv[1]).resolve()
 SCRIPTS = Path(sys.executable).parent
+CONFIGURATION = FOLDER / 'trytond.conf'
 MODULES = ['health_dentistry', 'health_insurance', 'health_services', 'health_calendar']
 # Of a server on loopback that lives for one test.
 PASSWORD = 's3cret-of-the-clinic'
@@ -19,13 +20,13 @@ def configure():
     (FOLDER / 'db').mkdir(exist_ok=True)
     (FOLDER / 'db' / 'gnuhealth.sqlite').touch()
     (FOLDER / 'passlib.ini').write_text((HERE / 'passlib.ini').read_text())
-    (FOLDER / 'trytond.conf').write_text(
+    CONFIGURATION.write_text(
         f'[database]\nuri = sqlite://\npath = {FOLDER}/db\n[password]\npasslib = {FOLDER}/passlib.ini\n')
     (FOLDER / 'password').write_text(PASSWORD)
 
 
 def admin(*arguments):
-    command = [sys.executable, SCRIPTS / 'trytond-admin', '-c', FOLDER / 'trytond.conf', '-d', 'gnuhealth', *arguments]
+    command = [sys.executable, SCRIPTS / 'trytond-admin', '-c', CONFIGURATION, '-d', 'gnuhealth', *arguments]
     done = subprocess.run(command, env={**os.environ, 'TRYTONPASSFILE': str(FOLDER / 'password')},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
@@ -179,7 +180,7 @@ def main():
     admin('--all', '--email', 'admin@example.invalid')
     admin('-u', *MODULES, '--activate-dependencies')
     from proteus import Model, config
-    proteus = config.set_trytond('sqlite:///gnuhealth', user='admin', config_file=str(FOLDER / 'trytond.conf'))
+    proteus = config.set_trytond('sqlite:///gnuhealth', user='admin', config_file=str(CONFIGURATION))
     company = books(proteus, Model)
     countries(Model)
     made = users(Model, company)

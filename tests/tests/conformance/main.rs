@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod fhir;
+mod gnuhealth;
 mod sandbox;
 
 use tests::conformance::run;
@@ -15,5 +16,12 @@ async fn the_sandbox_adapter_conforms() {
 async fn the_fhir_adapter_conforms() {
     if let Some(server) = fhir::Fhir::start().await {
         run(server).await;
+    }
+}
+
+#[actix::test]
+async fn the_gnuhealth_adapter_conforms() {
+    if let Some(clinic) = gnuhealth::Clinic::start().await {
+        run(clinic).await;
     }
 }
