@@ -128,6 +128,10 @@ impl Caller {
         self.call("POST", path, Some(body)).await
     }
 
+    pub async fn patch(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+        self.call("PATCH", path, Some(body)).await
+    }
+
     async fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> io::Result<(u16, Value)> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let answer = self.connection.send(&api_request(method, path, &self.authorization, body.as_bytes())).await?;

@@ -40,7 +40,7 @@ impl Clinic {
                 "member_since": day("2025-01-01")}))
             .await;
         server
-            .create("gnuhealth.dentistry.treatment", json!({"patient": 1, "procedures": [["create", [
+            .create("gnuhealth.dentistry.treatment", json!({"patient": 1, "healthprof": 1, "procedures": [["create", [
                 {"procedure": 1, "tooth": "11", "occlusal": true, "mesial": true}]]]}))
             .await;
         server.create("ir.note", json!({"resource": "gnuhealth.patient,1", "message": "called back\nno answer"})).await;
