@@ -51,7 +51,8 @@ pub enum Change {
 
 /// Whether the appointment is as the change would have it: then an earlier attempt made it.
 pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    let row = rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id_of(&change.appointment)?, APPOINTMENT_FIELDS))?;
+    let row =
+        rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id_of(&change.appointment)?, APPOINTMENT_FIELDS))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
         None => (kind == Change::Cancel).then(|| gone(&change.appointment)),
@@ -70,7 +71,11 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     let rows = rpc::search::<AppointmentRow>(&search)?.rows;
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // What staff deleted is as cancelled as it was to be.
-        return if kind == Change::Cancel { Ok(gone(a)) } else { Err(Fault::rejected("the EHR no longer has the appointment")) };
+        return if kind == Change::Cancel {
+            Ok(gone(a))
+        } else {
+            Err(Fault::rejected("the EHR no longer has the appointment"))
+        };
     };
     let values = values_of(settings, kind, row, change);
     if values.is_empty() {
@@ -101,13 +106,20 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
 fn check_state(kind: Change, row: &AppointmentRow) -> Result<(), Fault> {
     let over = row.is_free() || row.is_cancelled() || row.is("no_show") || (row.is("done") && kind != Change::Note);
     match over && kind != Change::Note {
-        true => Err(Fault::rejected(format!("the appointment is {} in the EHR", row.state.as_deref().unwrap_or("void")))),
+        true => {
+            Err(Fault::rejected(format!("the appointment is {} in the EHR", row.state.as_deref().unwrap_or("void"))))
+        }
         false => Ok(()),
     }
 }
 
 /// The fields that are not yet as they should be.
-fn values_of(settings: &Settings, kind: Change, row: &AppointmentRow, change: &AppointmentChange) -> Map<String, Value> {
+fn values_of(
+    settings: &Settings,
+    kind: Change,
+    row: &AppointmentRow,
+    change: &AppointmentChange,
+) -> Map<String, Value> {
     let a = &change.appointment;
     let mut text = row.text();
     let mut values = Map::new();

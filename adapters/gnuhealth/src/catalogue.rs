@@ -117,7 +117,7 @@ const INSURER_FIELDS: &[&str] = &[
     "addresses.postal_code",
     "addresses.active",
     "addresses.country.code",
-    "addresses.subdivision.name",
+    "addresses.subdivision.code",
 ];
 
 /// A company whose plans nobody entered is a plan, too: the EHR takes insurances without one.
@@ -141,7 +141,7 @@ const INSURANCE_PLANS: &[Part] = &[
                 "company.addresses.postal_code",
                 "company.addresses.active",
                 "company.addresses.country.code",
-                "company.addresses.subdivision.name",
+                "company.addresses.subdivision.code",
             ],
             map::plan,
         )
@@ -171,7 +171,14 @@ const HISTORY_ITEMS: &[Part] = &[
 const PATIENT_HISTORY_ITEMS: &[Part] = &[
     part(
         "gnuhealth.patient.disease",
-        &["patient", "pathology.name", "pathology.groups.disease_group.code", "is_active", "extra_info", "diagnosed_date"],
+        &[
+            "patient",
+            "pathology.name",
+            "pathology.groups.disease_group.code",
+            "is_active",
+            "extra_info",
+            "diagnosed_date",
+        ],
         map::condition,
     ),
     part("gnuhealth.patient.medication", &["patient", "medicament", "is_active", "notes"], map::medication),

@@ -62,8 +62,10 @@ pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Resu
     if let Some(earlier) = find_plan(key)? {
         return Ok(earlier);
     }
-    let place = plan.address.as_ref().map_or(Ok(Place::default()), |address| people::place_of_address(settings, address))?;
-    if plan.fee_schedule.is_some() || plan.annual_max_individual.is_some() || plan.benefit_year_renewal_month.is_some() {
+    let place =
+        plan.address.as_ref().map_or(Ok(Place::default()), |address| people::place_of_address(settings, address))?;
+    if plan.fee_schedule.is_some() || plan.annual_max_individual.is_some() || plan.benefit_year_renewal_month.is_some()
+    {
         warn!("the EHR has no field for fee-schedule, annual-max-individual, benefit-year-renewal-month");
     }
     rpc::create("party.party", &requests::insurer(key, plan, &place)).map(plan_receipt)
@@ -140,7 +142,9 @@ pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fau
         category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
     };
     match held {
-        Some((id, _)) => rpc::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id)),
+        Some((id, _)) => {
+            rpc::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
+        }
         None => rpc::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id)),
     }
 }
@@ -152,7 +156,8 @@ pub fn find_history(key: &str, item: &PatientHistoryItem) -> Result<Option<Recei
         return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
     };
     let Some(row) = keyed.read(id)? else { return Ok(None) };
-    let active = matches!(&row["is_active"], Value::Bool(true)) || row["is_active"].as_i64().is_some_and(|yes| yes != 0);
+    let active =
+        matches!(&row["is_active"], Value::Bool(true)) || row["is_active"].as_i64().is_some_and(|yes| yes != 0);
     let same = active == item.active && Text::of(row[keyed.field].as_str()).note == item.note;
     Ok(same.then(|| history_receipt(keyed.model, id)))
 }

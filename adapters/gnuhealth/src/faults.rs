@@ -15,8 +15,22 @@ const LOCKED_SECONDS: u32 = 300;
 const BEFORE_LABELS: [&str; 4] = ["field", "of", "access", "in"];
 /// Words with a capital letter in the EHR's own messages that name nobody.
 const VOCABULARY: [&str; 16] = [
-    "Patient", "Appointment", "Health", "Institution", "Professional", "Federation", "Account", "Official", "Page", "PUID", "ID",
-    "CODE", "LICENSE", "END", "IS", "BEFORE",
+    "Patient",
+    "Appointment",
+    "Health",
+    "Institution",
+    "Professional",
+    "Federation",
+    "Account",
+    "Official",
+    "Page",
+    "PUID",
+    "ID",
+    "CODE",
+    "LICENSE",
+    "END",
+    "IS",
+    "BEFORE",
 ];
 
 /// What the EHR says instead of a result.
@@ -159,20 +173,32 @@ mod tests {
     fn the_ehrs_reason_is_kept_without_the_patient() {
         let sent = json!([[{"name": "Zoë", "lastname": "R, Q", "comments": "latex allergy"}]]);
         for (text, expected) in [
-            (r#"You are not allowed to access "Patient Conditions History"."#,
-             "You are not allowed to access “Patient Conditions History”."),
-            (r#"A value is required for field "Gender" in "R, Q" of "Party"."#,
-             "A value is required for field “Gender” in … of “Party”."),
-            (r#"A value is required for field "Reason for discontinuation" in "2" of "Patient Medication"."#,
-             "A value is required for field “Reason for discontinuation” in … of “Patient Medication”."),
-            (r#"The value "999999" for field "Patient" in "Patient Appointments" does not exist."#,
-             "The value … for field “Patient” in “Patient Appointments” does not exist."),
+            (
+                r#"You are not allowed to access "Patient Conditions History"."#,
+                "You are not allowed to access “Patient Conditions History”.",
+            ),
+            (
+                r#"A value is required for field "Gender" in "R, Q" of "Party"."#,
+                "A value is required for field “Gender” in … of “Party”.",
+            ),
+            (
+                r#"A value is required for field "Reason for discontinuation" in "2" of "Patient Medication"."#,
+                "A value is required for field “Reason for discontinuation” in … of “Patient Medication”.",
+            ),
+            (
+                r#"The value "999999" for field "Patient" in "Patient Appointments" does not exist."#,
+                "The value … for field “Patient” in “Patient Appointments” does not exist.",
+            ),
             ("The Patient already exists !", "The Patient already exists !"),
             ("The PUID must be unique", "The PUID must be unique"),
-            (r#"SM-CALENDAR-0004: The Appointment END date "2026-12-01 14:00:00" is BEFORE the start date "2026-12-01 15:00:00""#,
-             "SM-CALENDAR-0004: … Appointment END date … is BEFORE the start date …"),
-            (r#"You cannot add a partial payment on invoice "1" with an amount greater than the amount to pay "$0.00"."#,
-             "You cannot add a partial payment on invoice … with an amount greater than the amount to pay …."),
+            (
+                r#"SM-CALENDAR-0004: The Appointment END date "2026-12-01 14:00:00" is BEFORE the start date "2026-12-01 15:00:00""#,
+                "SM-CALENDAR-0004: … Appointment END date … is BEFORE the start date …",
+            ),
+            (
+                r#"You cannot add a partial payment on invoice "1" with an amount greater than the amount to pay "$0.00"."#,
+                "You cannot add a partial payment on invoice … with an amount greater than the amount to pay ….",
+            ),
         ] {
             assert_eq!(reason(text, sent.clone()), expected);
         }
@@ -201,10 +227,7 @@ mod tests {
         assert!(matches!(fault(json!(["'state'", ""])), Fault::RetryLater(_)));
         assert!(matches!(fault(json!(["database is locked", ""])), Fault::RetryLater(_)));
         assert!(matches!(fault(json!(["LoginException", ["password", ""]])), Fault::Unauthorized(_)));
-        assert_eq!(
-            Refusal::of(&json!(["UserWarning", ["name,1", "Are you sure?", ""]])).message,
-            "Are you sure?"
-        );
+        assert_eq!(Refusal::of(&json!(["UserWarning", ["name,1", "Are you sure?", ""]])).message, "Are you sure?");
         let status = |status| Response { status, headers: Vec::new(), body: Vec::new() };
         assert!(matches!(of_status(&status(401), true), Fault::Unauthorized(_)));
         assert!(matches!(of_status(&status(403), true), Fault::Unsupported(_)));

@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn texts_go_there_and_back() {
-        for note in [None, Some("Łopata; a=b]"), Some("two\nlines\n\nand more"), Some("[practice-sync is our engine")] {
+        for note in [None, Some("Łopata; a=b]"), Some("two\nlines\n\nand more"), Some("[practice-sync is our engine")]
+        {
             let text = Text::new(note, "ps-7-12").with("mode", Some("in person; by [phone]\n100%")).with("x", None);
             assert_eq!(Text::of(Some(&text.to_string())), text);
         }
@@ -151,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_pair_is_replaced() {
-        let text = Text::of(Some("[practice-sync ps-1; slot=yes; mode=text]")).with("slot", None).with("mode", Some("mail"));
+        let text =
+            Text::of(Some("[practice-sync ps-1; slot=yes; mode=text]")).with("slot", None).with("mode", Some("mail"));
         assert_eq!(text.to_string(), "[practice-sync ps-1; mode=mail]");
         let keyless = Text { note: None, footer: Footer { key: None, pairs: vec![("a".into(), "b".into())] } };
         assert_eq!(Text::of(Some(&keyless.to_string())), keyless);

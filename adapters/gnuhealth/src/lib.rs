@@ -18,9 +18,7 @@ pub mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adapter_sdk::{
-    Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind,
-};
+use adapter_sdk::{Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind};
 use serde::Deserialize;
 
 use booking::Change;
@@ -56,9 +54,9 @@ impl Adapter for GnuHealth {
         let models: Vec<&str> = models.into_iter().collect();
         let there = models_there(&models)?;
         let readable = readable(&there)?;
-        let pulls = catalogue::PULLS.into_iter().filter(|resource| {
-            catalogue::models(*resource).iter().all(|model| readable.contains(*model))
-        });
+        let pulls = catalogue::PULLS
+            .into_iter()
+            .filter(|resource| catalogue::models(*resource).iter().all(|model| readable.contains(*model)));
         let ability = |resource| {
             let deletions = Deletions::ByAbsence;
             PullAbility { resource, delta: catalogue::has_deltas(resource), deletions }
@@ -68,7 +66,11 @@ impl Adapter for GnuHealth {
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: "onprem".into(),
             pulls: pulls.map(ability).collect(),
-            writes: WRITES.iter().filter(|(_, model)| there.iter().any(|m| m == model)).map(|(kind, _)| *kind).collect(),
+            writes: WRITES
+                .iter()
+                .filter(|(_, model)| there.iter().any(|m| m == model))
+                .map(|(kind, _)| *kind)
+                .collect(),
             new_patients: true,
             // An appointment names a professional and no room.
             operatories: false,

@@ -1,8 +1,7 @@
 //! Rows of the EHR as the contract's records.
 
 use adapter_sdk::{
-    Record,
-    clock,
+    Record, clock,
     records::{self, HistoryCategory, HourKind, Money},
     time::instant_of,
 };
@@ -13,8 +12,8 @@ use crate::{
     footer::Text,
     requests::{self, Contact, MIDDLE},
     responses::{
-        AddressRow, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication, Note, Pathology,
-        PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
+        AddressRow, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication, Note,
+        Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
     },
     settings::{AppointmentType, Settings},
 };
@@ -23,8 +22,9 @@ use crate::{
 #[derive(Debug)]
 pub enum Shown {
     Record(Record),
-    /// It is no such record, or no longer one.
+    /// It may have been such a record, and is none now.
     Gone(String),
+    Nothing,
 }
 
 /// Why a row cannot be such a record.
@@ -50,10 +50,10 @@ pub fn patient(row: Value, _: &Settings) -> Mapped {
         cell_phone: person.contact(Contact::Mobile),
         home_phone: person.contact(Contact::Home),
         work_phone: person.contact(Contact::Work),
-        address: person.addresses.first().map(address),
+        address: person.address().filter(|row| !row.is_empty()).map(address),
         provider: row.primary_care_doctor.map(|id| id.to_string()),
         chart_id: person.puid.clone(),
-        preferred_language: person.lang.as_ref().and_then(|lang| language(lang.code.as_deref()?)),
+        preferred_language: person.language().and_then(|lang| language(lang.code.as_deref()?)),
         inactive: !row.active || !person.active || person.deceased,
         ..records::Patient::default()
     })))
@@ -83,15 +83,21 @@ fn language(code: &str) -> Option<String> {
 }
 
 fn address(row: &AddressRow) -> records::Address {
-    let mut street = row.street.as_deref().unwrap_or_default().lines().map(str::to_owned).filter(|line| !line.is_empty());
+    let mut street =
+        row.street.as_deref().unwrap_or_default().lines().map(str::to_owned).filter(|line| !line.is_empty());
     records::Address {
         line1: street.next(),
         line2: Some(street.collect::<Vec<_>>().join(", ")).filter(|rest| !rest.is_empty()),
         city: row.city.clone().filter(|city| !city.is_empty()),
-        region: row.subdivision.as_ref().and_then(|subdivision| subdivision.name.clone()),
+        region: row.subdivision.as_ref().and_then(|subdivision| region(subdivision.code.as_deref()?)),
         postal_code: row.postal_code.clone().filter(|code| !code.is_empty()),
         country: row.country.as_ref().and_then(|country| country.code.clone()),
     }
+}
+
+/// `US-NY` is `NY` with its country beside it.
+fn region(code: &str) -> Option<String> {
+    Some(code.split_once('-').map_or(code, |(_, region)| region).to_owned())
 }
 
 pub fn provider(row: Value, _: &Settings) -> Mapped {
@@ -122,14 +128,18 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
 pub fn appointment(row: Value, settings: &Settings) -> Mapped {
     let row: AppointmentRow = read(row)?;
     let span = row.span(settings.default_minutes);
-    // A free place is a working hour; one whose time staff took away has left the calendar.
-    let Some((start, end)) = span.filter(|_| !row.is_free()) else { return Ok(Shown::Gone(row.id.to_string())) };
+    // A free place is a working hour. One that was never changed never was anything else.
+    let Some((start, end)) = span.filter(|_| !row.is_free()) else {
+        let was = row.write_date.map(|_| row.id.to_string());
+        return Ok(was.map_or(Shown::Nothing, Shown::Gone));
+    };
     let Text { note, footer } = row.text();
     let version = row.version();
     let own = |id: &&str| settings.types.iter().any(|kind| kind.id == *id);
     let kind = footer.get("type").or(row.appointment_type.as_deref()).filter(own);
     let mut extra = Vec::new();
-    for (name, value) in [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", footer.get("reason"))]
+    for (name, value) in
+        [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", footer.get("reason"))]
     {
         extra.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
@@ -231,7 +241,7 @@ fn plan_of(id: String, name: String, company: &Company) -> Record {
         id,
         payer_id: company.identifier(requests::PAYER),
         name,
-        address: company.addresses.first().map(address),
+        address: company.addresses.iter().find(|row| !row.is_empty()).map(address),
         group_number: company.identifier(requests::GROUP),
         employer_name: company.identifier(requests::EMPLOYER),
         fee_schedule: None,

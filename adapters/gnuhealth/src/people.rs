@@ -61,7 +61,8 @@ pub fn find_updated(settings: &Settings, patient: &Patient) -> Result<Option<Rec
 
 /// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.
 fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
-    let mut place = patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
+    let mut place =
+        patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
     if let Some(code) = &patient.preferred_language {
         place.language = rpc::first::<Id>(&requests::language(code))?.map(|row| row.id);
     }
@@ -77,7 +78,9 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
     };
     let country = rpc::first::<Id>(&requests::country(code))?.map(|row| row.id);
     let subdivision = match (country, &address.region) {
-        (Some(country), Some(region)) => rpc::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id),
+        (Some(country), Some(region)) => {
+            rpc::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id)
+        }
         _ => None,
     };
     if country.is_none() || (subdivision.is_none() && address.region.is_some()) {

@@ -40,7 +40,8 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     let own = (part.domain)(settings);
     let domain = requests::page(&own, part.watched, cursor.since, cursor.after);
     let limit = limit.clamp(1, MAX_ROWS);
-    let Found { mut rows, now } = rpc::search::<Value>(&Search { model: part.model, domain, limit, fields: part.fields })?;
+    let Found { mut rows, now } =
+        rpc::search::<Value>(&Search { model: part.model, domain, limit, fields: part.fields })?;
     let full = rows.len() >= limit as usize;
     let last_id = rows.last().map(id_of).unwrap_or_default();
     if part.by_party {
@@ -53,7 +54,7 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             Ok(Shown::Record(record)) => page.records.push(record),
             // A whole pass tells what is gone by not showing it.
             Ok(Shown::Gone(id)) if !cursor.is_whole() => page.deleted.push(id),
-            Ok(Shown::Gone(_)) => (),
+            Ok(Shown::Gone(_) | Shown::Nothing) => (),
             Err(why) => warn!("{} {id} is left out: {why}", part.model),
         }
     }
@@ -117,7 +118,7 @@ fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page
         let id = id_of(&row);
         match map::working_hour(row, settings) {
             Ok(Shown::Record(record)) => page.records.push(record),
-            Ok(Shown::Gone(_)) => (),
+            Ok(Shown::Gone(_) | Shown::Nothing) => (),
             Err(why) => warn!("the free appointment {id} is left out: {why}"),
         }
     }

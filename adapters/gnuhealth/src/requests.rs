@@ -89,9 +89,9 @@ pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: i64) -> 
     domain.push(json!(["id", ">", after]));
     if let Some(since) = since {
         let at = DateTime::at(since);
-        let dates = watched.iter().flat_map(|prefix| {
-            ["write_date", "create_date"].map(|date| json!([format!("{prefix}{date}"), ">=", at]))
-        });
+        let dates = watched
+            .iter()
+            .flat_map(|prefix| ["write_date", "create_date"].map(|date| json!([format!("{prefix}{date}"), ">=", at])));
         domain.push(Value::Array(std::iter::once(json!("OR")).chain(dates).collect()));
     }
     Value::Array(domain)
@@ -120,12 +120,16 @@ pub fn by_identifier(model: &'static str, path: &str, key: &str, fields: &'stati
 /// In one search what has our write key or this id, and what stands near the time the appointment is to have.
 pub fn around(wanted: Value, a: &Appointment) -> Search {
     let domain = match number(&a.provider) {
-        Some(provider) => json!(["OR", wanted, [
-            ["healthprof", "=", provider],
-            ["state", "in", STANDING],
-            ["appointment_date", "<", DateTime::at(a.end)],
-            ["appointment_date", ">", DateTime::at(a.start - LONGEST_SECONDS)],
-        ]]),
+        Some(provider) => json!([
+            "OR",
+            wanted,
+            [
+                ["healthprof", "=", provider],
+                ["state", "in", STANDING],
+                ["appointment_date", "<", DateTime::at(a.end)],
+                ["appointment_date", ">", DateTime::at(a.start - LONGEST_SECONDS)],
+            ]
+        ]),
         None => json!([wanted]),
     };
     Search { model: responses::APPOINTMENT, domain, limit: 1_000, fields: responses::APPOINTMENT_FIELDS }
@@ -141,8 +145,12 @@ pub fn with_id(id: i64) -> Value {
 
 /// A free place of a provider at exactly this time.
 pub fn free_place(provider: i64, start: i64, end: i64) -> Search {
-    let domain = json!([["healthprof", "=", provider], ["state", "=", "free"],
-        ["appointment_date", "=", DateTime::at(start)], ["appointment_date_end", "=", DateTime::at(end)]]);
+    let domain = json!([
+        ["healthprof", "=", provider],
+        ["state", "=", "free"],
+        ["appointment_date", "=", DateTime::at(start)],
+        ["appointment_date_end", "=", DateTime::at(end)]
+    ]);
     Search { model: responses::APPOINTMENT, domain, limit: 1, fields: &["state"] }
 }
 
@@ -186,7 +194,7 @@ pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
         person.insert("addresses".into(), json!([["create", [address]]]));
     }
     if let Some(language) = place.language {
-        person.insert("lang".into(), language.into());
+        person.insert("langs".into(), json!([["create", [{"lang": language}]]]));
     }
     Value::Object(person)
 }
@@ -215,15 +223,20 @@ pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Map<Strin
         person.insert("contact_mechanisms".into(), Value::Array(commands));
     }
     if let Some(address) = patient.address.as_ref().map(|address| object(self::address(address, place))) {
-        match row.party.addresses.first() {
+        match row.party.address() {
             Some(there) if address.iter().all(|(name, value)| there.fact(name) == *value) => (),
             Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),
             None => drop(person.insert("addresses".into(), json!([["create", [address]]]))),
         }
     }
-    let lang = row.party.lang.as_ref().map(|lang| lang.id);
+    let lang = row.party.language().map(|lang| lang.id);
     if let Some(language) = place.language.filter(|language| Some(*language) != lang) {
-        person.insert("lang".into(), language.into());
+        let ids: Vec<i64> = row.party.langs.iter().map(|row| row.id).collect();
+        let command = match ids.is_empty() {
+            true => json!(["create", [{"lang": language}]]),
+            false => json!(["write", ids, {"lang": language}]),
+        };
+        person.insert("langs".into(), json!([command]));
     }
     let mut own = Map::new();
     if let Some(provider) = number(&patient.provider).filter(|provider| Some(*provider) != row.primary_care_doctor) {
@@ -366,8 +379,10 @@ pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option
 }
 
 pub fn condition(item: &PatientHistoryItem, pathology: i64, allergy: bool, text: &Text) -> Result<Value, Fault> {
-    Ok(json!({"patient": patient_number(&item.patient)?, "pathology": pathology, "is_active": item.active, "is_allergy": allergy,
-        "extra_info": text.to_string()}))
+    Ok(
+        json!({"patient": patient_number(&item.patient)?, "pathology": pathology, "is_active": item.active, "is_allergy": allergy,
+        "extra_info": text.to_string()}),
+    )
 }
 
 /// What was stopped without a reason counts as completed: the EHR asks for a reason to discontinue.

@@ -16,13 +16,6 @@ pub struct Id {
     pub id: i64,
 }
 
-/// A name behind one or two references.
-#[derive(Debug, Deserialize)]
-pub struct Named {
-    pub id: i64,
-    pub name: Option<String>,
-}
-
 #[derive(Debug, Deserialize)]
 pub struct Coded {
     pub id: i64,
@@ -40,7 +33,7 @@ pub const PATIENT_FIELDS: &[&str] = &[
     "party.dob",
     "party.ref",
     "party.deceased",
-    "party.lang.code",
+    "party.langs.lang.code",
     "party.contact_mechanisms.type",
     "party.contact_mechanisms.name",
     "party.contact_mechanisms.value",
@@ -50,7 +43,7 @@ pub const PATIENT_FIELDS: &[&str] = &[
     "party.addresses.postal_code",
     "party.addresses.active",
     "party.addresses.country.code",
-    "party.addresses.subdivision.name",
+    "party.addresses.subdivision.code",
 ];
 
 #[derive(Debug, Deserialize)]
@@ -78,12 +71,20 @@ pub struct Person {
     pub puid: Option<String>,
     #[serde(default, deserialize_with = "yes")]
     pub deceased: bool,
-    #[serde(default, rename = "lang.")]
-    pub lang: Option<Coded>,
+    /// A language for each company, and one for all of them.
+    #[serde(default, rename = "langs.")]
+    pub langs: Vec<LangRow>,
     #[serde(default, rename = "contact_mechanisms.", deserialize_with = "in_use")]
     pub contacts: Vec<ContactMechanism>,
     #[serde(default, rename = "addresses.", deserialize_with = "in_use")]
     pub addresses: Vec<AddressRow>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct LangRow {
+    pub id: i64,
+    #[serde(default, rename = "lang.")]
+    pub lang: Option<Coded>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -105,7 +106,7 @@ pub struct AddressRow {
     #[serde(default, rename = "country.")]
     pub country: Option<Coded>,
     #[serde(default, rename = "subdivision.")]
-    pub subdivision: Option<Named>,
+    pub subdivision: Option<Coded>,
 }
 
 impl Person {
@@ -119,6 +120,15 @@ impl Person {
             "dob" => json!(self.dob),
             _ => Value::Null,
         }
+    }
+
+    pub fn language(&self) -> Option<&Coded> {
+        self.langs.iter().find_map(|row| row.lang.as_ref())
+    }
+
+    /// The address to read and to write: a new party has an empty one.
+    pub fn address(&self) -> Option<&AddressRow> {
+        self.addresses.iter().find(|address| !address.is_empty()).or(self.addresses.first())
     }
 
     pub fn contact(&self, kind: Contact) -> Option<String> {
@@ -141,6 +151,12 @@ impl ContactMechanism {
 }
 
 impl AddressRow {
+    pub fn is_empty(&self) -> bool {
+        let empty = |text: &Option<String>| text.as_ref().is_none_or(|text| text.is_empty());
+        let texts = [&self.street, &self.city, &self.postal_code].into_iter().all(empty);
+        texts && self.country.is_none() && self.subdivision.is_none()
+    }
+
     /// A field as a write would have it.
     pub fn fact(&self, name: &str) -> Value {
         match name {
@@ -185,6 +201,7 @@ pub const APPOINTMENT_FIELDS: &[&str] = &[
     "visit_type",
     "checked_in_date",
     "comments",
+    "write_date",
     "_timestamp",
 ];
 
@@ -203,6 +220,8 @@ pub struct AppointmentRow {
     pub visit_type: Option<String>,
     pub checked_in_date: Option<DateTime>,
     pub comments: Option<String>,
+    /// None before the first change.
+    pub write_date: Option<DateTime>,
     #[serde(rename = "_timestamp")]
     pub timestamp: Option<String>,
 }

@@ -50,9 +50,10 @@ const OWN_TYPES: [(&str, &str); 4] = [
 impl Settings {
     pub fn read() -> Result<Settings, Fault> {
         let institution = match config::get("institution").as_deref() {
-            None | Some("own") => Some(number_of(&config::require("location")?).ok_or_else(|| {
-                wrong("location", "the number of the institution, its database id")
-            })?),
+            None | Some("own") => Some(
+                number_of(&config::require("location")?)
+                    .ok_or_else(|| wrong("location", "the number of the institution, its database id"))?,
+            ),
             Some("all") => None,
             Some(_) => return Err(wrong("institution", "`own` or `all`")),
         };

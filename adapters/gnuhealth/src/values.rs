@@ -122,7 +122,10 @@ mod tests {
             assert_eq!(DateTime::at(at).instant(), Some(at));
         }
         let leap = Date::of("2024-02-29").unwrap();
-        assert_eq!(serde_json::to_value(leap).unwrap(), json!({"__class__": "date", "year": 2024, "month": 2, "day": 29}));
+        assert_eq!(
+            serde_json::to_value(leap).unwrap(),
+            json!({"__class__": "date", "year": 2024, "month": 2, "day": 29})
+        );
         assert_eq!(leap.text(), "2024-02-29");
         assert_eq!(Date::of("2023-02-29"), None);
     }

@@ -36,12 +36,18 @@ impl Clinic {
         let party = server.one("gnuhealth.patient", json!([["id", "=", 1]]), &["party"]).await["party"].clone();
         let company = server.one("party.party", json!([["name", "=", "Delta Dental"]]), &["id"]).await["id"].clone();
         server
-            .create("gnuhealth.insurance", json!({"party": party, "company": company, "number": "D-1", "plan_id": 1,
-                "member_since": day("2025-01-01")}))
+            .create(
+                "gnuhealth.insurance",
+                json!({"party": party, "company": company, "number": "D-1", "plan_id": 1,
+                "member_since": day("2025-01-01")}),
+            )
             .await;
         server
-            .create("gnuhealth.dentistry.treatment", json!({"patient": 1, "healthprof": 1, "procedures": [["create", [
-                {"procedure": 1, "tooth": "11", "occlusal": true, "mesial": true}]]]}))
+            .create(
+                "gnuhealth.dentistry.treatment",
+                json!({"patient": 1, "healthprof": 1, "procedures": [["create", [
+                {"procedure": 1, "tooth": "11", "occlusal": true, "mesial": true}]]]}),
+            )
             .await;
         server.create("ir.note", json!({"resource": "gnuhealth.patient,1", "message": "called back\nno answer"})).await;
         for n in 0..2 {
@@ -58,8 +64,11 @@ impl Clinic {
     }
 
     async fn appointments(&self, a: &EhrAppointment) -> usize {
-        let domain = json!([["healthprof", "=", number(a.provider.as_deref().unwrap())],
-            ["appointment_date", "=", moment(a.start)], ["state", "!=", "free"]]);
+        let domain = json!([
+            ["healthprof", "=", number(a.provider.as_deref().unwrap())],
+            ["appointment_date", "=", moment(a.start)],
+            ["state", "!=", "free"]
+        ]);
         self.matching("gnuhealth.appointment", domain).await
     }
 }
@@ -94,7 +103,6 @@ fn field(model: &str) -> Option<&'static str> {
         "gnuhealth.patient.disease" => "extra_info",
         "gnuhealth.patient.medication" => "notes",
         "gnuhealth.insurance" => "number",
-        "gnuhealth.dentistry.procedure" => "name",
         "gnuhealth.procedure" => "description",
         "ir.note" => "message",
         _ => return None,
@@ -131,12 +139,7 @@ impl Subject for Clinic {
     }
 
     fn here(&self) -> Here {
-        Here {
-            patient: "1".into(),
-            provider: "1".into(),
-            operatory: None,
-            appointment_type: Some("CHECKUP".into()),
-        }
+        Here { patient: "1".into(), provider: "1".into(), operatory: None, appointment_type: Some("CHECKUP".into()) }
     }
 
     fn free(&self, n: usize) -> i64 {
@@ -146,7 +149,8 @@ impl Subject for Clinic {
     async fn copies(&self, write: &Write) -> usize {
         match write {
             Write::CreatePatient(p) | Write::UpdatePatient(p) => {
-                let domain = json!([["party.lastname", "=", p.last_name], ["party.contact_mechanisms.value", "=", p.email]]);
+                let domain =
+                    json!([["party.lastname", "=", p.last_name], ["party.contact_mechanisms.value", "=", p.email]]);
                 self.matching("gnuhealth.patient", domain).await
             }
             Write::CreateAppointment(a)
@@ -197,7 +201,8 @@ impl Subject for Clinic {
         match (resource, model.as_str()) {
             // What stands on the form of a patient or a professional lies with the party behind them.
             (Resource::Patients | Resource::Providers, _) => {
-                let party = self.server.one(&model, json!([["id", "=", id]]), &["party"]).await["party"].as_i64().unwrap();
+                let party =
+                    self.server.one(&model, json!([["id", "=", id]]), &["party"]).await["party"].as_i64().unwrap();
                 let mail = json!([["create", [{"type": "email", "value": format!("{id}@staff.example")}]]]);
                 let held = json!([["party", "=", party], ["type", "=", "email"]]);
                 for held in self.server.search("party.contact_mechanism", held, &["id"]).await {
@@ -226,7 +231,9 @@ impl Subject for Clinic {
         let Some((model, id)) = kept(resource, id) else { return false };
         // Others depend on the few there are, and the EHR keeps whom its books name.
         let kept = ["gnuhealth.healthprofessional", "account.invoice.payment.method", "gnuhealth.patient"];
-        if kept.contains(&model.as_str()) || matches!(resource, Resource::HistoryItems | Resource::InsurancePlans) {
+        if kept.contains(&model.as_str())
+            || matches!(resource, Resource::HistoryItems | Resource::InsurancePlans | Resource::ProcedureCodes)
+        {
             return false;
         }
         self.server.delete(&model, id).await;

@@ -31,7 +31,8 @@ async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
         let id = booking["appointment_id"].as_u64().unwrap();
         practice.written(id).await;
         practice.proxy.calm();
-        let patients = practice.server.search("gnuhealth.patient", json!([["party.lastname", "=", name]]), &["id"]).await;
+        let patients =
+            practice.server.search("gnuhealth.patient", json!([["party.lastname", "=", name]]), &["id"]).await;
         assert_eq!(patients.len(), 1, "{said}");
         let parties = practice.server.search("party.party", json!([["lastname", "=", name]]), &["id"]).await;
         assert_eq!(parties.len(), 1, "{said}");

@@ -42,17 +42,31 @@ async fn the_first_pull_shows_the_practice(practice: &mut Practice) {
     let names: Vec<_> = providers.iter().map(|p| format!("{} {}", p["first_name"], p["last_name"])).collect();
     assert_eq!(names, [r#""Åsa" "Lindqvist""#, r#""Tomasz" "Żółkowski""#, r#""Mai" "Nguyễn""#]);
     let patients = practice.list("/patients").await;
-    assert_eq!(patients.len(), 5, "and one who is not active any more: {patients:?}");
+    assert_eq!(patients.len(), 6);
+    let inactive: Vec<_> = patients.iter().filter(|p| p["inactive"] == true).map(|p| &p["foreign_id"]).collect();
+    assert_eq!(inactive, ["6"]);
     let zoe = patients.iter().find(|p| p["foreign_id"] == "1").unwrap();
-    assert_eq!((&zoe["first_name"], &zoe["middle_name"], &zoe["last_name"]), (&json!("Zoë"), &json!("Ann"), &json!("Łopata-O’Brien")));
+    assert_eq!(
+        (&zoe["first_name"], &zoe["middle_name"], &zoe["last_name"]),
+        (&json!("Zoë"), &json!("Ann"), &json!("Łopata-O’Brien"))
+    );
     assert_eq!((&zoe["email"], &zoe["chart_id"]), (&json!("patient0@mail.example"), &json!("C-0")));
+    assert_eq!(
+        (&zoe["bio"]["address_line_1"], &zoe["bio"]["city"]),
+        (&json!("1 Rue de l’Été"), &json!("Montréal")),
+        "{zoe}"
+    );
     assert!(practice.list("/operatories").await.is_empty(), "its appointments name no room");
     let types = practice.list("/appointment_types").await;
     assert_eq!((&types[0]["name"], &types[0]["minutes"]), (&json!("Check-up – kurz"), &json!(30)));
     assert_eq!(practice.times("1", 0).await, ALL_OPEN);
     assert_eq!(practice.times("2", 0).await, ALL_OPEN[1..], "staff took the first place");
     let capabilities = practice.get("/locations/7/capabilities").await["data"]["ehr"].clone();
-    assert_eq!((&capabilities["name"], &capabilities["has_operatories"]), (&json!("GNU Health"), &json!(false)), "{capabilities}");
+    assert_eq!(
+        (&capabilities["name"], &capabilities["has_operatories"]),
+        (&json!("GNU Health"), &json!(false)),
+        "{capabilities}"
+    );
 }
 
 async fn a_new_patient_books(practice: &mut Practice) -> u64 {
@@ -64,7 +78,10 @@ async fn a_new_patient_books(practice: &mut Practice) -> u64 {
     let fields = ["party.name", "party.lastname", "party.gender", "party.dob", "party.contact_mechanisms.value"];
     let patient = practice.server.one("gnuhealth.patient", json!([["id", "=", there["patient"]]]), &fields).await;
     let person = &patient["party."];
-    assert_eq!((&person["name"], &person["lastname"], &person["gender"]), (&json!("Zoë"), &json!("Ångström-D’Arc"), &json!("f")));
+    assert_eq!(
+        (&person["name"], &person["lastname"], &person["gender"]),
+        (&json!("Zoë"), &json!("Ångström-D’Arc"), &json!("f"))
+    );
     let contacts = person["contact_mechanisms."].to_string();
     assert!(contacts.contains("zoe@mail.example") && contacts.contains("555"), "{contacts}");
     // It took its place instead of standing beside it.
@@ -75,9 +92,10 @@ async fn a_new_patient_books(practice: &mut Practice) -> u64 {
     practice.sync().await;
     let since = format!("/changes?since={}", cursor.as_str().unwrap_or_default());
     let changed = practice.get(&since).await;
-    let touched: Vec<&Value> = changed["data"].as_array().unwrap().iter().filter(|c| c["resource"] != "working_hours").collect();
+    let touched: Vec<&Value> =
+        changed["data"].as_array().unwrap().iter().filter(|c| c["resource"] != "working_hours").collect();
     assert!(touched.iter().all(|change| change["action"] != "created"), "{touched:?}");
-    assert_eq!(practice.list("/patients").await.len(), 6);
+    assert_eq!(practice.list("/patients").await.len(), 7);
     assert_eq!(practice.times("1", 0).await, without(&["10:00"]));
     id
 }
@@ -140,7 +158,11 @@ async fn we_confirm_check_in_and_note(practice: &mut Practice) {
     practice.patch(&path, json!({"appt": {"checkin_at": practice.iso(0, NINE + 25)}})).await;
     practice.idle().await;
     let there = practice.in_ehr(id).await;
-    assert_eq!((&there["state"], &there["checked_in_date"]), (&json!("checked_in"), &moment(practice.at(0, NINE + 25))), "{there}");
+    assert_eq!(
+        (&there["state"], &there["checked_in_date"]),
+        (&json!("checked_in"), &moment(practice.at(0, NINE + 25))),
+        "{there}"
+    );
     assert!(there["comments"].as_str().unwrap().starts_with("in a wheelchair\n\n["), "{there}");
     let failed: Vec<Value> = practice.list("/write_requests?status=failed").await;
     assert!(failed.is_empty(), "{failed:?}");
@@ -148,7 +170,9 @@ async fn we_confirm_check_in_and_note(practice: &mut Practice) {
 
 async fn we_cancel_it_and_the_patient_books_again(practice: &mut Practice, id: u64) {
     let booking_ref = practice.appointment(id).booking.unwrap().booking_ref;
-    practice.post("/intent/booking/cancel", json!({"booking_ref": booking_ref, "reason": "feels better already"})).await;
+    practice
+        .post("/intent/booking/cancel", json!({"booking_ref": booking_ref, "reason": "feels better already"}))
+        .await;
     practice.idle().await;
     let off = practice.in_ehr(id).await;
     assert_eq!(off["state"], "user_cancelled");
@@ -186,13 +210,18 @@ async fn staff_cancel_one_and_book_one(practice: &mut Practice) {
 async fn check_in_ehr(practice: &Practice, id: u64, professional: i64, start: i64) -> Value {
     let there = practice.in_ehr(id).await;
     assert_eq!(there["healthprof"], professional, "{there}");
-    assert_eq!((&there["appointment_date"], &there["appointment_date_end"]), (&moment(start), &moment(start + 1_800)), "{there}");
+    assert_eq!(
+        (&there["appointment_date"], &there["appointment_date_end"]),
+        (&moment(start), &moment(start + 1_800)),
+        "{there}"
+    );
     assert_eq!(there["state"], "confirmed", "{there}");
     there
 }
 
 async fn free_places(practice: &Practice, professional: i64, start: i64) -> usize {
-    let domain = json!([["state", "=", "free"], ["healthprof", "=", professional], ["appointment_date", "=", moment(start)]]);
+    let domain =
+        json!([["state", "=", "free"], ["healthprof", "=", professional], ["appointment_date", "=", moment(start)]]);
     practice.server.search("gnuhealth.appointment", domain, &["id"]).await.len()
 }
 
@@ -210,11 +239,23 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
         "address_line_1": "5 Harbour Road", "city": "Springfield", "state": "NY", "zip_code": "10001"}}});
     let made = practice.post("/patients", body).await["data"]["user"]["id"].clone();
     practice.idle().await;
-    practice.patch(&format!("/patients/{made}"), json!({"patient": {"email": "new@mail.example", "last_name": "Changed-Here"}})).await;
+    practice
+        .patch(
+            &format!("/patients/{made}"),
+            json!({"patient": {"email": "new@mail.example", "last_name": "Changed-Here"}}),
+        )
+        .await;
     practice.idle().await;
-    let fields = ["primary_care_doctor", "party.name", "party.lastname", "party.contact_mechanisms.value", "party.addresses.city",
-        "party.addresses.subdivision.code"];
-    let there = practice.server.one("gnuhealth.patient", json!([["party.lastname", "=", "Changed-Here"]]), &fields).await;
+    let fields = [
+        "primary_care_doctor",
+        "party.name",
+        "party.lastname",
+        "party.contact_mechanisms.value",
+        "party.addresses.city",
+        "party.addresses.subdivision.code",
+    ];
+    let there =
+        practice.server.one("gnuhealth.patient", json!([["party.lastname", "=", "Changed-Here"]]), &fields).await;
     let text = there["party."].to_string();
     assert_eq!(there["primary_care_doctor"], 1);
     for part in ["Þóra", "new@mail.example", "Springfield", "US-NY"] {
@@ -223,7 +264,9 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
     assert!(!text.contains("thora@"), "{text}");
 
     let allergies = practice.list("/medical_history/items?category=allergies").await;
-    let latex = allergies.iter().find(|item| item["name"] == "Latex allergy").unwrap_or_else(|| panic!("{allergies:?}"))["id"].clone();
+    let latex =
+        allergies.iter().find(|item| item["name"] == "Latex allergy").unwrap_or_else(|| panic!("{allergies:?}"))["id"]
+            .clone();
     let drugs = practice.list("/medical_history/items?category=medications").await;
     let items = json!({"patient_id": zoe, "allergies": [{"item_id": latex, "note": "since childhood"}],
         "medications": [{"item_id": drugs[0]["id"], "note": "twice a day"}]});
@@ -240,16 +283,23 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
     practice.post("/communication_logs", log).await;
     practice.idle().await;
     let note = practice.server.one("ir.note", json!([["resource", "=", "gnuhealth.patient,1"]]), &["message"]).await;
-    assert!(note["message"].as_str().unwrap().starts_with("Reminded by text\n"), "exactly one, though its reply was lost: {note}");
+    assert!(
+        note["message"].as_str().unwrap().starts_with("Reminded by text\n"),
+        "exactly one, though its reply was lost: {note}"
+    );
     practice.proxy.calm();
 
     let plans = practice.list("/insurance_plans").await;
-    let premier = plans.iter().find(|plan| plan["name"] == "Delta Premier").unwrap_or_else(|| panic!("{plans:?}"))["id"].clone();
+    let premier =
+        plans.iter().find(|plan| plan["name"] == "Delta Premier").unwrap_or_else(|| panic!("{plans:?}"))["id"].clone();
     let coverage = json!({"insurance_coverage": {"plan_id": premier, "patient_id": zoe, "subscriber_num": "S-1", "priority": 1,
         "effective_date": "2026-01-01", "subscription_relation": "spouse"}});
     practice.post("/insurance_coverages", coverage).await;
     practice.idle().await;
-    let insured = practice.server.one("gnuhealth.insurance", json!([["number", "=", "S-1"]]), &["plan_id", "notes", "party"]).await;
+    let insured = practice
+        .server
+        .one("gnuhealth.insurance", json!([["number", "=", "S-1"]]), &["plan_id", "notes", "party"])
+        .await;
     assert_eq!(insured["plan_id"], 1);
 
     pays(&mut practice, &zoe).await;
@@ -258,21 +308,27 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
     practice.sync().await;
     practice.sync().await;
     assert_eq!(practice.list("/payments").await.len(), 1, "read back it is the same payment");
-    assert_eq!(practice.list(&format!("/medical_history/patient_items?patient_id={zoe}&category=allergies")).await.len(), 1);
+    assert_eq!(
+        practice.list(&format!("/medical_history/patient_items?patient_id={zoe}&category=allergies")).await.len(),
+        1
+    );
     practice.close().await;
 }
 
 async fn pays(practice: &mut Practice, zoe: &Value) {
     assert_eq!(practice.list("/charges").await.len(), 1);
     let types = practice.list("/payment_types").await;
-    let card = types.iter().find(|kind| kind["name"] == "Credit card").unwrap_or_else(|| panic!("{types:?}"))["id"].clone();
+    let card =
+        types.iter().find(|kind| kind["name"] == "Credit card").unwrap_or_else(|| panic!("{types:?}"))["id"].clone();
     let pay = |amount: &str| {
         json!({"payment": {"patient_id": zoe, "amount": amount, "currency": "USD", "payment_type_id": card,
             "transaction_id": format!("tx-{amount}"), "paid_at": today(), "notes": "at the desk"}})
     };
     practice.post("/payments", pay("20.00")).await;
     practice.idle().await;
-    let invoice = practice.server.search("account.invoice", json!([]), &["state", "amount_to_pay", "payment_lines"]).await[0].clone();
+    let invoice =
+        practice.server.search("account.invoice", json!([]), &["state", "amount_to_pay", "payment_lines"]).await[0]
+            .clone();
     assert_eq!(invoice["amount_to_pay"]["decimal"], "75.00", "{invoice}");
     assert_eq!(invoice["payment_lines"].as_array().unwrap().len(), 1);
     // More than is open: the practice's books stay as they are.
@@ -292,7 +348,10 @@ async fn what_a_role_may_not_write_is_refused_with_the_ehrs_words() {
     let booking = practice.book("1", 0, "09:00", "desk-1", &zoe()).await;
     practice.written(booking["appointment_id"].as_u64().unwrap()).await;
     let reads = practice.get("/locations/7/capabilities").await["data"]["ehr"]["reads"].to_string();
-    assert!(reads.contains("patients") && !reads.contains("patient_history_items") && !reads.contains("payments"), "{reads}");
+    assert!(
+        reads.contains("patients") && !reads.contains("patient_history_items") && !reads.contains("payments"),
+        "{reads}"
+    );
     let conditions = practice.list("/medical_history/items?category=conditions").await;
     let patient = practice.our_id("/patients", "2").await;
     let items = json!({"patient_id": patient, "conditions": [{"item_id": conditions[0]["id"], "note": "secret of the patient"}]});

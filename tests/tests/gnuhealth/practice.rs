@@ -132,7 +132,11 @@ impl Practice {
         let asked = json!({"provider_ids": [provider], "start_date": start, "days": 1, "limit": 100, "appointment_type_id": kind});
         let found = self.post("/intent/booking/search", asked).await;
         let slots = found["slots"].as_array().expect("slots").iter();
-        slots.map(|slot| (self.time(slot["start_iso"].as_str().unwrap()), slot["slot_token"].as_str().unwrap().to_owned())).collect()
+        slots
+            .map(|slot| {
+                (self.time(slot["start_iso"].as_str().unwrap()), slot["slot_token"].as_str().unwrap().to_owned())
+            })
+            .collect()
     }
 
     pub async fn times(&mut self, provider: &str, day: i64) -> Vec<String> {
@@ -166,7 +170,15 @@ impl Practice {
     /// The appointment as the EHR has it.
     pub async fn in_ehr(&self, id: u64) -> Value {
         let foreign = number(self.appointment(id).foreign_id.as_deref().expect("it was written"));
-        let fields = ["patient", "healthprof", "state", "appointment_date", "appointment_date_end", "comments", "checked_in_date"];
+        let fields = [
+            "patient",
+            "healthprof",
+            "state",
+            "appointment_date",
+            "appointment_date_end",
+            "comments",
+            "checked_in_date",
+        ];
         self.server.one("gnuhealth.appointment", json!([["id", "=", foreign]]), &fields).await
     }
 
@@ -221,7 +233,9 @@ async fn seed(server: &GnuHealth, midnight: i64) {
     // Staff take the first place of the second professional.
     let first = json!([["healthprof", "=", 2], ["appointment_date", "=", moment(midnight + 9 * 3_600)]]);
     let id = server.one("gnuhealth.appointment", first, &["id"]).await["id"].as_i64().expect("an id");
-    server.write("gnuhealth.appointment", id, json!({"patient": 1, "state": "confirmed", "comments": "by telephone"})).await;
+    server
+        .write("gnuhealth.appointment", id, json!({"patient": 1, "state": "confirmed", "comments": "by telephone"}))
+        .await;
     server.invoice(1, "95.00", &today()).await;
 }
 
@@ -253,7 +267,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     let (server, address) = server::start(api, listener).expect("the API starts");
     let handle = server.handle();
     actix_rt::spawn(server);
-    let caller = Caller::sign_in(address, API_KEY).await.expect("the key is good");
+    let caller = Caller::sign_in(address, API_KEY).await.expect("the key is good").at("v3.1.0");
     (engine, handle, caller)
 }
 
