@@ -293,7 +293,7 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
     let premier =
         plans.iter().find(|plan| plan["name"] == "Delta Premier").unwrap_or_else(|| panic!("{plans:?}"))["id"].clone();
     let coverage = json!({"insurance_coverage": {"plan_id": premier, "patient_id": zoe, "subscriber_num": "S-1", "priority": 1,
-        "effective_date": "2026-01-01", "subscription_relation": "spouse"}});
+        "effective_date": "2026-01-01", "subscription_relation": "spouse", "subscriber_id": zoe}});
     practice.post("/insurance_coverages", coverage).await;
     practice.idle().await;
     let insured = practice
