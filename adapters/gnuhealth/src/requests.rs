@@ -194,7 +194,7 @@ pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
         person.insert("addresses".into(), json!([["create", [address]]]));
     }
     if let Some(language) = place.language {
-        person.insert("langs".into(), json!([["create", [{"lang": language}]]]));
+        person.insert("lang".into(), language.into());
     }
     Value::Object(person)
 }
