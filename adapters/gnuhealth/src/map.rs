@@ -21,7 +21,7 @@ use crate::{
 /// What a row is to the engine.
 #[derive(Debug)]
 pub enum Shown {
-    Record(Record),
+    Record(Box<Record>),
     /// It may have been such a record, and is none now.
     Gone(String),
     Nothing,
@@ -29,6 +29,10 @@ pub enum Shown {
 
 /// Why a row cannot be such a record.
 pub type Mapped = Result<Shown, String>;
+
+fn shown(record: Record) -> Mapped {
+    Ok(Shown::Record(Box::new(record)))
+}
 
 fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     // Its text may quote a value.
@@ -39,7 +43,7 @@ pub fn patient(row: Value, _: &Settings) -> Mapped {
     let row: PatientRow = read(row)?;
     let person = &row.party;
     let (first, middle) = given_names(person.name.as_deref().unwrap_or_default());
-    Ok(Shown::Record(Record::Patient(records::Patient {
+    shown(Record::Patient(records::Patient {
         id: row.id.to_string(),
         first_name: first,
         middle_name: middle,
@@ -56,7 +60,7 @@ pub fn patient(row: Value, _: &Settings) -> Mapped {
         preferred_language: person.language().and_then(|lang| language(lang.code.as_deref()?)),
         inactive: !row.active || !person.active || person.deceased,
         ..records::Patient::default()
-    })))
+    }))
 }
 
 /// See [`MIDDLE`].
@@ -103,7 +107,7 @@ fn region(code: &str) -> Option<String> {
 pub fn provider(row: Value, _: &Settings) -> Mapped {
     let row: Professional = read(row)?;
     let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
-    Ok(Shown::Record(Record::Provider(records::Provider {
+    shown(Record::Provider(records::Provider {
         id: row.id.to_string(),
         first_name: row.party.name.clone().unwrap_or_default(),
         last_name: row.party.lastname.clone().unwrap_or_default(),
@@ -112,7 +116,7 @@ pub fn provider(row: Value, _: &Settings) -> Mapped {
         specialty_code: code,
         inactive: !row.active || !row.party.active,
         ..records::Provider::default()
-    })))
+    }))
 }
 
 pub fn appointment_type(kind: &AppointmentType) -> Record {
@@ -143,7 +147,7 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
     {
         extra.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
-    Ok(Shown::Record(Record::Appointment(records::Appointment {
+    shown(Record::Appointment(records::Appointment {
         id: row.id.to_string(),
         patient: row.patient.map(|id| id.to_string()),
         provider: row.healthprof.map(|id| id.to_string()),
@@ -160,7 +164,7 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
         version,
         extra,
         ..records::Appointment::default()
-    })))
+    }))
 }
 
 /// A place nobody has taken yet, on its local date.
@@ -170,7 +174,7 @@ pub fn working_hour(row: Value, _: &Settings) -> Mapped {
     let provider = row.healthprof.ok_or("it has no professional")?;
     let (from, to) = (clock::to_local(start).text, clock::to_local(end).text);
     let time = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
-    Ok(Shown::Record(Record::WorkingHour(records::WorkingHour {
+    shown(Record::WorkingHour(records::WorkingHour {
         id: row.id.to_string(),
         provider: provider.to_string(),
         operatory: None,
@@ -184,7 +188,7 @@ pub fn working_hour(row: Value, _: &Settings) -> Mapped {
         label: None,
         active: true,
         extra: Vec::new(),
-    })))
+    }))
 }
 
 pub fn pathology(row: Value, _: &Settings) -> Mapped {
@@ -192,7 +196,7 @@ pub fn pathology(row: Value, _: &Settings) -> Mapped {
     let extra = row.code.clone().map(|code| ("code".to_owned(), code)).into_iter().collect();
     let id = format!("gnuhealth.pathology,{}", row.id);
     let category = category_of(&row);
-    Ok(Shown::Record(Record::HistoryItem(records::HistoryItem { id, category, name: row.name, extra })))
+    shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name, extra }))
 }
 
 fn category_of(pathology: &Pathology) -> HistoryCategory {
@@ -201,18 +205,18 @@ fn category_of(pathology: &Pathology) -> HistoryCategory {
 
 pub fn medicament(row: Value, _: &Settings) -> Mapped {
     let row: Medicament = read(row)?;
-    Ok(Shown::Record(Record::HistoryItem(records::HistoryItem {
+    shown(Record::HistoryItem(records::HistoryItem {
         id: format!("gnuhealth.medicament,{}", row.id),
         category: HistoryCategory::Medications,
         name: row.rec_name,
         extra: Vec::new(),
-    })))
+    }))
 }
 
 pub fn condition(row: Value, _: &Settings) -> Mapped {
     let row: Condition = read(row)?;
     let diagnosed = row.diagnosed_date.map(|date| ("diagnosed".to_owned(), date.text()));
-    Ok(Shown::Record(Record::PatientHistoryItem(records::PatientHistoryItem {
+    shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.disease,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: category_of(&row.pathology),
@@ -220,12 +224,12 @@ pub fn condition(row: Value, _: &Settings) -> Mapped {
         note: Text::of(row.extra_info.as_deref()).note,
         active: row.is_active,
         extra: diagnosed.into_iter().collect(),
-    })))
+    }))
 }
 
 pub fn medication(row: Value, _: &Settings) -> Mapped {
     let row: Medication = read(row)?;
-    Ok(Shown::Record(Record::PatientHistoryItem(records::PatientHistoryItem {
+    shown(Record::PatientHistoryItem(records::PatientHistoryItem {
         id: format!("gnuhealth.patient.medication,{}", row.id),
         patient: row.patient.ok_or("it has no patient")?.to_string(),
         category: HistoryCategory::Medications,
@@ -233,7 +237,7 @@ pub fn medication(row: Value, _: &Settings) -> Mapped {
         note: Text::of(row.notes.as_deref()).note,
         active: row.is_active,
         extra: Vec::new(),
-    })))
+    }))
 }
 
 fn plan_of(id: String, name: String, company: &Company) -> Record {
@@ -253,12 +257,12 @@ fn plan_of(id: String, name: String, company: &Company) -> Record {
 
 pub fn company(row: Value, _: &Settings) -> Mapped {
     let row: Company = read(row)?;
-    Ok(Shown::Record(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row)))
+    shown(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
 }
 
 pub fn plan(row: Value, _: &Settings) -> Mapped {
     let row: Plan = read(row)?;
-    Ok(Shown::Record(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company)))
+    shown(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
 }
 
 pub fn coverage(row: Value, _: &Settings) -> Mapped {
@@ -270,7 +274,7 @@ pub fn coverage(row: Value, _: &Settings) -> Mapped {
         Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
         None => format!("party.party,{}", row.company),
     };
-    Ok(Shown::Record(Record::Coverage(records::Coverage {
+    shown(Record::Coverage(records::Coverage {
         id: row.id.to_string(),
         patient: patient.to_string(),
         plan,
@@ -285,7 +289,7 @@ pub fn coverage(row: Value, _: &Settings) -> Mapped {
         insurance_type: kept("type"),
         active: row.status.as_deref() != Some("expired"),
         extra: Vec::new(),
-    })))
+    }))
 }
 
 pub fn communication_log(row: Value, _: &Settings) -> Mapped {
@@ -293,7 +297,7 @@ pub fn communication_log(row: Value, _: &Settings) -> Mapped {
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
     let Text { note, footer } = Text::of(row.message.as_deref());
     let at = footer.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
-    Ok(Shown::Record(Record::CommunicationLog(records::CommunicationLog {
+    shown(Record::CommunicationLog(records::CommunicationLog {
         id: row.id.to_string(),
         patient: patient.ok_or("it is about no patient")?.to_owned(),
         note: note.unwrap_or_default(),
@@ -301,23 +305,23 @@ pub fn communication_log(row: Value, _: &Settings) -> Mapped {
         direction: footer.get("direction").unwrap_or("sent").to_owned(),
         occurred_at: at.ok_or("it has no date")?,
         extra: Vec::new(),
-    })))
+    }))
 }
 
-fn procedure_code(id: String, code: String, description: String) -> Shown {
+fn procedure_code(id: String, code: String, description: String) -> Mapped {
     let (category, active, extra) = (None, true, Vec::new());
-    Shown::Record(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
+    shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
 }
 
 pub fn dental_code(row: Value, _: &Settings) -> Mapped {
     let row: DentalCode = read(row)?;
-    Ok(procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), row.code, row.name))
+    procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), row.code, row.name)
 }
 
 pub fn medical_code(row: Value, _: &Settings) -> Mapped {
     let row: ProcedureCode = read(row)?;
     let description = row.description.unwrap_or_else(|| row.name.clone());
-    Ok(procedure_code(format!("gnuhealth.procedure,{}", row.id), row.name, description))
+    procedure_code(format!("gnuhealth.procedure,{}", row.id), row.name, description)
 }
 
 pub fn procedure(row: Value, _: &Settings) -> Mapped {
@@ -334,7 +338,7 @@ pub fn procedure(row: Value, _: &Settings) -> Mapped {
     let treatment = &row.treatment;
     let done = treatment.state.as_deref() == Some("done");
     let date = treatment.treatment_date.map(|date| date.text());
-    Ok(Shown::Record(Record::Procedure(records::Procedure {
+    shown(Record::Procedure(records::Procedure {
         id: row.id.to_string(),
         patient: treatment.patient.map(|id| id.to_string()),
         provider: treatment.healthprof.map(|id| id.to_string()),
@@ -349,13 +353,13 @@ pub fn procedure(row: Value, _: &Settings) -> Mapped {
         start_date: date,
         treatment_plans: Vec::new(),
         extra: Vec::new(),
-    })))
+    }))
 }
 
 pub fn payment_type(row: Value, _: &Settings) -> Mapped {
     let PaymentMethod { id, name, active } = read(row)?;
     let id = id.to_string();
-    Ok(Shown::Record(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() })))
+    shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
 }
 
 /// An invoice to a patient.
@@ -365,7 +369,7 @@ pub fn charge(row: Value, _: &Settings) -> Mapped {
     let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
     let currency = row.currency.code.ok_or("it has no currency")?;
     let fee = row.total_amount.map(|amount| Money { amount: amount.text().to_owned(), currency });
-    Ok(Shown::Record(Record::Charge(records::Charge {
+    shown(Record::Charge(records::Charge {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
         guarantor: None,
@@ -376,7 +380,7 @@ pub fn charge(row: Value, _: &Settings) -> Mapped {
         fee,
         charged_at: row.invoice_date.map(|date| date.text()),
         extra: row.number.map(|number| ("number".to_owned(), number)).into_iter().collect(),
-    })))
+    }))
 }
 
 pub fn payment(row: Value, _: &Settings) -> Mapped {
@@ -390,7 +394,7 @@ pub fn payment(row: Value, _: &Settings) -> Mapped {
         _ => row.credit.text().to_owned(),
     };
     let currency = row.currency.code.ok_or("it has no currency")?;
-    Ok(Shown::Record(Record::Payment(records::Payment {
+    shown(Record::Payment(records::Payment {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
         guarantor: None,
@@ -407,5 +411,5 @@ pub fn payment(row: Value, _: &Settings) -> Mapped {
         charge_splits: Vec::new(),
         provider_splits: Vec::new(),
         extra: Vec::new(),
-    })))
+    }))
 }

@@ -51,7 +51,7 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     for row in rows {
         let id = id_of(&row);
         match (part.map)(row, settings) {
-            Ok(Shown::Record(record)) => page.records.push(record),
+            Ok(Shown::Record(record)) => page.records.push(*record),
             // A whole pass tells what is gone by not showing it.
             Ok(Shown::Gone(id)) if !cursor.is_whole() => page.deleted.push(id),
             Ok(Shown::Gone(_) | Shown::Nothing) => (),
@@ -117,7 +117,7 @@ fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page
     for row in rows {
         let id = id_of(&row);
         match map::working_hour(row, settings) {
-            Ok(Shown::Record(record)) => page.records.push(record),
+            Ok(Shown::Record(record)) => page.records.push(*record),
             Ok(Shown::Gone(_) | Shown::Nothing) => (),
             Err(why) => warn!("the free appointment {id} is left out: {why}"),
         }

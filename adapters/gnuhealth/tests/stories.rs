@@ -5,7 +5,9 @@ mod tape;
 
 use adapter_sdk::{
     Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
-    records::{Address, Appointment, CommunicationLog, Coverage, HistoryCategory, Money, Patient, PatientHistoryItem, Payment},
+    records::{
+        Address, Appointment, CommunicationLog, Coverage, HistoryCategory, Money, Patient, PatientHistoryItem, Payment,
+    },
     time::instant_of,
 };
 use gnuhealth_adapter::{GnuHealth, rpc, values::DateTime};
@@ -42,7 +44,10 @@ fn the_practice_is_described_and_read() {
     let Record::Patient(zoe) = &patients.records[0] else { panic!("no patient") };
     assert_eq!((zoe.first_name.as_str(), zoe.middle_name.as_deref()), ("Zoë", Some("Ann")));
     assert_eq!((zoe.last_name.as_str(), zoe.date_of_birth.as_deref()), ("Łopata-O’Brien", Some("1990-02-28")));
-    assert_eq!((zoe.cell_phone.as_deref(), zoe.work_phone.as_deref()), (Some("+1 312 555 0100"), Some("+1 312 557 0100")));
+    assert_eq!(
+        (zoe.cell_phone.as_deref(), zoe.work_phone.as_deref()),
+        (Some("+1 312 555 0100"), Some("+1 312 557 0100"))
+    );
     assert_eq!((zoe.provider.as_deref(), zoe.chart_id.as_deref()), (Some("1"), Some("C-0")));
     let address = zoe.address.as_ref().unwrap();
     assert_eq!((address.line1.as_deref(), address.line2.as_deref()), (Some("1 Rue de l’Été"), Some("Apt 2")));
@@ -57,10 +62,15 @@ fn the_practice_is_described_and_read() {
     assert!(!items.last);
     let drugs = pull(&tape, Resource::HistoryItems, Some(items.cursor));
     assert!(drugs.last && drugs.whole);
-    let all: Vec<_> = items.records.iter().chain(&drugs.records).map(|record| match record {
-        Record::HistoryItem(item) => (item.id.as_str(), item.category, item.name.as_str()),
-        _ => panic!("no item"),
-    }).collect();
+    let all: Vec<_> = items
+        .records
+        .iter()
+        .chain(&drugs.records)
+        .map(|record| match record {
+            Record::HistoryItem(item) => (item.id.as_str(), item.category, item.name.as_str()),
+            _ => panic!("no item"),
+        })
+        .collect();
     assert!(all.contains(&("gnuhealth.pathology,1", HistoryCategory::Allergies, "Allergy to penicillin")), "{all:?}");
     assert!(all.contains(&("gnuhealth.pathology,3", HistoryCategory::Conditions, "Hypertension")), "{all:?}");
     assert!(all.contains(&("gnuhealth.medicament,1", HistoryCategory::Medications, "Amoxicillin")), "{all:?}");
@@ -92,7 +102,8 @@ fn a_booking_takes_a_free_place_and_gives_it_back() {
     assert_eq!(receipt.id, place, "it is the place that was free");
     assert_eq!(push(&tape, "ps-7-1", &create).unwrap(), receipt, "the same key, the same appointment");
     assert_eq!((find(&tape, "ps-7-1", &create), find(&tape, "ps-7-12", &create)), (Some(place.clone()), None));
-    let second = Write::CreateAppointment(change(&Appointment { start: nine + 900, end: nine + 2_700, ..booked.clone() }));
+    let second =
+        Write::CreateAppointment(change(&Appointment { start: nine + 900, end: nine + 2_700, ..booked.clone() }));
     let refused = push(&tape, "ps-7-2", &second);
     assert_eq!(refused, Err(Fault::rejected("the provider has another appointment at that time")));
 
@@ -102,7 +113,10 @@ fn a_booking_takes_a_free_place_and_gives_it_back() {
     let receipt = push(&tape, "ps-7-3", &reschedule).unwrap();
     assert_eq!(find(&tape, "ps-7-3", &reschedule), Some(place.clone()));
     let stale = Write::CancelAppointment(change(&moved));
-    assert_eq!(push(&tape, "ps-7-4", &stale), Err(Fault::rejected("the appointment was changed in the EHR since it was read")));
+    assert_eq!(
+        push(&tape, "ps-7-4", &stale),
+        Err(Fault::rejected("the appointment was changed in the EHR since it was read"))
+    );
     let cancel = Write::CancelAppointment(change(&Appointment { version: receipt.version, ..moved }));
     push(&tape, "ps-7-5", &cancel).unwrap();
     assert_eq!(find(&tape, "ps-7-5", &cancel), Some(place.clone()));
@@ -143,14 +157,19 @@ fn a_patient_is_made_in_one_call_and_changed_where_they_differ() {
         cell_phone: Some("+1 555 010 3000".into()),
         provider: Some("2".into()),
         preferred_language: Some("fr".into()),
-        address: Some(Address { line1: Some("5 Harbour Road".into()), region: Some("NY".into()), ..Address::default() }),
+        address: Some(Address {
+            line1: Some("5 Harbour Road".into()),
+            region: Some("NY".into()),
+            ..Address::default()
+        }),
         ..Patient::default()
     };
     let create = Write::CreatePatient(new.clone());
     assert_eq!(find(&tape, "ps-7-20", &create), None);
     let id = push(&tape, "ps-7-20", &create).unwrap().id;
     assert_eq!(find(&tape, "ps-7-20", &create), Some(id.clone()));
-    let update = Write::UpdatePatient(Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() });
+    let update =
+        Write::UpdatePatient(Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() });
     assert_eq!(find(&tape, "ps-7-21", &update), None);
     push(&tape, "ps-7-21", &update).unwrap();
     assert_eq!(find(&tape, "ps-7-21", &update), Some(id));
