@@ -1,5 +1,7 @@
 //! GNU Health: a real server, with the practice of `tests/gnuhealth`.
 
+use std::cell::Cell;
+
 use engine::ehr::{EhrAppointment, Resource, Verb, Write};
 use serde_json::{Value, json};
 use tests::{
@@ -12,9 +14,14 @@ const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
 const FIRST_FREE: i64 = 1_799_676_000;
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
 
+/// GNU Health tries all combinations of what was paid on an invoice: a dozen payments on one are enough.
+const INVOICES: usize = 30;
+
 pub struct Clinic {
     server: GnuHealth,
     authorization: String,
+    invoices: Vec<i64>,
+    paid: Cell<usize>,
 }
 
 impl Clinic {
@@ -23,7 +30,12 @@ impl Clinic {
         use base64::Engine;
         let server = GnuHealth::start().await?;
         let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{LOGIN}:{PASSWORD}"));
-        let clinic = Clinic { server, authorization: format!("Basic {credentials}") };
+        let authorization = format!("Basic {credentials}");
+        let mut clinic = Clinic { server, authorization, invoices: Vec::new(), paid: Cell::new(0) };
+        for _ in 0..INVOICES {
+            // More than the suite ever pays.
+            clinic.invoices.push(clinic.server.invoice(1, "100000.00", "2026-01-15").await);
+        }
         clinic.fill().await;
         Some(clinic)
     }
@@ -31,8 +43,6 @@ impl Clinic {
     /// Something of everything the adapter reads.
     async fn fill(&self) {
         let server = &self.server;
-        // More than the suite ever pays.
-        server.invoice(1, "1000000.00", "2026-01-15").await;
         let party = server.one("gnuhealth.patient", json!([["id", "=", 1]]), &["party"]).await["party"].clone();
         let company = server.one("party.party", json!([["name", "=", "Delta Dental"]]), &["id"]).await["id"].clone();
         server
@@ -144,6 +154,16 @@ impl Subject for Clinic {
 
     fn free(&self, n: usize) -> i64 {
         FIRST_FREE + 1_800 * i64::try_from(n).unwrap()
+    }
+
+    /// A payment is for a charge, of which each has its turn.
+    fn adjust(&self, write: &mut Write) {
+        if let Write::Entry(Verb::Create, entry) = write
+            && entry.resource == Resource::Payments
+        {
+            let turn = self.paid.replace(self.paid.get() + 1);
+            entry.fields.insert("charge".into(), self.invoices[turn % INVOICES].to_string().into());
+        }
     }
 
     async fn copies(&self, write: &Write) -> usize {
