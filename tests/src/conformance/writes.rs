@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, Resource, Verb, Write};
+use chrono::{Days, NaiveDate};
+use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Verb, Write};
+use location::hours::HourKind;
 use serde_json::{Map, Value, json};
 
 use super::{Bench, Subject, bench::fields};
 
 /// The kinds of write the engine sends, by the contract's names.
-pub const KINDS: [&str; 18] = [
+pub const KINDS: [&str; 21] = [
     "create-patient",
     "update-patient",
     "create-appointment",
@@ -17,6 +19,9 @@ pub const KINDS: [&str; 18] = [
     "check-in-appointment",
     "cancel-appointment",
     "note-appointment",
+    "create-working-hour",
+    "update-working-hour",
+    "delete-working-hour",
     "create-insurance-plan",
     "create-coverage",
     "delete-coverage",
@@ -44,6 +49,10 @@ pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
         | Write::CheckInAppointment(a)
         | Write::NoteAppointment(a)
         | Write::CancelAppointment(a, _) => (Resource::Appointments, Some(fields(&EhrRecord::Appointment(a.clone())))),
+        Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => {
+            (Resource::WorkingHours, Some(fields(&EhrRecord::WorkingHour(hour.clone()))))
+        }
+        Write::DeleteWorkingHour(_) => (Resource::WorkingHours, None),
         Write::Entry(Verb::Delete, entry) => (entry.resource, None),
         Write::Entry(_, entry) => (entry.resource, Some(entry.fields.clone())),
     }
@@ -61,6 +70,12 @@ impl<S: Subject> Bench<S> {
             "create-patient" => Write::CreatePatient(self.somebody()),
             "update-patient" => self.changed_patient().await,
             "create-appointment" => Write::CreateAppointment(self.appointment()),
+            "create-working-hour" => Write::CreateWorkingHour(self.hour()),
+            "update-working-hour" => {
+                let hour = EhrWorkingHour { end_time: "18:30".into(), ..self.known_hour().await };
+                Write::UpdateWorkingHour(hour)
+            }
+            "delete-working-hour" => Write::DeleteWorkingHour(self.known_hour().await.id),
             "create-insurance-plan" => self.entry(Resource::InsurancePlans, self.plan()),
             "create-coverage" => self.entry(Resource::Coverages, self.coverage().await),
             "delete-coverage" => self.gone_coverage().await,
@@ -168,6 +183,41 @@ impl<S: Subject> Bench<S> {
         };
         self.subject.adjust(&mut write);
         write
+    }
+
+    /// On a day of its own, so that none meets another.
+    fn hour(&self) -> EhrWorkingHour {
+        let here = self.subject.here();
+        let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new(self.number() as u64);
+        EhrWorkingHour {
+            id: String::new(),
+            provider: here.provider,
+            operatory: here.operatory,
+            begin_time: "09:00".into(),
+            end_time: "12:30".into(),
+            days: Vec::new(),
+            specific_date: Some(day.to_string()),
+            recurrence: None,
+            kind: HourKind::WorkingHour,
+            appointment_types: here.appointment_type.into_iter().collect(),
+            label: None,
+            active: true,
+            extra: Vec::new(),
+        }
+    }
+
+    /// Hours that are there, where the EHR lets them be made.
+    async fn known_hour(&self) -> EhrWorkingHour {
+        let mut made = Write::CreateWorkingHour(self.hour());
+        self.subject.adjust(&mut made);
+        let id = match self.writes("create-working-hour") {
+            true => self.written(&made).await.id,
+            false => NOBODY.into(),
+        };
+        match made {
+            Write::CreateWorkingHour(hour) => EhrWorkingHour { id, ..hour },
+            other => panic!("{other:?} is no new hour"),
+        }
     }
 
     fn entry(&self, resource: Resource, fields: Value) -> Write {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod fhir;
+mod gnuhealth;
 mod open_dental;
 mod sandbox;
 
@@ -22,4 +23,11 @@ async fn the_fhir_adapter_conforms() {
 #[actix::test]
 async fn the_open_dental_adapter_conforms() {
     run(open_dental::OpenDental::start()).await;
+}
+
+#[actix::test]
+async fn the_gnuhealth_adapter_conforms() {
+    if let Some(clinic) = gnuhealth::Clinic::start().await {
+        run(clinic).await;
+    }
 }

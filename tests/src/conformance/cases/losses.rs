@@ -97,6 +97,8 @@ fn written_id(write: &Write) -> Option<String> {
         | Write::CheckInAppointment(a)
         | Write::NoteAppointment(a)
         | Write::CancelAppointment(a, _) => &a.id,
+        Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => &hour.id,
+        Write::DeleteWorkingHour(id) => id,
         Write::Entry(_, entry) => &entry.id,
     };
     (!id.is_empty()).then(|| id.clone())
