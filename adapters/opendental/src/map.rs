@@ -206,3 +206,9 @@ pub fn id(key: Num) -> Result<String, String> {
 pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> records::Extra {
     pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
+
+/// What a record is called; its key where it has no name.
+pub fn name(text: &str, key: Num) -> String {
+    let text = text.trim();
+    if text.is_empty() { key.to_string() } else { text.to_owned() }
+}
