@@ -189,7 +189,7 @@ pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<
     (address != records::Address::default()).then_some(address)
 }
 
-/// `(536)987-4822 x12`
+/// `(536)555-0182 x12`
 fn extension(phone: &Text) -> (Option<String>, Option<String>) {
     match phone.rsplit_once(" x") {
         Some((number, extension)) if !extension.is_empty() && extension.bytes().all(|b| b.is_ascii_digit()) => {
