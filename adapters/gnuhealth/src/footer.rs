@@ -95,9 +95,9 @@ impl fmt::Display for Footer {
     }
 }
 
-/// A pattern for `like` that every text with this write key matches; others may, too.
-pub fn pattern(key: &str) -> String {
-    format!("%{BEGIN}{}%", encode(key))
+/// Patterns for `like`: every text with this write key matches one of them, and hardly any other does.
+pub fn patterns(key: &str) -> [String; 2] {
+    [']', ';'].map(|end| format!("%{BEGIN}{}{end}%", encode(key)))
 }
 
 /// The inverse of the SDK's `encode`; what was not encoded by it stays as it is.
@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(text.to_string(), "[practice-sync ps-1; mode=mail]");
         let keyless = Text { note: None, footer: Footer { key: None, pairs: vec![("a".into(), "b".into())] } };
         assert_eq!(Text::of(Some(&keyless.to_string())), keyless);
-        assert!(pattern("ps-1").contains("[practice-sync ps-1"));
+        let [alone, followed] = patterns("ps-1");
+        assert_eq!((alone.as_str(), followed.as_str()), ("%[practice-sync ps-1]%", "%[practice-sync ps-1;%"));
     }
 }

@@ -107,9 +107,15 @@ pub fn by_id(model: &'static str, id: i64, fields: &'static [&'static str]) -> S
     Search { model, domain: json!([["id", "=", id]]), limit: 1, fields }
 }
 
-/// The records whose text has this write key, and a few that only look like it.
+/// That a text has this write key in its footer.
+fn carries(field: &str, key: &str) -> Value {
+    let [alone, followed] = footer::patterns(key);
+    json!(["OR", [field, "like", alone], [field, "like", followed]])
+}
+
+/// The records whose text has this write key.
 pub fn by_key(model: &'static str, field: &str, key: &str, fields: &'static [&'static str]) -> Search {
-    Search { model, domain: json!([[field, "like", footer::pattern(key)]]), limit: 100, fields }
+    Search { model, domain: json!([carries(field, key)]), limit: 100, fields }
 }
 
 /// The record of a person or a company that carries this write key.
@@ -136,7 +142,7 @@ pub fn around(wanted: Value, a: &Appointment) -> Search {
 }
 
 pub fn with_key(key: &str) -> Value {
-    json!(["comments", "like", footer::pattern(key)])
+    carries("comments", key)
 }
 
 pub fn with_id(id: i64) -> Value {
@@ -407,7 +413,7 @@ pub fn open_invoices(party: i64) -> Search {
 }
 
 pub fn payments_by_key(key: &str) -> Search {
-    let domain = json!([["move.description", "like", footer::pattern(key)], ["invoice_payment", "!=", null]]);
+    let domain = json!([carries("move.description", key), ["invoice_payment", "!=", null]]);
     Search { model: "account.move.line", domain, limit: 100, fields: responses::PAYMENT_FIELDS }
 }
 

@@ -302,9 +302,9 @@ async fn patients_history_talk_coverage_and_payments_reach_the_ehr_once() {
         .await;
     assert_eq!(insured["plan_id"], 1);
 
-    pays(&mut practice, &zoe).await;
     let failed = practice.list("/write_requests?status=failed").await;
     assert!(failed.is_empty(), "{failed:?}");
+    pays(&mut practice, &zoe).await;
     practice.sync().await;
     practice.sync().await;
     assert_eq!(practice.list("/payments").await.len(), 1, "read back it is the same payment");
