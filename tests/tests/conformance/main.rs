@@ -1,10 +1,25 @@
 //! Every adapter against its EHR, by the one suite.
 #![allow(clippy::unwrap_used)]
 
+mod atomic;
+#[path = "../../../adapters/fhir/tests/atomic_server/mod.rs"]
+mod atomic_server;
 mod fhir;
 mod sandbox;
 
 use tests::conformance::run;
+
+/// For the server written for tests, which in the adapter's own tests has the SDK's.
+mod adapter_time {
+    pub fn instant_text(at: i64) -> String {
+        let at = chrono::DateTime::from_timestamp(at, 0).unwrap();
+        at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+    }
+
+    pub fn instant_of(text: &str) -> Option<i64> {
+        Some(chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp())
+    }
+}
 
 #[actix::test]
 async fn the_sandbox_adapter_conforms() {
@@ -16,4 +31,9 @@ async fn the_fhir_adapter_conforms() {
     if let Some(server) = fhir::Fhir::start().await {
         run(server).await;
     }
+}
+
+#[actix::test]
+async fn the_fhir_adapter_conforms_where_transactions_are_atomic() {
+    run(atomic::Atomic::start()).await;
 }
