@@ -23,6 +23,7 @@ use tempfile::TempDir;
 
 use crate::{
     adapters,
+    conformance::proxy::Proxy,
     door::Door,
     medplum::{FhirServer, Seeded},
     practice::{self, INSTITUTION, SOURCE},
@@ -44,8 +45,9 @@ const ALL: Stretch = Stretch { after: None, before: None, limit: 1_000 };
 
 pub struct Clinic {
     pub server: FhirServer,
-    /// The engine's way to the server.
+    /// The engine's way to the server, and what stands on it.
     pub door: Door,
+    pub proxy: Proxy,
     pub seeded: Seeded,
     pub engine: Engine,
     /// The first of the days the practice has slots on: tomorrow.
@@ -65,13 +67,14 @@ impl Clinic {
         let server = FhirServer::start(TOKEN).await?;
         let first_day = tomorrow();
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
-        let door = Door::to(server.address()).await;
+        let proxy = Proxy::to(server.address()).await;
+        let door = Door::to(proxy.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
         let mut place = place(&seeded);
         change(&mut place);
         let setup = setup(&server, &door, place);
         let engine = start(dir.path(), setup.clone()).await;
-        let clinic = Clinic { server, door, seeded, engine, first_day, setup, dir };
+        let clinic = Clinic { server, door, proxy, seeded, engine, first_day, setup, dir };
         let pulled = async || clinic.engine.sync_state(LOCATION).await.ok()?.last_sync;
         until("the first pull", pulled).await;
         Some(clinic)

@@ -4,6 +4,8 @@
 
 mod checks;
 mod faults;
+mod files;
+mod losses;
 
 use chrono::DateTime;
 use engine::{
