@@ -6,6 +6,7 @@ mod checks;
 mod faults;
 mod files;
 mod losses;
+mod tokens;
 
 use chrono::DateTime;
 use engine::{

@@ -30,9 +30,11 @@ async fn at_each_request<S: Subject>(bench: &Bench<S>, trouble: Trouble) {
         bench.written(&write).await;
         for n in 1..=bench.proxy.requests() {
             let (key, write) = (bench.key(), bench.fresh(kind).await);
+            let before = bench.proxy.spoilt();
             bench.proxy.set(When::Nth(n), trouble.clone());
             let pushed = bench.push(&key, &write).await;
             bench.proxy.calm();
+            assert_eq!(bench.proxy.spoilt(), before + 1, "{kind}: its request {n} was met");
             let receipt = ended(bench, &key, &write, pushed, &format!("{kind}, {trouble:?} {n}")).await;
             met(bench, &write, &receipt.id).await;
             let found = bench.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
