@@ -104,6 +104,28 @@ fn histories_of_three_types_and_their_catalogue() {
 }
 
 #[test]
+fn a_catalogue_is_walked_again_only_when_an_entry_changed() {
+    let server = server();
+    let pull = |cursor: Option<String>| {
+        let before = server.0.borrow().requests.len();
+        let page = server.run_with(&[("resources", RESOURCES)], || Fhir::pull(Resource::HistoryItems, cursor, 100));
+        (page.0.unwrap(), server.0.borrow().requests.len() - before)
+    };
+    let (first, _) = pull(None);
+    assert_eq!((first.records.len(), first.whole, first.last), (6, true, true));
+    let (none, requests) = pull(Some(first.cursor.clone()));
+    assert_eq!((none.records.len(), none.whole, none.last, requests), (0, false, true, 3));
+    // Another name for the same code: what it is called does not depend on what was asked for.
+    let mut other = server.all("Condition").into_iter().find(|c| c["code"]["coding"][0]["code"] == "E11").unwrap();
+    other["id"] = json!("another");
+    other["code"]["coding"][0]["display"] = json!("Zuckerkrankheit");
+    other["meta"]["lastUpdated"] = json!("2026-11-30T00:52:00Z");
+    server.0.borrow_mut().resources.push(other);
+    let (again, _) = pull(Some(none.cursor));
+    assert_eq!((&again.records, again.whole), (&first.records, true));
+}
+
+#[test]
 fn alerts_and_talks() {
     let alerts = alerts(Resource::PatientAlerts);
     assert_eq!((alerts[0].note.as_str(), alerts[0].disabled_at), ("Latex!", None));
