@@ -1,7 +1,5 @@
 //! A write of every kind, new each time, about somebody the EHR knows.
 
-use std::collections::BTreeMap;
-
 use chrono::{Days, NaiveDate};
 use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Verb, Write};
 use location::hours::HourKind;
@@ -79,7 +77,7 @@ impl<S: Subject> Bench<S> {
             "create-insurance-plan" => self.entry(Resource::InsurancePlans, self.plan()),
             "create-coverage" => self.entry(Resource::Coverages, self.coverage().await),
             "delete-coverage" => self.gone_coverage().await,
-            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history("").await),
+            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history().await),
             "create-patient-alert" => self.entry(Resource::PatientAlerts, self.alert()),
             "disable-patient-alert" => self.disabled_alert().await,
             "create-communication-log" => self.entry(Resource::CommunicationLogs, self.talk()),
@@ -268,27 +266,39 @@ impl<S: Subject> Bench<S> {
         self.over("create-coverage", Verb::Delete, made, Value::Null).await
     }
 
-    /// About the first entry of a catalogue; of any, where none is named.
-    async fn history(&self, category: &str) -> Value {
-        let items = match self.ability(Resource::HistoryItems) {
-            Some(_) => self.everything(Resource::HistoryItems).await.records,
-            None => BTreeMap::new(),
+    /// About an entry of any catalogue.
+    async fn history(&self) -> Value {
+        let item = self.first(Resource::HistoryItems, |_| true).await;
+        let (id, category) = match item {
+            Some((id, fields)) => (id, fields["category"].clone()),
+            None => (NOBODY.into(), json!("conditions")),
         };
-        let mut items = items.into_iter().map(|(id, item)| (id, fields(&item)["category"].clone()));
-        let item = items.find(|(_, of)| category.is_empty() || of == category);
-        let (id, category) = item.unwrap_or_else(|| (NOBODY.into(), json!("conditions")));
+        self.history_of(&id, category)
+    }
+
+    fn history_of(&self, item: &str, category: Value) -> Value {
         json!({
-            "patient": self.subject.here().patient, "category": category, "item": id, "active": true,
+            "patient": self.subject.here().patient, "category": category, "item": item, "active": true,
             "note": format!("since childhood {}", self.number()),
         })
     }
 
-    /// A new item of this catalogue, and the write that ends it.
-    pub async fn ended_history(&self, category: &str) -> (Write, Write) {
-        let mut made = self.entry(Resource::PatientHistoryItems, self.history(category).await);
-        self.subject.adjust(&mut made);
-        let ended = self.over("save-patient-history-item", Verb::Update, made.clone(), json!({"active": false})).await;
-        (made, ended)
+    /// Of each catalogue that has an entry: a new item, and the write that ends another one.
+    pub async fn ended_histories(&self) -> Vec<(Write, Write)> {
+        let mut all = Vec::new();
+        for category in ["allergies", "conditions", "medications"] {
+            let of_it = |fields: &Map<String, Value>| fields["category"] == category;
+            let Some((item, _)) = self.first(Resource::HistoryItems, of_it).await else { continue };
+            let made = || {
+                let fields = self.history_of(&item, category.into());
+                let mut made = self.entry(Resource::PatientHistoryItems, fields);
+                self.subject.adjust(&mut made);
+                made
+            };
+            let ended = self.over("save-patient-history-item", Verb::Update, made(), json!({"active": false})).await;
+            all.push((made(), ended));
+        }
+        all
     }
 
     fn alert(&self) -> Value {
@@ -335,7 +345,7 @@ impl<S: Subject> Bench<S> {
     async fn first(
         &self,
         resource: Resource,
-        fits: fn(&Map<String, Value>) -> bool,
+        fits: impl Fn(&Map<String, Value>) -> bool,
     ) -> Option<(String, Map<String, Value>)> {
         self.ability(resource)?;
         let records = self.everything(resource).await.records;

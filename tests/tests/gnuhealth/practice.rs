@@ -248,7 +248,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>);
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::shapes::Wire::shapes());
     parts.adapters = adapters::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };
@@ -259,7 +259,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
         environment: Environment::Sandbox,
         institutions: vec![INSTITUTION],
         locations: None,
-        grants: Grants { financial: true, beta: true },
+        grants: Grants { financial: true, beta: true, operator: false },
         organisation: "tests".to_owned(),
     };
     let api = Data::new(Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules));
