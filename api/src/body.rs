@@ -16,6 +16,8 @@ use crate::{
     kinds::Kind,
 };
 
+const NO_OBJECT: &str = "The body must be a JSON object.";
+
 /// How much of a body is read, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyRules {
@@ -56,10 +58,15 @@ fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
     if let Some(offset) = too_deep(bytes) {
         return Err(ApiError::too_deep(offset));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        let offset = offset(bytes, error.line(), error.column());
-        ApiError::bad(format!("The body is not valid JSON at byte {offset}: {}.", reason(&error)))
-    })
+    match serde_json::from_slice(bytes) {
+        // Only a body that is not there is none.
+        Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
+        Ok(body) => Ok(body),
+        Err(error) => {
+            let offset = offset(bytes, error.line(), error.column());
+            Err(ApiError::bad(format!("The body is not valid JSON at byte {offset}: {}.", reason(&error))))
+        }
+    }
 }
 
 /// Where the nesting passes the limit. Told apart from brackets inside strings; whether it is JSON at all is not judged here.
@@ -107,7 +114,7 @@ impl Fields {
     pub fn new(body: Value) -> Fields {
         let problems = match body {
             Value::Null | Value::Object(_) => Vec::new(),
-            _ => vec!["The body must be a JSON object.".to_owned()],
+            _ => vec![NO_OBJECT.to_owned()],
         };
         Fields { body, problems, ..Fields::default() }
     }
@@ -183,6 +190,17 @@ impl Fields {
         }
         let null = self.found(path)?.is_null();
         if null { Some(None) } else { self.read(path, &kind).map(Some) }
+    }
+
+    /// For changes of what cannot be emptied: null is wrong.
+    pub fn kept<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        if self.expects.note(|| Expected::of(path, &kind).never_null()) {
+            return kind.example();
+        }
+        if self.found(path).is_some_and(Value::is_null) {
+            self.told(path, "must not be empty");
+        }
+        self.read(path, &kind)
     }
 
     /// Each element is named when it is wrong: `provider_ids[3]`.
@@ -301,6 +319,11 @@ mod tests {
         assert!(problem(b"{\"a\":1} x").contains("trailing"));
         assert!(problem(b"\"\xff\"").contains("at byte"));
         assert!(problem(b"{\"a\":1e999}").contains("number out of range"));
+    }
+
+    #[test]
+    fn null_is_a_body_that_is_no_object() {
+        assert_eq!(problem(b" null "), NO_OBJECT);
     }
 
     #[test]

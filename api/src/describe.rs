@@ -24,6 +24,8 @@ pub struct Expected {
     /// A parameter's name without brackets, or a field's path: `patient.bio.date_of_birth`, `allergies[].item_id`.
     pub name: String,
     pub required: bool,
+    /// Null does not stand for a field that is left out.
+    pub never_null: bool,
     pub list: bool,
     pub default: Option<Value>,
     pub shape: Shape,
@@ -37,6 +39,7 @@ impl Expected {
         Expected {
             name: name.to_owned(),
             required: false,
+            never_null: false,
             list: false,
             default: None,
             shape: kind.shape(),
@@ -47,11 +50,17 @@ impl Expected {
     /// A list whose elements are told one by one.
     pub fn objects(name: &str) -> Expected {
         let shape = Shape { schema: json!({"type": "object"}), example: json!({}) };
-        Expected { name: name.to_owned(), required: false, list: true, default: None, shape, example_reads: true }
+        let name = name.to_owned();
+        let example_reads = true;
+        Expected { name, required: false, never_null: false, list: true, default: None, shape, example_reads }
     }
 
     pub fn required(self) -> Expected {
-        Expected { required: true, ..self }
+        Expected { required: true, never_null: true, ..self }
+    }
+
+    pub fn never_null(self) -> Expected {
+        Expected { never_null: true, ..self }
     }
 
     pub fn list(self) -> Expected {

@@ -9,9 +9,8 @@ use location::ids::InstitutionId;
 pub struct Directory {
     by_subdomain: HashMap<String, Arc<Institution>>,
     locations: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
-    /// The adapter an institution's shared records come from, and of each data source.
+    /// The adapter of each data source.
     adapters: HashMap<u32, String>,
-    shared: HashMap<InstitutionId, String>,
 }
 
 impl Directory {
@@ -25,7 +24,6 @@ impl Directory {
         }
         for source in setup.sources.values() {
             directory.adapters.insert(source.id, source.adapter.clone());
-            directory.shared.entry(source.institution).or_insert_with(|| source.adapter.clone());
         }
         directory
     }
@@ -46,10 +44,5 @@ impl Directory {
 
     pub fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
         self.adapters.get(&source?).map(String::as_str)
-    }
-
-    /// For records that name their institution only.
-    pub fn shared_adapter(&self, institution: InstitutionId) -> Option<&str> {
-        self.shared.get(&institution).map(String::as_str)
     }
 }

@@ -7,7 +7,7 @@ use engine::{
     records::entry::{Body, Entry},
     store::Direction,
 };
-use location::pull::Resource;
+use location::{ids::LocationId, pull::Resource};
 
 use crate::{
     bounds::MAX_WHOLE,
@@ -18,15 +18,27 @@ use crate::{
 };
 
 impl Listing {
+    /// Records of data sources, but not what was made at a location that is closed to the caller.
     pub fn entries<T: Body>(
         &self,
         call: &Call,
         sources: &[u32],
         keep: impl Fn(&Entry<T>) -> bool,
     ) -> Result<Page<Entry<T>>, ApiError> {
-        let page = self.page(call, sources, |it: &Entry<T>| it.foreign_id.as_deref(), keep)?;
+        let page = self.page(call, sources, sources, |it: &Entry<T>| call.made_in_reach(it) && keep(it))?;
         page.rows.iter().for_each(|it| call.saw(it));
         Ok(page)
+    }
+
+    /// Records of a location: those of its data source, but not what was made at another location.
+    pub fn entries_at<T: Body>(
+        &self,
+        call: &Call,
+        place: &Place,
+        keep: impl Fn(&Entry<T>) -> bool,
+    ) -> Result<Page<Entry<T>>, ApiError> {
+        let here = |entry: &Entry<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
+        self.entries(call, &place.sources(), |entry| here(entry) && keep(entry))
     }
 }
 
@@ -56,8 +68,7 @@ impl Call {
     pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
-                let here = |location| self.open_places(tenant).iter().any(|place| place.location.id.0 == location);
-                let entry = entry.location_id.is_none_or(here).then_some(entry);
+                let entry = Some(entry).filter(|entry| self.made_in_reach(entry));
                 entry.iter().for_each(|entry| self.saw(entry));
                 return Ok(entry);
             }
@@ -73,22 +84,6 @@ impl Call {
             }
         }
         Err(ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
-    }
-
-    /// A page of a location's records: those of its data source, but not what was made at another location.
-    pub fn entries<T: Body>(
-        &self,
-        place: &Place,
-        listing: &Listing,
-        keep: impl Fn(&Entry<T>) -> bool,
-    ) -> Result<Page<Entry<T>>, ApiError> {
-        let here = |entry: &Entry<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
-        listing.page(
-            self,
-            &place.sources(),
-            |entry: &Entry<T>| entry.foreign_id.as_deref(),
-            |entry| here(entry) && keep(entry),
-        )
     }
 
     /// The one a path names, at a location.
@@ -147,12 +142,20 @@ impl Call {
         self.api.directory.adapter_of_source(Some(entry.source_id))
     }
 
+    /// It came from the EHR, or was made at a location that is open to the caller.
+    fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
+        entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
+    }
+
     /// A record about a patient was shown.
     fn saw<T: Body>(&self, entry: &Entry<T>) {
-        let about_patient =
-            |rules: &engine::entries::Rules| rules.references.iter().any(|it| it.to == Resource::Patients);
-        if rules(T::RESOURCE).is_some_and(about_patient) {
+        if about_patients(T::RESOURCE) {
             self.audit("read", name_of(T::RESOURCE), entry.id);
         }
     }
+}
+
+/// Whether records in a frame are about a patient.
+pub fn about_patients(resource: Resource) -> bool {
+    rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
 }

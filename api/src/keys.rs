@@ -29,6 +29,8 @@ pub struct Grants {
     pub financial: bool,
     /// Version v3.1.0.
     pub beta: bool,
+    /// What runs the service: read cycles, deletions that were stopped, writes that failed (our addition).
+    pub operator: bool,
 }
 
 impl ApiKey {

@@ -30,6 +30,7 @@ pub mod saves;
 pub mod scope;
 pub mod secret;
 pub mod server;
+pub mod shapes;
 pub mod slot_token;
 pub mod token;
 pub mod versions;

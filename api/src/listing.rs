@@ -1,6 +1,6 @@
 //! Lists of records: what a request filters by is said once, and narrows what is read from the index as well as what is shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{
     EngineError,
@@ -178,28 +178,31 @@ impl Listing {
         self
     }
 
-    /// The page asked for, of the records of these owners: institutions, data sources or locations. `keep` judges what the index cannot.
+    /// The page asked for, of the records of these owners: institutions, data sources or locations. Foreign ids are those of `sources`.
+    /// `keep` judges what the index cannot.
     pub fn page<D: Document>(
         &self,
         call: &Call,
         owners: &[u32],
-        foreign_id_of: impl Fn(&D) -> Option<&str>,
+        sources: &[u32],
         keep: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ApiError> {
+        let found = self.found::<D>(call, sources)?;
+        let narrow: Vec<Narrow> = self.narrow.iter().cloned().chain(found).collect();
         let shown = |record: &D| {
             self.starts_within(record)
                 && (self.deleted || !record.deleted())
-                && self.foreign_id.as_deref().is_none_or(|wanted| foreign_id_of(record) == Some(wanted))
-                && self.narrow.iter().all(|narrow| narrow.holds(record))
+                && narrow.iter().all(|narrow| narrow.holds(record))
                 && !self.without.iter().any(|term| record.terms().contains(term))
                 && keep(record)
         };
         if let (Order::Id, Some(within)) = (self.order, self.within) {
-            return self.page_by_id(call, owners, within, shown);
+            return self.page_by_id(call, owners, within, &narrow, shown);
         }
         let page_as_of = |as_of: Timestamp| -> Result<Page<(cursor::Position, D)>, ApiError> {
             let fetch = |at: Option<cursor::Position>, backwards, limit| {
-                self.read::<D>(call, owners, as_of, Part { from: at.map(walked), direction: towards(backwards), limit })
+                let part = Part { from: at.map(walked), direction: towards(backwards), limit };
+                self.read::<D>(call, owners, &self.walk(as_of, &narrow), part)
             };
             Ok(self.paging.collect(self.descending, fetch, |(_, record)| shown(record), |(at, _)| *at)?)
         };
@@ -216,6 +219,16 @@ impl Listing {
         Ok(Page { rows: page.rows.into_iter().map(|(_, record)| record).collect(), found: page.found })
     }
 
+    /// The records with the foreign id asked for, if one is.
+    fn found<D: Document>(&self, call: &Call, sources: &[u32]) -> Result<Option<Narrow>, ApiError> {
+        let Some(foreign_id) = &self.foreign_id else { return Ok(None) };
+        let mut ids = BTreeSet::new();
+        for source in sources {
+            ids.extend(call.api.engine.id_of_foreign::<D>(*source, foreign_id)?);
+        }
+        Ok(Some(Narrow::OneOf(ids)))
+    }
+
     /// When a walk that asked for its first page when this one did began.
     fn began(&self) -> Timestamp {
         Walk::began(self.paging.as_of())
@@ -227,12 +240,14 @@ impl Listing {
         call: &Call,
         owners: &[u32],
         within: Span,
+        narrow: &[Narrow],
         shown: impl Fn(&D) -> bool,
     ) -> Result<Page<D>, ApiError> {
         let part = Part { from: None, direction: Direction::Forward, limit: MAX_SORTED + 1 };
         let mut found: BTreeMap<u64, D> = BTreeMap::new();
         for owner in owners {
-            let walk = Walk { within: Some(within), ..self.walk(*owner, Order::By(OrderBy::Start), Timestamp::MAX) };
+            let by_start = Walk::new(*owner, Order::By(OrderBy::Start));
+            let walk = Walk { within: Some(within), narrow: narrow.to_vec(), ..by_start };
             found.extend(call.api.engine.walk::<D>(&walk, part)?.into_iter().map(|(at, record)| (at.id, record)));
             if found.len() > MAX_SORTED {
                 let problem = format!("More than {MAX_SORTED} records cannot be sorted by id: narrow start and end.");
@@ -264,21 +279,22 @@ impl Listing {
         }
     }
 
-    fn walk(&self, owner: u32, order: Order, as_of: Timestamp) -> Walk {
-        let within = self.within.filter(|_| order == Order::By(OrderBy::Start));
-        Walk { within, narrow: self.narrow.clone(), as_of, ..Walk::new(owner, order) }
+    fn walk(&self, as_of: Timestamp, narrow: &[Narrow]) -> impl Fn(u32) -> Walk {
+        let within = self.within.filter(|_| self.order == Order::By(OrderBy::Start));
+        let (order, narrow) = (self.order, narrow.to_vec());
+        move |owner| Walk { within, narrow: narrow.clone(), as_of, ..Walk::new(owner, order) }
     }
 
     fn read<D: Document>(
         &self,
         call: &Call,
         owners: &[u32],
-        as_of: Timestamp,
+        walk: &impl Fn(u32) -> Walk,
         part: Part,
     ) -> Result<Vec<(cursor::Position, D)>, EngineError> {
         let mut rows = Vec::new();
         for owner in owners {
-            rows.extend(call.api.engine.walk::<D>(&self.walk(*owner, self.order, as_of), part)?);
+            rows.extend(call.api.engine.walk::<D>(&walk(*owner), part)?);
         }
         rows.sort_by_key(|(position, _)| *position);
         if part.direction == Direction::Backward {

@@ -26,6 +26,7 @@ pub struct Route {
     pub group: &'static str,
     pub access: Access,
     pub financial: bool,
+    pub operator: bool,
     pub versions: &'static [Version],
     pub status: u16,
     /// Another status of success, with the same shape.
@@ -128,6 +129,7 @@ impl Route {
             group: "",
             access,
             financial: false,
+            operator: false,
             versions: ALL_VERSIONS,
             status: 200,
             or_status: None,
@@ -193,6 +195,11 @@ impl Route {
     /// Needs the grant `financial` (specification 5.10).
     pub fn financial(self) -> Route {
         Route { financial: true, ..self }
+    }
+
+    /// Needs the grant `operator`.
+    pub fn operator(self) -> Route {
+        Route { operator: true, ..self }
     }
 
     /// Only in v3.1.0, which needs the grant `beta`.

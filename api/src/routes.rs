@@ -71,6 +71,7 @@ use crate::{
         operatories::{self, OperatoryView},
         patients, payment_plans, payments,
         providers::{self, ProviderView},
+        sync::{self, LocationSyncView},
         sync_status::{self, SyncStatusView},
         webhook_deliveries::{self, DeliveryDetail, DeliveryView, ReplayView},
         webhook_endpoints::{self, EndpointView},
@@ -151,6 +152,22 @@ fn practice() -> Vec<Route> {
         get("/locations/{id}/capabilities", capabilities::show)
             .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
             .named("get_capabilities"),
+        get("/locations/{id}/sync", sync::show)
+            .shows::<LocationSyncView>("How far reading from a location's health record system is", "6")
+            .named("get_location_sync")
+            .operator(),
+        post("/locations/{id}/sync", sync::start)
+            .shows::<LocationSyncView>("Read now from a location's health record system, and try waiting writes at once", "6")
+            .named("start_location_sync")
+            .operator(),
+        post("/locations/{id}/sync/accept_deletions", sync::accept_deletions)
+            .shows::<LocationSyncView>("Let records go that the health record system no longer shows", "6")
+            .named("accept_deletions")
+            .noting(
+                "A pass that would delete most of a resource is stopped, as it is more often a fault than a fact. What it shows next is \
+                 believed.",
+            )
+            .operator(),
         get("/institutions", institutions::list).lists_all::<InstitutionDetail>("Institutions of the key", "4.10"),
         get("/institutions/{id}", institutions::show).shows::<InstitutionDetail>("One institution", "4.10"),
         get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
@@ -479,6 +496,10 @@ fn webhooks() -> Vec<Route> {
             .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
         post(subscriptions, webhook_subscriptions::create)
             .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9")
+            .noting(
+                "Messages show the version the subscription was made under, and tell of all locations of the institution: a key that \
+                 reaches only some of them, or lacks a grant the records need, is refused.",
+            )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
             .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")

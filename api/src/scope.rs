@@ -94,7 +94,9 @@ impl Call {
             Access::ApiKey => presented(&api, request.headers())?,
             Access::Token | Access::Anyone => bearer(&api, request.headers())?,
         };
-        let granted = (version != Version::V3_1_0 || key.grants.beta) && (!route.financial || key.grants.financial);
+        let granted = (version != Version::V3_1_0 || key.grants.beta)
+            && (!route.financial || key.grants.financial)
+            && (!route.operator || key.grants.operator);
         if !granted && route.access == Access::Token {
             return Err(ApiError::Forbidden);
         }
@@ -270,8 +272,17 @@ impl Call {
     /// All locations of the institution that are open to the caller.
     pub fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
         let all = self.api.directory.locations(tenant.institution.id).iter();
-        let open = all.filter(|place| place.status == LocationStatus::Active && self.key.reaches(place.id));
+        let open = all.filter(|location| self.opens(location));
         open.map(|location| Place { institution: tenant.institution.clone(), location: location.clone() }).collect()
+    }
+
+    /// Whether what was made at a location is shown to the caller.
+    pub fn is_open(&self, id: LocationId) -> bool {
+        self.api.engine.setup().locations.get(&id).is_some_and(|location| self.opens(location))
+    }
+
+    fn opens(&self, location: &LocationSetup) -> bool {
+        location.status == LocationStatus::Active && self.key.reaches(location.id)
     }
 
     /// All institutions of the key.

@@ -37,6 +37,11 @@ impl Version {
         Version::NAMES.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
     }
 
+    /// One that something was kept under; a version that is no more goes on as the stable one.
+    pub fn kept(name: &str) -> Version {
+        Version::named(name).unwrap_or(Version::V3_0_0)
+    }
+
     /// `application/vnd.<anything>+json;version=2`
     fn accepted(accept: &str) -> Option<Version> {
         accept.split(',').find_map(|media| {

@@ -1,7 +1,7 @@
 //! The engine as the API layer sees it: one method per thing a handler may ask. All rules live behind it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -10,7 +10,7 @@ use location::{
     command::{Command, Hold, Placement},
     decision::{Refusal, Reply},
     ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
-    pull::Resource,
+    pull::{Progress, Resource},
     slots::{Slot, SlotQuery},
     time::{Span, Timestamp},
     zone::{Date, Zone},
@@ -46,6 +46,7 @@ use crate::{
         log::Log,
         outbox::{Doorbell, Outbox},
         registry::{LoadError as WebhookLoadError, Registry as Webhooks},
+        shapes::Shapes,
     },
     zones,
 };
@@ -155,6 +156,14 @@ pub struct SyncState {
     pub last_sync: Option<Timestamp>,
     pub queued: u64,
     pub oldest_queued: Option<Timestamp>,
+    /// None while a cycle runs, and without an EHR.
+    pub next_cycle: Option<Timestamp>,
+    /// What the running cycle reads.
+    pub reading: Option<Resource>,
+    /// Of the running cycle, or the last one.
+    pub progress: BTreeMap<Resource, Progress>,
+    /// Resources whose deletions were stopped, until an operator accepts them.
+    pub guarded: BTreeSet<Resource>,
     pub ehr_name: Option<String>,
     pub ehr_hosting: Option<String>,
 }
@@ -176,11 +185,13 @@ pub struct Parts {
     pub in_process: BTreeMap<u32, Arc<dyn Transport>>,
     /// EHRs that need no adapter, by location: for simulations and benchmarks.
     pub own: HashMap<LocationId, Arc<dyn Ehr>>,
+    /// How records look in messages to subscribers.
+    pub shapes: Arc<dyn Shapes>,
 }
 
 impl Parts {
-    pub fn new(store: Arc<dyn Store>) -> Parts {
-        Parts { store, adapters: Adapters::new(), in_process: BTreeMap::new(), own: HashMap::new() }
+    pub fn new(store: Arc<dyn Store>, shapes: Arc<dyn Shapes>) -> Parts {
+        Parts { store, shapes, adapters: Adapters::new(), in_process: BTreeMap::new(), own: HashMap::new() }
     }
 }
 
@@ -227,7 +238,8 @@ impl Engine {
         let connections =
             Arc::new(Connections::new(setup.clone(), parts.adapters, network, parts.in_process, parts.own));
         let stamps = Stamps::new(&setup);
-        let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool: Pool::default(), outbox, secrets });
+        let (shapes, pool) = (parts.shapes, Pool::default());
+        let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool, outbox, shapes, secrets });
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;

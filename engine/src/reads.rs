@@ -1,16 +1,14 @@
 //! Reads straight from the store: no actor is asked, so they see what is durable and never wait for a location.
 
-use std::collections::BTreeSet;
-
 use location::{
     ids::{AppointmentId, InstitutionId, LocationId},
     pull::Resource,
     time::{Span, Timestamp},
 };
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
-    actor::docs::{Document, Kind, Link},
+    actor::docs::{Document, Kind, Link, scope_of},
     engine::{Engine, EngineError, Stretch},
     index::places::OrderBy,
     lists::{Order, Part, Position, Walk},
@@ -19,7 +17,25 @@ use crate::{
         entry::{Body, Entry},
     },
     store::{Direction, MAX_KEY_BYTES, StoreError, keys},
+    webhooks::shapes::{Related, Scene, Unshaped},
 };
+
+/// A record on the wire.
+pub struct Shown {
+    /// The one location it is for.
+    pub made_at: Option<u32>,
+    pub deleted: bool,
+    pub record: serde_json::Value,
+}
+
+/// What every record that has them calls so.
+#[derive(Deserialize)]
+struct Frame {
+    #[serde(default)]
+    location_id: Option<u32>,
+    #[serde(default)]
+    deleted_at: Option<Timestamp>,
+}
 
 /// Working hours read to find who works at a location.
 const HOURS_AT_MOST: usize = 10_000;
@@ -95,27 +111,41 @@ impl Engine {
         self.list(location.0, Stretch { after: None, before: None, limit: HOURS_AT_MOST })
     }
 
-    /// Providers with working hours at a location.
-    pub fn providers_at(&self, location: LocationId) -> Result<Vec<u32>, EngineError> {
-        let hours = self.working_hours(location)?;
-        let active = hours.iter().filter(|hour| hour.active).map(|hour| hour.provider_id);
-        Ok(active.collect::<BTreeSet<_>>().into_iter().collect())
-    }
-
     /// A record of a data source.
     pub fn entry<T: Body>(&self, source: u32, id: u64) -> Result<Option<Entry<T>>, EngineError> {
         self.document(source, id)
     }
 
     /// Our id of what a data source calls so.
-    pub fn id_of_foreign(&self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<u64>, EngineError> {
-        let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
+    pub fn id_of_foreign<T: Document>(&self, source: u32, foreign_id: &str) -> Result<Option<u64>, EngineError> {
+        let key = keys::link(source, T::KIND.byte(), foreign_id.as_bytes());
         // A foreign id too long for a key was never linked.
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
         let value = self.env().store.get(&key).map_err(failed)?;
         value.map(|bytes| Link::from_bytes(&bytes).map(|link| link.id).ok_or(EngineError::Damaged)).transpose()
+    }
+
+    /// A record of a location or its data source, as it looks on the wire in a version of the API.
+    pub fn shown(
+        &self,
+        location: LocationId,
+        resource: Resource,
+        id: u64,
+        version: &str,
+    ) -> Result<Option<Shown>, EngineError> {
+        let (env, store) = (self.env(), &*self.env().store);
+        let place = env.setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
+        let scope = scope_of(resource, place.institution.0, place.source, location.0);
+        let Some(stored) = store.stored(resource, scope, id).map_err(failed)? else { return Ok(None) };
+        let frame: Frame = parsed(Kind::Of(resource), &stored)?;
+        let scene = Scene { setup: &env.setup, location: place, version, now: self.now() };
+        let record = env.shapes.record(&scene, resource, &stored, &store).map_err(|error| match error {
+            Unshaped::Store(error) => failed(error),
+            Unshaped::Damaged => EngineError::Damaged,
+        })?;
+        Ok(Some(Shown { made_at: frame.location_id, deleted: frame.deleted_at.is_some(), record }))
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {

@@ -1,11 +1,12 @@
 //! How reading and writing stand at a location, in the words of `sync_status`.
 
 use location::{
+    Location,
     event::Blocked,
     time::{HOUR, Millis, Timestamp},
 };
 
-use crate::{actor::turn::Shell, engine::SyncState};
+use crate::{ehr::Description, engine::SyncState};
 
 /// Reading counts as down when so many cycles went by without one that succeeded.
 const MISSED_CYCLES: i64 = 3;
@@ -13,8 +14,8 @@ const MISSED_CYCLES: i64 = 3;
 const WAITING: Millis = HOUR;
 
 impl SyncState {
-    pub fn of(shell: &Shell, now: Timestamp) -> SyncState {
-        let (state, settings) = (&shell.machine.state, shell.settings());
+    pub fn of(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
+        let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
         let late = pulls.last_success.is_some_and(|at| now.since(at) > MISSED_CYCLES * settings.pull.every);
@@ -43,8 +44,14 @@ impl SyncState {
             last_sync: pulls.last_success,
             queued: queue.len() as u64,
             oldest_queued: oldest,
-            ehr_name: shell.description.as_ref().map(|description| description.name.clone()),
-            ehr_hosting: shell.description.as_ref().map(|description| description.hosting.clone()),
+            next_cycle: (integrated && pulls.cycle.is_none()).then_some(pulls.next_cycle),
+            reading: pulls.cycle.and_then(|cycle| {
+                Some(settings.capabilities.pulls.get(cycle.position as usize)?.resource).filter(|_| integrated)
+            }),
+            progress: pulls.progress.clone(),
+            guarded: pulls.guarded.clone(),
+            ehr_name: description.map(|description| description.name.clone()),
+            ehr_hosting: description.map(|description| description.hosting.clone()),
         }
     }
 }

@@ -29,8 +29,8 @@ def _empty(value):
 
 @schemathesis.hook
 def filter_query(context, query):
-    """An empty parameter counts as one that is not given: what is only empty is not wrong."""
-    given = {name: value for name, value in (query or {}).items() if not name.endswith("_cursor")}
+    """An empty parameter counts as one that is not given: what is only empty is not wrong. Cursors are empty (schemathesis.toml)."""
+    given = {name: value for name, value in (query or {}).items() if not (name.endswith("_cursor") or name == "since")}
     return len(str(given)) < LONGEST_QUERY and not any(_empty(value) for value in given.values())
 
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use api::shapes::Wire;
 use chrono::Datelike;
 use engine::{
     clock,
@@ -275,7 +276,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>);
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, Wire::shapes());
     parts.adapters = adapters::load(&["fhir"]).await;
     Engine::start(setup, parts).await.expect("the engine starts")
 }

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use api::shapes::Wire;
 use engine::{
     ehr::{Description, Ehr, EhrFuture, Page, PullAbility, Receipt, Resource, Write},
     engine::{Engine, Parts},
@@ -50,7 +51,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let ehr = Arc::new(Poison::default());
     let mut setup = practice::setup("sandbox:");
     setup.locations.remove(&practice::LAKESIDE);
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     parts.own = HashMap::from([(practice::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
     let engine = Engine::start(setup, parts).await.unwrap();
     for _ in 0..200 {

@@ -271,7 +271,11 @@ impl<'a> File<'a> {
             match name.value.as_str() {
                 "financial" => grants.financial = true,
                 "beta" => grants.beta = true,
-                other => self.problems.add(name.at, format!("unknown grant `{other}`; known are: financial, beta")),
+                "operator" => grants.operator = true,
+                other => {
+                    self.problems
+                        .add(name.at, format!("unknown grant `{other}`; known are: financial, beta, operator"));
+                }
             }
         }
         grants

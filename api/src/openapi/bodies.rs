@@ -61,7 +61,7 @@ impl Node {
         if field.list {
             schema = json!({"type": "array", "items": schema, "maxItems": MAX_VALUES});
         }
-        if !field.required {
+        if !field.never_null {
             or_null(&mut schema);
         }
         if let Some(default) = &field.default {

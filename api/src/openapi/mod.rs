@@ -4,6 +4,7 @@
 mod bodies;
 mod dictionary;
 mod failures;
+pub mod messages;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,7 @@ pub fn document(versions: &[Version]) -> Value {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_lowercase()] = operation;
     }
+    let webhooks = messages::all(versions, &mut schemas);
     let tags: Vec<Value> = groups.iter().map(|name| json!({"name": name})).collect();
     json!({
         "openapi": "3.1.0",
@@ -65,6 +67,7 @@ pub fn document(versions: &[Version]) -> Value {
         "servers": [{"url": "/"}],
         "tags": tags,
         "paths": paths,
+        "webhooks": webhooks,
         "components": {
             "schemas": schemas.finish(),
             "responses": failures::components(),
@@ -104,6 +107,9 @@ fn description(route: &Route, versions: &[Version]) -> String {
     let mut text = format!("{}. Specification, section {}.", route.summary, route.section);
     if route.financial {
         text.push_str(" The API key needs the grant `financial`.");
+    }
+    if route.operator {
+        text.push_str(" The API key needs the grant `operator`.");
     }
     if versions == [Version::V3_1_0] {
         text.push_str(" Only in v3.1.0, for which the API key needs the grant `beta`.");

@@ -142,3 +142,20 @@ fn references(document: &Value, value: &Value) {
         _ => {}
     }
 }
+
+#[test]
+fn every_event_is_described_with_an_example_that_fits() {
+    use engine::webhooks::catalogue::ResourceType;
+    for (_, document) in both() {
+        let messages = document["webhooks"].as_object().unwrap();
+        let events: HashSet<&str> = ResourceType::ALL.iter().flat_map(|it| it.events()).map(|it| it.name()).collect();
+        assert_eq!(messages.keys().map(String::as_str).collect::<HashSet<_>>(), events);
+        for (event, message) in messages {
+            let content = &message["post"]["requestBody"]["content"]["application/json"];
+            let checked =
+                validator(&document, &content["schema"]).validate(&content["example"]).map_err(|it| it.to_string());
+            assert_eq!(checked, Ok(()), "{event}: {}", content["example"]);
+            assert!(message["post"]["description"].as_str().is_some_and(|it| !it.is_empty()));
+        }
+    }
+}

@@ -29,7 +29,7 @@ pub async fn list(mut call: Call) -> Answer {
         let listing = listing.id("guarantor_id", Field::Guarantor).id("claim_id", Field::Claim);
         Some(listing.id("charge_id", Field::Charge).since().include_deleted().done())
     })?;
-    let page = call.entries::<Adjustment>(&place, &listing, stands)?;
+    let page = listing.entries_at::<Adjustment>(&call, &place, stands)?;
     Ok(call.page(&page.views(AdjustmentView::of)))
 }
 

@@ -203,7 +203,8 @@ pub async fn list(mut call: Call) -> Answer {
     })?;
     let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
     let owners: Vec<u32> = places.iter().map(|place| place.location.id.0).collect();
-    let page = listing.page(&call, &owners, |it: &Appointment| it.foreign_id.as_deref(), |it| filter.keeps(it))?;
+    let sources: Vec<u32> = places.iter().flat_map(Place::sources).collect();
+    let page = listing.page(&call, &owners, &sources, |it: &Appointment| filter.keeps(it))?;
     let mut names = Names::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
     for it in &page.rows {

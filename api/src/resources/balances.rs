@@ -22,7 +22,7 @@ pub async fn of_guarantors(mut call: Call) -> Answer {
         Some((zero_too, listing.since().without_deleted().done()))
     })?;
     // A balance the EHR does not tell may be any.
-    let page = call.entries::<GuarantorBalance>(&place, &listing, |it| {
+    let page = listing.entries_at::<GuarantorBalance>(&call, &place, |it| {
         zero_too || it.body.0.total.is_none_or(|total| !total.is_zero())
     })?;
     Ok(call.page(&page.views(GuarantorBalanceView::of)))
@@ -44,7 +44,7 @@ pub async fn of_insurance(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
     })?;
-    let page = call.entries::<InsuranceBalance>(&place, &listing, |_| true)?;
+    let page = listing.entries_at::<InsuranceBalance>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(InsuranceBalanceView::of)))
 }
 

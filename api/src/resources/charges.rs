@@ -31,7 +31,7 @@ pub async fn list(mut call: Call) -> Answer {
         let listing = listing.id("procedure_id", Field::Procedure).id("guarantor_id", Field::Guarantor);
         Some((include, listing.since().include_deleted().done()))
     })?;
-    let page = call.entries::<Charge>(&place, &listing, |_| true)?;
+    let page = listing.entries_at::<Charge>(&call, &place, |_| true)?;
     let mut views = page.views(ChargeView::of);
     if !include.is_empty() {
         for (view, charge) in views.rows.iter_mut().zip(&page.rows) {

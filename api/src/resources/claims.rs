@@ -22,7 +22,7 @@ pub async fn list(mut call: Call) -> Answer {
         let of_day = |date: location::zone::Date| Some(Term::text(Field::ServiceDate, date.to_string()));
         Some(listing.by("date_of_service", date(), of_day).include_deleted().done())
     })?;
-    let page = call.entries::<Claim>(&place, &listing, |_| true)?;
+    let page = listing.entries_at::<Claim>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(ClaimView::of)))
 }
 

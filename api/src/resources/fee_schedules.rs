@@ -19,7 +19,7 @@ pub async fn list(mut call: Call) -> Answer {
         Some((active, input.listing().since().without_deleted().done()))
     })?;
     // Where the EHR does not tell, a schedule is in use.
-    let page = call.entries::<FeeSchedule>(&place, &listing, |it| it.body.active.unwrap_or(true) == active)?;
+    let page = listing.entries_at::<FeeSchedule>(&call, &place, |it| it.body.active.unwrap_or(true) == active)?;
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
@@ -44,6 +44,6 @@ pub async fn fees(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         Some(input.listing().id("fee_schedule_id", Field::FeeSchedule).since().without_deleted().done())
     })?;
-    let page = call.entries::<Fee>(&place, &listing, |_| true)?;
+    let page = listing.entries_at::<Fee>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(FeeView::of)))
 }

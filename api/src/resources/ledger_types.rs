@@ -14,7 +14,7 @@ pub async fn payment_types(mut call: Call) -> Answer {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().without_deleted().done()))
     })?;
-    let page = call.entries::<PaymentType>(&place, &listing, |it| it.body.active == active)?;
+    let page = listing.entries_at::<PaymentType>(&call, &place, |it| it.body.active == active)?;
     Ok(call.page(&page.views(PaymentTypeView::of)))
 }
 
@@ -29,7 +29,7 @@ pub async fn adjustment_types(mut call: Call) -> Answer {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().without_deleted().done()))
     })?;
-    let page = call.entries::<AdjustmentType>(&place, &listing, |it| it.body.active == active)?;
+    let page = listing.entries_at::<AdjustmentType>(&call, &place, |it| it.body.active == active)?;
     Ok(call.page(&page.views(AdjustmentTypeView::of)))
 }
 

@@ -12,11 +12,9 @@ use super::{
     appointment_types::{self, AppointmentTypeView},
 };
 use crate::{
-    bounds::{MAX_NAME, MAX_TEXT},
-    cursor::Position,
+    bounds::MAX_NAME,
     errors::ApiError,
-    kinds::{includes, instant, long_id, text},
-    pages::{Page, stretch},
+    kinds::{includes, long_id, text},
     scope::{Call, Place, Tenant},
     wire::{At, foreign_id_type},
 };
@@ -74,29 +72,18 @@ pub fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, Api
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    let (Place { institution, location }, (paging, name, foreign_id, since)) = call.in_place(|input| {
+    let (Place { institution, location }, (listing, name)) = call.in_place(|input| {
         // Types are always there; their category is part of them.
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
-        let paging = input.paging_by_cursor();
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        let foreign_id = input.query.optional("foreign_id", text(MAX_TEXT));
-        Some((paging, name, foreign_id, input.query.optional("updated_since", instant())))
+        Some((input.listing_by_cursor().foreign_id().since().without_deleted().done(), name))
     })?;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
-    let page = paging.collect(
-        false,
-        |at, backwards, limit| call.api.engine.operatories(location.id, stretch(at, backwards, limit)),
-        |it| {
-            it.deleted_at.is_none()
-                && name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name))
-                && foreign_id.as_ref().is_none_or(|id| it.foreign_id.as_ref() == Some(id))
-                && since.is_none_or(|since| it.updated_at >= since)
-        },
-        |it| Position::id(it.id),
-    )?;
+    let named = |it: &Operatory| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
+    let sources: Vec<u32> = location.source.into_iter().collect();
+    let page = listing.page(&call, &[location.id.0], &sources, named)?;
     let adapter = call.api.directory.adapter(&location);
-    let rows = page.rows.iter().map(|it| OperatoryView::basic(it, adapter).with_types(it, &types)).collect();
-    Ok(call.page(&Page { rows, found: page.found }))
+    Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
 }
 
 pub async fn show(mut call: Call) -> Answer {

@@ -16,7 +16,7 @@ pub async fn list(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
     })?;
-    let page = call.entries::<PaymentPlan>(&place, &listing, |_| true)?;
+    let page = listing.entries_at::<PaymentPlan>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(PaymentPlanView::of)))
 }
 

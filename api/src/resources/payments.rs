@@ -29,7 +29,7 @@ pub async fn list(mut call: Call) -> Answer {
         let listing = listing.id("claim_id", Field::Claim).text("transaction_id", Field::Transaction);
         Some(listing.since().include_deleted().done())
     })?;
-    let page = call.entries::<Payment>(&place, &listing, stands)?;
+    let page = listing.entries_at::<Payment>(&call, &place, stands)?;
     Ok(call.page(&page.views(PaymentView::of)))
 }
 

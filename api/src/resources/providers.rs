@@ -14,11 +14,8 @@ use super::{
     working_hours,
 };
 use crate::{
-    bounds::MAX_TEXT,
-    cursor::Position,
     errors::ApiError,
-    kinds::{boolean, id, includes, instant, sort, text},
-    pages::stretch,
+    kinds::{boolean, id, includes, sort},
     scope::{Call, Place, Tenant},
     views::hours::WorkingHourView,
     wire::{At, foreign_id_type},
@@ -126,35 +123,27 @@ impl<'a> Names<'a> {
 }
 
 struct Filter {
-    descending: bool,
-    foreign_id: Option<String>,
     requestable: Option<bool>,
     inactive: bool,
-    since: Option<location::time::Timestamp>,
     ids: Vec<u32>,
 }
 
 pub async fn list(mut call: Call) -> Answer {
-    let (tenant, place, (paging, filter, include)) = call.in_places(|input| {
+    let (tenant, place, (listing, filter, include)) = call.in_places(|input| {
         let include = input.query.list("include", includes(INCLUDES));
+        let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
         let filter = Filter {
-            descending: input.query.defaulted("sort", sort(&["id"]), "id").descending,
-            foreign_id: input.query.optional("foreign_id", text(MAX_TEXT)),
             requestable: input.query.optional("requestable", boolean()),
             inactive: input.query.defaulted("inactive", boolean(), false),
-            since: input.query.optional("updated_since", instant()),
             ids: input.query.list("ids", id()),
         };
-        Some((input.paging(), filter, include))
+        Some((input.listing().descending(descending).foreign_id().since().done(), filter, include))
     })?;
     let places = call.open_places(&tenant);
     let working = Working::at(&call, &tenant, &places)?;
-    let page = paging.collect(
-        filter.descending,
-        |at, backwards, limit| call.api.engine.providers(tenant.institution.id, stretch(at, backwards, limit)),
-        |it| filter.keeps(it, &working) && place.as_ref().is_none_or(|place| working.works(it.id, place.location.id)),
-        |it| Position::id(it.id.into()),
-    )?;
+    let here = |it: &Provider| place.as_ref().is_none_or(|place| working.works(it.id, place.location.id));
+    let page = listing
+        .page(&call, &[tenant.institution.id.0], &call.sources(&tenant), |it| filter.keeps(it, &working) && here(it))?;
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
@@ -191,9 +180,7 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include:
 impl Filter {
     fn keeps(&self, it: &Provider, working: &Working<'_>) -> bool {
         it.inactive == self.inactive
-            && self.foreign_id.as_ref().is_none_or(|id| it.foreign_id.as_ref() == Some(id))
             && self.requestable.is_none_or(|requestable| requestable == working.anywhere(it.id))
-            && self.since.is_none_or(|since| it.updated_at >= since)
             && (self.ids.is_empty() || self.ids.contains(&it.id))
     }
 }

@@ -1,8 +1,14 @@
 //! GET /sync_status: how reading from and writing to each health record system stand.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use engine::SyncState;
+use engine::{
+    SyncState,
+    setup::{LocationSetup, Setup},
+};
 use location::{
     ids::{InstitutionId, LocationId},
     time::Timestamp,
@@ -43,8 +49,8 @@ struct Emr {
 
 /// Locations that share a data source are one entry; one without EHR is an entry of its own.
 #[derive(Default)]
-struct Shared {
-    places: Vec<Place>,
+pub struct Shared {
+    places: Vec<Arc<LocationSetup>>,
     read: Standing,
     write: Standing,
     ehr: Option<(String, Option<String>)>,
@@ -76,7 +82,7 @@ impl Standing {
 }
 
 impl Shared {
-    fn add(&mut self, place: Place, state: SyncState) {
+    fn add(&mut self, place: Arc<LocationSetup>, state: SyncState) {
         self.read.add(state.read_ok, state.read_at);
         self.write.add(state.write_ok, state.write_at);
         self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
@@ -94,7 +100,7 @@ pub async fn list(mut call: Call) -> Answer {
     let shared = gather(&call, &tenants, &only).await?;
     let wanted = |asked: Option<&str>, standing: &Standing| asked.is_none_or(|color| color == standing.color());
     let shared = shared.iter().filter(|((_, _), it)| wanted(read, &it.read) && wanted(write, &it.write));
-    let rows: Vec<_> = shared.map(|((source, _), it)| view(&call, *source, it)).collect();
+    let rows: Vec<_> = shared.map(|(_, it)| view(call.api.engine.setup(), it)).collect();
     Ok(call.list(&rows))
 }
 
@@ -120,14 +126,22 @@ async fn gather(call: &Call, tenants: &[Tenant], only: &BTreeSet<u32>) -> Result
             Some(source) => (Some(source), 0),
             None => (None, place.location.id.0),
         };
-        shared.entry(key).or_default().add(place, state);
+        shared.entry(key).or_default().add(place.location, state);
     }
     Ok(shared)
 }
 
-fn view<'a>(call: &'a Call, source: Option<u32>, shared: &'a Shared) -> SyncStatusView<'a> {
-    let institution_id = shared.places.first().map_or(InstitutionId(0), |place| place.institution.id);
-    let source = source.and_then(|id| call.api.engine.setup().sources.get(&id));
+/// A location for itself, as messages show it.
+pub fn of_one(location: &Arc<LocationSetup>, state: &SyncState) -> Shared {
+    let mut shared = Shared::default();
+    shared.add(location.clone(), state.clone());
+    shared
+}
+
+pub fn view<'a>(setup: &'a Setup, shared: &'a Shared) -> SyncStatusView<'a> {
+    let first = shared.places.first();
+    let institution_id = first.map_or(InstitutionId(0), |place| place.institution);
+    let source = first.and_then(|place| setup.sources.get(&place.source?));
     let emr = source.map(|source| {
         let (name, kind) = shared.ehr.clone().unwrap_or_else(|| (source.adapter.clone(), None));
         Emr { id: source.id, name: source.adapter.clone(), display_name: name, kind }
@@ -141,7 +155,7 @@ fn view<'a>(call: &'a Call, source: Option<u32>, shared: &'a Shared) -> SyncStat
         read_status_at: shared.read.at(),
         write_status: shared.write.color(),
         write_status_at: shared.write.at(),
-        locations: shared.places.iter().map(|place| LocationBasic::of(&place.location)).collect(),
+        locations: shared.places.iter().map(|place| LocationBasic::of(place)).collect(),
     }
 }
 

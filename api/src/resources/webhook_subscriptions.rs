@@ -11,12 +11,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    Answer,
+    Answer, resource_names,
     webhook_endpoints::{endpoint_id, named, owner},
 };
 use crate::{
     bounds::MAX_NAME,
     errors::ApiError,
+    keys::ApiKey,
     kinds::{Kind, boolean, filled, id, text},
     scope::{Call, Tenant},
     wire::At,
@@ -61,6 +62,9 @@ pub async fn create(mut call: Call) -> Answer {
         let active = input.body.defaulted("active", boolean(), true);
         Some((resource_type?, event?, active))
     })?;
+    if catalogue::parse(&resource_type, &event).is_ok_and(|event| !hears(&call.key, event.resource_type())) {
+        return Err(ApiError::Forbidden);
+    }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
         resource_type: &resource_type,
@@ -82,6 +86,12 @@ pub async fn show(mut call: Call) -> Answer {
     let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
     let here = here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))?;
     Ok(call.show(SubscriptionView::of(&here)))
+}
+
+/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
+pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
+    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
+    key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
 
 pub async fn update(mut call: Call) -> Answer {

@@ -42,15 +42,10 @@ pub async fn list(mut call: Call) -> Answer {
     })?;
     let now = call.api.engine.now();
     let today = wire::local(now, place.location.zone).0;
-    let page = listing.page(
-        &call,
-        &[place.location.id.0],
-        |_| None,
-        |it: &WorkingHour| {
-            let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
-            filter.keeps(it) && !(filter.not_past && past)
-        },
-    )?;
+    let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &WorkingHour| {
+        let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
+        filter.keeps(it) && !(filter.not_past && past)
+    })?;
     let types = types_of(&call, &place, &include)?;
     Ok(call.page(&page.views(|it| view(it, &place, &types, now))))
 }

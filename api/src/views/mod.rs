@@ -13,6 +13,7 @@ pub mod people;
 pub mod talk;
 #[cfg(test)]
 mod tests;
+pub mod told;
 
 use engine::records::{
     entry::{Entry, EntryWrite, WriteStatus},

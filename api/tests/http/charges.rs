@@ -16,6 +16,7 @@ async fn a_list_and_its_filters() {
         ("guarantor_id=1", vec![1]),
         (of_procedure.as_str(), vec![1]),
         ("updated_since=2190-01-01T00:00:00Z", vec![]),
+        ("updated_since=2020-01-01T00:00:00Z", vec![1, 2]),
         ("sort=-id", vec![2, 1]),
     ] {
         assert_eq!(each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id"), expected, "{filter}");

@@ -47,6 +47,25 @@ pub fn check(asked: &Asked, reply: &Reply) {
     CONTRACT.with_borrow_mut(|contract| contract.check(asked, reply));
 }
 
+/// A message fits what the document says of its event.
+pub fn check_message(event: &str, version: &str, body: &Value) {
+    CONTRACT.with_borrow_mut(|contract| {
+        let document = if version == "v2.2.2" { &contract.v2 } else { &contract.v3 };
+        let content = &document["webhooks"][event]["post"]["requestBody"]["content"]["application/json"];
+        let new = || Some(Rc::new(build(document, content["schema"].clone())));
+        let validator = contract.validators.entry(format!("{event} {version}")).or_insert_with(new).clone().unwrap();
+        let problems: Vec<String> =
+            validator.iter_errors(body).map(|it| format!("{it} at {}", it.instance_path())).collect();
+        assert!(problems.is_empty(), "{event}: not as described: {problems:#?} in {body:#}");
+    });
+}
+
+fn build(document: &Value, mut schema: Value) -> Validator {
+    assert!(schema.is_object(), "no schema");
+    schema["components"] = json!({"schemas": document["components"]["schemas"]});
+    jsonschema::draft202012::options().should_validate_formats(true).build(&schema).unwrap()
+}
+
 impl Contract {
     fn check(&mut self, asked: &Asked, reply: &Reply) {
         let document = if asked.v2 { &self.v2 } else { &self.v3 };
@@ -77,10 +96,7 @@ impl Contract {
 fn validator(document: &Value, operation: &Value, status: u16, endpoint: &str) -> Option<Rc<Validator>> {
     let described = operation["responses"].get(status.to_string());
     let described = resolve(document, described.unwrap_or_else(|| panic!("{endpoint}: the status is not described")));
-    let mut schema = described.get("content")?["application/json"]["schema"].clone();
-    schema["components"] = json!({"schemas": document["components"]["schemas"]});
-    let options = jsonschema::draft202012::options().should_validate_formats(true);
-    Some(Rc::new(options.build(&schema).unwrap()))
+    Some(Rc::new(build(document, described.get("content")?["application/json"]["schema"].clone())))
 }
 
 fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {

@@ -34,6 +34,7 @@ const NOBODY: u64 = 2_000_000_000;
 const ONE_PLACE: &str = "key-one-place";
 const NOT_FINANCIAL: &str = "key-not-financial";
 const NOT_BETA: &str = "key-not-beta";
+const NO_OPERATOR: &str = "key-no-operator";
 
 static V3: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V3).unwrap());
 static V2: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&openapi::V2).unwrap());
@@ -191,9 +192,10 @@ fn more_keys() -> Vec<ApiKey> {
         organisation: format!("organisation of {name}"),
     };
     let mut keys = keys();
-    keys.push(key(ONE_PLACE, Some(vec![MAIN]), Grants { financial: true, beta: true }));
-    keys.push(key(NOT_FINANCIAL, None, Grants { financial: false, beta: true }));
-    keys.push(key(NOT_BETA, None, Grants { financial: true, beta: false }));
+    keys.push(key(ONE_PLACE, Some(vec![MAIN]), Grants { financial: true, beta: true, operator: true }));
+    keys.push(key(NOT_FINANCIAL, None, Grants { financial: false, beta: true, operator: true }));
+    keys.push(key(NO_OPERATOR, None, Grants { financial: true, beta: true, operator: false }));
+    keys.push(key(NOT_BETA, None, Grants { financial: true, beta: false, operator: true }));
     keys
 }
 
@@ -314,7 +316,12 @@ async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
         let as_key = |key| it.ask(&world, &Asking { key, ..Asking::right() });
         let forbidden = |reply: &Reply| reply.status == 403;
         let usually = forbidden(&as_key(ACME_KEY).reply().await);
-        for (key, needed) in [(NOT_FINANCIAL, it.route.financial), (NOT_BETA, it.version == Version::V3_1_0)] {
+        let needs = [
+            (NOT_FINANCIAL, it.route.financial),
+            (NOT_BETA, it.version == Version::V3_1_0),
+            (NO_OPERATOR, it.route.operator),
+        ];
+        for (key, needed) in needs {
             if needed {
                 refused(as_key(key), 403, NO_ACCESS, &format!("{} {key}", it.name())).await;
             } else {

@@ -227,8 +227,9 @@ impl Ehr for Filled {
     fn pull(&self, resource: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
         let rows = self.rows().clone();
         let rows = rows.into_iter().filter(move |((of, _), _)| *of == resource);
-        let records = rows.map(|((_, n), version)| self.record(resource, n, version)).collect();
-        let page = Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate: None };
+        let records: Vec<_> = rows.map(|((_, n), version)| self.record(resource, n, version)).collect();
+        let estimate = Some(records.len() as u64);
+        let page = Page { records, deleted: Vec::new(), cursor: "end".into(), last: true, whole: true, estimate };
         Box::pin(async move { Ok(page) })
     }
 

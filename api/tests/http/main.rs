@@ -47,11 +47,13 @@ mod practice_ledger;
 mod providers;
 mod server;
 mod support;
+mod sync;
 mod sync_status;
 mod table;
 
 mod walks;
 mod webhook_deliveries;
+mod webhook_events;
 mod webhooks;
 mod working_hours;
 mod write_requests;

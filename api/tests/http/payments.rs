@@ -32,6 +32,7 @@ async fn a_list_and_its_filters() {
         ("transaction_id=T1", vec![1]),
         ("transaction_id=t", vec![]),
         ("updated_since=2190-01-01T00:00:00Z", vec![]),
+        ("updated_since=2020-01-01T00:00:00Z", vec![1, 2]),
         ("sort=-id", vec![2, 1]),
         ("sort=-updated_at", vec![2, 1]),
         ("provider_id=1&patient_id=77", vec![]),

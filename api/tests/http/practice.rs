@@ -68,6 +68,12 @@ pub struct Books {
     written: Mutex<Vec<(u32, Receipt, Write)>>,
     /// Deleted by the practice's staff.
     gone: Mutex<Vec<(Resource, String)>>,
+    /// Made or changed by the staff of the first location.
+    edited: Mutex<Vec<EhrRecord>>,
+    /// Nothing can be read.
+    pub unreadable: AtomicBool,
+    /// The credentials are refused to whoever writes.
+    pub locked: AtomicBool,
 }
 
 impl Books {
@@ -84,6 +90,28 @@ impl Books {
 
     pub fn remove(&self, resource: Resource, id: &str) {
         self.gone.lock().unwrap().push((resource, id.to_owned()));
+    }
+
+    pub fn edit(&self, record: EhrRecord) {
+        self.edited.lock().unwrap().push(record);
+    }
+
+    /// Changes some fields of a record of the first location, or makes another one like it.
+    pub fn edit_entry(&self, resource: Resource, (like, id): (&str, &str), fields: serde_json::Value) {
+        let known = self.edit_of(MAIN, resource, records(MAIN, resource)).into_iter().find(|it| id_of(it) == like);
+        let Some(EhrRecord::Entry(mut entry)) = known else { panic!("{resource:?} {like} is not there") };
+        entry.id = id.to_owned();
+        entry.fields.extend(fields.as_object().unwrap().clone());
+        self.edit(EhrRecord::Entry(entry));
+    }
+
+    fn edit_of(&self, location: u32, resource: Resource, mut records: Vec<EhrRecord>) -> Vec<EhrRecord> {
+        let edited = self.edited.lock().unwrap();
+        for record in edited.iter().filter(|record| location == MAIN && record.resource() == resource) {
+            records.retain(|known| id_of(known) != id_of(record));
+            records.push(record.clone());
+        }
+        records
     }
 
     fn write(&self, location: u32, write: Write) -> Result<Receipt, Fault> {
@@ -154,7 +182,10 @@ impl Ehr for Practice {
             while self.turn.load(Ordering::SeqCst) < self.order {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            let mut records = records(self.location, resource);
+            if self.books.unreadable.load(Ordering::SeqCst) {
+                return Err(Fault::RetryLater { reason: "it is down".into(), after: None });
+            }
+            let mut records = self.books.edit_of(self.location, resource, records(self.location, resource));
             records.extend(self.books.made(self.location, resource).into_iter().map(EhrRecord::Entry));
             let deleted = self.books.gone(resource);
             records.retain(|record| !matches!(record, EhrRecord::Entry(entry) if deleted.contains(&entry.id)));
@@ -163,6 +194,9 @@ impl Ehr for Practice {
     }
 
     fn push(&self, _: String, write: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        if self.books.locked.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(Fault::Unauthorized("the key was changed".into())) });
+        }
         if matches!(write, Write::CreateAppointment(_)) && !self.books.open.load(Ordering::SeqCst) {
             return Box::pin(std::future::pending());
         }
@@ -191,7 +225,19 @@ fn pulls(location: u32) -> Vec<Resource> {
     all
 }
 
-fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
+fn id_of(record: &EhrRecord) -> &str {
+    match record {
+        EhrRecord::Patient(it) => &it.id,
+        EhrRecord::Provider(it) => &it.id,
+        EhrRecord::Operatory(it) => &it.id,
+        EhrRecord::AppointmentType(it) => &it.id,
+        EhrRecord::WorkingHour(it) => &it.id,
+        EhrRecord::Appointment(it) => &it.id,
+        EhrRecord::Entry(it) => &it.id,
+    }
+}
+
+pub fn records(location: u32, resource: Resource) -> Vec<EhrRecord> {
     let chairs: &[(&str, &str)] = match location {
         MAIN => &[("chair 1", "anna"), ("chair 2", "ben")],
         SECOND => &[("chair 3", "anna")],

@@ -19,6 +19,7 @@ use api::{
     keys::{ApiKey, Grants, hash},
     secret::Secret,
     server,
+    shapes::Wire,
 };
 use engine::{
     Engine,
@@ -91,14 +92,26 @@ pub async fn world() -> World {
 
 /// The engine as it is, over a store in memory, after its first pull.
 pub async fn world_with(rules: HttpRules) -> World {
+    world_set_up(setup(), rules).await
+}
+
+/// The same, with messages to receivers on this machine.
+pub async fn world_that_sends() -> World {
+    let mut setup = setup();
+    setup.engine.webhook_development = true;
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    world_set_up(setup, HttpRules { rates, ..HttpRules::default() }).await
+}
+
+async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
     let books = Arc::new(Books::default());
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     for (order, location) in PULLED.into_iter().enumerate() {
         let ehr = Practice::new(location, order, turn.clone(), books.clone());
         parts.own.insert(LocationId(location), Arc::new(ehr));
     }
-    let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
+    let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     for (order, location) in PULLED.into_iter().enumerate() {
         turn.store(order, Ordering::SeqCst);
         pulled(&engine, LocationId(location)).await;
@@ -109,7 +122,7 @@ pub async fn world_with(rules: HttpRules) -> World {
 
 /// The same on EHRs of the test's own, by location.
 pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()));
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     let locations: Vec<LocationId> = parts.own.keys().copied().collect();
     let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
@@ -139,7 +152,7 @@ pub fn keys() -> Vec<ApiKey> {
         environment,
         institutions: vec![InstitutionId(institution)],
         locations: locations.map(|ids| ids.into_iter().map(LocationId).collect()),
-        grants: Grants { financial: beta, beta },
+        grants: Grants { financial: beta, beta, operator: beta },
         organisation: format!("organisation of {name}"),
     };
     vec![

@@ -190,6 +190,10 @@ pub struct Page {
     pub cursor: String,
     pub last: bool,
     pub whole: bool,
+    /// Records on the page.
+    pub records: u32,
+    /// Records in all, where the EHR tells.
+    pub estimate: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -158,6 +158,10 @@ pub enum Event {
         last: bool,
         whole: bool,
         seen: Vec<u64>,
+        #[serde(default)]
+        records: u32,
+        #[serde(default)]
+        estimate: Option<u64>,
     },
     AppointmentPulled {
         record: PulledAppointment,

@@ -7,7 +7,7 @@ use crate::{
     event::{CallKind, Event, Work},
     ids::{AppointmentId, WriteId},
     path::Path,
-    pull::{Cycle, PullCall, Resource},
+    pull::{Cycle, PageShown, PullCall, Resource},
     queue::{Write, WriteState},
     settings::Quota,
     state::{Appointment, Hold, Insert, Key, State},
@@ -160,7 +160,9 @@ impl State {
                 self.pulls.failures = self.pulls.failures.saturating_add(1);
                 self.pull_failing(at, reason);
             }
-            Event::PageApplied { resource, cursor, last, whole, seen } => {
+            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate } => {
+                let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
+                self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
                 self.pulls.failures = 0;
                 self.pulls.cursors.insert(*resource, cursor.clone());
@@ -211,18 +213,18 @@ impl State {
             }
             Event::DeletionsAccepted { resource } => {
                 self.pulls.accepted.insert(*resource);
-                self.pulls.next_cycle = at;
+                self.pulls.ask_for_cycle(at);
             }
             Event::CycleFinished { next } => {
                 let incomplete = self.pulls.cycle.take().is_some_and(|cycle| cycle.incomplete);
-                self.pulls.next_cycle = *next;
+                self.pulls.cycle_ended(at, *next);
                 if !incomplete {
                     self.pulls.last_success = Some(at);
                     self.pulls.failing = None;
                 }
             }
             Event::SyncRequested => {
-                self.pulls.next_cycle = at;
+                self.pulls.ask_for_cycle(at);
                 self.pulls.retry_at = None;
                 let fronts: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();
                 for id in fronts {

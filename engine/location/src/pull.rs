@@ -73,6 +73,9 @@ pub enum Verb {
 pub struct Pulls {
     /// When the next cycle starts.
     pub next_cycle: Timestamp,
+    /// Asked for while a cycle runs: another one follows it at once.
+    #[serde(default)]
+    pub again: bool,
     /// The running cycle: position in the plan, and pages of that resource so far.
     pub cycle: Option<Cycle>,
     pub calling: Option<PullCall>,
@@ -94,6 +97,58 @@ pub struct Pulls {
     pub accepted: BTreeSet<Resource>,
     /// Resources one whole pass of which has ended: before, what the EHR holds of them is not known.
     pub known: BTreeSet<Resource>,
+    /// How far each resource came.
+    #[serde(default)]
+    pub progress: BTreeMap<Resource, Progress>,
+}
+
+/// How far the running pass over a resource came, or the last one if none runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub running: bool,
+    /// It shows every record there is, not only changes.
+    pub whole: bool,
+    /// Records it has shown.
+    pub records: u64,
+    /// Records in all, where the EHR tells.
+    pub estimate: Option<u64>,
+    /// When the last complete pass ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Progress {
+    /// A page was applied.
+    pub fn page(&mut self, at: Timestamp, shown: PageShown) {
+        if !self.running {
+            *self = Progress { running: true, whole: shown.whole, ended_at: self.ended_at, ..Progress::default() };
+        }
+        self.records += u64::from(shown.records);
+        self.estimate = shown.estimate.or(self.estimate);
+        if shown.last {
+            (self.running, self.ended_at) = (false, Some(at));
+        }
+    }
+}
+
+/// What a page says of the pass it is part of.
+#[derive(Clone, Copy, Debug)]
+pub struct PageShown {
+    pub records: u32,
+    pub estimate: Option<u64>,
+    pub last: bool,
+    pub whole: bool,
+}
+
+impl Pulls {
+    /// What a running cycle has read already is read once more after it.
+    pub fn ask_for_cycle(&mut self, at: Timestamp) {
+        self.next_cycle = at;
+        self.again = self.cycle.is_some();
+    }
+
+    pub fn cycle_ended(&mut self, at: Timestamp, next: Timestamp) {
+        self.next_cycle = if std::mem::take(&mut self.again) { at } else { next };
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -152,7 +152,8 @@ impl Location {
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
-        events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen });
+        let (records, estimate) = (page.records, page.estimate);
+        events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen, records, estimate });
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
         if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {

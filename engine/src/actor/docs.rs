@@ -15,6 +15,7 @@ use crate::{
     },
     secrets::Secrets,
     store::{Batch, Key, Store, StoreError, keys},
+    webhooks::shapes::Related,
 };
 
 /// Kinds of records, as bytes in keys.
@@ -29,6 +30,10 @@ pub enum Kind {
     SetUp,
     /// When a location was read last.
     LastSync,
+    /// What subscribers were told last of how reading and writing stand.
+    SyncTold,
+    /// When a location that left memory had its last turn.
+    LastTurn,
 }
 
 impl Kind {
@@ -39,6 +44,8 @@ impl Kind {
             Kind::Description => 8,
             Kind::SetUp => 9,
             Kind::LastSync => 10,
+            Kind::SyncTold => 11,
+            Kind::LastTurn => 12,
             Kind::Of(resource) => match resource {
                 Resource::Providers => 1,
                 Resource::Operatories => 2,
@@ -204,6 +211,44 @@ struct Touched {
     after: Facets,
 }
 
+impl Touched {
+    /// None: it was written as it was.
+    fn change(&self, written: &Option<Vec<u8>>) -> Option<Change> {
+        if *written == self.stored {
+            return None;
+        }
+        Some(match &self.before {
+            None => Change::Created,
+            Some(before) if self.after.deleted && !before.deleted => Change::Deleted,
+            Some(_) => Change::Updated,
+        })
+    }
+}
+
+/// A record this turn really changes.
+#[derive(Clone, Copy)]
+pub struct Changed<'a> {
+    pub resource: Resource,
+    pub id: u64,
+    pub change: Change,
+    /// As the store has it.
+    pub before: Option<&'a [u8]>,
+    pub after: &'a [u8],
+    /// It was deleted before.
+    pub was_deleted: bool,
+    pub deleted: bool,
+}
+
+/// Institution, data source or location a resource's records belong to.
+pub fn scope_of(resource: Resource, institution: u32, source: Option<u32>, location: u32) -> u32 {
+    match resource {
+        Resource::Providers | Resource::AppointmentTypes | Resource::Patients => institution,
+        Resource::Operatories | Resource::WorkingHours => location,
+        Resource::Appointments => 0,
+        _ => source.unwrap_or(0),
+    }
+}
+
 pub struct Docs<'a> {
     store: &'a dyn Store,
     pool: &'a Pool,
@@ -354,20 +399,31 @@ impl<'a> Docs<'a> {
         }
     }
 
+    /// The records this turn really changes, in the order of their keys.
+    pub fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
+        self.touched.iter().filter_map(|(key, touched)| {
+            let written = self.written.get(key)?;
+            Some(Changed {
+                resource: touched.resource,
+                id: touched.id,
+                change: touched.change(written)?,
+                before: touched.stored.as_deref(),
+                after: written.as_deref()?,
+                was_deleted: touched.before.as_ref().is_some_and(|before| before.deleted),
+                deleted: touched.after.deleted,
+            })
+        })
+    }
+
     /// Everything written and expected, into the turn's batch, with the index and the feed that follow from it.
     pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), TurnError> {
         for (key, touched) in std::mem::take(&mut self.touched) {
-            if self.written.get(&key).is_some_and(|written| *written == touched.stored) {
+            let Some(change) = self.written.get(&key).and_then(|written| touched.change(written)) else {
                 self.written.remove(&key);
                 continue;
-            }
+            };
             let Touched { before, after, .. } = &touched;
             index::write(self.store, self.secrets, self.home.now, before.as_ref(), after, &mut self.written)?;
-            let change = match before {
-                None => Change::Created,
-                Some(before) if after.deleted && !before.deleted => Change::Deleted,
-                Some(_) => Change::Updated,
-            };
             let entry = FeedEntry { at: self.home.now, resource: touched.resource, id: touched.id, change };
             batch.append(touched.stream.number(), entry.to_bytes());
         }
@@ -382,6 +438,15 @@ impl<'a> Docs<'a> {
             };
         }
         Ok(())
+    }
+}
+
+/// Looking on: what is only shown is not insisted on at the commit.
+impl Related for Docs<'_> {
+    fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = keys::record(Kind::Of(resource).byte(), scope, id);
+        let known = self.written.get(&key).or_else(|| self.expected.get(&key)).or_else(|| self.read.get(&key));
+        known.map_or_else(|| self.store.get(&key), |value| Ok(value.clone()))
     }
 }
 
@@ -478,8 +543,8 @@ mod tests {
             docs.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
             book(docs);
         };
-        assert_eq!(turn(6, &with_patient).await, (1, 10), "one word is looked up, and entered under three beginnings");
-        assert_eq!(turn(7, &with_patient).await, (1, 7), "the word is known");
+        assert_eq!(turn(6, &with_patient).await, (1, 11), "one word is looked up, and entered under three beginnings");
+        assert_eq!(turn(7, &with_patient).await, (1, 8), "the word is known");
         let confirm = |docs: &mut Docs<'_>| {
             docs.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
             docs.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();

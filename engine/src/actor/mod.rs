@@ -12,6 +12,8 @@ pub mod pool;
 mod project;
 pub mod request;
 mod saving;
+mod sync_told;
+mod told;
 pub mod turn;
 mod written;
 
@@ -270,7 +272,7 @@ impl LocationActor {
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
-        Ok(SyncState::of(shell, clock::now()))
+        Ok(SyncState::of(&shell.machine, shell.description.as_ref(), clock::now()))
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {

@@ -133,6 +133,8 @@ impl Intake<'_, '_, '_> {
         self.page.cursor.clone_from(&page.cursor);
         self.page.last = page.last;
         self.page.whole = page.whole;
+        self.page.records = u32::try_from(page.records.len()).unwrap_or(u32::MAX);
+        self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
         let settings = self.shell.settings();
         let look_for_gone = page.last && page.whole && settings.capabilities.pulls.iter().any(by_absence);

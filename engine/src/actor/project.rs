@@ -1,4 +1,4 @@
-//! What each event changes in the documents, and whom it tells. Called for every event of a turn, in order.
+//! What each event changes in the documents. Called for every event of a turn, in order.
 
 use location::{
     command::{Cx, Placement},
@@ -13,23 +13,12 @@ use super::{
     turn::{Shell, TurnError},
 };
 use crate::{
-    clock, known,
+    known,
     records::{self, Appointment, Writeback},
-    store::{Batch, keys},
-    webhooks::{
-        catalogue::{self, EventName, WriteOutcome},
-        outbox::{CommittedEvent, Enqueued},
-        payload,
-    },
+    store::keys,
 };
 
-pub fn event(
-    shell: &Shell,
-    cx: Cx,
-    event: &Event,
-    docs: &mut Docs<'_>,
-    batch: &mut Batch,
-) -> Result<Enqueued, TurnError> {
+pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(cx, *appointment, *to, docs)?;
@@ -51,7 +40,7 @@ pub fn event(
         }
         Event::InsertDone { appointment, written } => {
             shell.link(Resource::Appointments, appointment.0, written, docs)?;
-            let done = change(cx, *appointment, docs, |record| {
+            change(cx, *appointment, docs, |record| {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.version.clone_from(&written.version);
                 record.last_sync_time = Some(cx.now);
@@ -60,21 +49,14 @@ pub fn event(
                     booking.failure_reason = None;
                 }
             })?;
-            return tell(shell, cx, done, WriteOutcome::Complete, docs, batch);
         }
-        Event::InsertFailed { appointment, how, reason } => {
-            let failed = change(cx, *appointment, docs, |record| {
+        Event::InsertFailed { appointment, reason, .. } => {
+            change(cx, *appointment, docs, |record| {
                 if let Some(booking) = &mut record.booking {
                     booking.writeback = Writeback::Failed;
                     booking.failure_reason = Some(reason.clone());
                 }
             })?;
-            let outcome = match how {
-                InsertFailure::Failed => WriteOutcome::Failed,
-                InsertFailure::TimedOut => WriteOutcome::TimedOut,
-                InsertFailure::Withdrawn => return Ok(Enqueued::default()),
-            };
-            return tell(shell, cx, failed, outcome, docs, batch);
         }
         Event::WriteDone { write, work, written } => {
             finished(shell, cx, *write, *work, None, docs)?;
@@ -125,7 +107,7 @@ pub fn event(
         | Event::SyncRequested
         | Event::Pruned { .. } => {}
     }
-    Ok(Enqueued::default())
+    Ok(())
 }
 
 /// Gives up an expired key's claim, unless another location has claimed the key since.
@@ -181,24 +163,4 @@ fn finished(
         queued_at: write.queued_at,
         finished_at: cx.now,
     })
-}
-
-/// The outcome of an insert, to who subscribed to it.
-fn tell(
-    shell: &Shell,
-    cx: Cx,
-    appointment: Option<Appointment>,
-    outcome: WriteOutcome,
-    docs: &mut Docs<'_>,
-    batch: &mut Batch,
-) -> Result<Enqueued, TurnError> {
-    let name = EventName::written(catalogue::Event::AppointmentInsertion, outcome);
-    let (Some(appointment), Some(name)) = (appointment, name) else { return Ok(Enqueued::default()) };
-    if appointment.booking.is_none() || !shell.env.outbox.wants(shell.institution.id, name.event()) {
-        return Ok(Enqueued::default());
-    }
-    let names = payload::Names::of(shell.institution.id.0, &appointment, docs)?;
-    let data = payload::appointment(&appointment, &names, &shell.settings().zone, cx.now);
-    let told = CommittedEvent { institution: shell.institution.id, name, time: cx.now, data: &data };
-    Ok(shell.env.outbox.enqueue(batch, &told, || uuid::Builder::from_random_bytes(clock::random()).into_uuid()))
 }

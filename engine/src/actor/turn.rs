@@ -21,6 +21,7 @@ use super::{
     pool::Pool,
     project,
     request::{Answer, Request},
+    told,
 };
 use crate::{
     ehr::Description,
@@ -30,7 +31,10 @@ use crate::{
     setup::{Institution, LocationSetup, Setup},
     stamps::Stamps,
     store::{Batch, Store, StoreError, counters::Ids, due, journal, keys},
-    webhooks::outbox::{Enqueued, Outbox},
+    webhooks::{
+        outbox::{Enqueued, Outbox},
+        shapes::{Shapes, Unshaped},
+    },
 };
 
 /// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
@@ -47,6 +51,7 @@ pub struct Env {
     pub ids: Arc<Ids>,
     pub pool: Pool,
     pub outbox: Outbox,
+    pub shapes: Arc<dyn Shapes>,
     pub secrets: Secrets,
     pub stamps: Stamps,
 }
@@ -60,6 +65,15 @@ pub enum TurnError {
     Damaged(&'static str),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<Unshaped> for TurnError {
+    fn from(unshaped: Unshaped) -> TurnError {
+        match unshaped {
+            Unshaped::Store(error) => TurnError::Store(error),
+            Unshaped::Damaged => TurnError::Damaged("a record that subscribers are to be shown"),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +103,8 @@ pub struct Shell {
     pub machine: Location,
     /// What the EHR said it can do.
     pub description: Option<Description>,
+    /// When its last turn was, as far as that matters to anybody.
+    pub last_turn: Option<Timestamp>,
     next_seq: u64,
     since_snapshot: u64,
     /// It stands in the store as being in memory, so that a restart wakes it.
@@ -136,11 +152,17 @@ impl Shell {
             None => State::default(),
         };
         let mut machine = Location::load(settings, state);
+        let mut last_turn = None;
         for (_, bytes) in &loaded.tail {
             let record: Record = serde_json::from_slice(bytes).map_err(damaged)?;
+            last_turn = Some(record.at);
             for event in &record.events {
                 machine.evolve(record.at, event);
             }
+        }
+        if last_turn.is_none() {
+            let left = env.store.get(&last_turn_key(location))?.and_then(|bytes| bytes.try_into().ok());
+            last_turn = left.map(|bytes| Timestamp(i64::from_be_bytes(bytes)));
         }
         let since_snapshot = loaded.tail.len() as u64;
         Ok(Shell {
@@ -149,6 +171,7 @@ impl Shell {
             institution,
             machine,
             description,
+            last_turn,
             next_seq: loaded.next_seq,
             since_snapshot,
             marked,
@@ -175,13 +198,13 @@ impl Shell {
         let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
         if !events.is_empty() {
             for event in &events {
-                let told = project::event(self, cx, event, &mut docs, &mut batch)?;
-                enqueued = enqueued.and(told);
+                project::event(self, cx, event, &mut docs)?;
             }
             let record = serde_json::to_vec(&Record { at: cx.now, events: events.clone() })
                 .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
+            enqueued = told::told(self, cx, &events, &docs, &mut batch)?;
             docs.into_batch(&mut batch)?;
         }
         Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
@@ -232,6 +255,7 @@ impl Shell {
             self.since_snapshot += 1;
             self.marked = true;
             self.asleep = None;
+            self.last_turn = Some(turn.at);
             self.env.stamps.changed(self.institution.id);
         }
         self.env.outbox.committed(turn.enqueued);
@@ -289,6 +313,10 @@ impl Shell {
         if self.marked {
             batch.delete(keys::active(id));
         }
+        // Who listens hears what only time has changed until the next turn.
+        if let Some(at) = self.last_turn.filter(|_| self.env.outbox.has_subscribers(self.institution.id)) {
+            batch.put(last_turn_key(self.setup.id), at.0.to_be_bytes().to_vec());
+        }
         let wake = self.machine.wake_at().map(|at| at.0);
         if wake != self.asleep {
             due::set_wake(&mut batch, id, self.asleep, wake);
@@ -318,4 +346,8 @@ impl Shell {
 
 pub fn description_key(location: LocationId) -> crate::store::Key {
     keys::record(Kind::Description.byte(), 0, u64::from(location.0))
+}
+
+fn last_turn_key(location: LocationId) -> crate::store::Key {
+    keys::record(Kind::LastTurn.byte(), 0, u64::from(location.0))
 }

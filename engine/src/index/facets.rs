@@ -33,6 +33,8 @@ impl Indexed for Patient {
 }
 
 impl Indexed for Appointment {
+    const LISTED_BY_ID: bool = false;
+
     fn terms(&self) -> Vec<Term> {
         self.patient_id.map(|id| Term::number(Field::Patient, id)).into_iter().collect()
     }
@@ -55,6 +57,10 @@ impl Indexed for WorkingHour {
 
     fn places(&self) -> Vec<(OrderBy, Timestamp)> {
         vec![(OrderBy::Updated, self.updated_at)]
+    }
+
+    fn deleted(&self) -> bool {
+        self.deleted_at.is_some()
     }
 }
 
@@ -93,4 +99,6 @@ impl<T: Body> Indexed for Entry<T> {
 }
 
 /// Found by its id alone.
-impl Indexed for Write {}
+impl Indexed for Write {
+    const LISTED_BY_ID: bool = false;
+}

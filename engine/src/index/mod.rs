@@ -173,6 +173,9 @@ fn digest(secrets: &Secrets, field: Field, text: &str) -> [u8; 16] {
 
 /// What a kind of record is found by.
 pub trait Indexed {
+    /// Lists show it in the order of ids, so that what changed since a time is looked for in that order too.
+    const LISTED_BY_ID: bool = true;
+
     fn terms(&self) -> Vec<Term> {
         Vec::new()
     }
@@ -195,6 +198,7 @@ pub(crate) struct Facets {
     id: u64,
     terms: Vec<Term>,
     places: Vec<Place>,
+    listed_by_id: bool,
     pub deleted: bool,
 }
 
@@ -206,7 +210,7 @@ impl Facets {
         terms.dedup();
         let places = record.places();
         let places = places.into_iter().map(|(order, at)| Place { scope, kind, order, at: at.0, id }).collect();
-        Facets { scope, kind, id, terms, places, deleted: record.deleted() }
+        Facets { scope, kind, id, terms, places, listed_by_id: T::LISTED_BY_ID, deleted: record.deleted() }
     }
 
     fn has(&self, scope: u32, term: &Term) -> bool {
@@ -215,6 +219,11 @@ impl Facets {
 
     pub fn place(&self, order: OrderBy) -> Option<Place> {
         self.places.iter().find(|place| place.order == order).copied()
+    }
+
+    fn changed_key(&self) -> Option<Key> {
+        let place = self.place(OrderBy::Updated).filter(|_| self.listed_by_id)?;
+        Some(keys::changed(place.scope, place.kind, place.id, place.at))
     }
 }
 
@@ -245,6 +254,11 @@ pub(crate) fn write(
     for order in OrderBy::ALL {
         let (old, new) = (before.map(|before| before.place(order)), after.place(order));
         places::write(store, now, old, new, writes)?;
+    }
+    let (old, new) = (before.and_then(Facets::changed_key), after.changed_key());
+    if old != new {
+        writes.extend(old.map(|key| (key, None)));
+        writes.extend(new.map(|key| (key, Some(Vec::new()))));
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use location::time::{SECOND, Span, Timestamp};
 
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
     clock,
     engine::{Engine, EngineError},
     index::{
-        Indexed, Term,
+        Term,
         places::{self, OrderBy},
         words,
     },
@@ -39,6 +41,8 @@ pub enum Narrow {
     /// One of its names has a word with this beginning.
     Begins(String),
     UpdatedSince(Timestamp),
+    /// Found another way already.
+    OneOf(BTreeSet<u64>),
 }
 
 impl Narrow {
@@ -47,7 +51,7 @@ impl Narrow {
         words::of(asked).into_iter().map(Narrow::Begins)
     }
 
-    pub fn holds(&self, record: &impl Indexed) -> bool {
+    pub fn holds(&self, record: &impl Document) -> bool {
         match self {
             Narrow::Has(term) => record.terms().contains(term),
             Narrow::Begins(start) => {
@@ -57,6 +61,7 @@ impl Narrow {
                 let updated = record.places().into_iter().find(|(order, _)| *order == OrderBy::Updated);
                 updated.is_some_and(|(_, at)| at >= *since)
             }
+            Narrow::OneOf(ids) => ids.contains(&record.id()),
         }
     }
 }
@@ -161,7 +166,7 @@ impl Lists<'_> {
         take: impl Fn(&[u8], Vec<u8>) -> Result<Option<R>, StoreError>,
     ) -> Result<Vec<(Position, R)>, StoreError> {
         let (kind, scope) = (D::KIND.byte(), D::scope_of(walk.owner));
-        let list = List { lists: *self, kind, scope, walk, direction: part.direction };
+        let list = List { lists: *self, kind, scope, listed_by_id: D::LISTED_BY_ID, walk, direction: part.direction };
         let mut source = match walk.order {
             Order::Id => list.by_id()?,
             Order::By(order) => list.by_time::<D>(order)?,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     actor::docs::Document,
     index::{
-        Facets, Term,
+        Facets,
         places::{self, OrderBy, Stays},
         words,
     },
@@ -23,74 +23,100 @@ use crate::{
 const COUNTED: usize = 256;
 /// Words with one beginning that are looked up one by one; with more of them most pages fill up quickly anyway.
 const WORDS: usize = 256;
-/// Records changed since a time that are collected; with more of them every two hundredth record of a million is one.
-const COLLECTED: usize = 5_000;
+/// Words of one beginning by which records found otherwise are judged: to read a record costs more than to look up so many keys.
+const JUDGED_BY: usize = 8;
+/// Records changed since a time that are collected; with more of them every two hundredth record of a million is one. Tests come to
+/// both sides of it.
+const COLLECTED: usize = if cfg!(test) { 50 } else { 5_000 };
+
 /// One call of a walk.
 pub(super) struct List<'a> {
     pub lists: Lists<'a>,
     pub kind: u8,
     /// Of the records' own keys.
     pub scope: u32,
+    pub listed_by_id: bool,
     pub walk: &'a Walk,
     pub direction: Direction,
 }
 
 /// Where positions come from.
-pub(super) enum Source<'a> {
+pub(super) enum Source {
     /// The records themselves.
     Records,
-    /// Ids under one or several keys of the index, those that have the terms too.
+    /// The times the records changed last.
+    Changed(Timestamp),
+    /// Ids under one or several keys of the index, those that meet the other conditions too.
     Indexed {
         runs: Vec<KeyRange>,
         merge: Option<Merge>,
-        also: Vec<&'a Term>,
+        also: Vec<Condition>,
     },
-    /// Few enough to be collected and sorted; those that have the terms too.
+    /// Few enough to be collected and sorted; those that meet the other conditions too.
     Few {
         positions: Vec<Position>,
-        also: Vec<&'a Term>,
+        also: Vec<Condition>,
     },
     Order(OrderBy),
 }
 
-/// A condition that can be walked by itself, with how many records it has, as far as they were counted.
-struct Candidate<'a> {
+/// A condition the index knows: the records under any of these keys meet it.
+pub(super) struct Condition {
     runs: Vec<KeyRange>,
-    term: Option<&'a Term>,
+    /// How many records it has, as far as they were counted.
     count: usize,
 }
 
 impl<'a> List<'a> {
-    pub fn by_id(&self) -> Result<Source<'a>, StoreError> {
-        let best = self.most_selective()?;
-        if best.as_ref().is_none_or(|best| best.count > COUNTED)
+    pub fn by_id(&self) -> Result<Source, StoreError> {
+        let mut conditions = self.conditions()?;
+        if let Some(ids) = self.one_of() {
+            return Ok(Source::Few { positions: ids.iter().copied().map(Position::id).collect(), also: conditions });
+        }
+        let best = most_selective(&conditions);
+        if best.is_none_or(|best| conditions[best].count > COUNTED)
             && let Some(since) = self.updated_since()
             && let Some(ids) = self.updated(since)?
         {
-            let positions = ids.into_iter().map(Position::id).collect();
-            return Ok(Source::Few { positions, also: self.terms().collect() });
+            return Ok(Source::Few { positions: ids.into_iter().map(Position::id).collect(), also: conditions });
         }
-        Ok(match best {
-            Some(Candidate { runs, term, .. }) => {
-                let also = self.terms().filter(|other| Some(*other) != term).collect();
-                Source::Indexed { runs, merge: None, also }
+        Ok(match (best, self.updated_since()) {
+            (Some(best), _) => {
+                let best = conditions.swap_remove(best);
+                Source::Indexed { runs: best.runs, merge: None, also: conditions }
             }
-            None => Source::Records,
+            (None, Some(since)) if self.listed_by_id => Source::Changed(since),
+            (None, _) => Source::Records,
         })
     }
 
     /// In an order by time a condition helps only if it leaves so few records that they can be sorted.
-    pub fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source<'a>, StoreError> {
-        let Some(best) = self.most_selective()?.filter(|best| best.count <= COUNTED) else {
+    pub fn by_time<D: Document>(&self, order: OrderBy) -> Result<Source, StoreError> {
+        let mut conditions = self.conditions()?;
+        if let Some(ids) = self.one_of() {
+            let positions = self.positions::<D>(order, ids.iter().copied().map(Ok))?;
+            return Ok(Source::Few { positions, also: conditions });
+        }
+        let Some(best) = most_selective(&conditions).filter(|best| conditions[*best].count <= COUNTED) else {
             return Ok(Source::Order(order));
         };
-        let also = self.terms().filter(|other| Some(*other) != best.term).collect();
-        let mut positions = BTreeSet::new();
+        let best = conditions.swap_remove(best);
         let mut merge = Merge::new(best.runs, Direction::Forward, None);
-        while let Some(id) = merge.next(self.lists.store)? {
-            positions.extend(self.position::<D>(order, id)?.filter(|position| self.in_range(*position)));
+        let ids = std::iter::from_fn(|| merge.next(self.lists.store).transpose());
+        Ok(Source::Few { positions: self.positions::<D>(order, ids)?, also: conditions })
+    }
+
+    /// Where few records stood in an order when the walk began, sorted.
+    fn positions<D: Document>(
+        &self,
+        order: OrderBy,
+        ids: impl Iterator<Item = Result<u64, StoreError>>,
+    ) -> Result<Vec<Position>, StoreError> {
+        let mut positions = BTreeSet::new();
+        for id in ids {
+            positions.extend(self.position::<D>(order, id?)?.filter(|position| self.in_range(*position)));
         }
-        Ok(Source::Few { positions: positions.into_iter().collect(), also })
+        Ok(positions.into_iter().collect())
     }
 
     /// Where a record stood in an order when the walk began.
@@ -110,9 +136,9 @@ impl<'a> List<'a> {
         self.walk.within.is_none_or(|span| span.start <= position.at && position.at < span.end)
     }
 
-    fn terms(&self) -> impl Iterator<Item = &'a Term> + use<'a> {
-        self.walk.narrow.iter().filter_map(|narrow| match narrow {
-            Narrow::Has(term) => Some(term),
+    fn one_of(&self) -> Option<&'a BTreeSet<u64>> {
+        self.walk.narrow.iter().find_map(|narrow| match narrow {
+            Narrow::OneOf(ids) => Some(ids),
             _ => None,
         })
     }
@@ -125,20 +151,18 @@ impl<'a> List<'a> {
         since.max()
     }
 
-    fn most_selective(&self) -> Result<Option<Candidate<'a>>, StoreError> {
+    /// What is asked for, as far as the index knows it.
+    fn conditions(&self) -> Result<Vec<Condition>, StoreError> {
         let Lists { store, secrets } = self.lists;
-        let mut best: Option<Candidate<'a>> = None;
+        let (owner, kind) = (self.walk.owner, self.kind);
+        let mut conditions = Vec::new();
         for narrow in &self.walk.narrow {
-            let (runs, term) = match narrow {
-                Narrow::Has(term) => (vec![term.records(secrets, self.walk.owner, self.kind)], Some(term)),
-                Narrow::Begins(start) => {
-                    match words::beginning(store, secrets, (self.walk.owner, self.kind), start, WORDS)? {
-                        Some(runs) => (runs, None),
-                        None => continue,
-                    }
-                }
-                Narrow::UpdatedSince(_) => continue,
+            let runs = match narrow {
+                Narrow::Has(term) => Some(vec![term.records(secrets, owner, kind)]),
+                Narrow::Begins(start) => words::beginning(store, secrets, (owner, kind), start, WORDS)?,
+                Narrow::UpdatedSince(_) | Narrow::OneOf(_) => None,
             };
+            let Some(runs) = runs else { continue };
             let mut count = 0;
             for run in &runs {
                 count += store.scan_keys(run.clone(), Direction::Forward, COUNTED + 1 - count)?.len();
@@ -146,11 +170,9 @@ impl<'a> List<'a> {
                     break;
                 }
             }
-            if best.as_ref().is_none_or(|best| count < best.count) {
-                best = Some(Candidate { runs, term, count });
-            }
+            conditions.push(Condition { runs, count });
         }
-        Ok(best)
+        Ok(conditions)
     }
 
     /// Ids of all records changed since a time, if they are few.
@@ -163,14 +185,10 @@ impl<'a> List<'a> {
     }
 
     /// The next positions of a source; none at its end.
-    pub fn next(
-        &self,
-        source: &mut Source<'_>,
-        from: Option<Position>,
-        limit: usize,
-    ) -> Result<Vec<Position>, StoreError> {
+    pub fn next(&self, source: &mut Source, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records => self.next_records(from, limit),
+            Source::Changed(since) => self.next_changed(*since, from, limit),
             Source::Indexed { runs, merge, also } => {
                 let start = || Merge::new(std::mem::take(runs), self.direction, from);
                 let merge = merge.get_or_insert_with(start);
@@ -192,17 +210,17 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The first positions of records that have all the terms.
+    /// The first positions of records that meet the conditions.
     fn having(
         &self,
-        terms: &[&Term],
+        conditions: &[Condition],
         positions: impl Iterator<Item = Result<Position, StoreError>>,
         limit: usize,
     ) -> Result<Vec<Position>, StoreError> {
         let mut found = Vec::new();
         for position in positions {
             let position = position?;
-            if self.has_all(terms, position.id)? {
+            if self.meets_all(conditions, position.id)? {
                 found.push(position);
             }
             if found.len() == limit {
@@ -221,10 +239,38 @@ impl<'a> List<'a> {
         Ok(found.iter().filter_map(|key| keys::parse_record(key)).map(|(.., id)| Position::id(id)).collect())
     }
 
-    fn has_all(&self, terms: &[&Term], id: u64) -> Result<bool, StoreError> {
-        let Lists { store, secrets } = self.lists;
-        for term in terms {
-            if store.get(&term.key(secrets, self.walk.owner, self.kind, id))?.is_none() {
+    fn next_changed(
+        &self,
+        since: Timestamp,
+        from: Option<Position>,
+        limit: usize,
+    ) -> Result<Vec<Position>, StoreError> {
+        let mut range = keys::changed_of(self.walk.owner, self.kind);
+        if let Some(from) = from {
+            let at = if self.direction == Direction::Forward { i64::MAX } else { i64::MIN };
+            range = beyond(range, &keys::changed(self.walk.owner, self.kind, from.id, at), self.direction);
+        }
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let changed = self.lists.store.scan_keys(range.clone(), self.direction, READ_AT_ONCE)?;
+            let Some(last) = changed.last() else { break };
+            range = beyond(range, last, self.direction);
+            let changed = changed.iter().filter_map(|key| keys::parse_changed(key));
+            found.extend(changed.filter(|(.., at)| *at >= since.0).map(|(_, _, id, _)| Position::id(id)));
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// False only if a record does not meet a condition; what is too much to look up the caller judges.
+    fn meets_all(&self, conditions: &[Condition], id: u64) -> Result<bool, StoreError> {
+        for condition in conditions.iter().filter(|condition| condition.runs.len() <= JUDGED_BY) {
+            let mut met = false;
+            for run in &condition.runs {
+                let key = [run.start.as_slice(), &id.to_be_bytes()].concat();
+                met = met || self.lists.store.get(&key)?.is_some();
+            }
+            if !met {
                 return Ok(false);
             }
         }
@@ -258,4 +304,8 @@ impl<'a> List<'a> {
         found.truncate(limit);
         Ok(found)
     }
+}
+
+fn most_selective(conditions: &[Condition]) -> Option<usize> {
+    (0..conditions.len()).min_by_key(|index| conditions[*index].count)
 }

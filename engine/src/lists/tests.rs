@@ -138,6 +138,11 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
     let cases: Vec<(Vec<Narrow>, Vec<u64>)> = vec![
         (vec![], has(&|_| true)),
         (vec![Narrow::Has(Term::flag(Field::Inactive))], has(&|it| it.inactive)),
+        (vec![Narrow::OneOf(BTreeSet::from([7, 8, 9, 1_000]))], vec![7, 8, 9]),
+        (
+            vec![Narrow::OneOf((1..20).collect()), Narrow::Has(Term::flag(Field::Inactive))],
+            has(&|it| it.inactive && it.id < 20),
+        ),
         (vec![Narrow::Has(Term::phone("555-010-0003").unwrap())], has(&|it| it.id % 10 == 3)),
         (
             vec![Narrow::Has(Term::flag(Field::Inactive)), Narrow::Has(Term::phone("5550100003").unwrap())],

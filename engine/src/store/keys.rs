@@ -65,6 +65,8 @@ spaces! {
     Once = 0x4D "once",
     /// time, digest of an idempotency key -> nothing; when it may be forgotten
     OnceExpiry = 0x4E "once expiry",
+    /// scope, kind, id, time -> nothing; when a record changed last, in the order of ids
+    Changed = 0x4F "changed",
     // Webhooks build their own keys, in `webhooks/keys.rs`.
     /// id -> a webhook endpoint
     Endpoint = 0x50 "webhook endpoint",
@@ -171,6 +173,19 @@ pub fn place(scope: u32, kind: u8, order: u8, at: i64, id: u64) -> Key {
 
 pub fn parse_place(key: &[u8]) -> Option<(u32, u8, u8, i64, u64)> {
     Parts::parse(Space::Place, key, |parts| Some((parts.u32()?, parts.u8()?, parts.u8()?, parts.i64()?, parts.u64()?)))
+}
+
+/// When the records of a scope changed last, in the order of their ids.
+pub fn changed_of(scope: u32, kind: u8) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::Changed).u32(scope).u8(kind).key())
+}
+
+pub fn changed(scope: u32, kind: u8, id: u64, at: i64) -> Key {
+    Build::new(Space::Changed).u32(scope).u8(kind).u64(id).i64(at).key()
+}
+
+pub fn parse_changed(key: &[u8]) -> Option<(u32, u8, u64, i64)> {
+    Parts::parse(Space::Changed, key, |parts| Some((parts.u32()?, parts.u8()?, parts.u64()?, parts.i64()?)))
 }
 
 pub fn place_left(left: i64, place: &[u8]) -> Key {
@@ -417,6 +432,7 @@ mod tests {
             (Space::Before, before(1, 2, 3)),
             (Space::Index, index(1, 2, 3, b"v", 4)),
             (Space::Place, place(1, 2, 3, -4, 5)),
+            (Space::Changed, changed(1, 2, 3, -4)),
             (Space::PlaceLeft, place_left(-1, &place(1, 2, 3, -4, 5))),
             (Space::Word, word(1, 2, 3, &[4; 16], &[5; 16])),
             (Space::Feed, feed(1, 2)),

@@ -1,6 +1,12 @@
 //! The closed list of what can be subscribed to: resource types, their events, and the names under which messages are sent.
 
+use location::pull::{
+    Resource::{self, *},
+    Verb,
+};
 use serde::{Deserialize, Serialize};
+
+use crate::feed::Change;
 
 /// The longest piece of a caller's text that an error message repeats.
 const ECHOED: usize = 64;
@@ -188,12 +194,79 @@ impl std::fmt::Display for EventName {
     }
 }
 
+impl ResourceType {
+    /// What subscribers know records by; none where nobody is told of them. A message is a conversation the EHR keeps: what is said in
+    /// one has no identity of its own there.
+    pub fn of(resource: Resource) -> Option<ResourceType> {
+        Some(match resource {
+            Providers => ResourceType::Provider,
+            Patients => ResourceType::Patient,
+            WorkingHours => ResourceType::WorkingHour,
+            Appointments => ResourceType::Appointment,
+            FeeSchedules => ResourceType::FeeSchedule,
+            Coverages => ResourceType::PatientInsuranceCoverage,
+            PatientHistoryItems => ResourceType::MedicalHistory,
+            Conversations => ResourceType::Message,
+            FormResponses => ResourceType::FormResponse,
+            ProcedureCodes => ResourceType::ProcedureCode,
+            Procedures => ResourceType::Procedure,
+            TreatmentPlans => ResourceType::TreatmentPlan,
+            PaymentTypes => ResourceType::PaymentType,
+            AdjustmentTypes => ResourceType::AdjustmentType,
+            Charges => ResourceType::Charge,
+            Claims => ResourceType::Claim,
+            Payments => ResourceType::Payment,
+            Adjustments => ResourceType::Adjustment,
+            Operatories
+            | AppointmentTypes
+            | AppointmentDescriptors
+            | InsurancePlans
+            | HistoryItems
+            | PatientAlerts
+            | CommunicationLogs
+            | FormSchemas
+            | ProcedureCodeCategories
+            | Fees
+            | ClinicalNotes
+            | RecallTypes
+            | PatientRecalls
+            | DocumentTypes
+            | Documents
+            | PaymentPlans
+            | GuarantorBalances
+            | InsuranceBalances => {
+                return None;
+            }
+        })
+    }
+
+    /// What tells of a change of a record. Where there is no event for its beginning or end, these are updates.
+    pub fn changed(self, change: Change) -> Option<Event> {
+        let named = match change {
+            Change::Created => self.ending_with("_created"),
+            Change::Updated => None,
+            Change::Deleted => self.ending_with("_deleted"),
+        };
+        named.or_else(|| self.ending_with("_updated"))
+    }
+
+    /// What tells how a write of ours to the EHR ended. Where there is no event for insertions, these are updates too.
+    pub fn written(self, verb: Verb) -> Option<Event> {
+        let insertion = self.ending_with("_insertion").filter(|_| verb == Verb::Create);
+        insertion.or_else(|| self.ending_with("_updated"))
+    }
+
+    fn ending_with(self, end: &str) -> Option<Event> {
+        self.events().iter().copied().find(|event| event.name().ends_with(end))
+    }
+}
+
 impl Event {
     fn is_insertion(self) -> bool {
         self.name().ends_with("_insertion")
     }
 
-    fn is_update(self) -> bool {
+    pub fn is_update(self) -> bool {
         self.name().ends_with("_updated")
     }
 }
@@ -290,6 +363,33 @@ mod tests {
         assert!(parse("", "").is_err());
         assert!(parse("appointment", "appointment_insertion.complete").is_err());
         assert!(parse(&"x\n".repeat(10_000), "y").unwrap_err().to_string().len() < 600);
+    }
+
+    #[test]
+    fn changes_and_writes_have_their_events() {
+        let (payment, history) = (ResourceType::Payment, ResourceType::MedicalHistory);
+        let items = Event::MedicalHistoryPatientItemsUpdated;
+        for (kind, change, event) in [
+            (payment, Change::Created, Some(Event::PaymentCreated)),
+            (payment, Change::Updated, Some(Event::PaymentUpdated)),
+            (payment, Change::Deleted, Some(Event::PaymentDeleted)),
+            (ResourceType::Provider, Change::Deleted, Some(Event::ProviderUpdated)),
+            (ResourceType::FormResponse, Change::Created, None),
+            (history, Change::Created, Some(items)),
+            (history, Change::Deleted, Some(items)),
+        ] {
+            assert_eq!(kind.changed(change), event, "{kind:?} {change:?}");
+        }
+        for (kind, verb, event) in [
+            (payment, Verb::Create, Some(Event::PaymentInsertion)),
+            (ResourceType::Appointment, Verb::Update, Some(Event::AppointmentUpdated)),
+            (ResourceType::Patient, Verb::Create, Some(Event::PatientUpdated)),
+            (ResourceType::PatientInsuranceCoverage, Verb::Delete, Some(Event::PatientInsuranceUpdated)),
+            (ResourceType::FormResponse, Verb::Update, None),
+            (history, Verb::Create, Some(items)),
+        ] {
+            assert_eq!(kind.written(verb), event, "{kind:?} {verb:?}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod outbox;
 pub mod payload;
 pub mod registry;
 pub mod schedule;
+pub mod shapes;
 pub mod sign;
 pub mod subscriptions;
 

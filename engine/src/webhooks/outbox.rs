@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{
     catalogue::{Event, EventName},
     delivery::{Delivery, State},
-    model::EndpointId,
+    model::{EndpointId, Subscription},
     subscriptions::Subscriptions,
 };
 use crate::store::Batch;
@@ -58,14 +58,29 @@ impl Outbox {
         Outbox { subscriptions, doorbell }
     }
 
-    /// Whether anybody would be told.
-    pub fn wants(&self, institution: InstitutionId, event: Event) -> bool {
-        !self.subscriptions.subscribed(institution, event).is_empty()
+    /// Whether anybody might be told anything of an institution.
+    pub fn has_subscribers(&self, institution: InstitutionId) -> bool {
+        self.subscriptions.any(institution)
+    }
+
+    /// Who would be told.
+    pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
+        self.subscriptions.subscribed(institution, event)
     }
 
     /// Adds a delivery for every active subscription to the event. Reads no disk. `new_id` makes random ids.
-    pub fn enqueue(&self, batch: &mut Batch, event: &CommittedEvent<'_>, mut new_id: impl FnMut() -> Uuid) -> Enqueued {
-        let subscribed = self.subscriptions.subscribed(event.institution, event.name.event());
+    pub fn enqueue(&self, batch: &mut Batch, event: &CommittedEvent<'_>, new_id: impl FnMut() -> Uuid) -> Enqueued {
+        self.enqueue_to(&self.subscribed(event.institution, event.name.event()), batch, event, new_id)
+    }
+
+    /// The same for some of those who are subscribed.
+    pub fn enqueue_to(
+        &self,
+        subscribed: &[Arc<Subscription>],
+        batch: &mut Batch,
+        event: &CommittedEvent<'_>,
+        mut new_id: impl FnMut() -> Uuid,
+    ) -> Enqueued {
         let mut enqueued = Enqueued::default();
         if subscribed.is_empty() {
             return enqueued;

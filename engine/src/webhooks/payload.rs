@@ -1,193 +1,169 @@
-//! What messages say: the appointment object of specification 2.12.
+//! What messages say in `data` beside the records' own shapes: under which key they stand, and what was otherwise before.
 
-use location::{
-    ids::{OperatoryId, ProviderId},
-    time::{SECOND, Timestamp},
-    zone::Zone,
-};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{
-    actor::{docs::Docs, turn::TurnError},
-    records::{Appointment, AppointmentType, Operatory, Patient, Provider, Writeback},
-};
+use super::catalogue::{Event, ResourceType};
 
-/// Names the object shows beside ids.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    pub patient: Option<String>,
-    pub provider: Option<String>,
-    pub operatory: Option<String>,
-    pub appointment_type: Option<String>,
+/// Records in one message at most, where a message may carry several: about as many as a page of a list.
+pub const MOST: usize = 100;
+
+/// A record as a subscriber sees it.
+pub struct Item {
+    pub shape: Value,
+    /// What of it an update changed, as it was before.
+    pub previous: Option<Map<String, Value>>,
+    /// Whose it is, where that is what messages go by.
+    pub patient: Option<u64>,
 }
 
-impl Names {
-    pub fn of(institution: u32, appointment: &Appointment, docs: &mut Docs<'_>) -> Result<Names, TurnError> {
-        let place = &appointment.placement;
-        let mut names = Names::default();
-        if let Some(id) = appointment.patient_id {
-            names.patient = docs.get::<Patient>(institution, u64::from(id))?.map(|patient| patient.name());
+/// Who shares a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `{"payment": {}}`: each record has one of its own.
+    One,
+    /// `{"patients": [{}]}`
+    Many,
+    /// `{"medical_history": {"patient_id": 7, "patient_items": [{}]}}`: all of one patient.
+    OfPatient,
+}
+
+impl Layout {
+    pub fn of(event: Event) -> Layout {
+        match (event, event.resource_type()) {
+            (Event::AppointmentCreated, _) | (_, ResourceType::Patient) => Layout::Many,
+            (_, ResourceType::MedicalHistory) => Layout::OfPatient,
+            _ => Layout::One,
         }
-        if let Some(id) = place.provider {
-            names.provider = docs.get::<Provider>(institution, u64::from(id.0))?.map(|provider| provider.name());
-        }
-        if let Some(id) = place.operatory {
-            let operatory = docs.get::<Operatory>(appointment.location_id, id.0)?;
-            names.operatory = operatory.map(|operatory| operatory.display_name.unwrap_or(operatory.name));
-        }
-        if let Some(id) = appointment.appointment_type_id {
-            names.appointment_type = docs.get::<AppointmentType>(institution, u64::from(id))?.map(|kind| kind.name);
-        }
-        Ok(names)
     }
 }
 
-/// Every field of specification 2.12, in its order. `()` is a field nothing fills: null.
-#[derive(Serialize)]
-struct AppointmentObject<'a> {
-    id: u64,
-    patient_id: Option<u32>,
-    provider_id: Option<ProviderId>,
-    appointment_type_id: Option<u32>,
-    institution_id: u32,
-    location_id: u32,
-    operatory_id: Option<OperatoryId>,
-    created_by_user_id: (),
-    insurance_plan_id: (),
-    insurance_carrier_id: (),
-    start_time: String,
-    end_time: String,
-    created_at: String,
-    updated_at: String,
-    checkin_at: Option<String>,
-    patient_confirmed_at: Option<String>,
-    cancelled_at: Option<String>,
-    confirmed_at: Option<String>,
-    checked_out_at: Option<String>,
-    last_sync_time: Option<String>,
-    created_at_with_tz: String,
-    start_time_with_tz: String,
-    end_time_with_tz: String,
-    timezone: &'a str,
-    timezone_offset: String,
-    confirmed: bool,
-    patient_missed: bool,
-    unavailable: bool,
-    cancelled: bool,
-    patient_confirmed: bool,
-    is_guardian: (),
-    is_new_clients_patient: (),
-    sooner_if_possible: (),
-    checked_out: bool,
-    is_past: bool,
-    is_past_patient: (),
-    note: Option<&'a str>,
-    patient_name: Option<&'a str>,
-    provider_name: Option<&'a str>,
-    operatory_name: Option<&'a str>,
-    status: &'static str,
-    referrer: (),
-    insurance_description: (),
-    insurance_choice_type: (),
-    foreign_id: Option<&'a str>,
-    foreign_id_type: &'static str,
-}
-
-/// `{"appointment": {...}}`, every field of specification 2.12 present.
-pub fn appointment(appointment: &Appointment, names: &Names, zone: &Zone, now: Timestamp) -> Map<String, Value> {
-    let span = appointment.placement.span;
-    let offset = offset(zone, span.start);
-    let body = AppointmentObject {
-        id: appointment.id,
-        patient_id: appointment.patient_id,
-        provider_id: appointment.placement.provider,
-        appointment_type_id: appointment.appointment_type_id,
-        institution_id: appointment.institution_id,
-        location_id: appointment.location_id,
-        operatory_id: appointment.placement.operatory,
-        created_by_user_id: (),
-        insurance_plan_id: (),
-        insurance_carrier_id: (),
-        start_time: utc(span.start),
-        end_time: utc(span.end),
-        created_at: utc(appointment.created_at),
-        updated_at: utc(appointment.updated_at),
-        checkin_at: appointment.checkin_at.map(utc),
-        patient_confirmed_at: appointment.patient_confirmed_at.map(utc),
-        cancelled_at: appointment.cancelled_at.map(utc),
-        confirmed_at: appointment.confirmed_at.map(utc),
-        checked_out_at: appointment.checked_out_at.map(utc),
-        last_sync_time: appointment.last_sync_time.map(utc),
-        created_at_with_tz: local(zone, appointment.created_at),
-        start_time_with_tz: local(zone, span.start),
-        end_time_with_tz: local(zone, span.end),
-        timezone: zone.name(),
-        timezone_offset: offset,
-        confirmed: appointment.confirmed,
-        patient_missed: appointment.patient_missed,
-        unavailable: appointment.unavailable,
-        cancelled: appointment.cancelled,
-        patient_confirmed: appointment.patient_confirmed,
-        is_guardian: (),
-        is_new_clients_patient: (),
-        sooner_if_possible: (),
-        checked_out: appointment.checked_out_at.is_some(),
-        is_past: span.end <= now,
-        is_past_patient: (),
-        note: appointment.note.as_deref(),
-        patient_name: names.patient.as_deref(),
-        provider_name: names.provider.as_deref(),
-        operatory_name: names.operatory.as_deref(),
-        status: status(appointment),
-        referrer: (),
-        insurance_description: (),
-        insurance_choice_type: (),
-        foreign_id: appointment.foreign_id.as_deref(),
-        foreign_id_type: if appointment.foreign_id.is_some() { "ehr" } else { "nex" },
-    };
-    let mut data = Map::new();
-    if let Some(reason) = appointment.booking.as_ref().and_then(|booking| booking.failure_reason.as_ref()) {
-        data.insert("failure_reason".to_owned(), Value::from(reason.as_str()));
+/// The `data` of as many messages as it takes.
+pub fn data(event: Event, items: Vec<Item>, failure: Option<&str>) -> Vec<Map<String, Value>> {
+    let layout = Layout::of(event);
+    let mut messages = Vec::new();
+    for items in shared(layout, items) {
+        let mut data = Map::new();
+        if let Some(reason) = failure {
+            data.insert("failure_reason".to_owned(), reason.into());
+        }
+        let previous = items.iter().any(|item| item.previous.is_some()).then(|| previous_of(layout, &items));
+        let (key, value) = content(layout, event.resource_type().key(), items);
+        data.insert(key, value);
+        data.extend(previous.map(|previous| ("previous_attributes".to_owned(), previous)));
+        messages.push(data);
     }
-    data.insert("appointment".to_owned(), serde_json::to_value(body).expect("an object of plain fields makes JSON"));
-    data
+    messages
 }
 
-/// What the appointment's own fields say, in one word; the specification leaves the values open.
-fn status(appointment: &Appointment) -> &'static str {
-    let failed = appointment.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
-    match appointment {
-        Appointment { cancelled: true, .. } => "cancelled",
-        Appointment { patient_missed: true, .. } => "missed",
-        Appointment { checked_out_at: Some(_), .. } => "checked_out",
-        Appointment { checkin_at: Some(_), .. } => "checked_in",
-        Appointment { confirmed: true, .. } => "confirmed",
-        _ if failed => "failed",
-        _ => "scheduled",
+fn shared(layout: Layout, items: Vec<Item>) -> Vec<Vec<Item>> {
+    let most = if layout == Layout::One { 1 } else { MOST };
+    let mut groups: Vec<Vec<Item>> = Vec::new();
+    for item in items {
+        let fits = |group: &&mut Vec<Item>| group.len() < most && group[0].patient == item.patient;
+        match groups.iter_mut().rev().find(fits) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
+}
+
+fn content(layout: Layout, key: &str, items: Vec<Item>) -> (String, Value) {
+    let patient = items.first().and_then(|item| item.patient);
+    let mut shapes = items.into_iter().map(|item| item.shape);
+    match layout {
+        Layout::One => (key.to_owned(), shapes.next().unwrap_or_default()),
+        Layout::Many => (format!("{key}s"), shapes.collect()),
+        Layout::OfPatient => {
+            let items: Value = shapes.collect();
+            (key.to_owned(), serde_json::json!({ "patient_id": patient, "patient_items": items }))
+        }
     }
 }
 
-/// `2026-12-01T14:30:00Z`
-fn utc(at: Timestamp) -> String {
-    text(at.0.div_euclid(SECOND)) + "Z"
+/// In the order of the records, where a message has several; null for one that is new.
+fn previous_of(layout: Layout, items: &[Item]) -> Value {
+    let mut each = items.iter().map(|item| item.previous.clone().map_or(Value::Null, Value::Object));
+    if layout == Layout::One { each.next().unwrap_or_default() } else { each.collect() }
 }
 
-/// `2026-12-01T09:30:00.000-05:00`
-fn local(zone: &Zone, at: Timestamp) -> String {
-    let change = zone.offset_at(at);
-    text(at.0.div_euclid(SECOND) + i64::from(change.offset_seconds)) + ".000" + &offset(zone, at)
+/// They move with everything else that does, and are no news by themselves.
+const STAMPS: [&str; 2] = ["updated_at", "last_sync_time"];
+
+/// The attributes of a shape that are not what they were, as they were; none when nothing but its stamps moved: then there is nothing
+/// to tell.
+pub fn previous(before: &Value, after: &Value) -> Option<Map<String, Value>> {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
+    let mut changed = Map::new();
+    for (name, value) in before {
+        if after.get(name) != Some(value) {
+            changed.insert(name.clone(), value.clone());
+        }
+    }
+    for name in after.keys().filter(|name| !before.contains_key(*name)) {
+        changed.insert(name.clone(), Value::Null);
+    }
+    changed.keys().any(|name| !STAMPS.contains(&name.as_str())).then_some(changed)
 }
 
-/// `-05:00`
-fn offset(zone: &Zone, at: Timestamp) -> String {
-    let seconds = zone.offset_at(at).offset_seconds;
-    let sign = if seconds < 0 { '-' } else { '+' };
-    let minutes = seconds.unsigned_abs() / 60;
-    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
 
-fn text(seconds: i64) -> String {
-    chrono::DateTime::from_timestamp(seconds, 0)
-        .map_or_else(String::new, |time| time.format("%Y-%m-%dT%H:%M:%S").to_string())
+    use super::*;
+
+    fn item(id: u64, previous: Option<Value>, patient: Option<u64>) -> Item {
+        let previous = previous.map(|it| it.as_object().unwrap().clone());
+        Item { shape: json!({ "id": id }), previous, patient }
+    }
+
+    fn messages(event: Event, items: Vec<Item>) -> Value {
+        data(event, items, None).into_iter().map(Value::Object).collect()
+    }
+
+    #[test]
+    fn each_layout_has_its_key() {
+        let two = || vec![item(1, None, None), item(2, None, None)];
+        assert_eq!(messages(Event::PaymentCreated, two()), json!([{"payment": {"id": 1}}, {"payment": {"id": 2}}]));
+        assert_eq!(messages(Event::AppointmentCreated, two()), json!([{"appointments": [{"id": 1}, {"id": 2}]}]));
+        assert_eq!(messages(Event::PatientUpdated, two()), json!([{"patients": [{"id": 1}, {"id": 2}]}]));
+        let of_two =
+            vec![item(1, None, Some(7)), item(2, Some(json!({"note": null})), Some(8)), item(3, None, Some(7))];
+        let told = messages(Event::MedicalHistoryPatientItemsUpdated, of_two);
+        let first = json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 1}, {"id": 3}]}});
+        let second = json!({"medical_history": {"patient_id": 8, "patient_items": [{"id": 2}]},
+            "previous_attributes": [{"note": null}]});
+        assert_eq!(told, json!([first, second]));
+    }
+
+    #[test]
+    fn what_was_before_stands_in_the_order_of_the_records() {
+        let items = vec![item(1, Some(json!({"name": "Al"})), None), item(2, None, None)];
+        let told = messages(Event::PatientUpdated, items);
+        assert_eq!(told[0]["previous_attributes"], json!([{"name": "Al"}, null]));
+        let one = messages(Event::ChargeUpdated, vec![item(1, Some(json!({"fee": 5})), None)]);
+        assert_eq!(one, json!([{"charge": {"id": 1}, "previous_attributes": {"fee": 5}}]));
+        let failed = data(Event::PaymentInsertion, vec![item(1, None, None)], Some("no such type"));
+        assert_eq!(failed[0]["failure_reason"], "no such type");
+    }
+
+    #[test]
+    fn messages_are_bounded() {
+        let many = (0..250).map(|id| item(id, None, None)).collect();
+        let sizes = data(Event::PatientCreated, many, None);
+        let sizes: Vec<usize> = sizes.iter().map(|data| data["patients"].as_array().unwrap().len()).collect();
+        assert_eq!(sizes, [100, 100, 50]);
+    }
+
+    #[test]
+    fn stamps_alone_are_no_change() {
+        let before = json!({"id": 1, "note": "a", "updated_at": "x", "last_sync_time": null});
+        let stamped = json!({"id": 1, "note": "a", "updated_at": "y", "last_sync_time": "z"});
+        assert_eq!(previous(&before, &stamped), None);
+        assert_eq!(previous(&before, &before), None);
+        let changed = json!({"id": 1, "note": "b", "updated_at": "y", "last_sync_time": null, "more": 1});
+        let was = json!({"note": "a", "updated_at": "x", "more": null});
+        assert_eq!(previous(&before, &changed).map(Value::Object), Some(was));
+    }
 }

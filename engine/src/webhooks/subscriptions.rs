@@ -52,6 +52,11 @@ impl Subscriptions {
         wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(|e| e.active)).cloned().collect()
     }
 
+    /// Whether there is any of the institution, active or not.
+    pub fn any(&self, institution: InstitutionId) -> bool {
+        self.read().by_institution.get(&institution).is_some_and(|ids| !ids.is_empty())
+    }
+
     pub fn endpoint(&self, id: EndpointId) -> Option<Arc<Endpoint>> {
         self.read().endpoints.get(&id).cloned()
     }

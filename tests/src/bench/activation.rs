@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use api::shapes::Wire;
 use engine::{
     Engine,
     actor::{
@@ -74,7 +75,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
     let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
-    let mut parts = Parts::new(practices::store(dir)?);
+    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
     parts.own = HashMap::from([(LOCATION, ehr)]);
     let engine = Engine::start(practices::setup(1), parts).await?;
     first_sync(&engine, LOCATION).await?;
@@ -123,7 +124,16 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         Registry::load(store.clone(), ids.clone(), Arc::new(Egress::new(Reach::Public)?), WebhookRules::default())?;
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let stamps = Stamps::new(&setup);
-    Ok(Arc::new(Env { setup: Arc::new(setup), store, ids, pool: Pool::default(), outbox, secrets, stamps }))
+    Ok(Arc::new(Env {
+        setup: Arc::new(setup),
+        store,
+        ids,
+        pool: Pool::default(),
+        outbox,
+        shapes: Wire::shapes(),
+        secrets,
+        stamps,
+    }))
 }
 
 /// The time it takes and the appointments in memory.

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use api::shapes::Wire;
 use engine::{
     Engine,
     actor::turn::description_key,
@@ -86,7 +87,7 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
     let first = LocationId(1);
     let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, APPOINTMENTS));
-    let mut parts = Parts::new(practices::store(dir)?);
+    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
     parts.own = HashMap::from([(first, ehr)]);
     let store = parts.store.clone();
     let engine = Engine::start(setup(1), parts).await?;
@@ -125,7 +126,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     setup.engine.store_verify = verify;
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
-    let opened = engine::open(setup, dir).await?;
+    let opened = engine::open(setup, dir, Wire::shapes()).await?;
     say(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());

@@ -9,6 +9,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use api::shapes::Wire;
 use engine::{
     actor::{
         pool::Pool,
@@ -76,7 +77,16 @@ pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Env> {
     let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = engine::stamps::Stamps::new(&setup);
-    Arc::new(Env { stamps, setup, store, ids, pool: Pool::default(), outbox, secrets: Secrets::from_seed([7; 32]) })
+    Arc::new(Env {
+        stamps,
+        setup,
+        store,
+        ids,
+        pool: Pool::default(),
+        outbox,
+        shapes: Wire::shapes(),
+        secrets: Secrets::from_seed([7; 32]),
+    })
 }
 
 /// Nothing of the store in memory ever waits.

@@ -32,7 +32,8 @@ pub async fn list(mut call: Call) -> Answer {
     let here = strict.then(|| Narrow::Has(Term::number(Field::Location, place.location.id.0)));
     let keep = |it: &Patient| if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
     let institution = tenant.institution.id.0;
-    let page = listing.narrowed(here).page(&call, &[institution], |it: &Patient| it.foreign_id.as_deref(), keep)?;
+    let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
+    let page = listing.narrowed(here).page(&call, &[institution], &sources, keep)?;
     page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     Ok(call.page_of(&page, |it| PatientListed::of(it, call.api.directory.adapter_of_source(it.source_id))))
 }

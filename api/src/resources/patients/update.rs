@@ -39,22 +39,14 @@ fn read(b: &mut Fields) -> PatientChange {
         email: b.optional("patient.email", filled(email())),
         date_of_birth: b.optional("patient.date_of_birth", any_date()),
         gender: b.optional("patient.gender", name_of(GENDERS)).map(str::to_owned),
-        cell_phone: kept(b, "patient.cell_phone_number", phone()),
-        home_phone: kept(b, "patient.home_phone_number", phone()),
-        work_phone: kept(b, "patient.work_phone_number", phone()),
-        work_phone_extension: kept(b, "patient.work_phone_extension", text(MAX_EXTENSION)),
+        // Fields of phone numbers cannot be blanked, by null neither.
+        cell_phone: b.kept("patient.cell_phone_number", filled(phone())),
+        home_phone: b.kept("patient.home_phone_number", filled(phone())),
+        work_phone: b.kept("patient.work_phone_number", filled(phone())),
+        work_phone_extension: b.kept("patient.work_phone_extension", filled(text(MAX_EXTENSION))),
         ssn: b.optional("patient.ssn", filled(text(MAX_SSN))),
         address: address(b),
     }
-}
-
-/// Fields of phone numbers cannot be blanked, by null neither.
-fn kept(b: &mut Fields, path: &str, kind: Kind<String>) -> Option<String> {
-    let given = b.clearable(path, filled(kind));
-    if given == Some(None) {
-        b.problem(format!("{path} must not be empty."));
-    }
-    given.flatten()
 }
 
 fn address(b: &mut Fields) -> Option<PatientAddress> {

@@ -493,3 +493,19 @@ page appointments 1 cursor c2 last -> applied
 expect slot op1 prov1 10:00 30m busy
 expect slot op1 prov1 11:00 30m free
 book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+
+story a cycle asked for while one runs follows it at once
+settings pulls=patients
+wake
+> pull patients 0 cursor -
+sync
++ sync_requested
+page patients 0 cursor c1 last -> applied
+wake
++ cycle_finished *
+wake
+> pull patients 1 cursor c1
+page patients 1 cursor c2 last -> applied
+wake
++ cycle_finished next 08:1*
+expect wake 08:1*

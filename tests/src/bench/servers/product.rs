@@ -9,6 +9,7 @@ use api::{
     keys::{ApiKey, Grants, hash},
     secret::Secret,
     server,
+    shapes::Wire,
 };
 use engine::{Engine, engine::Parts, setup::Environment};
 use location::ids::LocationId;
@@ -31,7 +32,7 @@ pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Resul
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let mut parts = Parts::new(practices::store(dir)?);
+    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
     parts.own = own(locations, writes);
     let engine = Arc::new(Engine::start(practices::setup(locations), parts).await?);
     for id in 1..=locations {

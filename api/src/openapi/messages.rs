@@ -1,0 +1,216 @@
+//! The `webhooks` of a document: what is posted to endpoints, for every event that can be subscribed to. Shapes are those of `shapes`.
+
+use engine::{
+    entries::all_writes,
+    webhooks::{
+        catalogue::{Event, EventName, ResourceType, WriteOutcome},
+        payload::{Layout, MOST},
+    },
+};
+use serde_json::{Map, Value, json};
+
+use super::schemas::Schemas;
+use crate::{
+    resources::sync_status::SyncStatusView,
+    versions::Version,
+    views::{
+        catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
+        clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},
+        forms::FormResponseView,
+        hours::WorkingHourView,
+        insurance::CoverageView,
+        ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
+        people::{PatientDetail, PatientDetailed, ProviderBasic},
+        talk::ConversationView,
+        told::{AppointmentTold, MedicalHistoryTold},
+    },
+};
+
+pub fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
+    let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());
+    events.map(|event| (event.name().to_owned(), json!({ "post": message(*event, versions, schemas) }))).collect()
+}
+
+fn message(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
+    let name = camel(event.name());
+    let schema = body(event, versions, schemas);
+    let schema = schemas.named(&format!("{name}Message"), schema);
+    json!({
+        "operationId": format!("on{name}"),
+        "tags": ["Webhooks"],
+        "summary": summary(event),
+        "description": description(event),
+        "security": [],
+        "parameters": [
+            header("timestamp", "When this attempt was sent, in ISO 8601."),
+            header("signature", "HMAC-SHA256, in hex, over the timestamp, a full stop and the base64 of the body, with the endpoint's `secret_key`."),
+            header("delivery-id", "The same over all attempts to deliver this message."),
+        ],
+        "requestBody": {"required": true, "content": {"application/json": schemas.with_example(schema)}},
+        "responses": {
+            "2XX": {"description": "Received. After any other answer, and without one, the message is sent again later."},
+        },
+    })
+}
+
+fn header(name: &str, description: &str) -> Value {
+    json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}})
+}
+
+/// `payment_created`: `PaymentCreated`
+fn camel(name: &str) -> String {
+    let capital = |part: &str| part.get(..1).unwrap_or_default().to_uppercase() + part.get(1..).unwrap_or_default();
+    name.split('_').map(capital).collect()
+}
+
+/// The names under which messages of a subscription are sent.
+pub fn names(event: Event) -> Vec<String> {
+    let outcomes = [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut];
+    let outcomes = outcomes.into_iter().filter(|_| is_written(event)).filter_map(|it| EventName::written(event, it));
+    EventName::change(event).into_iter().chain(outcomes).map(|name| name.to_string()).collect()
+}
+
+/// Whether writes of ours to the health record system end in it.
+fn is_written(event: Event) -> bool {
+    let kind = event.resource_type();
+    let ends_in_it =
+        |((resource, verb), _)| ResourceType::of(resource) == Some(kind) && kind.written(verb) == Some(event);
+    // Appointments have writes of their own for everything that can be changed of them.
+    kind == ResourceType::Appointment && EventName::written(event, WriteOutcome::Complete).is_some()
+        || all_writes().any(ends_in_it)
+}
+
+fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
+    let delivery_error = schemas.named(
+        "DeliveryError",
+        json!({"type": "object", "required": ["code", "timestamp", "message", "attempts"], "properties": {
+            "code": {"type": "string", "examples": ["http_500"]},
+            "timestamp": {"type": "string", "format": "date-time"},
+            "message": {"type": "string", "examples": ["the receiver answered 500"]},
+            "attempts": {"type": "integer", "format": "int32", "minimum": 1, "description": "The attempt's number."},
+        }}),
+    );
+    json!({
+        "type": "object",
+        "required": ["resource_type", "event_name", "event_time", "data", "delivery_errors"],
+        "properties": {
+            "resource_type": {"type": "string", "const": event.resource_type().key()},
+            "event_name": {"type": "string", "enum": names(event)},
+            "event_time": {"type": "string", "format": "date-time", "description": "When it was committed."},
+            "data": data(event, versions, schemas),
+            "delivery_errors": {"type": "array", "items": delivery_error, "description": "Attempts before this one."},
+        },
+    })
+}
+
+fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
+    let (kind, layout) = (event.resource_type(), Layout::of(event));
+    let shape = shape(kind, versions, schemas);
+    let (key, record) = match layout {
+        Layout::One | Layout::OfPatient => (kind.key().to_owned(), shape),
+        Layout::Many => {
+            (format!("{}s", kind.key()), json!({"type": "array", "items": shape, "minItems": 1, "maxItems": MOST}))
+        }
+    };
+    let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record}});
+    if event.is_update() || kind == ResourceType::SyncStatus {
+        data["properties"]["previous_attributes"] = previous(layout);
+    }
+    if is_written(event) {
+        data["properties"]["failure_reason"] =
+            json!({"type": "string", "description": "Why the write failed or timed out; without patient data."});
+    }
+    data
+}
+
+fn previous(layout: Layout) -> Value {
+    let description =
+        "The attributes that changed, as they were before. Absent where a message tells how a write ended.";
+    match layout {
+        Layout::One => json!({"type": "object", "description": description}),
+        Layout::Many | Layout::OfPatient => json!({
+            "type": "array", "items": {"type": ["object", "null"]},
+            "description": format!("{description} In the order of the records; null for one that is new."),
+        }),
+    }
+}
+
+fn shape(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> Value {
+    match kind {
+        ResourceType::Adjustment => schemas.view(|it| it.subschema_for::<AdjustmentView>()),
+        ResourceType::AdjustmentType => schemas.view(|it| it.subschema_for::<AdjustmentTypeView>()),
+        ResourceType::Appointment => schemas.view(|it| it.subschema_for::<AppointmentTold>()),
+        ResourceType::Charge => schemas.view(|it| it.subschema_for::<ChargeView>()),
+        ResourceType::Claim => schemas.view(|it| it.subschema_for::<ClaimView>()),
+        ResourceType::FeeSchedule => schemas.view(|it| it.subschema_for::<FeeScheduleView>()),
+        ResourceType::FormResponse => schemas.view(|it| it.subschema_for::<FormResponseView>()),
+        ResourceType::MedicalHistory => schemas.view(|it| it.subschema_for::<MedicalHistoryTold>()),
+        ResourceType::Message => schemas.view(|it| it.subschema_for::<ConversationView>()),
+        ResourceType::Patient => patient(versions, schemas),
+        ResourceType::PatientInsuranceCoverage => schemas.view(|it| it.subschema_for::<CoverageView>()),
+        ResourceType::Payment => schemas.view(|it| it.subschema_for::<PaymentView>()),
+        ResourceType::PaymentType => schemas.view(|it| it.subschema_for::<PaymentTypeView>()),
+        ResourceType::Procedure => schemas.view(|it| it.subschema_for::<ProcedureView>()),
+        ResourceType::ProcedureCode => schemas.view(|it| it.subschema_for::<ProcedureCodeView>()),
+        ResourceType::Provider => schemas.view(|it| it.subschema_for::<ProviderBasic>()),
+        ResourceType::SyncStatus => schemas.view(|it| it.subschema_for::<SyncStatusView>()),
+        ResourceType::TreatmentPlan => schemas.view(|it| it.subschema_for::<TreatmentPlanView>()),
+        ResourceType::WorkingHour => schemas.view(|it| it.subschema_for::<WorkingHourView>()),
+    }
+}
+
+/// By the version of the subscription.
+fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
+    let stable = schemas.view(|it| it.subschema_for::<PatientDetail>());
+    if !versions.contains(&Version::V3_1_0) {
+        return stable;
+    }
+    let edge = schemas.view(|it| it.subschema_for::<PatientDetailed>());
+    json!({ "anyOf": [stable, edge] })
+}
+
+fn summary(event: Event) -> String {
+    let said = event.name().replace('_', " ");
+    format!("{}{}", said[..1].to_uppercase(), &said[1..])
+}
+
+fn description(event: Event) -> String {
+    let name = event.name();
+    let mut text = match name {
+        _ if name.ends_with("_insertion") => {
+            "How a write of a new record to the health record system ended. One that failed is not tried again."
+        }
+        "payment_created" | "adjustment_created" => {
+            "A record reached the ledger: written from here, or found in the health record system."
+        }
+        "medical_history_patient_items_updated" => {
+            "Items of one patient's medical history were added, changed or deleted, all of one commit together."
+        }
+        _ if name.starts_with("sync_status_") => {
+            "Reading or writing works no more at a location, or works again. After a message there is none about the same direction for \
+             five minutes; what stands then is told if it is not what was told last."
+        }
+        _ if name.ends_with("_created") => "A record is new: made here, or found in the health record system.",
+        _ if name.ends_with("_deleted") => {
+            "A record was deleted in the health record system; it is shown as it was last."
+        }
+        _ => {
+            "What is shown of a record changed, here or in the health record system. Nothing is sent where only `updated_at` or \
+             `last_sync_time` moved."
+        }
+    }
+    .to_owned();
+    if event.resource_type() == ResourceType::Message {
+        text.push_str(" A message is a conversation the health record system keeps, with all that was said in it.");
+    }
+    if event.is_update() && event.resource_type().events().iter().all(|it| !it.name().ends_with("_deleted")) {
+        text.push_str(" A deletion is an update too: the record shows that it is not active any more.");
+    }
+    if event.is_update() && is_written(event) {
+        text.push_str(" With `.complete`, `.failed` or `.timed_out`: how a write of a change made here ended.");
+    }
+    if Layout::of(event) == Layout::Many {
+        text.push_str(&format!(" Up to {MOST} records of one commit share a message."));
+    }
+    text
+}

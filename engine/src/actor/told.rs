@@ -1,0 +1,275 @@
+//! What subscribers are told of a turn, in its own commit: the records it really changed, how writes to the EHR ended, and whether
+//! reading and writing work. Nothing else in the engine knows of webhooks.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use location::{
+    command::Cx,
+    event::{Event as Happened, InsertFailure, Work},
+    pull::{Resource, Verb},
+};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Map, Value};
+
+use super::{
+    docs::{Changed, Docs, decode, scope_of},
+    turn::{Shell, TurnError},
+};
+use crate::{
+    clock,
+    feed::Change,
+    store::Batch,
+    webhooks::{
+        catalogue::{Event, EventName, ResourceType, WriteOutcome},
+        model::Subscription,
+        outbox::{CommittedEvent, Enqueued},
+        payload::{self, Item, Layout},
+        shapes::{Related, Scene, Shapes},
+    },
+};
+
+/// Deliveries one commit adds at most, and their bytes: a page of 500 records for 20 subscriptions of one event. Beyond that the store
+/// would refuse the change itself. What is left out is logged; the feed of changes has it.
+const MOST_DELIVERIES: usize = 10_000;
+const MOST_BYTES: usize = 24 << 20;
+
+/// Adds the messages to the turn's batch. An institution nobody listens to costs one look.
+pub fn told(
+    shell: &Shell,
+    cx: Cx,
+    events: &[Happened],
+    docs: &Docs<'_>,
+    batch: &mut Batch,
+) -> Result<Enqueued, TurnError> {
+    if !shell.env.outbox.has_subscribers(shell.institution.id) {
+        return Ok(Enqueued::default());
+    }
+    let room = Room { deliveries: MOST_DELIVERIES, bytes: MOST_BYTES, left_out: 0 };
+    let mut teller = Teller { shell, cx, docs, batch, room, enqueued: Enqueued::default() };
+    teller.sync_status(events)?;
+    for event in events {
+        teller.outcome(event)?;
+    }
+    teller.changes()?;
+    if teller.room.left_out > 0 {
+        let (location, messages) = (shell.setup.id, teller.room.left_out);
+        tracing::error!(%location, messages, "webhook messages left out: too many for one commit");
+    }
+    Ok(teller.enqueued)
+}
+
+/// What still fits into the commit.
+struct Room {
+    deliveries: usize,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Room {
+    fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
+        let left =
+            self.deliveries.checked_sub(deliveries).zip(self.bytes.checked_sub(deliveries.saturating_mul(bytes)));
+        match left {
+            Some((deliveries, bytes)) => (self.deliveries, self.bytes) = (deliveries, bytes),
+            None => self.left_out += deliveries,
+        }
+        left.is_some()
+    }
+}
+
+pub(super) struct Teller<'t, 'd> {
+    pub(super) shell: &'t Shell,
+    pub(super) cx: Cx,
+    docs: &'t Docs<'d>,
+    pub(super) batch: &'t mut Batch,
+    room: Room,
+    enqueued: Enqueued,
+}
+
+impl<'t, 'd> Teller<'t, 'd> {
+    fn looks(&self) -> Looks<'t, 'd> {
+        Looks { shapes: &*self.shell.env.shapes, docs: self.docs }
+    }
+
+    fn changes(&mut self) -> Result<(), TurnError> {
+        let (docs, looks) = (self.docs, self.looks());
+        // In the order of the records: patients before their appointments.
+        let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
+        for changed in docs.changes() {
+            let Some(kind) = ResourceType::of(changed.resource) else { continue };
+            let Some(event) = heard(&changed)?.and_then(|change| kind.changed(change)) else { continue };
+            match by_event.iter_mut().rev().find(|(known, _)| *known == event) {
+                Some((_, all)) => all.push(changed),
+                None => by_event.push((event, vec![changed])),
+            }
+        }
+        for (event, changed) in by_event {
+            let Some(name) = EventName::change(event) else { continue };
+            self.send(name, |scene| {
+                let mut items = Vec::new();
+                for changed in &changed {
+                    items.extend(looks.item(scene, event, changed)?);
+                }
+                Ok(payload::data(event, items, None))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How a write of ours ended, with the record as it is now.
+    fn outcome(&mut self, event: &Happened) -> Result<(), TurnError> {
+        let Some(Ended { resource, id, verb, outcome, reason }) = ended(event) else { return Ok(()) };
+        let event = ResourceType::of(resource).and_then(|kind| kind.written(verb));
+        let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
+        let (docs, looks) = (self.docs, self.looks());
+        let scope = scope_of(resource, self.shell.institution.id.0, self.shell.source(), self.shell.setup.id.0);
+        self.send(name, |scene| {
+            let Some(stored) = docs.stored(resource, scope, id)? else { return Ok(Vec::new()) };
+            let shape = looks.of(scene, resource, &stored)?;
+            let item = Item { shape, previous: None, patient: patient(name.event(), &stored)? };
+            Ok(payload::data(name.event(), vec![item], reason))
+        })
+    }
+
+    /// Renders messages once for each version that somebody subscribed under.
+    pub(super) fn send(
+        &mut self,
+        name: EventName,
+        render: impl Fn(&Scene<'_>) -> Result<Vec<Map<String, Value>>, TurnError>,
+    ) -> Result<(), TurnError> {
+        let (env, institution) = (&self.shell.env, self.shell.institution.id);
+        let mut versions: BTreeMap<String, Vec<Arc<Subscription>>> = BTreeMap::new();
+        for subscription in env.outbox.subscribed(institution, name.event()) {
+            versions.entry(subscription.api_version.clone()).or_default().push(subscription);
+        }
+        for (version, subscribed) in &versions {
+            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, now: self.cx.now };
+            for data in render(&scene)? {
+                let size = serde_json::to_string(&data).map_or(0, |text| text.len());
+                if !self.room.take(subscribed.len(), size) {
+                    continue;
+                }
+                let event = CommittedEvent { institution, name, time: self.cx.now, data: &data };
+                let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
+                let enqueued = env.outbox.enqueue_to(subscribed, self.batch, &event, new_id);
+                self.enqueued = std::mem::take(&mut self.enqueued).and(enqueued);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wanted(&self, event: Event) -> bool {
+        !self.shell.env.outbox.subscribed(self.shell.institution.id, event).is_empty()
+    }
+}
+
+/// What subscribers hear of a change. A payment or adjustment made here begins for them when it reaches the ledger (specification 6.5);
+/// what is deleted stays so.
+fn heard(changed: &Changed<'_>) -> Result<Option<Change>, TurnError> {
+    if changed.deleted && (changed.was_deleted || changed.change == Change::Created) {
+        return Ok(None);
+    }
+    if !matches!(changed.resource, Resource::Payments | Resource::Adjustments) {
+        return Ok(Some(changed.change));
+    }
+    let before = changed.before.map_or(Ok(false), in_ehr)?;
+    Ok(match (before, in_ehr(changed.after)?) {
+        (true, _) => Some(changed.change),
+        (false, true) => Some(Change::Created).filter(|_| !changed.deleted),
+        (false, false) => None,
+    })
+}
+
+fn in_ehr(stored: &[u8]) -> Result<bool, TurnError> {
+    #[derive(Deserialize)]
+    struct Origin {
+        foreign_id: Option<IgnoredAny>,
+    }
+    Ok(decode::<Origin>(stored)?.foreign_id.is_some())
+}
+
+/// Records as they look on the wire, beside what the turn makes of others.
+#[derive(Clone, Copy)]
+struct Looks<'t, 'd> {
+    shapes: &'t dyn Shapes,
+    docs: &'t Docs<'d>,
+}
+
+impl Looks<'_, '_> {
+    fn of(self, scene: &Scene<'_>, resource: Resource, stored: &[u8]) -> Result<Value, TurnError> {
+        Ok(self.shapes.record(scene, resource, stored, self.docs)?)
+    }
+
+    /// None where an update shows nothing new.
+    fn item(self, scene: &Scene<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, TurnError> {
+        let shape = self.of(scene, changed.resource, changed.after)?;
+        let mut previous = None;
+        if let Some(before) = changed.before.filter(|_| event.is_update()) {
+            previous = payload::previous(&self.of(scene, changed.resource, before)?, &shape);
+            if previous.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Item { shape, previous, patient: patient(event, changed.after)? }))
+    }
+}
+
+fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, TurnError> {
+    #[derive(Deserialize)]
+    struct Whose {
+        body: Patient,
+    }
+    #[derive(Deserialize)]
+    struct Patient {
+        patient_id: u64,
+    }
+    if Layout::of(event) != Layout::OfPatient {
+        return Ok(None);
+    }
+    Ok(Some(decode::<Whose>(stored)?.body.patient_id))
+}
+
+/// A write that ended.
+struct Ended<'e> {
+    resource: Resource,
+    id: u64,
+    verb: Verb,
+    outcome: WriteOutcome,
+    /// Why it failed.
+    reason: Option<&'e str>,
+}
+
+fn ended(event: &Happened) -> Option<Ended<'_>> {
+    let done = |(resource, id, verb)| Ended { resource, id, verb, outcome: WriteOutcome::Complete, reason: None };
+    let failed = |(resource, id, verb), how: InsertFailure, reason| {
+        let outcome = match how {
+            InsertFailure::Failed => WriteOutcome::Failed,
+            InsertFailure::TimedOut => WriteOutcome::TimedOut,
+            InsertFailure::Withdrawn => return None,
+        };
+        Some(Ended { resource, id, verb, outcome, reason: Some(reason) })
+    };
+    let insert = |appointment: u64| (Resource::Appointments, appointment, Verb::Create);
+    match event {
+        Happened::InsertDone { appointment, .. } => Some(done(insert(appointment.0))),
+        Happened::InsertFailed { appointment, how, reason } => failed(insert(appointment.0), *how, reason),
+        Happened::WriteDone { work, .. } => written(*work).map(done),
+        Happened::WriteFailed { work, how, reason, .. } => failed(written(*work)?, *how, reason),
+        _ => None,
+    }
+}
+
+/// What a write is of; none for inserts of appointments, whose end has events of its own.
+fn written(work: Work) -> Option<(Resource, u64, Verb)> {
+    match work {
+        Work::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Verb::Create)),
+        Work::CreateAppointment(_) => None,
+        Work::Reschedule(id) | Work::Cancel(id) | Work::Confirm(id) | Work::CheckIn(id) | Work::Note(id) => {
+            Some((Resource::Appointments, id.0, Verb::Update))
+        }
+        Work::Record { resource, id, verb } => Some((resource, id, verb)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
