@@ -48,8 +48,8 @@ impl Sent {
         let hook = Hook::start(|_| true).unwrap();
         let rules = EngineRules { webhook_development: true, actor_threads: 1, ..EngineRules::default() };
         let setup = Setup { engine: rules, ..Setup::default() };
-        let parts = Parts::new(std::sync::Arc::new(MemoryStore::new()), Wire::shapes());
-        let engine = Engine::start(setup, parts).await.unwrap();
+        let engine =
+            Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), Wire::shapes())).await.unwrap();
         let (owner, now) = (Owner("org".into()), clock::now());
         let [first, second, third] = [0; 3].map(|_| SecretKey::from_entropy(clock::random()));
         let registry = engine.webhooks();

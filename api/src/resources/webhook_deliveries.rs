@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::{
     Answer,
     webhook_endpoints::{endpoint_id, named, own_endpoint, owner},
+    webhook_subscriptions::hears,
 };
 use crate::{
     bounds::MAX_NAME,
@@ -127,10 +128,14 @@ impl DeliveryView {
     }
 }
 
-/// The owner's endpoint has messages of every institution it was ever subscribed to; a key sees those of its own.
+/// The owner's endpoint has messages of all that it was ever subscribed to; a key sees those that it might subscribe to itself.
 fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
     let own: Vec<InstitutionId> = call.tenants().iter().map(|tenant| tenant.institution.id).collect();
-    move |delivery| delivery.institution_id.is_none_or(|institution| own.contains(&institution))
+    let key = call.key.clone();
+    move |delivery| {
+        delivery.institution_id.is_none_or(|institution| own.contains(&institution))
+            && delivery.resource_type.is_none_or(|kind| hears(&key, kind))
+    }
 }
 
 pub async fn list(mut call: Call) -> Answer {

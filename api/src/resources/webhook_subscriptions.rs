@@ -17,6 +17,7 @@ use super::{
 use crate::{
     bounds::MAX_NAME,
     errors::ApiError,
+    keys::ApiKey,
     kinds::{Kind, boolean, filled, id, text},
     scope::{Call, Tenant},
     wire::At,
@@ -61,8 +62,8 @@ pub async fn create(mut call: Call) -> Answer {
         let active = input.body.defaulted("active", boolean(), true);
         Some((resource_type?, event?, active))
     })?;
-    if let Ok(event) = catalogue::parse(&resource_type, &event) {
-        may_hear(&call, event.resource_type())?;
+    if catalogue::parse(&resource_type, &event).is_ok_and(|event| !hears(&call.key, event.resource_type())) {
+        return Err(ApiError::Forbidden);
     }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
@@ -78,13 +79,6 @@ pub async fn create(mut call: Call) -> Answer {
     Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
 }
 
-/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
-fn may_hear(call: &Call, kind: ResourceType) -> Result<(), ApiError> {
-    let granted = |resource| resource_names::granted(resource, call.key.grants);
-    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
-    if call.key.locations.is_some() || !records.all(granted) { Err(ApiError::Forbidden) } else { Ok(()) }
-}
-
 pub async fn show(mut call: Call) -> Answer {
     let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
@@ -92,6 +86,12 @@ pub async fn show(mut call: Call) -> Answer {
     let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
     let here = here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))?;
     Ok(call.show(SubscriptionView::of(&here)))
+}
+
+/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
+pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
+    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
+    key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
 
 pub async fn update(mut call: Call) -> Answer {

@@ -10,6 +10,7 @@ use api::{
     app::Api,
     config::{HttpRules, RateRules},
     secret::Secret,
+    shapes::Wire,
 };
 use engine::{
     Engine, clock,
@@ -68,7 +69,7 @@ async fn receive(request: HttpRequest, body: web::Bytes, got: web::Data<Arc<Mute
 async fn world_over(store: Arc<MemoryStore>) -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
-    let engine = Arc::new(Engine::start(setup, Parts::new(store, api::shapes::Wire::shapes())).await.unwrap());
+    let engine = Arc::new(Engine::start(setup, Parts::new(store, Wire::shapes())).await.unwrap());
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { rates, ..HttpRules::default() };
     let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);

@@ -161,15 +161,18 @@ impl Run {
                     continue;
                 }
                 if self.lanes.room(endpoint, kind) == 0 {
-                    return Ok(self.lanes.ready_unless_full(endpoint, kind));
+                    self.lanes.ready_unless_full(endpoint, kind);
+                    return Ok(());
                 }
                 let late = at < self.started;
                 if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
-                    return Ok(self.lanes.ready_at(endpoint, wait));
+                    self.lanes.ready_at(endpoint, wait);
+                    return Ok(());
                 }
                 self.attempt(Due { endpoint, at, delivery }, record, kind);
                 if late {
-                    return Ok(self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP)));
+                    self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
+                    return Ok(());
                 }
                 begun = true;
             }

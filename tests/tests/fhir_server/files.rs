@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::{
+    actor::docs::Kind,
     records::{
         self,
         entry::{Body, Entry, WriteStatus},
@@ -35,7 +36,7 @@ pub fn everything(place: &mut LocationSetup) {
 
 /// A record that came from the EHR, or went there.
 pub fn entry<T: Body>(clinic: &Clinic, foreign_id: &str) -> Option<Entry<T>> {
-    let id = clinic.engine.id_of_foreign(SOURCE, T::RESOURCE, foreign_id).unwrap()?;
+    let id = clinic.engine.id_of_foreign(SOURCE, Kind::Of(T::RESOURCE), foreign_id).unwrap()?;
     clinic.engine.entry(SOURCE, id).unwrap()
 }
 

@@ -142,9 +142,7 @@ impl World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
         let ids = Arc::new(Ids::new(store.clone()));
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry =
-            Registry::load(store.clone(), ids.clone(), egress, crate::webhooks::limits::WebhookRules::default())
-                .unwrap();
+        let registry = Registry::load(store.clone(), ids.clone(), egress, Default::default()).unwrap();
         let shapes = Arc::new(Plain::default());
         let env = Arc::new(Env {
             stamps: Stamps::new(&setup),

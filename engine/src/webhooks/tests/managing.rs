@@ -184,7 +184,8 @@ async fn a_time_is_replayed_in_its_order() {
     let sent: Vec<String> = messages[6..].iter().map(|it| it.headers["delivery-id"].clone()).collect();
     let mut expected = [ids[1], ids[2], ids[4]].map(|id| id.to_string());
     let mut sorted = sent.clone();
-    (sorted.sort(), expected.sort());
+    sorted.sort();
+    expected.sort();
     assert_eq!(sorted, expected);
     world.wait_until_delivered(5).await;
     assert_eq!(replay(0, HOUR, true).await.deliveries, 0);
