@@ -224,7 +224,7 @@ impl Listing {
         let Some(foreign_id) = &self.foreign_id else { return Ok(None) };
         let mut ids = BTreeSet::new();
         for source in sources {
-            ids.extend(call.api.engine.id_of_foreign::<D>(*source, foreign_id)?);
+            ids.extend(call.api.engine.id_of_foreign(*source, D::KIND, foreign_id)?);
         }
         Ok(Some(Narrow::OneOf(ids)))
     }

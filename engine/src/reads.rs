@@ -117,8 +117,8 @@ impl Engine {
     }
 
     /// Our id of what a data source calls so.
-    pub fn id_of_foreign<T: Document>(&self, source: u32, foreign_id: &str) -> Result<Option<u64>, EngineError> {
-        let key = keys::link(source, T::KIND.byte(), foreign_id.as_bytes());
+    pub fn id_of_foreign(&self, source: u32, kind: Kind, foreign_id: &str) -> Result<Option<u64>, EngineError> {
+        let key = keys::link(source, kind.byte(), foreign_id.as_bytes());
         // A foreign id too long for a key was never linked.
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);

@@ -24,6 +24,7 @@ use tempfile::TempDir;
 
 use crate::{
     adapters,
+    conformance::proxy::Proxy,
     door::Door,
     medplum::{FhirServer, Seeded},
     practice::{self, INSTITUTION, SOURCE},
@@ -35,7 +36,8 @@ pub const LOCATION: LocationId = LocationId(7);
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 const OFFSET: &str = "-07:00";
 const DAYS: u32 = 3;
-const TOKEN: &str = "s3cret-of-the-clinic";
+/// What the server takes.
+pub const TOKEN: &str = "s3cret-of-the-clinic";
 /// The system of our write keys in the FHIR server.
 pub const KEYS: &str = "urn:practice-sync:write-key";
 pub const CHECK_UP: &str = "CHECKUP";
@@ -45,8 +47,9 @@ const ALL: Stretch = Stretch { after: None, before: None, limit: 1_000 };
 
 pub struct Clinic {
     pub server: FhirServer,
-    /// The engine's way to the server.
+    /// The engine's way to the server, and what stands on it.
     pub door: Door,
+    pub proxy: Proxy,
     pub seeded: Seeded,
     pub engine: Engine,
     /// The first of the days the practice has slots on: tomorrow.
@@ -63,16 +66,25 @@ impl Clinic {
 
     /// The same with other settings.
     pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Clinic> {
+        Clinic::open_as(change, |_| ()).await
+    }
+
+    /// The same with another way to the server.
+    pub async fn open_as(
+        change: impl FnOnce(&mut LocationSetup),
+        reach: impl FnOnce(&mut DataSource),
+    ) -> Option<Clinic> {
         let server = FhirServer::start(TOKEN).await?;
         let first_day = tomorrow();
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
-        let door = Door::to(server.address()).await;
+        let proxy = Proxy::to(server.address()).await;
+        let door = Door::to(proxy.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
         let mut place = place(&seeded);
         change(&mut place);
-        let setup = setup(&server, &door, place);
+        let setup = setup(&server, &door, place, reach);
         let engine = start(dir.path(), setup.clone()).await;
-        let clinic = Clinic { server, door, seeded, engine, first_day, setup, dir };
+        let clinic = Clinic { server, door, proxy, seeded, engine, first_day, setup, dir };
         let pulled = async || clinic.engine.sync_state(LOCATION).await.ok()?.last_sync;
         until("the first pull", pulled).await;
         Some(clinic)
@@ -281,15 +293,16 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     Engine::start(setup, parts).await.expect("the engine starts")
 }
 
-fn setup(server: &FhirServer, door: &Door, place: LocationSetup) -> Setup {
+fn setup(server: &FhirServer, door: &Door, place: LocationSetup, reach: impl FnOnce(&mut DataSource)) -> Setup {
     let mut setup = Setup::default();
     setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, "harbour-dental")));
     let base_url = format!("http://{}{}", door.address(), server.base_path());
-    let source = DataSource {
+    let mut source = DataSource {
         headers: vec![("Authorization".to_owned(), format!("Bearer {TOKEN}"))],
         guest_requests_per_call: 60,
         ..practice::source(SOURCE, INSTITUTION, "fhir", &base_url)
     };
+    reach(&mut source);
     setup.sources.insert(SOURCE, Arc::new(source));
     setup.locations.insert(LOCATION, Arc::new(place));
     setup

@@ -10,6 +10,7 @@ use tokio::{
 
 /// What our own servers answer at most; more is a fault of the server.
 const MAX_ANSWER: usize = 64 << 20;
+const VERSION: &str = "v3.0.0";
 const AGENT: &str = "practice-sync-tests/1.0";
 
 pub struct Connection {
@@ -99,12 +100,14 @@ fn invalid(what: &str) -> io::Error {
 pub struct Caller {
     connection: Connection,
     authorization: String,
+    version: &'static str,
 }
 
 impl Caller {
     /// Turns an API key into a token (specification 5.2).
     pub async fn sign_in(address: SocketAddr, api_key: &str) -> io::Result<Caller> {
-        let mut caller = Caller { connection: Connection::open(address).await?, authorization: api_key.to_owned() };
+        let connection = Connection::open(address).await?;
+        let mut caller = Caller { connection, authorization: api_key.to_owned(), version: VERSION };
         let (status, answer) = caller.call("POST", "/authenticates", None).await?;
         let token = answer["data"]["token"].as_str().filter(|_| status == 201);
         caller.authorization = format!("Bearer {}", token.ok_or_else(|| invalid(&format!("{status}: {answer}")))?);
@@ -113,7 +116,13 @@ impl Caller {
 
     /// Another connection with the same token.
     pub async fn another(&self, address: SocketAddr) -> io::Result<Caller> {
-        Ok(Caller { connection: Connection::open(address).await?, authorization: self.authorization.clone() })
+        let connection = Connection::open(address).await?;
+        Ok(Caller { connection, authorization: self.authorization.clone(), version: self.version })
+    }
+
+    /// From now on with another version of the API.
+    pub fn at(self, version: &'static str) -> Caller {
+        Caller { version, ..self }
     }
 
     pub fn authorization(&self) -> &str {
@@ -128,16 +137,25 @@ impl Caller {
         self.call("POST", path, Some(body)).await
     }
 
+    pub async fn patch(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+        self.call("PATCH", path, Some(body)).await
+    }
+
     async fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> io::Result<(u16, Value)> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        let answer = self.connection.send(&api_request(method, path, &self.authorization, body.as_bytes())).await?;
+        let request = versioned(method, path, &self.authorization, self.version, body.as_bytes());
+        let answer = self.connection.send(&request).await?;
         Ok((answer.status, answer.json()))
     }
 }
 
 /// A request to the API with the headers it asks for.
 pub fn api_request(method: &str, path: &str, authorization: &str, body: &[u8]) -> Vec<u8> {
-    let mut headers = vec![("authorization", authorization), ("svc-api-version", "v3.0.0")];
+    versioned(method, path, authorization, VERSION, body)
+}
+
+fn versioned(method: &str, path: &str, authorization: &str, version: &str, body: &[u8]) -> Vec<u8> {
+    let mut headers = vec![("authorization", authorization), ("svc-api-version", version)];
     if !body.is_empty() {
         headers.push(("content-type", "application/json"));
     }

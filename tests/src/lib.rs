@@ -6,6 +6,7 @@ pub mod clinic;
 pub mod conformance;
 pub mod door;
 pub mod ehr_server;
+pub mod gnuhealth;
 pub mod hook;
 pub mod http;
 pub mod medplum;

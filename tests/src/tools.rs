@@ -21,7 +21,7 @@ const OLDEST_PYTHON: u32 = 11;
 
 /// What `PRACTICE_SYNC_SKIP` calls Python.
 pub const PYTHON: &str = "python";
-const PYTHON_NEEDED: &str =
+pub(crate) const PYTHON_NEEDED: &str =
     "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
 /// What `PRACTICE_SYNC_SKIP` calls Node.js.
 pub const NODE: &str = "node";
@@ -45,7 +45,7 @@ impl Project {
     pub async fn npm(&self) -> PathBuf {
         check_node(self.skip).await;
         let pinned = ["package.json", "package-lock.json"];
-        self.installed(&pinned, async |folder| {
+        self.installed(&pinned, NODE_NEEDED, async |folder| {
             let mut npm = Command::new("npm");
             npm.args(["ci", "--no-audit", "--no-fund"]).current_dir(folder);
             run(npm, INSTALL_LIMIT).await.map(drop)
@@ -58,7 +58,7 @@ impl Project {
     pub async fn python(&self) -> PathBuf {
         check_python(self.skip).await;
         let folder = self
-            .installed(&["requirements.txt"], async |folder| {
+            .installed(&["requirements.txt"], PYTHON_NEEDED, async |folder| {
                 let mut venv = Command::new("python3");
                 venv.args(["-m", "venv", "venv"]).current_dir(folder);
                 run(venv, INSTALL_LIMIT).await?;
@@ -72,7 +72,12 @@ impl Project {
     }
 
     /// The folder with the pinned files and what `install` made of them. Tests that run at the same time, in any process, take turns.
-    async fn installed(&self, pinned: &[&str], install: impl AsyncFnOnce(&Path) -> Result<(), String>) -> PathBuf {
+    pub(crate) async fn installed(
+        &self,
+        pinned: &[&str],
+        needed: &str,
+        install: impl AsyncFnOnce(&Path) -> Result<(), String>,
+    ) -> PathBuf {
         let mut digest = Sha256::new();
         for file in pinned {
             digest.update(fs::read(self.sources.join(file)).expect("the pinned versions lie in the checkout"));
@@ -94,7 +99,7 @@ impl Project {
             fs::copy(self.sources.join(file), unfinished.join(file)).expect("a file can be copied");
         }
         if let Err(why) = install(&unfinished).await {
-            missing(self.skip, &why, if self.skip == PYTHON { PYTHON_NEEDED } else { NODE_NEEDED });
+            missing(self.skip, &why, needed);
         }
         fs::rename(&unfinished, &folder).expect("a folder can be renamed");
         folder

@@ -1,5 +1,5 @@
 //! The catalogues of medical history: what is coded in the practice's files, each concept once, and the setting `history_items`. FHIR
-//! has no list of them, so all entries are walked at the beginning of each page; passes after the first walk only what changed.
+//! has no list of them, so all entries are walked for each page; passes after the first only where an entry changed.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,32 @@ use crate::{
 };
 
 pub fn page(settings: &Settings, types: &[&str], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
-    let began = cursor.started.unwrap_or_else(clock::now);
+    let (cursor, began) = match cursor.started {
+        Some(began) => (cursor, began),
+        None => match look(settings, types, cursor.since)? {
+            (false, now) => {
+                let cursor = cursor.after(None, true, now).to_string();
+                return Ok(Page { cursor, last: true, ..Page::default() });
+            }
+            // One changed entry may change what its code is called: the names are made of all.
+            (true, now) => (Cursor { since: None, ..cursor }, now),
+        },
+    };
     // By id: pages of one pass need one order.
     let mut items: BTreeMap<String, (HistoryCategory, String)> = BTreeMap::new();
     for resource_type in types {
         let search = requests::search(resource_type, &[]);
-        let search = cursor.since.map_or(search.clone(), |at| requests::since(&search, at));
-        for resource in server::all(settings, resource_type, &search)? {
-            let category = history::category(resource_type);
-            let read = map::read::<History>(resource).ok();
-            if let Some((id, name)) = read.and_then(|read| history::item(category, &read.code)) {
+        let category = history::category(resource_type);
+        server::each_page(settings, resource_type, &search, |resources| {
+            let read = resources.into_iter().filter_map(|resource| map::read::<History>(resource).ok());
+            for (id, name) in read.filter_map(|read| history::item(category, &read.code)) {
                 let held = items.entry(id).or_insert_with(|| (category, name.clone()));
                 // One code may be named in several ways; whatever comes first in the alphabet is one name.
                 if name < held.1 {
                     held.1 = name;
                 }
             }
-        }
+        })?;
     }
     for item in &settings.history {
         let (id, name) = history::configured(item);
@@ -49,6 +58,25 @@ pub fn page(settings: &Settings, types: &[&str], cursor: Cursor, limit: u32) -> 
     }
     let cursor = cursor.after(None, true, began).to_string();
     Ok(Page { records, cursor, last: true, whole, ..Page::default() })
+}
+
+/// Whether any entry changed since, and the present by the EHR's clock.
+fn look(settings: &Settings, types: &[&str], since: Option<i64>) -> Result<(bool, i64), Fault> {
+    let mut present = None;
+    for resource_type in types {
+        let search = requests::search(resource_type, &[]);
+        let search = since.map_or(search.clone(), |at| requests::since(&search, at));
+        let found = match server::page(settings, resource_type, &search, &Default::default(), 1) {
+            // The server cannot search by time of change.
+            Err(Fault::Rejected(_)) if since.is_some() => return Ok((true, clock::now())),
+            found => found?,
+        };
+        let now = *present.get_or_insert(found.now.unwrap_or_else(clock::now));
+        if since.is_none() || !found.step.resources.is_empty() {
+            return Ok((true, now));
+        }
+    }
+    Ok((false, present.unwrap_or_else(clock::now)))
 }
 
 /// A catalogue entry as a concept to be written: as it is coded elsewhere in the practice's files, or by its code alone.

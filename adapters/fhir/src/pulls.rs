@@ -9,6 +9,7 @@ use crate::{
     cursor::Cursor,
     enrich, hours,
     map::{self, history},
+    paging::At,
     requests,
     responses::{Reference, Schedule, Slot},
     server::{self, Searched},
@@ -154,6 +155,13 @@ fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Resu
         Err(Fault::Rejected(_)) if cursor.since.is_some() && cursor.started.is_none() => {
             warn!("{} cannot be searched by _lastUpdated: everything is read", part.resource_type);
             return walk(settings, parts, Cursor { since: None, whole_at: clock::now(), ..cursor }, limit);
+        }
+        // Links do not live for ever: this part begins again.
+        Err(Fault::Rejected(_)) if matches!(cursor.at, At::Link(_)) => {
+            warn!("{}: the server no longer knows its link to the next page", part.resource_type);
+            let whole = cursor.is_whole() && cursor.steady;
+            let cursor = Cursor { at: At::Start, ..cursor };
+            return Ok(Page { cursor: cursor.to_string(), whole, ..Page::default() });
         }
         other => other?,
     };

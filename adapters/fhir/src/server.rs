@@ -40,16 +40,28 @@ pub fn page(settings: &Settings, resource_type: &str, search: &str, at: &At, lim
 
 /// All results of a search that is known to be small.
 pub fn all(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec<Value>, Fault> {
-    let (mut at, mut found) = (At::Start, Vec::new());
+    let mut found = Vec::new();
+    each_page(settings, resource_type, search, |resources| found.extend(resources))?;
+    Ok(found)
+}
+
+/// Walks a search to its end; of what is not kept nothing stays in memory.
+pub fn each_page(
+    settings: &Settings,
+    resource_type: &str,
+    search: &str,
+    mut take: impl FnMut(Vec<Value>),
+) -> Result<(), Fault> {
+    let mut at = At::Start;
     for _ in 0..MAX_PAGES {
         let step = page(settings, resource_type, search, &at, 1_000)?.step;
         if !step.steady {
             return Err(Fault::retry_later("the records changed while they were read", None));
         }
-        found.extend(step.resources);
+        take(step.resources);
         match step.next {
             Some(next) => at = next,
-            None => return Ok(found),
+            None => return Ok(()),
         }
     }
     Err(Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None))

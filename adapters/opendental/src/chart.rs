@@ -1,7 +1,7 @@
-//! The API's rows of the chart, the ledger and the catalogues as the contract's records.
+//! The API's rows of the chart and of what is said with patients as the contract's records.
 
 use adapter_sdk::{
-    Fault, Record,
+    Record,
     records::{self, HistoryCategory},
 };
 use serde_json::Value;
@@ -9,110 +9,21 @@ use serde_json::Value;
 use crate::{
     keys,
     lists::{Shown, Trouble},
-    map::{address, extra, id},
+    map::{extra, id, name},
     office::{Office, typed},
     responses::{
-        Adjustment, Aging, Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Fee, FeeSched, InsPlan,
-        InsSub, Medication, MedicationPat, PatPlan, Patient, PaySplit, Payment, ProcTp, Procedure, ProcedureCode,
-        Recall, RecallType, TreatPlan, TreatPlanAttach,
+        Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
+        Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
     values::{Cents, Num},
 };
 
-pub fn fee_schedule(_: &Office, row: Value) -> Result<Shown, Trouble> {
-    let schedule: FeeSched = typed(row)?;
-    Ok(Shown::one(Record::FeeSchedule(records::FeeSchedule {
-        id: id(schedule.fee_sched_num)?,
-        name: name(&schedule.description, schedule.fee_sched_num),
-        active: Some(!schedule.is_hidden.0),
-        extra: extra([("type", schedule.fee_sched_type.some())]),
-    })))
-}
-
-pub fn fee(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let fee: Fee = typed(row)?;
-    Ok(Shown::one(Record::Fee(records::Fee {
-        id: id(fee.fee_num)?,
-        fee_schedule: id(fee.fee_sched)?,
-        procedure_code: fee.code_num.id(),
-        code: None,
-        amount: fee.amount.money(&office.settings.currency),
-        extra: extra([("clinic", fee.clinic_num.id()), ("provider", fee.prov_num.id())]),
-    })))
-}
-
-/// The plan's name is its carrier's, as staff see it; the group's name is usually the employer's.
-pub fn insurance_plan(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let plan: InsPlan = typed(row)?;
-    let carrier = office.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
-    let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
-    Ok(Shown::one(Record::InsurancePlan(records::InsurancePlan {
-        id: id(plan.plan_num)?,
-        payer_id: carrier.elect_id.some(),
-        name: carrier.carrier_name.some().unwrap_or_else(|| name(&plan.group_name, plan.plan_num)),
-        address,
-        group_number: plan.group_num.some(),
-        employer_name: plan.group_name.some(),
-        fee_schedule: plan.fee_sched.id(),
-        annual_max_individual: None,
-        benefit_year_renewal_month: u8::try_from(plan.month_renew.0).ok().filter(|month| (1..=12).contains(month)),
-        extra: extra([
-            ("hidden", plan.is_hidden.0.then(|| "true".into())),
-            ("medical", plan.is_medical.0.then(|| "true".into())),
-            ("note", keys::read(&plan.plan_note).text),
-        ]),
-    })))
-}
-
-/// The coverages that rest on one subscription.
-pub fn coverages(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let subscription: InsSub = typed(row)?;
-    let key = id(subscription.ins_sub_num)?;
-    let covered: Vec<PatPlan> = office.all("/patplans", &[("InsSubNum", key)])?;
-    let today = time::date(adapter_sdk::clock::now());
-    let expires = time::day(&subscription.date_term);
-    let in_force = expires.as_ref().is_none_or(|last| *last >= today);
-    let mut shown = Shown::default();
-    for patient in covered {
-        shown.records.push(Record::Coverage(records::Coverage {
-            id: id(patient.pat_plan_num)?,
-            patient: id(patient.pat_num)?,
-            plan: id(subscription.plan_num)?,
-            relation: relation(&patient.relationship).into(),
-            priority: u32::try_from(patient.ordinal.0).ok().filter(|ordinal| *ordinal > 0),
-            subscriber: subscription.subscriber.id(),
-            subscriber_name: None,
-            subscriber_date_of_birth: None,
-            subscriber_number: subscription.subscriber_id.some(),
-            effective_date: time::day(&subscription.date_effective),
-            expiration_date: expires.clone(),
-            insurance_type: None,
-            active: in_force && !patient.is_pending.0,
-            extra: Vec::new(),
-        }));
-    }
-    Ok(shown)
-}
-
-fn relation(text: &str) -> &'static str {
-    match text {
-        "Self" => "self",
-        "Spouse" => "spouse",
-        "Child" => "child",
-        "Employee" => "employee",
-        "HandicapDep" => "handicap_dep",
-        "SignifOther" => "signif_other",
-        "InjuredPlantiff" | "InjuredPlaintiff" => "injured_plaintiff",
-        "LifePartner" => "life_partner",
-        "Dependent" => "dependent",
-        _ => "other",
-    }
-}
-
 /// Prefixes of what three tables number from one.
 pub const ALLERGY: &str = "allergy:";
+
 pub const CONDITION: &str = "condition:";
+
 pub const MEDICATION: &str = "medication:";
 
 pub fn allergy_def(_: &Office, row: Value) -> Result<Shown, Trouble> {
@@ -268,27 +179,8 @@ pub fn procedure(office: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-/// What is complete is charged for.
-pub fn charge(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let p: Procedure = typed(row)?;
-    if p.proc_status.0 != "C" {
-        return Ok(Shown::gone(p.proc_num.id()));
-    }
-    Ok(Shown::one(Record::Charge(records::Charge {
-        id: id(p.proc_num)?,
-        patient: p.pat_num.id(),
-        guarantor: None,
-        provider: p.prov_num.id(),
-        procedure: p.proc_num.id(),
-        procedure_code: p.code.some(),
-        description: p.name.some(),
-        fee: Some(price(&p).money(&office.settings.currency)),
-        charged_at: time::day(&p.proc_date),
-        extra: Vec::new(),
-    })))
-}
-
-fn price(p: &Procedure) -> Cents {
+/// Of all its units.
+pub fn price(p: &Procedure) -> Cents {
     let units = i64::try_from(p.unit_qty.0 + p.base_units.0).unwrap_or(1).clamp(1, 1_000);
     Cents(p.proc_fee.0.saturating_mul(units))
 }
@@ -374,141 +266,6 @@ pub fn recall(_: &Office, row: Value) -> Result<Shown, Trouble> {
             ("interval", recall.recall_interval.some()),
         ]),
     })))
-}
-
-pub fn payment_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
-    Ok(Shown::one(Record::PaymentType(records::PaymentType {
-        id: id(def.def_num)?,
-        name: name(&def.item_name, def.def_num),
-        active: !def.is_hidden.0,
-        extra: Vec::new(),
-    })))
-}
-
-pub fn adjustment_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
-    let def: Definition = typed(row)?;
-    let action = match def.item_value.as_str() {
-        "+" => "debit",
-        "-" => "credit",
-        _ => "unknown",
-    };
-    Ok(Shown::one(Record::AdjustmentType(records::AdjustmentType {
-        id: id(def.def_num)?,
-        name: name(&def.item_name, def.def_num),
-        active: !def.is_hidden.0,
-        action: action.into(),
-        extra: Vec::new(),
-    })))
-}
-
-pub fn payment(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let paid: Payment = typed(row)?;
-    let key = id(paid.pay_num)?;
-    let splits: Vec<PaySplit> =
-        if office.settings.paysplits { office.all("/paysplits", &[("PayNum", key.clone())])? } else { Vec::new() };
-    let parts = |of: fn(&PaySplit) -> Num| sums(&splits, of, &office.settings.currency);
-    let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
-    let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
-    let note = keys::read(&paid.pay_note);
-    Ok(Shown::one(Record::Payment(records::Payment {
-        id: key,
-        patient: paid.pat_num.id(),
-        guarantor: None,
-        provider: only(&provider_splits),
-        charge: only(&charge_splits),
-        claim: None,
-        payment_plan: None,
-        insurance_plan: None,
-        payment_type: paid.pay_type.id(),
-        amount: paid.pay_amt.money(&office.settings.currency),
-        paid_at: time::day(&paid.pay_date),
-        transaction_id: note.transaction,
-        description: note.text,
-        charge_splits,
-        provider_splits,
-        extra: extra([
-            ("check_number", paid.check_num.some()),
-            ("payment_plan", splits.iter().find_map(|split| split.pay_plan_num.id())),
-        ]),
-    })))
-}
-
-/// The splits of a payment by what they go to.
-fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<records::Split> {
-    let mut sums: Vec<(Num, i64)> = Vec::new();
-    for split in splits.iter().filter(|split| of(split).0 > 0) {
-        match sums.iter_mut().find(|(to, _)| *to == of(split)) {
-            Some((_, sum)) => *sum += split.split_amt.0,
-            None => sums.push((of(split), split.split_amt.0)),
-        }
-    }
-    let part = |(to, cents): (Num, i64)| records::Split { id: to.to_string(), amount: Cents(cents).money(currency) };
-    sums.into_iter().map(part).collect()
-}
-
-/// Adjustments are listed by patient only.
-pub fn adjustments(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let patient: Patient = typed(row)?;
-    let mut shown = Shown::default();
-    for row in office.of_patient::<Adjustment>("/adjustments", &id(patient.pat_num)?)? {
-        let note = keys::read(&row.adj_note);
-        shown.records.push(Record::Adjustment(records::Adjustment {
-            id: id(row.adj_num)?,
-            patient: row.pat_num.id(),
-            guarantor: None,
-            provider: row.prov_num.id(),
-            charge: row.proc_num.id(),
-            claim: None,
-            adjustment_type: row.adj_type.id(),
-            amount: row.adj_amt.money(&office.settings.currency),
-            adjusted_at: time::day(&row.adj_date),
-            transaction_id: note.transaction,
-            description: note.text,
-            charge_splits: Vec::new(),
-            provider_splits: Vec::new(),
-            extra: Vec::new(),
-        }));
-    }
-    Ok(shown)
-}
-
-/// Of guarantors whose family owes something, or is owed.
-pub fn balance(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let guarantor: Patient = typed(row)?;
-    let key = id(guarantor.pat_num)?;
-    if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 {
-        return Ok(Shown::gone(Some(key)));
-    }
-    let aging: Option<Aging> = match office.one(&format!("/accountmodules/{key}"), "Aging") {
-        Err(Fault::Rejected(_)) => None,
-        other => other?,
-    };
-    let Some(aging) = aging else { return Ok(Shown::gone(Some(key))) };
-    let money = |cents: Cents| Some(cents.money(&office.settings.currency));
-    Ok(Shown::one(Record::GuarantorBalance(records::Balance {
-        id: key.clone(),
-        patient: None,
-        guarantor: Some(key),
-        total: money(aging.total),
-        write_off_estimate: None,
-        insurance_estimate: money(aging.ins_est),
-        guarantor_portion: money(aging.est_bal),
-        under30: money(aging.under30),
-        from31_to60: money(aging.from31),
-        from61_to90: money(aging.from61),
-        over90: money(aging.over90),
-        billed_under30: None,
-        billed31_to60: None,
-        billed61_to90: None,
-        billed_over90: None,
-        extra: Vec::new(),
-    })))
-}
-
-fn name(text: &str, key: Num) -> String {
-    let text = text.trim();
-    if text.is_empty() { key.to_string() } else { text.to_owned() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use adapter_sdk::{Deletions, PullAbility, Resource};
 use crate::{
     chart,
     cursor::Whole,
-    hours,
+    hours, ledger,
     lists::{Feed, List, Part, Since},
     map, requests,
     settings::Settings,
@@ -83,14 +83,14 @@ pub fn of(resource: Resource) -> Option<Feed> {
             },
             seldom,
         ),
-        FeeSchedules => (const { &[Part::Rows(plain("/feescheds", "FeeSchedNum", chart::fee_schedule))] }, seldom),
-        InsurancePlans => (const { &[Part::Rows(plain("/insplans", "PlanNum", chart::insurance_plan))] }, seldom),
+        FeeSchedules => (const { &[Part::Rows(plain("/feescheds", "FeeSchedNum", ledger::fee_schedule))] }, seldom),
+        InsurancePlans => (const { &[Part::Rows(plain("/insplans", "PlanNum", ledger::insurance_plan))] }, seldom),
         Coverages => (
             const {
                 &[Part::Rows(List {
                     since: Some(Since::Time("SecDateTEdit")),
                     rows: LOOKED_UP,
-                    ..plain("/inssubs", "InsSubNum", chart::coverages)
+                    ..plain("/inssubs", "InsSubNum", ledger::coverages)
                 })]
             },
             by_patient,
@@ -142,7 +142,7 @@ pub fn of(resource: Resource) -> Option<Feed> {
             },
             seldom,
         ),
-        Fees => (const { &[Part::Rows(plain("/fees", "FeeNum", chart::fee))] }, by_patient),
+        Fees => (const { &[Part::Rows(plain("/fees", "FeeNum", ledger::fee))] }, by_patient),
         Procedures => (const { &[Part::Rows(PROCEDURES)] }, never),
         TreatmentPlans => (
             const {
@@ -160,7 +160,7 @@ pub fn of(resource: Resource) -> Option<Feed> {
             const {
                 &[Part::Rows(List {
                     query: requests::payment_types,
-                    ..plain("/definitions", "DefNum", chart::payment_type)
+                    ..plain("/definitions", "DefNum", ledger::payment_type)
                 })]
             },
             seldom,
@@ -169,27 +169,27 @@ pub fn of(resource: Resource) -> Option<Feed> {
             const {
                 &[Part::Rows(List {
                     query: requests::adjustment_types,
-                    ..plain("/definitions", "DefNum", chart::adjustment_type)
+                    ..plain("/definitions", "DefNum", ledger::adjustment_type)
                 })]
             },
             seldom,
         ),
-        Charges => (const { &[Part::Rows(List { show: chart::charge, ..PROCEDURES })] }, never),
+        Charges => (const { &[Part::Rows(List { show: ledger::charge, ..PROCEDURES })] }, never),
         Payments => (
             const {
                 &[Part::Rows(List {
                     since: Some(Since::Date("DateEntry")),
                     rows: LOOKED_UP,
-                    ..plain("/payments", "PayNum", chart::payment)
+                    ..plain("/payments", "PayNum", ledger::payment)
                 })]
             },
             by_patient,
         ),
         Adjustments => {
-            (const { &[Part::Rows(List { rows: LOOKED_UP, show: chart::adjustments, ..PATIENTS })] }, by_patient)
+            (const { &[Part::Rows(List { rows: LOOKED_UP, show: ledger::adjustments, ..PATIENTS })] }, by_patient)
         }
         GuarantorBalances => {
-            (const { &[Part::Rows(List { rows: LOOKED_UP, show: chart::balance, ..PATIENTS })] }, by_patient)
+            (const { &[Part::Rows(List { rows: LOOKED_UP, show: ledger::balance, ..PATIENTS })] }, by_patient)
         }
         _ => return None,
     };

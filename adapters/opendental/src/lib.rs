@@ -1,5 +1,5 @@
-//! Adapter for Open Dental's REST API, written from its public documentation. `requests` builds, `responses` and `values` parse, `map`, `chart`
-//! and `hours` translate, `faults` judges, `office` sends, `feeds` and `lists` read, `booking`, `patients` and `filing` write.
+//! Adapter for Open Dental's REST API, written from its public documentation. `requests` builds, `responses` and `values` parse, `map`, `chart`,
+//! `ledger` and `hours` translate, `faults` judges, `office` sends, `feeds` and `lists` read, `booking`, `patients` and `filing` write.
 
 pub mod booking;
 pub mod chart;
@@ -10,6 +10,7 @@ pub mod filing;
 pub mod hours;
 pub mod keys;
 pub mod language;
+pub mod ledger;
 pub mod lists;
 pub mod map;
 pub mod office;

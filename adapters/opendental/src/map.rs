@@ -189,7 +189,7 @@ pub fn address([line1, line2, city, region, postal_code]: [&Text; 5]) -> Option<
     (address != records::Address::default()).then_some(address)
 }
 
-/// `(536)987-4822 x12`
+/// `(536)555-0182 x12`
 fn extension(phone: &Text) -> (Option<String>, Option<String>) {
     match phone.rsplit_once(" x") {
         Some((number, extension)) if !extension.is_empty() && extension.bytes().all(|b| b.is_ascii_digit()) => {
@@ -205,4 +205,10 @@ pub fn id(key: Num) -> Result<String, String> {
 
 pub fn extra<const N: usize>(pairs: [(&str, Option<String>); N]) -> records::Extra {
     pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// What a record is called; its key where it has no name.
+pub fn name(text: &str, key: Num) -> String {
+    let text = text.trim();
+    if text.is_empty() { key.to_string() } else { text.to_owned() }
 }

@@ -48,9 +48,13 @@ pub fn plus_days(date: &str, days: i64) -> String {
 /// The earliest local time written since `since`, now that it is `now`: clocks put back in between showed earlier times again.
 pub fn since_text(since: i64, now: i64) -> String {
     let then = clock::to_local(since);
-    let back = i64::from(then.offset - clock::to_local(now).offset).max(0);
-    instant_of(&format!("{}Z", then.text))
-        .map_or_else(|| text(since), |shown| instant_text(shown - back).trim_end_matches('Z').replacen('T', " ", 1))
+    earlier(&then.text, i64::from(then.offset - clock::to_local(now).offset))
+}
+
+/// A local time, by as much earlier as clocks were put back since.
+fn earlier(local: &str, back: i64) -> String {
+    let shown = instant_of(&format!("{local}Z")).map(|shown| instant_text(shown - back.max(0)));
+    shown.as_deref().unwrap_or(local).trim_end_matches('Z').replacen('T', " ", 1)
 }
 
 #[cfg(test)]
@@ -71,6 +75,13 @@ mod tests {
             assert!(!is_repeated(1_796_133_600));
             assert_eq!(since_text(1_796_133_600, 1_796_133_900), "2026-12-01 09:00:00");
         });
+    }
+
+    #[test]
+    fn a_delta_reaches_back_behind_clocks_that_were_put_back() {
+        assert_eq!(earlier("2026-11-01T01:50:00", 3_600), "2026-11-01 00:50:00");
+        assert_eq!(earlier("2026-03-08T01:50:00", -3_600), "2026-03-08 01:50:00");
+        assert_eq!(earlier("2026-11-01T00:10:00", 3_600), "2026-10-31 23:10:00");
     }
 
     #[test]

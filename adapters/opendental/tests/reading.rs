@@ -88,7 +88,7 @@ fn schedules_are_hours_less_holidays_and_blockouts_are_blocked_time() {
     let [Record::WorkingHour(first), Record::WorkingHour(second)] = hours.records.as_slice() else {
         panic!("{:?}", hours.records)
     };
-    assert_eq!((first.id.as_str(), second.id.as_str()), ("24420:2", "24420:3"));
+    assert_eq!((first.id.as_str(), second.id.as_str()), ("3101:2", "3101:3"));
     assert_eq!((first.begin_time.as_str(), first.end_time.as_str()), ("08:00", "17:00"));
     assert_eq!(first.specific_date.as_deref(), Some("2026-12-02"));
     assert!(asked.borrow()[0].starts_with("/schedules?dateStart=2026-11-30&dateEnd=2026-12-06&SchedType=Provider"));
@@ -100,7 +100,7 @@ fn schedules_are_hours_less_holidays_and_blockouts_are_blocked_time() {
     });
     let [Record::Appointment(meeting)] = blocked.records.as_slice() else { panic!("{:?}", blocked.records) };
     assert!(meeting.unavailable && meeting.patient.is_none());
-    assert_eq!((meeting.id.as_str(), meeting.note.as_deref()), ("blockout:25884:2", Some("Staff Meeting")));
+    assert_eq!((meeting.id.as_str(), meeting.note.as_deref()), ("blockout:3301:2", Some("Huddle")));
     assert_eq!(meeting.start, instant_of("2026-12-02T18:30:00Z").unwrap());
 }
 
@@ -114,7 +114,7 @@ fn patients_of_every_status() {
     });
     let [Record::Patient(zoe), Record::Patient(jan)] = page.records.as_slice() else { panic!("{:?}", page.records) };
     assert!(zoe.new_patient && zoe.unsubscribed_sms && !zoe.inactive && zoe.guarantor.is_none());
-    assert_eq!((zoe.work_phone.as_deref(), zoe.work_phone_extension.as_deref()), (Some("(536)987-4822"), Some("12")));
+    assert_eq!((zoe.work_phone.as_deref(), zoe.work_phone_extension.as_deref()), (Some("(536)555-0182"), Some("12")));
     assert_eq!(zoe.preferred_language.as_deref(), Some("es"));
     assert_eq!(zoe.address.as_ref().unwrap().postal_code.as_deref(), Some("60601"));
     assert!(jan.inactive && jan.gender.is_none() && jan.date_of_birth.is_none() && jan.preferred_language.is_none());

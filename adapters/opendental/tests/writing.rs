@@ -35,8 +35,11 @@ fn row(key: u64, time: &str) -> Value {
         "ProvNum": 1, "ProvHyg": 0, "AptDateTime": format!("2026-12-01 {time}"), "Note": "", "IsHygiene": "false"})
 }
 
+/// Method and path with the body.
+type Written = Rc<RefCell<Vec<(String, Value)>>>;
+
 /// An office where somebody takes the place just when we write; what it was asked to write.
-fn contested(ours: Value) -> (Host, Rc<RefCell<Vec<(String, Value)>>>) {
+fn contested(ours: Value) -> (Host, Written) {
     let written = Rc::new(RefCell::new(Vec::new()));
     let writes = written.clone();
     let host = Host::new().offset_seconds(-5 * 3_600).config("location", "office");

@@ -39,6 +39,17 @@ fn offset_of(zone: &str) -> Option<i64> {
     Some(sign * (both[0]? * 3_600 + both[1]? * 60))
 }
 
+/// The instant of an HTTP date: `Sat, 21 Nov 2026 00:41:39 GMT`.
+pub fn http_date(text: &str) -> Option<i64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let mut parts = text.split(' ').skip(1);
+    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let (clock, zone) = (parts.next()?, parts.next()?);
+    let month = MONTHS.find(month).filter(|at| month.len() == 3 && at % 3 == 0)? / 3 + 1;
+    (zone == "GMT").then_some(())?;
+    instant_of(&format!("{year}-{month:02}-{day}T{clock}Z"))
+}
+
 /// Days since 1970-01-01 as `YYYY-MM-DD`.
 pub fn date_text(days: i64) -> String {
     let (year, month, day) = civil(days);
@@ -106,6 +117,14 @@ mod tests {
             "ä026-11-20T22:15:42Z",
         ] {
             assert_eq!(instant_of(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn dates_of_http() {
+        assert_eq!(http_date("Fri, 20 Nov 2026 22:15:42 GMT"), Some(1_795_212_942));
+        for bad in ["", "Fri, 20 nov 2026 22:15:42 GMT", "Fri, 20 Nov 2026 22:15:42 CET", "20 Nov 2026"] {
+            assert_eq!(http_date(bad), None, "{bad}");
         }
     }
 

@@ -259,3 +259,49 @@ fn limits_are_for_endpoints_there_are() {
         assert!(found[0].contains("there is no endpoint"), "{wrong}: {found:?}");
     }
 }
+
+/// A configuration with one data source, its lines, and its problems.
+fn with_source(lines: &str) -> Result<Config, Vec<String>> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.wasm"), "").unwrap();
+    // Made for tests, and of no use elsewhere.
+    let key = include_str!("../../../engine/tests/adapter_host/keys/p384.pem");
+    fs::write(dir.path().join("key.pem"), key).unwrap();
+    fs::write(dir.path().join("no.pem"), "nothing").unwrap();
+    let text = format!(
+        "[adapters]\nfhir = \"a.wasm\"\n{PRACTICE}[[institutions.sources]]\nid = 1\nname = \"S\"\nadapter = \"fhir\"\n\
+         base_url = \"https://ehr.example\"\n{lines}"
+    );
+    Config::parse(&text, dir.path()).map_err(|problems| problems.iter().map(Problem::to_string).collect())
+}
+
+#[test]
+fn access_tokens_need_one_proof_and_a_safe_endpoint() {
+    let oauth = |fields: &str| with_source(&format!("oauth = {{ {fields} }}\n"));
+    let base = "token_url = \"https://login.example/token\", client_id = \"us\"";
+    for proof in [
+        "client_secret = \"s\"",
+        "client_secret = \"s\", client_auth = \"post\", scopes = [\"a\", \"b\"]",
+        "private_key_file = \"key.pem\", key_id = \"1\"",
+    ] {
+        let config = oauth(&format!("{base}, {proof}")).unwrap_or_else(|problems| panic!("{proof}: {problems:?}"));
+        let oauth = config.setup.sources[&1].oauth.clone().unwrap();
+        assert_eq!(oauth.scopes.as_deref(), proof.contains("scopes").then_some("a b"));
+    }
+    for (fields, problem) in [
+        (base.to_owned(), "either client_secret or private_key_file"),
+        (format!("{base}, client_secret = \"s\", private_key_file = \"key.pem\""), "either client_secret or"),
+        (format!("{base}, private_key_file = \"no.pem\""), "no private key in PEM"),
+        (format!("{base}, private_key_file = \"none.pem\""), "cannot be read"),
+        (format!("{base}, client_secret = \"s\", client_auth = \"cookie\""), "\"basic\" or \"post\""),
+        (format!("{base}, client_secret = \"env:PRACTICE_SYNC_NOT_SET\""), "which is not set"),
+        (format!("{base}, client_secret = \"s\", secret = \"s\""), "secret"),
+        ("client_id = \"us\", client_secret = \"s\"".to_owned(), "token_url"),
+        ("token_url = \"http://login.example\", client_id = \"us\", client_secret = \"s\"".to_owned(), "must be https"),
+    ] {
+        let problems = oauth(&fields).err().unwrap_or_default();
+        assert!(problems.iter().any(|said| said.contains(problem)), "{fields}: {problems:?}");
+    }
+    let both = format!("headers = {{ authorization = \"x\" }}\noauth = {{ {base}, client_secret = \"s\" }}\n");
+    assert!(with_source(&both).err().unwrap()[0].contains("access token's"));
+}

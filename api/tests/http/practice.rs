@@ -69,6 +69,8 @@ impl Practice {
 pub struct Books {
     /// New patients and appointments are taken.
     pub open: AtomicBool,
+    /// What was refused before is taken, and look-ups are answered.
+    pub kind: AtomicBool,
     written: Mutex<Vec<(u32, Receipt, Write)>>,
     /// Deleted by the practice's staff.
     gone: Mutex<Vec<(Resource, String)>>,
@@ -128,7 +130,9 @@ impl Books {
             | Write::ConfirmAppointment(it)
             | Write::CheckInAppointment(it)
             | Write::NoteAppointment(it) => it.id.clone(),
-            Write::Entry(_, entry) if entry.fields.values().any(|value| value == "REFUSE") => {
+            Write::Entry(_, entry)
+                if !self.kind.load(Ordering::SeqCst) && entry.fields.values().any(|value| value == "REFUSE") =>
+            {
                 return Err(Fault::Rejected("the practice refuses it".into()));
             }
             Write::Entry(_, entry) => entry.id.clone(),
@@ -242,7 +246,8 @@ impl Ehr for Practice {
     }
 
     fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
-        Box::pin(async { Err::<_, Fault>(Fault::Unknown("not now".into())) })
+        let kind = self.books.kind.load(Ordering::SeqCst);
+        Box::pin(async move { if kind { Ok(None) } else { Err(Fault::Unknown("not now".into())) } })
     }
 }
 

@@ -1,3 +1,13 @@
+use std::sync::atomic::Ordering;
+
+use engine::{
+    Refused,
+    ehr::{Verb, Write},
+};
+use location::{
+    decision::Refusal,
+    ids::{LocationId, WriteId},
+};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -53,5 +63,63 @@ async fn what_became_of_writes() {
     assert_eq!(
         world.get(&format!("{PATH}&status=lost")).fails(400).await,
         ["status must be one of queued, sending, parked, done, failed, timed_out."]
+    );
+}
+
+#[actix_web::test]
+async fn operators_retry_and_drop() {
+    let (world, main) = (world().await, LocationId(MAIN));
+    let engine = world.engine.clone();
+    let retry = async |id: &Value| engine.retry_write(main, WriteId(id.as_u64().unwrap())).await;
+    let drop = async |id: &Value| engine.drop_write(main, WriteId(id.as_u64().unwrap())).await;
+    let rule = |refusal| Refused::Rule(refusal);
+    assert_eq!(retry(&json!(77)).await, Err(rule(Refusal::WriteNotFound)));
+    assert_eq!(drop(&json!(77)).await, Err(rule(Refusal::WriteNotFound)));
+    let paid = pay(&world, "REFUSE").await;
+    let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed"]).await;
+    let failed = list["data"][0].clone();
+    assert_eq!((&failed["retried_as"], &failed["dropped"]), (&Value::Null, &json!(false)));
+
+    world.books.kind.store(true, Ordering::SeqCst);
+    let again = retry(&failed["id"]).await.unwrap();
+    let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done"]).await;
+    assert_eq!((&list["data"][0]["retried_as"], &list["data"][1]["id"]), (&json!(again.0), &json!(again.0)));
+    assert_eq!(
+        (&list["data"][1]["record_id"], &list["data"][1]["attempts"]),
+        (&paid, &json!(2)),
+        "looked up, then sent"
+    );
+    let payments = world.books.written(MAIN).into_iter().filter(|write| matches!(write, Write::Entry(Verb::Create, _)));
+    assert_eq!(payments.count(), 1);
+    for settled in [&failed["id"], &json!(again.0)] {
+        assert_eq!(retry(settled).await, Err(rule(Refusal::WriteNotFailed)));
+        assert_eq!(drop(settled).await, Err(rule(Refusal::WriteNotFailed)));
+    }
+
+    world.books.kind.store(false, Ordering::SeqCst);
+    pay(&world, "REFUSE").await;
+    let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done", "failed"]).await;
+    let failed = list["data"][2]["id"].clone();
+    drop(&failed).await.unwrap();
+    let one = format!("/write_requests/{failed}?subdomain=acme&location_id=1");
+    assert_eq!(world.get(&one).ok().await["data"]["dropped"], json!(true));
+    assert_eq!(retry(&failed).await, Err(rule(Refusal::WriteNotFailed)));
+
+    // A booking that waits behind its patient.
+    let slot = world.offers(MAIN, 1).await[0].clone();
+    let book = json!({"slot_token": slot["slot_token"], "idempotency_key": "k", "patient": {"first_name": "Nora", "last_name": "Slow",
+        "date_of_birth": "1990-01-01", "phone_number": "555-010-1234"}});
+    let booked = world.post("/intent/booking/book?subdomain=acme", book).ok().await["booking"]["booking_ref"].clone();
+    let statuses = ["failed", "done", "failed", "sending", "queued"];
+    let list = world.until(PATH, |list| each(&list["data"], "status") == statuses).await;
+    assert_eq!(drop(&list["data"][3]["id"]).await, Err(rule(Refusal::WriteOnItsWay)));
+    drop(&list["data"][4]["id"]).await.unwrap();
+    let status = format!("/intent/booking/status?subdomain=acme&booking_ref={}", booked.as_str().unwrap());
+    let failed = world.get(&status).ok().await;
+    assert_eq!(failed["booking"]["ehr_writeback"], json!("failed"), "{failed}");
+    let list = world.get(PATH).ok().await;
+    assert_eq!(
+        (&list["data"][4]["reason"], &list["data"][4]["dropped"]),
+        (&json!("dropped by an operator"), &json!(true))
     );
 }

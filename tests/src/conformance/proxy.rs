@@ -45,6 +45,8 @@ pub enum When {
 #[derive(Default)]
 struct State {
     seen: usize,
+    /// Over all plans.
+    spoilt: usize,
     plan: Option<(When, Trouble)>,
 }
 
@@ -56,7 +58,12 @@ impl State {
             When::Each => true,
             When::Nth(n) => *n == self.seen,
         };
+        self.spoilt += usize::from(due);
         due.then(|| trouble.clone())
+    }
+
+    fn begin(&mut self, plan: Option<(When, Trouble)>) {
+        (self.seen, self.plan) = (0, plan);
     }
 }
 
@@ -79,17 +86,22 @@ impl Proxy {
     }
 
     pub fn set(&self, when: When, trouble: Trouble) {
-        *self.state() = State { seen: 0, plan: Some((when, trouble)) };
+        self.state().begin(Some((when, trouble)));
     }
 
     /// Nothing is spoilt any more, and requests are counted from here.
     pub fn calm(&self) {
-        *self.state() = State::default();
+        self.state().begin(None);
     }
 
     /// Requests since the last `set` or `calm`.
     pub fn requests(&self) -> usize {
         self.state().seen
+    }
+
+    /// Requests that were spoilt since the beginning.
+    pub fn spoilt(&self) -> usize {
+        self.state().spoilt
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,14 +1,14 @@
 //! A write of every kind, new each time, about somebody the EHR knows.
 
-use std::collections::BTreeMap;
-
-use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, Resource, Verb, Write};
+use chrono::{Days, NaiveDate};
+use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Verb, Write};
+use location::hours::HourKind;
 use serde_json::{Map, Value, json};
 
 use super::{Bench, Subject, bench::fields};
 
 /// The kinds of write the engine sends, by the contract's names.
-pub const KINDS: [&str; 18] = [
+pub const KINDS: [&str; 21] = [
     "create-patient",
     "update-patient",
     "create-appointment",
@@ -17,6 +17,9 @@ pub const KINDS: [&str; 18] = [
     "check-in-appointment",
     "cancel-appointment",
     "note-appointment",
+    "create-working-hour",
+    "update-working-hour",
+    "delete-working-hour",
     "create-insurance-plan",
     "create-coverage",
     "delete-coverage",
@@ -44,6 +47,10 @@ pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
         | Write::CheckInAppointment(a)
         | Write::NoteAppointment(a)
         | Write::CancelAppointment(a, _) => (Resource::Appointments, Some(fields(&EhrRecord::Appointment(a.clone())))),
+        Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => {
+            (Resource::WorkingHours, Some(fields(&EhrRecord::WorkingHour(hour.clone()))))
+        }
+        Write::DeleteWorkingHour(_) => (Resource::WorkingHours, None),
         Write::Entry(Verb::Delete, entry) => (entry.resource, None),
         Write::Entry(_, entry) => (entry.resource, Some(entry.fields.clone())),
     }
@@ -61,10 +68,16 @@ impl<S: Subject> Bench<S> {
             "create-patient" => Write::CreatePatient(self.somebody()),
             "update-patient" => self.changed_patient().await,
             "create-appointment" => Write::CreateAppointment(self.appointment()),
+            "create-working-hour" => Write::CreateWorkingHour(self.hour()),
+            "update-working-hour" => {
+                let hour = EhrWorkingHour { end_time: "18:30".into(), ..self.known_hour().await };
+                Write::UpdateWorkingHour(hour)
+            }
+            "delete-working-hour" => Write::DeleteWorkingHour(self.known_hour().await.id),
             "create-insurance-plan" => self.entry(Resource::InsurancePlans, self.plan()),
             "create-coverage" => self.entry(Resource::Coverages, self.coverage().await),
             "delete-coverage" => self.gone_coverage().await,
-            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history("").await),
+            "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history().await),
             "create-patient-alert" => self.entry(Resource::PatientAlerts, self.alert()),
             "disable-patient-alert" => self.disabled_alert().await,
             "create-communication-log" => self.entry(Resource::CommunicationLogs, self.talk()),
@@ -170,6 +183,41 @@ impl<S: Subject> Bench<S> {
         write
     }
 
+    /// On a day of its own, so that none meets another.
+    fn hour(&self) -> EhrWorkingHour {
+        let here = self.subject.here();
+        let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new(self.number() as u64);
+        EhrWorkingHour {
+            id: String::new(),
+            provider: here.provider,
+            operatory: here.operatory,
+            begin_time: "09:00".into(),
+            end_time: "12:30".into(),
+            days: Vec::new(),
+            specific_date: Some(day.to_string()),
+            recurrence: None,
+            kind: HourKind::WorkingHour,
+            appointment_types: here.appointment_type.into_iter().collect(),
+            label: None,
+            active: true,
+            extra: Vec::new(),
+        }
+    }
+
+    /// Hours that are there, where the EHR lets them be made.
+    async fn known_hour(&self) -> EhrWorkingHour {
+        let mut made = Write::CreateWorkingHour(self.hour());
+        self.subject.adjust(&mut made);
+        let id = match self.writes("create-working-hour") {
+            true => self.written(&made).await.id,
+            false => NOBODY.into(),
+        };
+        match made {
+            Write::CreateWorkingHour(hour) => EhrWorkingHour { id, ..hour },
+            other => panic!("{other:?} is no new hour"),
+        }
+    }
+
     fn entry(&self, resource: Resource, fields: Value) -> Write {
         let Value::Object(fields) = fields else { panic!("fields are an object") };
         Write::Entry(Verb::Create, EhrEntry { resource, id: String::new(), fields })
@@ -218,27 +266,39 @@ impl<S: Subject> Bench<S> {
         self.over("create-coverage", Verb::Delete, made, Value::Null).await
     }
 
-    /// About the first entry of a catalogue; of any, where none is named.
-    async fn history(&self, category: &str) -> Value {
-        let items = match self.ability(Resource::HistoryItems) {
-            Some(_) => self.everything(Resource::HistoryItems).await.records,
-            None => BTreeMap::new(),
+    /// About an entry of any catalogue.
+    async fn history(&self) -> Value {
+        let item = self.first(Resource::HistoryItems, |_| true).await;
+        let (id, category) = match item {
+            Some((id, fields)) => (id, fields["category"].clone()),
+            None => (NOBODY.into(), json!("conditions")),
         };
-        let mut items = items.into_iter().map(|(id, item)| (id, fields(&item)["category"].clone()));
-        let item = items.find(|(_, of)| category.is_empty() || of == category);
-        let (id, category) = item.unwrap_or_else(|| (NOBODY.into(), json!("conditions")));
+        self.history_of(&id, category)
+    }
+
+    fn history_of(&self, item: &str, category: Value) -> Value {
         json!({
-            "patient": self.subject.here().patient, "category": category, "item": id, "active": true,
+            "patient": self.subject.here().patient, "category": category, "item": item, "active": true,
             "note": format!("since childhood {}", self.number()),
         })
     }
 
-    /// A new item of this catalogue, and the write that ends it.
-    pub async fn ended_history(&self, category: &str) -> (Write, Write) {
-        let mut made = self.entry(Resource::PatientHistoryItems, self.history(category).await);
-        self.subject.adjust(&mut made);
-        let ended = self.over("save-patient-history-item", Verb::Update, made.clone(), json!({"active": false})).await;
-        (made, ended)
+    /// Of each catalogue that has an entry: a new item, and the write that ends another one.
+    pub async fn ended_histories(&self) -> Vec<(Write, Write)> {
+        let mut all = Vec::new();
+        for category in ["allergies", "conditions", "medications"] {
+            let of_it = |fields: &Map<String, Value>| fields["category"] == category;
+            let Some((item, _)) = self.first(Resource::HistoryItems, of_it).await else { continue };
+            let made = || {
+                let fields = self.history_of(&item, category.into());
+                let mut made = self.entry(Resource::PatientHistoryItems, fields);
+                self.subject.adjust(&mut made);
+                made
+            };
+            let ended = self.over("save-patient-history-item", Verb::Update, made(), json!({"active": false})).await;
+            all.push((made(), ended));
+        }
+        all
     }
 
     fn alert(&self) -> Value {
@@ -285,7 +345,7 @@ impl<S: Subject> Bench<S> {
     async fn first(
         &self,
         resource: Resource,
-        fits: fn(&Map<String, Value>) -> bool,
+        fits: impl Fn(&Map<String, Value>) -> bool,
     ) -> Option<(String, Map<String, Value>)> {
         self.ability(resource)?;
         let records = self.everything(resource).await.records;

@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use api::shapes::Wire;
 use chrono::Datelike;
 use chrono_tz::Tz;
 use engine::{
+    actor::docs::Kind,
     engine::{BookRequest, Booked, Engine, Offer, Parts, PatientDetails, Refused, Stretch},
     records::{
         self, Writeback,
@@ -124,7 +126,7 @@ impl Clinic {
 
     /// Our id of what the EHR calls so.
     pub fn id_of(&self, resource: Resource, foreign: &str) -> Option<u64> {
-        self.engine.id_of_foreign(SOURCE, resource, foreign).expect("the store can be read")
+        self.engine.id_of_foreign(SOURCE, Kind::Of(resource), foreign).expect("the store can be read")
     }
 
     pub fn entry<T: Body>(&self, foreign: &str) -> Entry<T> {
@@ -308,7 +310,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>);
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, Wire::shapes());
     parts.adapters = adapters::load(&["opendental"]).await;
     Engine::start(setup, parts).await.expect("the engine starts")
 }

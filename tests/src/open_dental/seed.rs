@@ -57,7 +57,7 @@ impl Office {
         };
         define(2, "ApptConfirmed", "Not Called", "", "false");
         seeded.confirmed = define(2, "ApptConfirmed", "Appointment Confirmed", "", "false");
-        seeded.discount = define(1, "AdjTypes", "Cash Discount", "-", "false");
+        seeded.discount = define(1, "AdjTypes", "Courtesy", "-", "false");
         define(1, "AdjTypes", "Finance Charge", "+", "false");
         seeded.check = define(10, "PaymentTypes", "Check", "", "false");
         define(10, "PaymentTypes", "Barter", "", "true");
@@ -122,10 +122,10 @@ impl Office {
                 }
             }
         }
-        let holiday = json!({"SchedDate": date(days - 1), "SchedType": "Practice", "Note": "3 Day Weekend"});
+        let holiday = json!({"SchedDate": date(days - 1), "SchedType": "Practice", "Note": "Founders’ day"});
         self.insert("schedules", holiday);
         let meeting = json!({"SchedDate": date(0), "SchedType": "Blockout", "StartTime": "16:00:00", "StopTime": "17:00:00",
-            "BlockoutType": "9", "blockoutType": "Staff Meeting",
+            "BlockoutType": "9", "blockoutType": "Huddle",
             "operatories": format!("{},{}", seeded.operatories[1], seeded.operatories[2])});
         seeded.blockout = self.insert("schedules", meeting);
         let (patient, room, dentist) = (seeded.patients[0], seeded.operatories[0], seeded.providers[0]);
@@ -145,11 +145,11 @@ impl Office {
 
     fn seed_files(&mut self, seeded: &mut Seeded, first_day: &str) {
         let (zoe, dentist) = (seeded.patients[0], seeded.providers[0]);
-        let carrier = json!({"CarrierName": "Dental Guard", "ElectID": "54651", "City": "Portland", "State": "OR"});
+        let carrier = json!({"CarrierName": "Lakeside Dental", "ElectID": "60110", "City": "Portland", "State": "OR"});
         let carrier = self.insert("carriers", carrier);
-        let plan = json!({"CarrierNum": carrier, "GroupName": "Walmart", "GroupNum": "W4875", "FeeSched": 1, "MonthRenew": 12});
+        let plan = json!({"CarrierNum": carrier, "GroupName": "Harbour Works", "GroupNum": "HW-12", "FeeSched": 1, "MonthRenew": 12});
         seeded.plan = self.insert("insplans", plan);
-        let subscription = json!({"PlanNum": seeded.plan, "Subscriber": zoe, "SubscriberID": "8645332",
+        let subscription = json!({"PlanNum": seeded.plan, "Subscriber": zoe, "SubscriberID": "LD-7781",
             "DateEffective": "2019-01-01"});
         seeded.subscription = self.insert("inssubs", subscription);
         let coverage = json!({"PatNum": zoe, "InsSubNum": seeded.subscription});
@@ -157,15 +157,14 @@ impl Office {
         self.insert("allergies", json!({"PatNum": zoe, "AllergyDefNum": seeded.allergy_def, "Reaction": "Rash"}));
         self.insert("diseases", json!({"PatNum": zoe, "DiseaseDefNum": seeded.disease_def}));
         self.insert("medicationpats", json!({"PatNum": zoe, "MedicationNum": seeded.medication, "PatNote": "500mg"}));
-        let log =
-            json!({"PatNum": zoe, "Note": "Left msg on answering machine", "CommDateTime": self.now(), "CommType": 8});
+        let log = json!({"PatNum": zoe, "Note": "Asked to call back", "CommDateTime": self.now(), "CommType": 8});
         seeded.commlog = self.insert("commlogs", log);
         let done = json!({"PatNum": zoe, "CodeNum": 1, "ProcStatus": "C", "ProcFee": "130.00", "ProvNum": dentist,
             "ProcDate": self.today(), "ToothNum": "4", "Surf": "MOD", "AptNum": seeded.booked});
         seeded.charge = self.insert("procedurelogs", done);
         let planned = json!({"PatNum": zoe, "CodeNum": 1, "ProcStatus": "TP", "ProcFee": "52.50", "ProvNum": dentist});
         let planned = self.insert("procedurelogs", planned);
-        seeded.treatment_plan = self.insert("treatplans", json!({"PatNum": zoe, "Heading": "Active Treatment Plan"}));
+        seeded.treatment_plan = self.insert("treatplans", json!({"PatNum": zoe, "Heading": "Spring plan"}));
         let attached = json!({"TreatPlanNum": seeded.treatment_plan, "ProcNum": planned});
         self.insert("treatplanattaches", attached);
         let due = json!({"PatNum": zoe, "RecallTypeNum": 1, "DateDue": first_day, "RecallInterval": "6m1d"});
@@ -175,7 +174,7 @@ impl Office {
         let split = json!({"PatNum": zoe, "PayNum": seeded.payment, "SplitAmt": 50, "ProcNum": seeded.charge, "ProvNum": dentist});
         self.insert("paysplits", split);
         let discount = json!({"PatNum": zoe, "AdjType": seeded.discount, "AdjAmt": -25.0, "AdjDate": self.today(),
-            "AdjNote": "Cash Discount"});
+            "AdjNote": "Courtesy"});
         seeded.adjustment = self.insert("adjustments", discount);
     }
 }

@@ -163,6 +163,9 @@ impl Subject for Fhir {
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)
             | Write::CancelAppointment(a, _) => self.appointments(a).await,
+            Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
+                panic!("working hours are not written there")
+            }
             Write::Entry(Verb::Delete, entry) => {
                 self.matching("Coverage", |held| held["id"] == entry.id.as_str()).await
             }

@@ -1,11 +1,27 @@
 //! Every adapter against its EHR, by the one suite.
 #![allow(clippy::unwrap_used)]
 
+mod atomic;
+#[path = "../../../adapters/fhir/tests/atomic_server/mod.rs"]
+mod atomic_server;
 mod fhir;
+mod gnuhealth;
 mod open_dental;
 mod sandbox;
 
 use tests::conformance::run;
+
+/// For the server written for tests, which in the adapter's own tests has the SDK's.
+mod adapter_time {
+    pub fn instant_text(at: i64) -> String {
+        let at = chrono::DateTime::from_timestamp(at, 0).unwrap();
+        at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+    }
+
+    pub fn instant_of(text: &str) -> Option<i64> {
+        Some(chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp())
+    }
+}
 
 #[actix::test]
 async fn the_sandbox_adapter_conforms() {
@@ -22,4 +38,16 @@ async fn the_fhir_adapter_conforms() {
 #[actix::test]
 async fn the_open_dental_adapter_conforms() {
     run(open_dental::OpenDental::start()).await;
+}
+
+#[actix::test]
+async fn the_gnuhealth_adapter_conforms() {
+    if let Some(clinic) = gnuhealth::Clinic::start().await {
+        run(clinic).await;
+    }
+}
+
+#[actix::test]
+async fn the_fhir_adapter_conforms_where_transactions_are_atomic() {
+    run(atomic::Atomic::start()).await;
 }

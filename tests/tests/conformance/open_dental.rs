@@ -188,6 +188,9 @@ impl Subject for OpenDental {
             | Write::CheckInAppointment(a)
             | Write::NoteAppointment(a)
             | Write::CancelAppointment(a, _) => self.standing(a),
+            Write::CreateWorkingHour(_) | Write::UpdateWorkingHour(_) | Write::DeleteWorkingHour(_) => {
+                panic!("working hours are not written there")
+            }
             Write::Entry(Verb::Delete, entry) => self.matching("patplans", json!({"PatPlanNum": entry.id})),
             Write::Entry(_, entry) => self.filed(entry.resource, &entry.fields),
         }

@@ -144,6 +144,11 @@ impl Subject for Sandbox {
                 };
                 ehr.records(Kept::Appointments).filter(there).count()
             }
+            Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => matching(
+                Kept::Hours,
+                json!({"date": hour.specific_date, "begin": hour.begin_time, "end": hour.end_time}),
+            ),
+            Write::DeleteWorkingHour(id) => matching(Kept::Hours, json!({"id": id})),
             Write::Entry(engine::ehr::Verb::Delete, entry) => matching(kept(entry.resource), json!({"id": entry.id})),
             Write::Entry(_, entry) => matching(kept(entry.resource), Value::Object(entry.fields.clone())),
         }

@@ -4,6 +4,9 @@
 
 mod checks;
 mod faults;
+mod files;
+mod losses;
+mod tokens;
 
 use chrono::DateTime;
 use engine::{

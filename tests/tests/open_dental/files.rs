@@ -29,11 +29,11 @@ async fn the_first_pull_shows_the_files() {
     let zoe = clinic.patient_by_foreign(s.patients[0]).id;
 
     let plan = clinic.entry::<InsurancePlan>(&s.plan.to_string());
-    assert_eq!((plan.body.name.as_str(), plan.body.payer_id.as_deref()), ("Dental Guard", Some("54651")));
-    assert_eq!((plan.body.group_number.as_deref(), plan.body.benefit_year_renewal_month), (Some("W4875"), Some(12)));
+    assert_eq!((plan.body.name.as_str(), plan.body.payer_id.as_deref()), ("Lakeside Dental", Some("60110")));
+    assert_eq!((plan.body.group_number.as_deref(), plan.body.benefit_year_renewal_month), (Some("HW-12"), Some(12)));
     let coverage = clinic.entry::<Coverage>(&s.coverage.to_string()).body;
     assert_eq!((coverage.patient_id, coverage.plan_id, coverage.subscriber_id), (zoe, plan.id, Some(zoe)));
-    assert_eq!(coverage.subscriber_number.as_deref(), Some("8645332"));
+    assert_eq!(coverage.subscriber_number.as_deref(), Some("LD-7781"));
     assert!(coverage.active && coverage.relation == Relation::Oneself && coverage.priority == Some(1));
 
     for (foreign, category, note) in [
@@ -46,7 +46,7 @@ async fn the_first_pull_shows_the_files() {
         assert_eq!(item.note.as_deref(), note);
         assert_eq!(Some(item.item_id), clinic.id_of(Resource::HistoryItems, foreign));
     }
-    assert_eq!(clinic.entry::<CommunicationLog>(&s.commlog.to_string()).body.note, "Left msg on answering machine");
+    assert_eq!(clinic.entry::<CommunicationLog>(&s.commlog.to_string()).body.note, "Asked to call back");
 
     let done = clinic.entry::<Procedure>(&s.charge.to_string()).body;
     assert!(done.status == Some(ProcedureStatus::Completed) && done.code.as_deref() == Some("D0120"));
@@ -62,10 +62,10 @@ async fn the_first_pull_shows_the_files() {
     assert_eq!((payment.amount, payment.charge_id), (usd("50.00"), Some(charge.id)));
     assert_eq!((payment.charge_splits.len(), payment.description.as_deref()), (1, Some("by mail")));
     let adjustment = clinic.entry::<Adjustment>(&s.adjustment.to_string()).body;
-    assert_eq!((adjustment.amount, adjustment.description.as_deref()), (usd("-25.00"), Some("Cash Discount")));
+    assert_eq!((adjustment.amount, adjustment.description.as_deref()), (usd("-25.00"), Some("Courtesy")));
     assert!(clinic.entry::<PaymentType>(&s.check.to_string()).body.active);
     assert!(!clinic.entry::<PaymentType>(&(s.check + 1).to_string()).body.active, "hidden");
-    assert_eq!(clinic.entry::<AdjustmentType>(&s.discount.to_string()).body.name, "Cash Discount");
+    assert_eq!(clinic.entry::<AdjustmentType>(&s.discount.to_string()).body.name, "Courtesy");
     assert_eq!(clinic.entry::<Fee>(&s.fee.to_string()).body.amount, usd("52.50"));
     let due = clinic.entry::<PatientRecall>(&s.recall.to_string()).body.date_due;
     assert_eq!(due.map(|day| day.to_string()), Some(clinic.first_day.to_string()));

@@ -70,7 +70,7 @@ fn the_first_pull_shows_the_practice(clinic: &Clinic) {
     let blocked =
         clinic.seen(&format!("blockout:{}:{}", clinic.seeded.blockout, clinic.seeded.operatories[1])).unwrap();
     assert!(blocked.unavailable && blocked.patient_id.is_none());
-    assert_eq!((blocked.placement.span.start, blocked.note.as_deref()), (clinic.at(0, 16 * 60), Some("Staff Meeting")));
+    assert_eq!((blocked.placement.span.start, blocked.note.as_deref()), (clinic.at(0, 16 * 60), Some("Huddle")));
     // Booked, broken, and the blockout in two rooms; neither the planned one nor the one of years ago.
     assert_eq!(clinic.appointments().len(), 4);
 }
@@ -86,7 +86,7 @@ async fn slots_are_free_where_nobody_stands(clinic: &Clinic) {
     let morning_without_nine = on_grid(clinic.free_times(0, 0).await);
     assert_eq!(morning_without_nine[0], "09:30");
     assert!(morning_without_nine.contains(&"10:00".to_owned()), "the broken one takes no time");
-    assert_eq!(on_grid(clinic.free_times(1, 0).await), half_hours(&[9..12, 13..16]), "less the staff meeting");
+    assert_eq!(on_grid(clinic.free_times(1, 0).await), half_hours(&[9..12, 13..16]), "less the huddle");
     assert_eq!(on_grid(clinic.free_times(1, 1).await), half_hours(&[9..12, 13..17]));
     assert!(clinic.free_times(1, 2).await.is_empty(), "a holiday");
 }

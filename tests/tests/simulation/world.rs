@@ -6,13 +6,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use engine::{
     actor::{request::Request, turn::Env},
     ehr::EhrAppointment,
+    records,
     store::{Batch, MemoryStore, Store, journal, keys},
 };
 use location::{
     command::{Command, Placement, PulledOperatory},
     event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
-    ids::{LocationId, OperatoryId, ProviderId, WorkingHourId},
+    ids::{LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
     state::Insert,
     time::{HOUR, MINUTE, SECOND, Timestamp},
 };
@@ -205,8 +206,35 @@ impl World {
         if let Some(id) = self.random.pick(&here).copied() {
             self.synchronise(id);
         }
+        if let Some(id) = self.random.pick(&here).copied() {
+            self.see_to_writes(id);
+        }
         let at = self.now.plus(self.random.between(MINUTE..=5 * HOUR));
         self.agenda.plan(at, Happening::Operator);
+    }
+
+    /// The operator has writes that failed tried again, and gives up one that waits.
+    fn see_to_writes(&mut self, location: LocationId) {
+        let Some(host) = self.process.hosts.get(&location) else { return };
+        let queue = &host.shell.machine.state.queue;
+        let waiting: Vec<WriteId> = queue.iter().map(|(id, _)| id).collect();
+        let recent = queue.next_id(0).0.saturating_sub(40)..queue.next_id(0).0;
+        let failed = |id: &u64| {
+            let ended: Option<records::Write> = host.shell.read(location.0, *id).unwrap_or_default();
+            ended.is_some_and(|write| !write.done)
+        };
+        let failed: Vec<u64> = recent.filter(failed).collect();
+        let dropped = if self.random.chance(200) { self.random.pick(&waiting).copied() } else { None };
+        if let Some(write) = dropped {
+            self.say(|| format!("the operator drops write {write} of {location}"));
+            self.own(location, &Request::DropWrite(write));
+        }
+        for write in failed.into_iter().map(WriteId) {
+            if self.random.chance(500) {
+                self.say(|| format!("the operator has write {write} of {location} tried again"));
+                self.own(location, &Request::RetryWrite(write));
+            }
+        }
     }
 
     fn weather(&mut self, source: u32) {

@@ -1,6 +1,8 @@
 //! A FHIR server in the test's own memory, filled with what Medplum's router answered (`fixtures/`). It searches by the parameters
 //! the adapter uses and knows versions; it is as permissive as the real one.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
 use std::{cell::RefCell, rc::Rc};
 
 use adapter_sdk::{
@@ -42,6 +44,10 @@ impl Server {
         let bundles = files.map(|text| serde_json::from_str::<Value>(text).unwrap());
         let entries = bundles.iter().flat_map(|bundle| bundle["entry"].as_array().unwrap());
         let resources = entries.map(|entry| entry["resource"].clone()).collect();
+        Server::of(resources)
+    }
+
+    pub fn of(resources: Vec<Value>) -> Server {
         Server(Rc::new(RefCell::new(Data { resources, ..Data::default() })))
     }
 

@@ -12,7 +12,8 @@ use crate::conformance::{
 
 const HTML: &str = "<html><body>Zoë Łopata is on another page</body></html>";
 /// JSON of nothing an EHR says.
-const NONSENSE: [(&str, &str); 4] = [
+const NONSENSE: [(&str, &str); 5] = [
+    ("application/json", "{}"),
     ("text/html", HTML),
     ("application/json", "{\"a\":"),
     ("application/json", "[[1], null]"),

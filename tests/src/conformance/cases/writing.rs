@@ -16,8 +16,7 @@ pub async fn what_is_written_is_what_is_pulled<S: Subject>(bench: Rc<Bench<S>>) 
         met(&bench, &write, &receipt.id).await;
     }
     if bench.writes("save-patient-history-item") {
-        for category in ["allergies", "conditions", "medications"] {
-            let (made, ended) = bench.ended_history(category).await;
+        for (made, ended) in bench.ended_histories().await {
             let id = bench.written(&ended).await.id;
             met(&bench, &ended, &id).await;
             let Write::Entry(_, entry) = &ended else { panic!("an entry") };

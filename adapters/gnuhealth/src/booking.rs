@@ -1,0 +1,256 @@
+//! Writing appointments. The EHR takes two of one provider at one time, so the adapter looks before it writes; and where the practice
+//! offers free places, a booking takes its place instead of standing beside it.
+
+use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    footer::Text,
+    requests,
+    responses::{APPOINTMENT, APPOINTMENT_FIELDS, AppointmentRow, Id},
+    rpc::{self, Written},
+    settings::Settings,
+    values::DateTime,
+};
+
+pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
+    let rows = rpc::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
+    if let Some(earlier) = rows.iter().find(|row| carries(row, key)) {
+        return Ok(receipt_of(earlier));
+    }
+    let near = Near::of(settings, &rows, a, None);
+    near.check_nobody_stands()?;
+    let values = requests::appointment(settings, key, a, near.places.is_some())?;
+    let Some(places) = near.places else { return receipt(rpc::create(APPOINTMENT, &values)?) };
+    let (place, rest) = (&places[0], &places[1..]);
+    match rpc::write_over(APPOINTMENT, place.id, place.timestamp.as_deref(), &values)? {
+        Written::Stale => Err(Fault::retry_later("somebody else took the free place meanwhile", None)),
+        Written::Done => {
+            remove_places(rest);
+            receipt(place.id)
+        }
+    }
+}
+
+/// What an earlier create of this key made.
+pub fn find_created(key: &str) -> Result<Option<Receipt>, Fault> {
+    let search = requests::by_key(APPOINTMENT, "comments", key, APPOINTMENT_FIELDS);
+    let rows = rpc::search::<AppointmentRow>(&search)?.rows;
+    Ok(rows.iter().find(|row| carries(row, key)).map(receipt_of))
+}
+
+/// A change of an appointment that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Move,
+    Confirm,
+    CheckIn,
+    Note,
+    Cancel,
+}
+
+/// Whether the appointment is as the change would have it: then an earlier attempt made it.
+pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
+    let row =
+        rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id_of(&change.appointment)?, APPOINTMENT_FIELDS))?;
+    Ok(match row {
+        Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
+        None => (kind == Change::Cancel).then(|| gone(&change.appointment)),
+    })
+}
+
+/// Reads the appointment and what stands near its new time, and writes over the version that was read. Where the engine names a version,
+/// it must be that one.
+pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Receipt, Fault> {
+    let a = &change.appointment;
+    let id = id_of(a)?;
+    let search = match kind {
+        Change::Move => requests::around(requests::with_id(id), a),
+        _ => requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS),
+    };
+    let rows = rpc::search::<AppointmentRow>(&search)?.rows;
+    let Some(row) = rows.iter().find(|row| row.id == id) else {
+        // What staff deleted is as cancelled as it was to be.
+        return if kind == Change::Cancel {
+            Ok(gone(a))
+        } else {
+            Err(Fault::rejected("the EHR no longer has the appointment"))
+        };
+    };
+    let values = values_of(settings, kind, row, change);
+    if values.is_empty() {
+        return Ok(receipt_of(row));
+    }
+    if a.version.is_some() && a.version != row.version() {
+        return Err(Fault::rejected("the appointment was changed in the EHR since it was read"));
+    }
+    check_state(kind, row)?;
+    let near = Near::of(settings, &rows, a, Some(id));
+    if kind == Change::Move {
+        near.check_nobody_stands()?;
+    }
+    if matches!(kind, Change::Move | Change::Cancel) {
+        give_place_back(settings, row)?;
+    }
+    let places = near.places.filter(|_| kind == Change::Move);
+    let values = if kind == Change::Move { marked(row, values, places.is_some()) } else { values };
+    match rpc::write_over(APPOINTMENT, id, row.timestamp.as_deref(), &Value::Object(values))? {
+        Written::Stale => Err(Fault::retry_later("the appointment was changed in the EHR meanwhile", None)),
+        Written::Done => {
+            remove_places(places.as_deref().unwrap_or_default());
+            receipt(id)
+        }
+    }
+}
+
+fn check_state(kind: Change, row: &AppointmentRow) -> Result<(), Fault> {
+    let over = row.is_free() || row.is_cancelled() || row.is("no_show") || (row.is("done") && kind != Change::Note);
+    match over && kind != Change::Note {
+        true => {
+            Err(Fault::rejected(format!("the appointment is {} in the EHR", row.state.as_deref().unwrap_or("void"))))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The fields that are not yet as they should be.
+fn values_of(
+    settings: &Settings,
+    kind: Change,
+    row: &AppointmentRow,
+    change: &AppointmentChange,
+) -> Map<String, Value> {
+    let a = &change.appointment;
+    let mut text = row.text();
+    let mut values = Map::new();
+    match kind {
+        Change::Move => {
+            let provider = requests::number(&a.provider).or(row.healthprof);
+            let there = row.span(settings.default_minutes);
+            if there != Some((a.start, a.end)) || provider != row.healthprof {
+                values.insert("appointment_date".into(), json!(DateTime::at(a.start)));
+                values.insert("appointment_date_end".into(), json!(DateTime::at(a.end)));
+                // Sent only where it changes: the EHR makes a new calendar entry of it.
+                if provider != row.healthprof {
+                    values.insert("healthprof".into(), json!(provider));
+                }
+            }
+        }
+        // A standing appointment of this EHR is a confirmed one; that the patient said so has no field.
+        Change::Confirm => text.footer.set("patient-confirmed", a.patient_confirmed.then_some("yes")),
+        Change::CheckIn if !row.is("checked_in") && !row.is("done") => {
+            let at = a.checkin_at.unwrap_or_else(clock::now);
+            values.insert("state".into(), "checked_in".into());
+            values.insert("checked_in_date".into(), json!(DateTime::at(at)));
+        }
+        Change::CheckIn => (),
+        Change::Note => text.note = a.note.clone().filter(|note| !note.trim().is_empty()),
+        Change::Cancel if !row.is_cancelled() => {
+            values.insert("state".into(), "user_cancelled".into());
+            text.footer.set("reason", change.reason.as_deref());
+            text.footer.set("slot", None);
+        }
+        Change::Cancel => (),
+    }
+    if text != row.text() {
+        values.insert("comments".into(), text.to_string().into());
+    }
+    values
+}
+
+/// A move says whether the new time is a place that was taken.
+fn marked(row: &AppointmentRow, mut values: Map<String, Value>, in_free_place: bool) -> Map<String, Value> {
+    let text: Text = row.text().with("slot", in_free_place.then_some("yes"));
+    if text != row.text() {
+        values.insert("comments".into(), text.to_string().into());
+    }
+    values
+}
+
+/// What stands at an appointment's time with its provider.
+struct Near<'a> {
+    occupied: bool,
+    /// Free places that cover the time exactly, in their order.
+    places: Option<Vec<&'a AppointmentRow>>,
+}
+
+impl<'a> Near<'a> {
+    fn of(settings: &Settings, rows: &'a [AppointmentRow], a: &Appointment, own: Option<i64>) -> Near<'a> {
+        let provider = requests::number(&a.provider);
+        let here = |row: &&AppointmentRow| Some(row.id) != own && provider.is_some() && row.healthprof == provider;
+        let overlaps = |row: &&AppointmentRow| {
+            row.span(settings.default_minutes).is_some_and(|(start, end)| start < a.end && a.start < end)
+        };
+        let (free, taken): (Vec<_>, Vec<_>) = rows.iter().filter(here).filter(overlaps).partition(|row| row.is("free"));
+        Near { occupied: taken.into_iter().any(AppointmentRow::stands), places: exact_cover(free, a) }
+    }
+
+    fn check_nobody_stands(&self) -> Result<(), Fault> {
+        match self.occupied {
+            true => Err(Fault::rejected("the provider has another appointment at that time")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The places in their order, when each begins where the one before ends, from the start of the appointment to its end.
+fn exact_cover<'a>(mut places: Vec<&'a AppointmentRow>, a: &Appointment) -> Option<Vec<&'a AppointmentRow>> {
+    // A place without an end is no place.
+    places.sort_by_key(|row| row.span(0));
+    let mut at = a.start;
+    for place in &places {
+        let (start, end) = place.span(0)?;
+        if start != at {
+            return None;
+        }
+        at = end;
+    }
+    (at == a.end && !places.is_empty()).then_some(places)
+}
+
+/// Places that a booking took beside its own. One that stays overlaps the booking, and is not offered by us.
+fn remove_places(places: &[&AppointmentRow]) {
+    if !places.is_empty() {
+        let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
+        rpc::attempt("removing free places that were booked", &requests::delete(APPOINTMENT, &ids));
+    }
+}
+
+/// The place a booking took is free again before the booking leaves it. Done twice it is there once.
+fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Fault> {
+    let took = row.text().footer.get("slot").is_some();
+    let place = row.healthprof.zip(row.span(settings.default_minutes)).filter(|_| took);
+    let Some((provider, (start, end))) = place else { return Ok(()) };
+    if rpc::first::<Id>(&requests::free_place(provider, start, end))?.is_some() {
+        return Ok(());
+    }
+    let values = requests::new_free_place(row.institution, provider, start, end);
+    match rpc::create(APPOINTMENT, &values) {
+        Ok(_) => Ok(()),
+        // The appointment itself has not been touched yet: all of this can be done again.
+        Err(Fault::Unknown(why)) => Err(Fault::retry_later(why, None)),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn carries(row: &AppointmentRow, key: &str) -> bool {
+    row.text().footer.key.as_deref() == Some(key)
+}
+
+fn id_of(a: &Appointment) -> Result<i64, Fault> {
+    a.id.parse().map_err(|_| Fault::rejected("the EHR has no such appointment"))
+}
+
+fn receipt_of(row: &AppointmentRow) -> Receipt {
+    Receipt { id: row.id.to_string(), version: row.version() }
+}
+
+fn gone(a: &Appointment) -> Receipt {
+    Receipt { id: a.id.clone(), version: None }
+}
+
+/// The version as it is after the write. That it cannot be read does not undo the write.
+fn receipt(id: i64) -> Result<Receipt, Fault> {
+    let row = rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS)).ok().flatten();
+    Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.version()) })
+}

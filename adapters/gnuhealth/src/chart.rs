@@ -1,0 +1,194 @@
+//! Writing what stands in a patient's chart: history, coverage, notes.
+
+use adapter_sdk::{
+    Fault, Receipt,
+    records::{CommunicationLog, Coverage, HistoryCategory, InsurancePlan, PatientHistoryItem},
+    warn,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    footer::Text,
+    people,
+    requests::{self, Place},
+    responses::{Id, PartyOf},
+    rpc,
+    settings::Settings,
+};
+
+const CONDITION: &str = "gnuhealth.patient.disease";
+const MEDICATION: &str = "gnuhealth.patient.medication";
+const INSURANCE: &str = "gnuhealth.insurance";
+const NOTE: &str = "ir.note";
+
+/// A model that keeps write keys in one of its texts.
+struct Keyed {
+    model: &'static str,
+    field: &'static str,
+    fields: &'static [&'static str],
+}
+
+const CONDITIONS: Keyed = Keyed { model: CONDITION, field: "extra_info", fields: &["extra_info", "is_active"] };
+const MEDICATIONS: Keyed = Keyed { model: MEDICATION, field: "notes", fields: &["notes", "is_active"] };
+const INSURANCES: Keyed = Keyed { model: INSURANCE, field: "notes", fields: &["notes"] };
+const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"] };
+
+impl Keyed {
+    /// The record made with this key.
+    fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
+        let rows = rpc::search::<Value>(&requests::by_key(self.model, self.field, key, self.fields))?.rows;
+        let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).footer.key.as_deref() == Some(key));
+        Ok(ours.and_then(|row| row["id"].as_i64()))
+    }
+
+    fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
+        rpc::first(&requests::by_id(self.model, id, self.fields))
+    }
+}
+
+pub fn create_note(key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find_note(key)? {
+        return Ok(earlier);
+    }
+    rpc::create(NOTE, &requests::note(key, log)?).map(receipt)
+}
+
+pub fn find_note(key: &str) -> Result<Option<Receipt>, Fault> {
+    Ok(NOTES.find(key)?.map(receipt))
+}
+
+pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find_plan(key)? {
+        return Ok(earlier);
+    }
+    let place =
+        plan.address.as_ref().map_or(Ok(Place::default()), |address| people::place_of_address(settings, address))?;
+    if plan.fee_schedule.is_some() || plan.annual_max_individual.is_some() || plan.benefit_year_renewal_month.is_some()
+    {
+        warn!("the EHR has no field for fee-schedule, annual-max-individual, benefit-year-renewal-month");
+    }
+    rpc::create("party.party", &requests::insurer(key, plan, &place)).map(plan_receipt)
+}
+
+pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
+    let found = rpc::first::<Id>(&requests::by_identifier("party.party", "", key, &["name"]))?;
+    Ok(found.map(|row| plan_receipt(row.id)))
+}
+
+fn plan_receipt(id: i64) -> Receipt {
+    Receipt { id: format!("party.party,{id}"), version: None }
+}
+
+pub fn create_coverage(key: &str, coverage: &Coverage) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find_coverage(key)? {
+        return Ok(earlier);
+    }
+    let party = party_of(&coverage.patient)?;
+    let unknown = || Fault::rejected("the EHR has no such insurance plan");
+    let (company, plan) = match requests::reference(&coverage.plan).ok_or_else(unknown)? {
+        ("gnuhealth.insurance.plan", plan) => {
+            let held = rpc::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan, &["company"]))?;
+            (held.ok_or_else(unknown)?.company, Some(plan))
+        }
+        ("party.party", company) => (company, None),
+        _ => return Err(unknown()),
+    };
+    rpc::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(receipt)
+}
+
+#[derive(Deserialize)]
+struct PlanCompany {
+    company: i64,
+}
+
+pub fn find_coverage(key: &str) -> Result<Option<Receipt>, Fault> {
+    Ok(INSURANCES.find(key)?.map(receipt))
+}
+
+/// What staff have deleted already is as gone as it was to be.
+pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
+    if let Some(gone) = find_deleted_coverage(id)? {
+        return Ok(gone);
+    }
+    let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
+    rpc::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
+}
+
+pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
+    let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
+    Ok(INSURANCES.read(number)?.is_none().then(|| receipt(number)))
+}
+
+/// A new entry of the history, or one as it should be.
+pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find_history(key, item)? {
+        return Ok(earlier);
+    }
+    let keyed = keyed_of(item.category);
+    let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
+    let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;
+    let held = match held_id(item)? {
+        Some(id) => Some((id, keyed.read(id)?.ok_or_else(|| Fault::rejected("the EHR no longer has the entry"))?)),
+        None => None,
+    };
+    // The key of the write that made it stays with it.
+    let text = match &held {
+        Some((_, row)) => Text { note: item.note.clone(), ..Text::of(row[keyed.field].as_str()) },
+        None => Text::new(item.note.as_deref(), key),
+    };
+    let values = match item.category {
+        HistoryCategory::Medications => requests::medication(item, entry, &text)?,
+        category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
+    };
+    match held {
+        Some((id, _)) => {
+            rpc::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
+        }
+        None => rpc::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id)),
+    }
+}
+
+/// The entry this key made; or, of a change, the entry once it is as it should be.
+pub fn find_history(key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
+    let keyed = keyed_of(item.category);
+    let Some(id) = held_id(item)? else {
+        return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
+    };
+    let Some(row) = keyed.read(id)? else { return Ok(None) };
+    let active =
+        matches!(&row["is_active"], Value::Bool(true)) || row["is_active"].as_i64().is_some_and(|yes| yes != 0);
+    let same = active == item.active && Text::of(row[keyed.field].as_str()).note == item.note;
+    Ok(same.then(|| history_receipt(keyed.model, id)))
+}
+
+/// None of an entry that is new.
+fn held_id(item: &PatientHistoryItem) -> Result<Option<i64>, Fault> {
+    if item.id.is_empty() {
+        return Ok(None);
+    }
+    let own = requests::reference(&item.id).filter(|(model, _)| *model == keyed_of(item.category).model);
+    own.map(|(_, id)| Some(id)).ok_or_else(|| Fault::rejected("the EHR has no such entry in the history"))
+}
+
+fn keyed_of(category: HistoryCategory) -> Keyed {
+    if category == HistoryCategory::Medications { MEDICATIONS } else { CONDITIONS }
+}
+
+fn catalogue_of(category: HistoryCategory) -> &'static str {
+    if category == HistoryCategory::Medications { "gnuhealth.medicament" } else { "gnuhealth.pathology" }
+}
+
+fn history_receipt(model: &str, id: i64) -> Receipt {
+    Receipt { id: format!("{model},{id}"), version: None }
+}
+
+pub fn party_of(patient: &str) -> Result<i64, Fault> {
+    let search = requests::by_id("gnuhealth.patient", requests::patient_number(patient)?, &["party"]);
+    let row = rpc::first::<PartyOf>(&search)?.and_then(|row| row.party);
+    row.ok_or_else(|| Fault::rejected("the EHR has no such patient"))
+}
+
+fn receipt(id: i64) -> Receipt {
+    Receipt { id: id.to_string(), version: None }
+}

@@ -1,0 +1,64 @@
+//! Payments. The EHR books one only against an invoice, through its pay wizard; the adapter makes no invoices, which are the practice's
+//! revenue.
+
+use adapter_sdk::{Fault, Receipt, clock, records::Payment, warn};
+
+use crate::{
+    chart,
+    faults::half_done,
+    footer::Text,
+    requests,
+    responses::{Invoice, PaymentLine},
+    rpc,
+    values::Decimal,
+};
+
+pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find(key)? {
+        return Ok(earlier);
+    }
+    let patient = payment.patient.as_deref().ok_or_else(|| Fault::rejected("the EHR needs a patient"))?;
+    let method = requests::number(&payment.payment_type);
+    let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;
+    let invoices = rpc::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?.rows;
+    let invoice = settled(&invoices, payment)?;
+    let session = rpc::ask(&requests::start_of_payment(invoice))?;
+    let session = session[0].as_i64().ok_or_else(|| Fault::retry_later("the EHR begins no payment", None))?;
+    let today = clock::to_local(clock::now()).text;
+    let today = today.get(..10).unwrap_or_default();
+    rpc::write(&requests::pay(session, invoice, method, key, payment, today))?;
+    rpc::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
+    find(key).map_err(half_done)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
+}
+
+/// The line of the books that carries this key.
+pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
+    let rows = rpc::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
+    let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).footer.key.as_deref() == Some(key);
+    Ok(rows.iter().find(carries).map(|line| Receipt { id: line.id.to_string(), version: None }))
+}
+
+/// The invoice a payment is for: the one it names, else the oldest on which so much is open.
+fn settled<'a>(invoices: &'a [Invoice], payment: &Payment) -> Result<&'a Invoice, Fault> {
+    let amount = Decimal::of(payment.amount.amount.clone()).millionths().filter(|amount| *amount > 0);
+    let amount = amount.ok_or_else(|| Fault::rejected("the EHR takes payments of more than nothing only"))?;
+    let charge = match payment.charge_splits.as_slice() {
+        [] => payment.charge.as_deref(),
+        [split] => Some(split.id.as_str()),
+        _ => return Err(Fault::rejected("the EHR takes a payment for one charge at a time")),
+    };
+    if !payment.provider_splits.is_empty() {
+        warn!("the EHR has no field for provider-splits");
+    }
+    let open = |invoice: &Invoice| invoice.amount_to_pay.as_ref().and_then(Decimal::millionths).unwrap_or_default();
+    let fits = |invoice: &&Invoice| {
+        invoice.currency.code.as_deref() == Some(payment.amount.currency.as_str()) && open(invoice) >= amount
+    };
+    let mut named = invoices.iter().filter(|invoice| charge.is_none_or(|charge| invoice.id.to_string() == charge));
+    named.find(fits).ok_or_else(|| {
+        Fault::rejected(match charge {
+            Some(_) => "so much is not open on this charge",
+            None => "the patient has no open invoice over so much in this currency",
+        })
+    })
+}

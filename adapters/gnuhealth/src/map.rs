@@ -1,0 +1,415 @@
+//! Rows of the EHR as the contract's records.
+
+use adapter_sdk::{
+    Record, clock,
+    records::{self, HistoryCategory, HourKind, Money},
+    time::instant_of,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    footer::Text,
+    requests::{self, Contact, MIDDLE},
+    responses::{
+        AddressRow, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication, Note,
+        Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
+    },
+    settings::{AppointmentType, Settings},
+};
+
+/// What a row is to the engine.
+#[derive(Debug)]
+pub enum Shown {
+    Record(Box<Record>),
+    /// It may have been such a record, and is none now.
+    Gone(String),
+    Nothing,
+}
+
+/// Why a row cannot be such a record.
+pub type Mapped = Result<Shown, String>;
+
+fn shown(record: Record) -> Mapped {
+    Ok(Shown::Record(Box::new(record)))
+}
+
+fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
+    // Its text may quote a value.
+    serde_json::from_value(row).map_err(|e| format!("its form is not as expected: {:?} error", e.classify()))
+}
+
+pub fn patient(row: Value, _: &Settings) -> Mapped {
+    let row: PatientRow = read(row)?;
+    let person = &row.party;
+    let (first, middle) = given_names(person.name.as_deref().unwrap_or_default());
+    shown(Record::Patient(records::Patient {
+        id: row.id.to_string(),
+        first_name: first,
+        middle_name: middle,
+        last_name: person.lastname.clone().unwrap_or_default(),
+        date_of_birth: person.dob.map(|date| date.text()),
+        gender: gender(person.gender.as_deref()),
+        email: person.contact(Contact::Email),
+        cell_phone: person.contact(Contact::Mobile),
+        home_phone: person.contact(Contact::Home),
+        work_phone: person.contact(Contact::Work),
+        address: person.address().filter(|row| !row.is_empty()).map(address),
+        provider: row.primary_care_doctor.map(|id| id.to_string()),
+        chart_id: person.puid.clone(),
+        preferred_language: person.language().and_then(|lang| language(lang.code.as_deref()?)),
+        inactive: !row.active || !person.active || person.deceased,
+        ..records::Patient::default()
+    }))
+}
+
+/// See [`MIDDLE`].
+fn given_names(name: &str) -> (String, Option<String>) {
+    match name.split_once(MIDDLE) {
+        Some((first, middle)) => (first.to_owned(), Some(middle.to_owned())),
+        None => (name.to_owned(), None),
+    }
+}
+
+fn gender(code: Option<&str>) -> Option<String> {
+    match code? {
+        "m" | "f-m" => Some("Male".into()),
+        "f" | "m-f" => Some("Female".into()),
+        "nb" | "other" => Some("Other".into()),
+        _ => None,
+    }
+}
+
+/// `pt_BR` is `pt` to the engine.
+fn language(code: &str) -> Option<String> {
+    let code = code.split('_').next()?;
+    (code.len() == 2).then(|| code.to_owned())
+}
+
+fn address(row: &AddressRow) -> records::Address {
+    let mut street =
+        row.street.as_deref().unwrap_or_default().lines().map(str::to_owned).filter(|line| !line.is_empty());
+    records::Address {
+        line1: street.next(),
+        line2: Some(street.collect::<Vec<_>>().join(", ")).filter(|rest| !rest.is_empty()),
+        city: row.city.clone().filter(|city| !city.is_empty()),
+        region: row.subdivision.as_ref().and_then(|subdivision| region(subdivision.code.as_deref()?)),
+        postal_code: row.postal_code.clone().filter(|code| !code.is_empty()),
+        country: row.country.as_ref().and_then(|country| country.code.clone()),
+    }
+}
+
+/// `US-NY` is `NY` with its country beside it.
+fn region(code: &str) -> Option<String> {
+    Some(code.split_once('-').map_or(code, |(_, region)| region).to_owned())
+}
+
+pub fn provider(row: Value, _: &Settings) -> Mapped {
+    let row: Professional = read(row)?;
+    let code = row.specialties.iter().find_map(|held| held.specialty.as_ref()?.code.clone());
+    shown(Record::Provider(records::Provider {
+        id: row.id.to_string(),
+        first_name: row.party.name.clone().unwrap_or_default(),
+        last_name: row.party.lastname.clone().unwrap_or_default(),
+        email: row.party.contact(Contact::Email),
+        state_license: row.code,
+        specialty_code: code,
+        inactive: !row.active || !row.party.active,
+        ..records::Provider::default()
+    }))
+}
+
+pub fn appointment_type(kind: &AppointmentType) -> Record {
+    Record::AppointmentType(records::AppointmentType {
+        id: kind.id.clone(),
+        name: kind.name.clone(),
+        minutes: kind.minutes,
+        bookable_online: kind.bookable_online,
+        extra: Vec::new(),
+    })
+}
+
+pub fn appointment(row: Value, settings: &Settings) -> Mapped {
+    let row: AppointmentRow = read(row)?;
+    let span = row.span(settings.default_minutes);
+    // A free place is a working hour. One that was never changed never was anything else.
+    let Some((start, end)) = span.filter(|_| !row.is_free()) else {
+        let was = row.write_date.map(|_| row.id.to_string());
+        return Ok(was.map_or(Shown::Nothing, Shown::Gone));
+    };
+    let Text { note, footer } = row.text();
+    let version = row.version();
+    let own = |id: &&str| settings.types.iter().any(|kind| kind.id == *id);
+    let kind = footer.get("type").or(row.appointment_type.as_deref()).filter(own);
+    let mut extra = Vec::new();
+    for (name, value) in
+        [("number", row.name.as_deref()), ("visit_type", row.visit_type.as_deref()), ("reason", footer.get("reason"))]
+    {
+        extra.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+    }
+    shown(Record::Appointment(records::Appointment {
+        id: row.id.to_string(),
+        patient: row.patient.map(|id| id.to_string()),
+        provider: row.healthprof.map(|id| id.to_string()),
+        appointment_type: kind.map(str::to_owned),
+        start,
+        end,
+        note,
+        cancelled: row.is_cancelled(),
+        confirmed: ["confirmed", "checked_in", "done"].iter().any(|state| row.is(state)),
+        patient_confirmed: footer.get("patient-confirmed").is_some(),
+        patient_missed: row.is("no_show"),
+        checkin_at: row.checked_in_date.and_then(|at| at.instant()),
+        write_key: footer.key,
+        version,
+        extra,
+        ..records::Appointment::default()
+    }))
+}
+
+/// A place nobody has taken yet, on its local date.
+pub fn working_hour(row: Value, _: &Settings) -> Mapped {
+    let row: AppointmentRow = read(row)?;
+    let (start, end) = row.span(0).filter(|(start, end)| start < end).ok_or("it has no end")?;
+    let provider = row.healthprof.ok_or("it has no professional")?;
+    let (from, to) = (clock::to_local(start).text, clock::to_local(end).text);
+    let time = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
+    shown(Record::WorkingHour(records::WorkingHour {
+        id: row.id.to_string(),
+        provider: provider.to_string(),
+        operatory: None,
+        begin_time: time(&from),
+        end_time: time(&to),
+        days: Vec::new(),
+        specific_date: from.get(..10).map(str::to_owned),
+        recurrence: None,
+        kind: HourKind::WorkingHour,
+        appointment_types: Vec::new(),
+        label: None,
+        active: true,
+        extra: Vec::new(),
+    }))
+}
+
+pub fn pathology(row: Value, _: &Settings) -> Mapped {
+    let row: Pathology = read(row)?;
+    let extra = row.code.clone().map(|code| ("code".to_owned(), code)).into_iter().collect();
+    let id = format!("gnuhealth.pathology,{}", row.id);
+    let category = category_of(&row);
+    shown(Record::HistoryItem(records::HistoryItem { id, category, name: row.name, extra }))
+}
+
+fn category_of(pathology: &Pathology) -> HistoryCategory {
+    if pathology.is_allergy() { HistoryCategory::Allergies } else { HistoryCategory::Conditions }
+}
+
+pub fn medicament(row: Value, _: &Settings) -> Mapped {
+    let row: Medicament = read(row)?;
+    shown(Record::HistoryItem(records::HistoryItem {
+        id: format!("gnuhealth.medicament,{}", row.id),
+        category: HistoryCategory::Medications,
+        name: row.rec_name,
+        extra: Vec::new(),
+    }))
+}
+
+pub fn condition(row: Value, _: &Settings) -> Mapped {
+    let row: Condition = read(row)?;
+    let diagnosed = row.diagnosed_date.map(|date| ("diagnosed".to_owned(), date.text()));
+    shown(Record::PatientHistoryItem(records::PatientHistoryItem {
+        id: format!("gnuhealth.patient.disease,{}", row.id),
+        patient: row.patient.ok_or("it has no patient")?.to_string(),
+        category: category_of(&row.pathology),
+        item: format!("gnuhealth.pathology,{}", row.pathology.id),
+        note: Text::of(row.extra_info.as_deref()).note,
+        active: row.is_active,
+        extra: diagnosed.into_iter().collect(),
+    }))
+}
+
+pub fn medication(row: Value, _: &Settings) -> Mapped {
+    let row: Medication = read(row)?;
+    shown(Record::PatientHistoryItem(records::PatientHistoryItem {
+        id: format!("gnuhealth.patient.medication,{}", row.id),
+        patient: row.patient.ok_or("it has no patient")?.to_string(),
+        category: HistoryCategory::Medications,
+        item: format!("gnuhealth.medicament,{}", row.medicament),
+        note: Text::of(row.notes.as_deref()).note,
+        active: row.is_active,
+        extra: Vec::new(),
+    }))
+}
+
+fn plan_of(id: String, name: String, company: &Company) -> Record {
+    Record::InsurancePlan(records::InsurancePlan {
+        id,
+        payer_id: company.identifier(requests::PAYER),
+        name,
+        address: company.addresses.iter().find(|row| !row.is_empty()).map(address),
+        group_number: company.identifier(requests::GROUP),
+        employer_name: company.identifier(requests::EMPLOYER),
+        fee_schedule: None,
+        annual_max_individual: None,
+        benefit_year_renewal_month: None,
+        extra: Vec::new(),
+    })
+}
+
+pub fn company(row: Value, _: &Settings) -> Mapped {
+    let row: Company = read(row)?;
+    shown(plan_of(format!("party.party,{}", row.id), row.name.clone(), &row))
+}
+
+pub fn plan(row: Value, _: &Settings) -> Mapped {
+    let row: Plan = read(row)?;
+    shown(plan_of(format!("gnuhealth.insurance.plan,{}", row.id), row.rec_name, &row.company))
+}
+
+pub fn coverage(row: Value, _: &Settings) -> Mapped {
+    let row: Insurance = read(row)?;
+    let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
+    let footer = Text::of(row.notes.as_deref()).footer;
+    let kept = |name: &str| footer.get(name).map(str::to_owned);
+    let plan = match row.plan_id {
+        Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
+        None => format!("party.party,{}", row.company),
+    };
+    shown(Record::Coverage(records::Coverage {
+        id: row.id.to_string(),
+        patient: patient.to_string(),
+        plan,
+        relation: kept("relation").unwrap_or_else(|| "self".into()),
+        priority: footer.get("priority").and_then(|text| text.parse().ok()),
+        subscriber: kept("subscriber"),
+        subscriber_name: kept("subscriber-name"),
+        subscriber_date_of_birth: kept("subscriber-born"),
+        subscriber_number: row.number,
+        effective_date: row.member_since.map(|date| date.text()),
+        expiration_date: row.member_exp.map(|date| date.text()),
+        insurance_type: kept("type"),
+        active: row.status.as_deref() != Some("expired"),
+        extra: Vec::new(),
+    }))
+}
+
+pub fn communication_log(row: Value, _: &Settings) -> Mapped {
+    let row: Note = read(row)?;
+    let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
+    let Text { note, footer } = Text::of(row.message.as_deref());
+    let at = footer.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
+    shown(Record::CommunicationLog(records::CommunicationLog {
+        id: row.id.to_string(),
+        patient: patient.ok_or("it is about no patient")?.to_owned(),
+        note: note.unwrap_or_default(),
+        mode: footer.get("mode").unwrap_or("none").to_owned(),
+        direction: footer.get("direction").unwrap_or("sent").to_owned(),
+        occurred_at: at.ok_or("it has no date")?,
+        extra: Vec::new(),
+    }))
+}
+
+fn procedure_code(id: String, code: String, description: String) -> Mapped {
+    let (category, active, extra) = (None, true, Vec::new());
+    shown(Record::ProcedureCode(records::ProcedureCode { id, code, description, category, active, extra }))
+}
+
+pub fn dental_code(row: Value, _: &Settings) -> Mapped {
+    let row: DentalCode = read(row)?;
+    procedure_code(format!("gnuhealth.dentistry.procedure,{}", row.id), row.code, row.name)
+}
+
+pub fn medical_code(row: Value, _: &Settings) -> Mapped {
+    let row: ProcedureCode = read(row)?;
+    let description = row.description.unwrap_or_else(|| row.name.clone());
+    procedure_code(format!("gnuhealth.procedure,{}", row.id), row.name, description)
+}
+
+pub fn procedure(row: Value, _: &Settings) -> Mapped {
+    let row: TreatmentProcedure = read(row)?;
+    let surfaces = [
+        ('M', row.mesial),
+        ('O', row.occlusal),
+        ('D', row.distal),
+        ('V', row.vestibular),
+        ('L', row.lingual),
+        ('R', row.root),
+    ];
+    let surface: String = surfaces.into_iter().filter_map(|(letter, set)| set.then_some(letter)).collect();
+    let treatment = &row.treatment;
+    let done = treatment.state.as_deref() == Some("done");
+    let date = treatment.treatment_date.map(|date| date.text());
+    shown(Record::Procedure(records::Procedure {
+        id: row.id.to_string(),
+        patient: treatment.patient.map(|id| id.to_string()),
+        provider: treatment.healthprof.map(|id| id.to_string()),
+        appointment: None,
+        code: Some(row.procedure.code),
+        name: Some(row.procedure.name),
+        status: Some(if done { "completed" } else { "planned" }.into()),
+        teeth: row.tooth.into_iter().collect(),
+        surface: Some(surface).filter(|surface| !surface.is_empty()),
+        fee: None,
+        end_date: date.clone().filter(|_| done),
+        start_date: date,
+        treatment_plans: Vec::new(),
+        extra: Vec::new(),
+    }))
+}
+
+pub fn payment_type(row: Value, _: &Settings) -> Mapped {
+    let PaymentMethod { id, name, active } = read(row)?;
+    let id = id.to_string();
+    shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
+}
+
+/// An invoice to a patient.
+pub fn charge(row: Value, _: &Settings) -> Mapped {
+    let row: Invoice = read(row)?;
+    let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
+    let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
+    let currency = row.currency.code.ok_or("it has no currency")?;
+    let fee = row.total_amount.map(|amount| Money { amount: amount.text().to_owned(), currency });
+    shown(Record::Charge(records::Charge {
+        id: row.id.to_string(),
+        patient: Some(patient.to_string()),
+        guarantor: None,
+        provider: None,
+        procedure: None,
+        procedure_code: None,
+        description: row.description.or(Some(lines.join("; ")).filter(|text| !text.is_empty())),
+        fee,
+        charged_at: row.invoice_date.map(|date| date.text()),
+        extra: row.number.map(|number| ("number".to_owned(), number)).into_iter().collect(),
+    }))
+}
+
+pub fn payment(row: Value, _: &Settings) -> Mapped {
+    let row: PaymentLine = read(row)?;
+    let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
+    let Text { note, footer } = Text::of(row.entry.description.as_deref());
+    let kept = |name: &str| footer.get(name).map(str::to_owned);
+    // Money that went back stands on the other side.
+    let amount = match row.credit.millionths() {
+        Some(0) => format!("-{}", row.debit.text()),
+        _ => row.credit.text().to_owned(),
+    };
+    let currency = row.currency.code.ok_or("it has no currency")?;
+    shown(Record::Payment(records::Payment {
+        id: row.id.to_string(),
+        patient: Some(patient.to_string()),
+        guarantor: None,
+        provider: None,
+        charge: row.invoice_payment.map(|id| id.to_string()),
+        claim: None,
+        payment_plan: None,
+        insurance_plan: None,
+        payment_type: kept("type"),
+        amount: Money { amount, currency },
+        paid_at: row.date.map(|date| date.text()),
+        transaction_id: kept("transaction"),
+        description: note,
+        charge_splits: Vec::new(),
+        provider_splits: Vec::new(),
+        extra: Vec::new(),
+    }))
+}

@@ -1,0 +1,116 @@
+//! Writing patients: a person in one model, a patient in another.
+
+use adapter_sdk::{
+    Fault, Receipt,
+    records::{Address, Patient},
+    warn,
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    faults::half_done,
+    requests::{self, Place},
+    responses::{Id, PATIENT, PATIENT_FIELDS, PatientRow},
+    rpc,
+    settings::Settings,
+};
+
+/// One call makes person and patient. The provider, who stands with the patient, comes after it.
+pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Receipt, Fault> {
+    let row = match row_of(key)? {
+        Some(row) => row,
+        None => {
+            say_what_is_lost(patient);
+            rpc::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
+            let made = row_of(key).map_err(half_done)?;
+            made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
+        }
+    };
+    let (_, own) = requests::changes(&row, patient, &Place::default());
+    match write(PATIENT, row.id, own) {
+        // The patient is there all the same.
+        Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
+        other => other.map_err(half_done)?,
+    }
+    Ok(receipt(row.id))
+}
+
+/// The patient who carries this write key, once nothing is left to be done.
+pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
+    let Some(row) = row_of(key)? else { return Ok(None) };
+    let (_, own) = requests::changes(&row, patient, &Place::default());
+    Ok(own.is_empty().then(|| receipt(row.id)))
+}
+
+pub fn update(settings: &Settings, patient: &Patient) -> Result<Receipt, Fault> {
+    let row = read(patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
+    say_what_is_lost(patient);
+    let (person, own) = requests::changes(&row, patient, &place_of(settings, patient)?);
+    let person_changes = !person.is_empty();
+    write("party.party", row.party.id, person)?;
+    write(PATIENT, row.id, own).map_err(|fault| if person_changes { half_done(fault) } else { fault })?;
+    Ok(receipt(row.id))
+}
+
+/// Whether the patient is as an update would have them.
+pub fn find_updated(settings: &Settings, patient: &Patient) -> Result<Option<Receipt>, Fault> {
+    let Some(row) = read(patient)? else { return Ok(None) };
+    let (person, own) = requests::changes(&row, patient, &place_of(settings, patient)?);
+    Ok((person.is_empty() && own.is_empty()).then(|| receipt(row.id)))
+}
+
+/// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.
+fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
+    let mut place =
+        patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
+    if let Some(code) = &patient.preferred_language {
+        place.language = rpc::first::<Id>(&requests::language(code))?.map(|row| row.id);
+    }
+    Ok(place)
+}
+
+pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place, Fault> {
+    let Some(code) = address.country.as_ref().or(settings.country.as_ref()) else {
+        if address.region.is_some() {
+            warn!("the EHR keeps a region only with its country, and `country` is not set: it is left out");
+        }
+        return Ok(Place::default());
+    };
+    let country = rpc::first::<Id>(&requests::country(code))?.map(|row| row.id);
+    let subdivision = match (country, &address.region) {
+        (Some(country), Some(region)) => {
+            rpc::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id)
+        }
+        _ => None,
+    };
+    if country.is_none() || (subdivision.is_none() && address.region.is_some()) {
+        warn!("the EHR does not know the country or the region of an address: it is left out");
+    }
+    Ok(Place { country, subdivision, language: None })
+}
+
+fn read(patient: &Patient) -> Result<Option<PatientRow>, Fault> {
+    rpc::first(&requests::by_id(PATIENT, requests::patient_number(&patient.id)?, PATIENT_FIELDS))
+}
+
+fn row_of(key: &str) -> Result<Option<PatientRow>, Fault> {
+    rpc::first(&requests::by_identifier(PATIENT, "party.", key, PATIENT_FIELDS))
+}
+
+fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> {
+    match values.is_empty() {
+        true => Ok(()),
+        false => rpc::write(&requests::write(model, id, None, &Value::Object(values))).map(drop),
+    }
+}
+
+fn say_what_is_lost(patient: &Patient) {
+    let lost = requests::unsupported(patient);
+    if !lost.is_empty() {
+        warn!("the EHR has no field for {}", lost.join(", "));
+    }
+}
+
+fn receipt(id: i64) -> Receipt {
+    Receipt { id: id.to_string(), version: None }
+}

@@ -1,0 +1,133 @@
+//! One page of a resource.
+
+use std::collections::BTreeMap;
+
+use adapter_sdk::{Fault, Page, Record, Resource, clock, warn};
+use serde_json::{Value, json};
+
+use crate::{
+    catalogue::{self, Part},
+    cursor::Cursor,
+    map::{self, Shown},
+    requests::{self, Search},
+    responses::{APPOINTMENT, APPOINTMENT_FIELDS, PartyOf},
+    rpc::{self, Found},
+    settings::Settings,
+    values::DateTime,
+};
+
+/// The most rows the EHR is asked for at once.
+const MAX_ROWS: u32 = 1_000;
+/// Working hours are shown whole, and an engine's page has room for them.
+const MAX_FREE_PLACES: u32 = 5_000;
+
+pub fn page(settings: &Settings, resource: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
+    let delta = catalogue::has_deltas(resource);
+    let cursor = Cursor::parse(cursor, clock::now(), delta, settings.whole_minutes)
+        .ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
+    match resource {
+        Resource::AppointmentTypes => Ok(finished(settings.types.iter().map(map::appointment_type).collect(), cursor)),
+        Resource::WorkingHours => working_hours(settings, cursor, limit),
+        other => match catalogue::parts(other) {
+            [] => Err(Fault::unsupported("this adapter does not read such records")),
+            parts => of_parts(settings, parts, cursor, limit),
+        },
+    }
+}
+
+fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
+    let part = parts.get(cursor.part).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
+    let own = (part.domain)(settings);
+    let domain = requests::page(&own, part.watched, cursor.since, cursor.after);
+    let limit = limit.clamp(1, MAX_ROWS);
+    let Found { mut rows, now } =
+        rpc::search::<Value>(&Search { model: part.model, domain, limit, fields: part.fields })?;
+    let full = rows.len() >= limit as usize;
+    let last_id = rows.last().map(id_of).unwrap_or_default();
+    if part.by_party {
+        put_patients(&mut rows)?;
+    }
+    let mut page = Page { estimate: estimate(settings, parts, &cursor)?, ..Page::default() };
+    for row in rows {
+        let id = id_of(&row);
+        match (part.map)(row, settings) {
+            Ok(Shown::Record(record)) => page.records.push(*record),
+            // A whole pass tells what is gone by not showing it.
+            Ok(Shown::Gone(id)) if !cursor.is_whole() => page.deleted.push(id),
+            Ok(Shown::Gone(_) | Shown::Nothing) => (),
+            Err(why) => warn!("{} {id} is left out: {why}", part.model),
+        }
+    }
+    let next = match full {
+        true => Some((cursor.part, last_id)),
+        false => Some((cursor.part + 1, 0)).filter(|(part, _)| *part < parts.len()),
+    };
+    page.last = next.is_none();
+    page.whole = cursor.is_whole();
+    page.cursor = cursor.after(next, now.unwrap_or_else(clock::now)).to_string();
+    Ok(page)
+}
+
+fn id_of(row: &Value) -> i64 {
+    row["id"].as_i64().unwrap_or_default()
+}
+
+/// How many a first, whole pass will show: asked for once.
+fn estimate(settings: &Settings, parts: &[Part], cursor: &Cursor) -> Result<Option<u64>, Fault> {
+    if !cursor.is_whole() || !cursor.is_first_page() {
+        return Ok(None);
+    }
+    let count = |part: &Part| {
+        rpc::count(&Search { model: part.model, domain: json!((part.domain)(settings)), limit: 0, fields: &[] })
+    };
+    parts.iter().map(count).sum::<Result<u64, Fault>>().map(Some)
+}
+
+/// Writes into each row the patient whose party it names; nothing where the party is none.
+fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
+    let parties: Vec<i64> = rows.iter().filter_map(|row| row["party"].as_i64()).collect();
+    if parties.is_empty() {
+        return Ok(());
+    }
+    let patients = rpc::search::<PartyOf>(&requests::patients_of(&parties))?.rows;
+    let patients: BTreeMap<i64, i64> = patients.into_iter().filter_map(|row| Some((row.party?, row.id))).collect();
+    for row in rows {
+        row["patient"] = row["party"].as_i64().and_then(|party| patients.get(&party)).copied().into();
+    }
+    Ok(())
+}
+
+/// The free places of the days ahead.
+fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page, Fault> {
+    let now = clock::now();
+    let until = now + settings.slot_days * 86_400;
+    let mut domain = vec![
+        json!(["id", ">", cursor.after]),
+        json!(["state", "=", "free"]),
+        json!(["healthprof", "!=", null]),
+        json!(["appointment_date_end", ">", DateTime::at(now)]),
+        json!(["appointment_date", "<", DateTime::at(until)]),
+    ];
+    domain.extend(settings.institution.map(|id| json!(["institution", "=", id])));
+    let limit = limit.clamp(1, MAX_FREE_PLACES);
+    let search = Search { model: APPOINTMENT, domain: Value::Array(domain), limit, fields: APPOINTMENT_FIELDS };
+    let rows = rpc::search::<Value>(&search)?.rows;
+    let next = (rows.len() >= limit as usize).then(|| (0, rows.last().map(id_of).unwrap_or_default()));
+    let mut page = Page { last: next.is_none(), whole: true, ..Page::default() };
+    for row in rows {
+        let id = id_of(&row);
+        match map::working_hour(row, settings) {
+            Ok(Shown::Record(record)) => page.records.push(*record),
+            Ok(Shown::Gone(_) | Shown::Nothing) => (),
+            Err(why) => warn!("the free appointment {id} is left out: {why}"),
+        }
+    }
+    page.cursor = cursor.after(next, now).to_string();
+    Ok(page)
+}
+
+/// The only page of a pass.
+fn finished(records: Vec<Record>, cursor: Cursor) -> Page {
+    let cursor = cursor.after(None, clock::now()).to_string();
+    Page { records, cursor, last: true, whole: true, ..Page::default() }
+}

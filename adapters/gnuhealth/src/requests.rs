@@ -1,0 +1,482 @@
+//! The EHR's calls: searches with their domains, and the bodies of writes.
+
+use adapter_sdk::{
+    Fault,
+    records::{Address, Appointment, CommunicationLog, Coverage, InsurancePlan, Patient, PatientHistoryItem, Payment},
+    time::instant_text,
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    footer::{self, Text},
+    responses::{self, Invoice, PatientRow},
+    settings::Settings,
+    values::{Date, DateTime, Decimal},
+};
+
+/// Hours an appointment lasts at most, to find those that began before a time and still last.
+const LONGEST_SECONDS: i64 = 86_400;
+/// What the EHR calls appointments that take a place, and the places nobody has taken.
+const STANDING: [&str; 4] = ["confirmed", "checked_in", "done", "free"];
+
+/// A call with all its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub method: String,
+    pub params: Value,
+}
+
+/// Rows of a model, in the order of their ids.
+#[derive(Clone, Debug)]
+pub struct Search {
+    pub model: &'static str,
+    pub domain: Value,
+    pub limit: u32,
+    pub fields: &'static [&'static str],
+}
+
+impl Search {
+    pub fn call(&self) -> Call {
+        let params = json!([self.domain, 0, self.limit, [["id", "ASC"]], self.fields, context()]);
+        call(self.model, "search_read", params)
+    }
+
+    pub fn count(&self) -> Call {
+        call(self.model, "search_count", json!([self.domain, context()]))
+    }
+}
+
+/// Records that are not in use count, too; messages are English, which `faults` reads.
+fn context() -> Value {
+    json!({"active_test": false, "language": "en"})
+}
+
+fn call(model: &str, method: &str, params: Value) -> Call {
+    Call { method: format!("model.{model}.{method}"), params }
+}
+
+pub fn create(model: &str, values: &Value) -> Call {
+    call(model, "create", json!([[values], context()]))
+}
+
+/// `timestamp`: only over the record as it was then.
+pub fn write(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Call {
+    let mut context = context();
+    if let Some(timestamp) = timestamp {
+        context["_timestamp"] = json!({format!("{model},{id}"): timestamp});
+    }
+    call(model, "write", json!([[id], values, context]))
+}
+
+pub fn delete(model: &str, ids: &[i64]) -> Call {
+    call(model, "delete", json!([ids, context()]))
+}
+
+/// Which of these models the EHR has.
+pub fn models(names: &[&str]) -> Call {
+    call("ir.model", "search_read", json!([[["model", "in", names]], 0, null, null, ["model"], context()]))
+}
+
+/// What the login may do with them.
+pub fn access(names: &[&str]) -> Call {
+    call("ir.model.access", "get_access", json!([names, context()]))
+}
+
+/// Rows of a pull: after an id, and, in a delta, those of which one of the watched records changed. A record's `write_date` is empty until
+/// its first change.
+pub fn page(own: &[Value], watched: &[&str], since: Option<i64>, after: i64) -> Value {
+    let mut domain = own.to_vec();
+    domain.push(json!(["id", ">", after]));
+    if let Some(since) = since {
+        let at = DateTime::at(since);
+        let dates = watched
+            .iter()
+            .flat_map(|prefix| ["write_date", "create_date"].map(|date| json!([format!("{prefix}{date}"), ">=", at])));
+        domain.push(Value::Array(std::iter::once(json!("OR")).chain(dates).collect()));
+    }
+    Value::Array(domain)
+}
+
+/// The patients of parties.
+pub fn patients_of(parties: &[i64]) -> Search {
+    let limit = u32::try_from(parties.len()).unwrap_or(u32::MAX);
+    Search { model: "gnuhealth.patient", domain: json!([["party", "in", parties]]), limit, fields: &["party"] }
+}
+
+pub fn by_id(model: &'static str, id: i64, fields: &'static [&'static str]) -> Search {
+    Search { model, domain: json!([["id", "=", id]]), limit: 1, fields }
+}
+
+/// That a text has this write key in its footer.
+fn carries(field: &str, key: &str) -> Value {
+    let [alone, followed] = footer::patterns(key);
+    json!(["OR", [field, "like", alone], [field, "like", followed]])
+}
+
+/// The records whose text has this write key.
+pub fn by_key(model: &'static str, field: &str, key: &str, fields: &'static [&'static str]) -> Search {
+    Search { model, domain: json!([carries(field, key)]), limit: 100, fields }
+}
+
+/// The record of a person or a company that carries this write key.
+pub fn by_identifier(model: &'static str, path: &str, key: &str, fields: &'static [&'static str]) -> Search {
+    Search { model, domain: json!([[format!("{path}alternative_ids.code"), "=", key]]), limit: 2, fields }
+}
+
+/// In one search what has our write key or this id, and what stands near the time the appointment is to have.
+pub fn around(wanted: Value, a: &Appointment) -> Search {
+    let domain = match number(&a.provider) {
+        Some(provider) => json!([
+            "OR",
+            wanted,
+            [
+                ["healthprof", "=", provider],
+                ["state", "in", STANDING],
+                ["appointment_date", "<", DateTime::at(a.end)],
+                ["appointment_date", ">", DateTime::at(a.start - LONGEST_SECONDS)],
+            ]
+        ]),
+        None => json!([wanted]),
+    };
+    Search { model: responses::APPOINTMENT, domain, limit: 1_000, fields: responses::APPOINTMENT_FIELDS }
+}
+
+pub fn with_key(key: &str) -> Value {
+    carries("comments", key)
+}
+
+pub fn with_id(id: i64) -> Value {
+    json!(["id", "=", id])
+}
+
+/// A free place of a provider at exactly this time.
+pub fn free_place(provider: i64, start: i64, end: i64) -> Search {
+    let domain = json!([
+        ["healthprof", "=", provider],
+        ["state", "=", "free"],
+        ["appointment_date", "=", DateTime::at(start)],
+        ["appointment_date_end", "=", DateTime::at(end)]
+    ]);
+    Search { model: responses::APPOINTMENT, domain, limit: 1, fields: &["state"] }
+}
+
+pub fn new_free_place(institution: Option<i64>, provider: i64, start: i64, end: i64) -> Value {
+    json!({"state": "free", "patient": null, "healthprof": provider, "institution": institution, "comments": null,
+        "appointment_date": DateTime::at(start), "appointment_date_end": DateTime::at(end)})
+}
+
+/// A new appointment. The server reads `state`, `healthprof` and `comments` without looking whether they are there.
+pub fn appointment(settings: &Settings, key: &str, a: &Appointment, in_free_place: bool) -> Result<Value, Fault> {
+    let known = a.appointment_type.as_ref().and_then(|id| settings.types.iter().find(|kind| kind.id == *id));
+    if a.appointment_type.is_some() && known.is_none() {
+        return Err(Fault::rejected("the location has no such appointment type"));
+    }
+    let kind = known.map_or("outpatient", |kind| kind.kind.as_str());
+    let comments = Text::new(a.note.as_deref(), key)
+        .with("type", known.map(|kind| kind.id.as_str()).filter(|id| *id != kind))
+        .with("slot", in_free_place.then_some("yes"))
+        .with("patient-confirmed", a.patient_confirmed.then_some("yes"));
+    Ok(json!({
+        "patient": required(&a.patient, "a patient")?, "healthprof": number(&a.provider),
+        "institution": settings.institution, "state": "confirmed", "urgency": "a", "appointment_type": kind,
+        "appointment_date": DateTime::at(a.start), "appointment_date_end": DateTime::at(a.end),
+        "comments": comments.to_string(),
+    }))
+}
+
+/// A new patient: one call makes the person and, since `create_target` says so, the patient.
+pub fn person(key: &str, patient: &Patient, place: &Place) -> Value {
+    let mut person = facts(patient);
+    person.extend(object(json!({
+        "is_person": true, "is_patient": true, "create_target": true, "fed_country": null,
+        "alternative_ids": [["create", [identifier(key, KEY)]]],
+    })));
+    person.entry("gender").or_insert("u".into());
+    let contacts: Vec<Value> = contacts(patient).into_iter().map(|(_, contact)| contact).collect();
+    if !contacts.is_empty() {
+        person.insert("contact_mechanisms".into(), json!([["create", contacts]]));
+    }
+    if let Some(address) = patient.address.as_ref().map(|address| self::address(address, place)) {
+        person.insert("addresses".into(), json!([["create", [address]]]));
+    }
+    if let Some(language) = place.language {
+        person.insert("lang".into(), language.into());
+    }
+    Value::Object(person)
+}
+
+/// Database ids of what an address and a patient refer to by a code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub country: Option<i64>,
+    pub subdivision: Option<i64>,
+    pub language: Option<i64>,
+}
+
+/// What of the person has to change, and what of the patient. What is not known is left as it is.
+pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Map<String, Value>, Map<String, Value>) {
+    let mut person = facts(patient);
+    person.retain(|name, value| row.party.fact(name) != *value);
+    let mut commands = Vec::new();
+    for (held, contact) in contacts(patient) {
+        match row.party.contacts.iter().find(|contact| contact.kind() == Some(held)) {
+            Some(there) if Some(there.value.as_str()) == contact["value"].as_str() => (),
+            Some(there) => commands.push(json!(["write", [there.id], {"value": contact["value"]}])),
+            None => commands.push(json!(["create", [contact]])),
+        }
+    }
+    if !commands.is_empty() {
+        person.insert("contact_mechanisms".into(), Value::Array(commands));
+    }
+    if let Some(address) = patient.address.as_ref().map(|address| object(self::address(address, place))) {
+        match row.party.address() {
+            Some(there) if address.iter().all(|(name, value)| there.fact(name) == *value) => (),
+            Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),
+            None => drop(person.insert("addresses".into(), json!([["create", [address]]]))),
+        }
+    }
+    let lang = row.party.language().map(|lang| lang.id);
+    if let Some(language) = place.language.filter(|language| Some(*language) != lang) {
+        let ids: Vec<i64> = row.party.langs.iter().map(|row| row.id).collect();
+        let command = match ids.is_empty() {
+            true => json!(["create", [{"lang": language}]]),
+            false => json!(["write", ids, {"lang": language}]),
+        };
+        person.insert("langs".into(), json!([command]));
+    }
+    let mut own = Map::new();
+    if let Some(provider) = number(&patient.provider).filter(|provider| Some(*provider) != row.primary_care_doctor) {
+        own.insert("primary_care_doctor".into(), provider.into());
+    }
+    if patient.inactive == row.active {
+        own.insert("active".into(), (!patient.inactive).into());
+    }
+    (person, own)
+}
+
+/// What the EHR has no field for, by name: said in the log, since it is lost.
+pub fn unsupported(patient: &Patient) -> Vec<&'static str> {
+    [
+        ("ssn", patient.ssn.is_some()),
+        ("guarantor", patient.guarantor.is_some()),
+        ("work-phone-extension", patient.work_phone_extension.is_some()),
+        ("billing-type", patient.billing_type.is_some()),
+        ("premedication", patient.premedication.is_some()),
+        ("non-patient", patient.non_patient),
+        ("unsubscribed", patient.unsubscribed_sms || patient.unsubscribed_email),
+        ("extra", !patient.extra.is_empty()),
+    ]
+    .into_iter()
+    .filter_map(|(name, set)| set.then_some(name))
+    .collect()
+}
+
+/// The EHR has one field for all given names. A no-break space marks where the middle name begins: it reads as before.
+pub const MIDDLE: char = '\u{a0}';
+
+fn facts(patient: &Patient) -> Map<String, Value> {
+    let name = match &patient.middle_name {
+        Some(middle) => format!("{}{MIDDLE}{middle}", patient.first_name),
+        None => patient.first_name.clone(),
+    };
+    let gender = patient.gender.as_deref().map(|gender| match gender {
+        "Male" => "m",
+        "Female" => "f",
+        _ => "other",
+    });
+    let mut facts = object(json!({
+        "name": name, "lastname": patient.last_name, "gender": gender, "ref": patient.chart_id,
+        "dob": patient.date_of_birth.as_deref().and_then(Date::of),
+    }));
+    facts.retain(|_, value| !value.is_null());
+    facts
+}
+
+/// How the EHR tells one way to reach somebody from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contact {
+    Mobile,
+    Home,
+    Work,
+    Email,
+}
+
+fn contacts(patient: &Patient) -> Vec<(Contact, Value)> {
+    let mobile = patient.cell_phone.as_ref().or(patient.primary_phone.as_ref());
+    let all = [
+        (Contact::Mobile, mobile, json!({"type": "mobile"})),
+        (Contact::Home, patient.home_phone.as_ref(), json!({"type": "phone"})),
+        (Contact::Work, patient.work_phone.as_ref(), json!({"type": "phone", "name": "Work"})),
+        (Contact::Email, patient.email.as_ref(), json!({"type": "email"})),
+    ];
+    let known = all.into_iter().filter_map(|(kind, value, contact)| Some((kind, value?, contact)));
+    known
+        .map(|(kind, value, mut contact)| {
+            contact["value"] = value.as_str().into();
+            (kind, contact)
+        })
+        .collect()
+}
+
+fn address(address: &Address, place: &Place) -> Value {
+    let street: Vec<&str> = [&address.line1, &address.line2].into_iter().flatten().map(String::as_str).collect();
+    json!({"street": street.join("\n"), "city": address.city, "postal_code": address.postal_code,
+        "country": place.country, "subdivision": place.subdivision})
+}
+
+pub fn country(code: &str) -> Search {
+    let domain = json!([["code", "=", code.to_uppercase()]]);
+    Search { model: "country.country", domain, limit: 1, fields: &["code"] }
+}
+
+/// A state by its name or by its code, which the EHR writes with the country's in front: `US-NY`.
+pub fn subdivision(country: i64, code: &str, region: &str) -> Search {
+    let full = format!("{}-{}", code.to_uppercase(), region.to_uppercase());
+    let domain = json!([["country", "=", country], ["OR", ["name", "=", region], ["code", "=", full]]]);
+    Search { model: "country.subdivision", domain, limit: 1, fields: &["name"] }
+}
+
+pub fn language(code: &str) -> Search {
+    Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1, fields: &["code"] }
+}
+
+/// What an identifier of a party is, in its comment: our write key, and the numbers of a payer. `ref` is not for them: the EHR wants it
+/// to be one party's alone.
+const KEY: &str = "practice-sync";
+pub const PAYER: &str = "payer";
+pub const GROUP: &str = "group";
+pub const EMPLOYER: &str = "employer";
+
+fn identifier(code: &str, what: &str) -> Value {
+    json!({"code": code, "alternative_id_type": "other", "comments": what})
+}
+
+/// A payer is a party; one call makes it with its address.
+pub fn insurer(key: &str, plan: &InsurancePlan, place: &Place) -> Value {
+    let numbers = [(PAYER, &plan.payer_id), (GROUP, &plan.group_number), (EMPLOYER, &plan.employer_name)];
+    let numbers = numbers.into_iter().filter_map(|(what, number)| Some(identifier(number.as_deref()?, what)));
+    let identifiers: Vec<Value> = std::iter::once(identifier(key, KEY)).chain(numbers).collect();
+    let mut values = object(json!({
+        "name": plan.name, "is_insurance_company": true, "is_person": false, "fed_country": null,
+        "alternative_ids": [["create", identifiers]],
+    }));
+    if let Some(address) = plan.address.as_ref().map(|address| self::address(address, place)) {
+        values.insert("addresses".into(), json!([["create", [address]]]));
+    }
+    Value::Object(values)
+}
+
+/// What the EHR has no field for is kept in the notes, to be read back.
+pub fn insurance(key: &str, c: &Coverage, party: i64, company: i64, plan: Option<i64>) -> Result<Value, Fault> {
+    let number = c.subscriber_number.as_deref().filter(|number| !number.is_empty());
+    let number = number.ok_or_else(|| Fault::rejected("the EHR needs the number of the subscriber"))?;
+    let notes = Text::new(None, key)
+        .with("relation", Some(c.relation.as_str()).filter(|relation| *relation != "self"))
+        .with("priority", c.priority.map(|priority| priority.to_string()).as_deref())
+        .with("subscriber", c.subscriber.as_deref())
+        .with("subscriber-name", c.subscriber_name.as_deref())
+        .with("subscriber-born", c.subscriber_date_of_birth.as_deref())
+        .with("type", c.insurance_type.as_deref());
+    Ok(json!({
+        "party": party, "company": company, "plan_id": plan, "number": number, "insurance_type": "private",
+        "member_since": c.effective_date.as_deref().and_then(Date::of),
+        "member_exp": c.expiration_date.as_deref().and_then(Date::of), "notes": notes.to_string(),
+    }))
+}
+
+pub fn condition(item: &PatientHistoryItem, pathology: i64, allergy: bool, text: &Text) -> Result<Value, Fault> {
+    Ok(
+        json!({"patient": patient_number(&item.patient)?, "pathology": pathology, "is_active": item.active, "is_allergy": allergy,
+        "extra_info": text.to_string()}),
+    )
+}
+
+/// What was stopped without a reason counts as completed: the EHR asks for a reason to discontinue.
+pub fn medication(item: &PatientHistoryItem, medicament: i64, text: &Text) -> Result<Value, Fault> {
+    Ok(json!({"patient": patient_number(&item.patient)?, "medicament": medicament, "is_active": item.active,
+        "course_completed": !item.active, "discontinued": false, "notes": text.to_string()}))
+}
+
+pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {
+    let text = Text::new(Some(&log.note), key)
+        .with("mode", Some(&log.mode))
+        .with("direction", Some(&log.direction))
+        .with("at", Some(&instant_text(log.occurred_at)));
+    let resource = format!("gnuhealth.patient,{}", patient_number(&log.patient)?);
+    Ok(json!({"resource": resource, "message": text.to_string()}))
+}
+
+/// What a party still owes, the oldest first.
+pub fn open_invoices(party: i64) -> Search {
+    let domain = json!([["type", "=", "out"], ["state", "=", "posted"], ["party", "=", party]]);
+    Search { model: "account.invoice", domain, limit: 100, fields: responses::INVOICE_FIELDS }
+}
+
+pub fn payments_by_key(key: &str) -> Search {
+    let domain = json!([carries("move.description", key), ["invoice_payment", "!=", null]]);
+    Search { model: "account.move.line", domain, limit: 100, fields: responses::PAYMENT_FIELDS }
+}
+
+pub fn start_of_payment(invoice: &Invoice) -> Call {
+    Call { method: "wizard.account.invoice.pay.create".into(), params: json!([wizard_context(invoice)]) }
+}
+
+/// Pays in one step. `partial` lets an amount below what is owed pass; one above it is refused by the EHR itself.
+pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Payment, today: &str) -> Call {
+    let text = Text::new(None, key)
+        .with("type", payment.payment_type.as_deref())
+        .with("transaction", payment.transaction_id.as_deref());
+    let said = payment.description.as_deref().map(|said| format!("{} ", said.replace('\n', " "))).unwrap_or_default();
+    let data = json!({
+        "start": {
+            "payee": invoice.party, "payees": [invoice.party], "company": invoice.company, "currency": invoice.currency.id,
+            "amount": Decimal::of(payment.amount.amount.clone()), "invoice_account": invoice.account,
+            "payment_method": method, "date": Date::of(payment.paid_at.as_deref().unwrap_or(today)),
+            "description": format!("{said}{text}"),
+        },
+        "ask": {"type": "partial"},
+    });
+    Call {
+        method: "wizard.account.invoice.pay.execute".into(),
+        params: json!([session, data, "pay", wizard_context(invoice)]),
+    }
+}
+
+pub fn end_of_payment(session: i64, invoice: &Invoice) -> Call {
+    Call { method: "wizard.account.invoice.pay.delete".into(), params: json!([session, wizard_context(invoice)]) }
+}
+
+fn wizard_context(invoice: &Invoice) -> Value {
+    let mut context = context();
+    context["company"] = invoice.company.into();
+    context["active_model"] = "account.invoice".into();
+    context["active_id"] = invoice.id.into();
+    context["active_ids"] = json!([invoice.id]);
+    context
+}
+
+/// A database id as the engine keeps it.
+pub fn number(id: &Option<String>) -> Option<i64> {
+    id.as_deref()?.parse().ok()
+}
+
+pub fn patient_number(id: &str) -> Result<i64, Fault> {
+    id.parse().map_err(|_| Fault::rejected("the EHR has no such patient"))
+}
+
+fn required(id: &Option<String>, what: &str) -> Result<i64, Fault> {
+    number(id).ok_or_else(|| Fault::rejected(format!("the EHR needs {what}")))
+}
+
+/// `gnuhealth.pathology,12`: an id of a resource that the EHR keeps in several models.
+pub fn reference(id: &str) -> Option<(&str, i64)> {
+    let (model, number) = id.split_once(',')?;
+    Some((model, number.parse().ok()?))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

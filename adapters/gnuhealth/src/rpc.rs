@@ -1,0 +1,111 @@
+//! Calls of the EHR's JSON-RPC. The host adds the user name and the password to each of them.
+
+use adapter_sdk::{
+    Fault,
+    http::{self, Response},
+    time::http_date,
+    warn,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::{
+    faults::{self, Refusal},
+    requests::{self, Call, Search},
+};
+
+/// Rows, and the EHR's time.
+pub struct Found<T> {
+    pub rows: Vec<T>,
+    pub now: Option<i64>,
+}
+
+/// What became of a write over a record that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Written {
+    Done,
+    /// Somebody else changed the record since.
+    Stale,
+}
+
+pub fn search<T: DeserializeOwned>(search: &Search) -> Result<Found<T>, Fault> {
+    let (result, answer) = read(&search.call())?;
+    let now = answer.header("date").and_then(http_date);
+    let rows: Vec<Value> = serde_json::from_value(result).map_err(|_| unexpected())?;
+    // The rows are ours to judge one by one only where their form is: a field that is missing is missing in all.
+    let rows: Result<Vec<T>, _> = rows.into_iter().map(serde_json::from_value).collect();
+    Ok(Found { rows: rows.map_err(|e| Fault::retry_later(shape(&e), None))?, now })
+}
+
+/// The first row of a search.
+pub fn first<T: DeserializeOwned>(asked: &Search) -> Result<Option<T>, Fault> {
+    Ok(search(asked)?.rows.into_iter().next())
+}
+
+pub fn count(search: &Search) -> Result<u64, Fault> {
+    read(&search.count())?.0.as_u64().ok_or_else(unexpected)
+}
+
+/// A call that changes nothing.
+pub fn ask(call: &Call) -> Result<Value, Fault> {
+    Ok(read(call)?.0)
+}
+
+/// Creates one record; its id.
+pub fn create(model: &str, values: &Value) -> Result<i64, Fault> {
+    let created = write(&requests::create(model, values))?;
+    // An answer we do not understand proves nothing.
+    created[0].as_i64().ok_or_else(|| Fault::unknown("the EHR does not say what it has created"))
+}
+
+/// A call that writes.
+pub fn write(call: &Call) -> Result<Value, Fault> {
+    answered(call, false)?.0.map_err(|refusal| refusal.fault(&call.params))
+}
+
+/// Writes over a record as it was read, and over no other state of it.
+pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<Written, Fault> {
+    let call = requests::write(model, id, timestamp, values);
+    match answered(&call, false)?.0 {
+        Ok(_) => Ok(Written::Done),
+        Err(refusal) if refusal.is_stale() => Ok(Written::Stale),
+        Err(refusal) => Err(refusal.fault(&call.params)),
+    }
+}
+
+/// Something that may as well fail: said in the log, without the EHR's words.
+pub fn attempt(what: &str, call: &Call) {
+    if write(call).is_err() {
+        warn!("{what} could not be done");
+    }
+}
+
+fn read(call: &Call) -> Result<(Value, Response), Fault> {
+    let (result, answer) = answered(call, true)?;
+    result.map(|result| (result, answer)).map_err(|refusal| refusal.fault(&call.params))
+}
+
+fn answered(call: &Call, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
+    let request = http::post("/").json(&json!({"id": 1, "method": call.method, "params": call.params}))?;
+    let request = if reads { request.reading() } else { request };
+    let answer = request.send_any()?;
+    if answer.status != 200 {
+        return Err(faults::of_status(&answer, reads));
+    }
+    let mut body: Value = if reads { answer.json()? } else { answer.written_json()? };
+    match body.get_mut("error").map(Value::take) {
+        Some(error) => Ok((Err(Refusal::of(&error)), answer)),
+        None if body.get("result").is_some() => Ok((Ok(body["result"].take()), answer)),
+        None if reads => Err(unexpected()),
+        None => Err(Fault::unknown("the EHR's answer is not as expected")),
+    }
+}
+
+fn unexpected() -> Fault {
+    Fault::retry_later("the EHR's answer is not as expected", None)
+}
+
+/// serde_json's messages may quote a value; its class says enough.
+fn shape(error: &serde_json::Error) -> String {
+    format!("a record of the EHR is not as expected: {:?} error", error.classify())
+}

@@ -1,0 +1,262 @@
+//! The adapter on what a real server answered: what it reads, what it writes, and in which words.
+#![allow(clippy::unwrap_used)]
+
+mod tape;
+
+use adapter_sdk::{
+    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
+    records::{
+        Address, Appointment, CommunicationLog, Coverage, HistoryCategory, Money, Patient, PatientHistoryItem, Payment,
+    },
+    time::instant_of,
+};
+use gnuhealth_adapter::{GnuHealth, rpc, values::DateTime};
+use serde_json::{Value, json};
+use tape::Tape;
+
+fn pull(tape: &Tape, resource: Resource, cursor: Option<String>) -> Page {
+    tape.run(|| GnuHealth::pull(resource, cursor, 500)).unwrap()
+}
+
+fn push(tape: &Tape, key: &str, write: &Write) -> Result<Receipt, Fault> {
+    tape.run(|| GnuHealth::push(key.into(), write.clone()))
+}
+
+fn find(tape: &Tape, key: &str, write: &Write) -> Option<String> {
+    tape.run(|| GnuHealth::find(key.into(), write.clone())).unwrap().map(|receipt| receipt.id)
+}
+
+fn at(text: &str) -> i64 {
+    instant_of(text).unwrap()
+}
+
+fn context() -> Value {
+    json!({})
+}
+
+#[test]
+fn the_practice_is_described_and_read() {
+    let tape = Tape::of("practice");
+    let description = tape.run(GnuHealth::describe).unwrap();
+    assert_eq!((description.pulls.len(), description.writes.len(), description.operatories), (15, 14, false));
+    let patients = pull(&tape, Resource::Patients, None);
+    assert!(patients.whole && patients.last && patients.estimate.unwrap() >= 6);
+    let Record::Patient(zoe) = &patients.records[0] else { panic!("no patient") };
+    assert_eq!((zoe.first_name.as_str(), zoe.middle_name.as_deref()), ("Zoë", Some("Ann")));
+    assert_eq!((zoe.last_name.as_str(), zoe.date_of_birth.as_deref()), ("Łopata-O’Brien", Some("1990-02-28")));
+    assert_eq!(
+        (zoe.cell_phone.as_deref(), zoe.work_phone.as_deref()),
+        (Some("+1 312 555 0100"), Some("+1 312 557 0100"))
+    );
+    assert_eq!((zoe.provider.as_deref(), zoe.chart_id.as_deref()), (Some("1"), Some("C-0")));
+    let address = zoe.address.as_ref().unwrap();
+    assert_eq!((address.line1.as_deref(), address.line2.as_deref()), (Some("1 Rue de l’Été"), Some("Apt 2")));
+    let Record::Patient(olga) = &patients.records[5] else { panic!("no patient") };
+    assert!(olga.inactive && olga.gender.is_none() && olga.date_of_birth.is_none() && olga.address.is_none());
+    let providers = pull(&tape, Resource::Providers, None);
+    let Record::Provider(asa) = &providers.records[0] else { panic!("no provider") };
+    assert_eq!((asa.first_name.as_str(), asa.state_license.as_deref()), ("Åsa", Some("LIC-0")));
+    assert_eq!(asa.email.as_deref(), Some("doctor0@mail.example"));
+    let items = pull(&tape, Resource::HistoryItems, None);
+    // The conditions' model ends, and the medicaments' begins.
+    assert!(!items.last);
+    let drugs = pull(&tape, Resource::HistoryItems, Some(items.cursor));
+    assert!(drugs.last && drugs.whole);
+    let all: Vec<_> = items
+        .records
+        .iter()
+        .chain(&drugs.records)
+        .map(|record| match record {
+            Record::HistoryItem(item) => (item.id.as_str(), item.category, item.name.as_str()),
+            _ => panic!("no item"),
+        })
+        .collect();
+    assert!(all.contains(&("gnuhealth.pathology,1", HistoryCategory::Allergies, "Allergy to penicillin")), "{all:?}");
+    assert!(all.contains(&("gnuhealth.pathology,3", HistoryCategory::Conditions, "Hypertension")), "{all:?}");
+    assert!(all.contains(&("gnuhealth.medicament,1", HistoryCategory::Medications, "Amoxicillin")), "{all:?}");
+    tape.end();
+}
+
+fn change(appointment: &Appointment) -> AppointmentChange {
+    AppointmentChange { appointment: appointment.clone(), reason: Some("ill".into()) }
+}
+
+#[test]
+fn a_booking_takes_a_free_place_and_gives_it_back() {
+    let tape = Tape::of("booking");
+    let (nine, ten) = (at("2027-03-01T14:00:00Z"), at("2027-03-01T15:00:00Z"));
+    let place = json!({"state": "free", "patient": null, "healthprof": 3, "institution": 1, "comments": null,
+        "appointment_date": DateTime::at(nine), "appointment_date_end": DateTime::at(nine + 1_800)});
+    let place = tape.staff("model.gnuhealth.appointment.create", json!([[place], context()]))[0].to_string();
+    let booked = Appointment {
+        patient: Some("2".into()),
+        provider: Some("3".into()),
+        appointment_type: Some("CHECKUP".into()),
+        start: nine,
+        end: nine + 1_800,
+        note: Some("läuft".into()),
+        ..Appointment::default()
+    };
+    let create = Write::CreateAppointment(change(&booked));
+    let receipt = push(&tape, "ps-7-1", &create).unwrap();
+    assert_eq!(receipt.id, place, "it is the place that was free");
+    assert_eq!(push(&tape, "ps-7-1", &create).unwrap(), receipt, "the same key, the same appointment");
+    assert_eq!((find(&tape, "ps-7-1", &create), find(&tape, "ps-7-12", &create)), (Some(place.clone()), None));
+    let second =
+        Write::CreateAppointment(change(&Appointment { start: nine + 900, end: nine + 2_700, ..booked.clone() }));
+    let refused = push(&tape, "ps-7-2", &second);
+    assert_eq!(refused, Err(Fault::rejected("the provider has another appointment at that time")));
+
+    let moved = Appointment { id: place.clone(), version: receipt.version, start: ten, end: ten + 1_800, ..booked };
+    let reschedule = Write::RescheduleAppointment(change(&moved));
+    assert_eq!(find(&tape, "ps-7-3", &reschedule), None);
+    let receipt = push(&tape, "ps-7-3", &reschedule).unwrap();
+    assert_eq!(find(&tape, "ps-7-3", &reschedule), Some(place.clone()));
+    let stale = Write::CancelAppointment(change(&moved));
+    assert_eq!(
+        push(&tape, "ps-7-4", &stale),
+        Err(Fault::rejected("the appointment was changed in the EHR since it was read"))
+    );
+    let cancel = Write::CancelAppointment(change(&Appointment { version: receipt.version, ..moved }));
+    push(&tape, "ps-7-5", &cancel).unwrap();
+    assert_eq!(find(&tape, "ps-7-5", &cancel), Some(place.clone()));
+    // The place at nine is there again, as another row.
+    let free = json!([["state", "=", "free"], ["healthprof", "=", 3], ["appointment_date", "=", DateTime::at(nine)]]);
+    let rows = tape.staff("model.gnuhealth.appointment.search_read", json!([free, 0, null, null, ["id"], context()]));
+    assert_eq!(rows.as_array().unwrap().len(), 1);
+    assert_ne!(rows[0]["id"].to_string(), place);
+    let appointments = pull(&tape, Resource::Appointments, None).records;
+    let shown = appointments.iter().find_map(|record| match record {
+        Record::Appointment(a) if a.id == place => Some(a),
+        _ => None,
+    });
+    let shown = shown.unwrap();
+    assert_eq!((shown.start, shown.cancelled, shown.note.as_deref()), (ten, true, Some("läuft")));
+    assert_eq!((shown.write_key.as_deref(), shown.appointment_type.as_deref()), (Some("ps-7-1"), Some("CHECKUP")));
+    assert!(shown.extra.contains(&("reason".into(), "ill".into())));
+    tape.end();
+}
+
+#[test]
+fn what_was_changed_meanwhile_is_not_written_over() {
+    let tape = Tape::of("stale");
+    let stale = tape.run(|| rpc::write_over("gnuhealth.patient", 3, Some("1.0"), &json!({"general_info": "mine"})));
+    assert_eq!(stale.unwrap(), rpc::Written::Stale);
+    tape.end();
+}
+
+#[test]
+fn a_patient_is_made_in_one_call_and_changed_where_they_differ() {
+    let tape = Tape::of("patient");
+    let new = Patient {
+        first_name: "Þóra".into(),
+        middle_name: Some("Björk".into()),
+        last_name: "Made".into(),
+        date_of_birth: Some("1971-05-06".into()),
+        email: Some("thora@mail.example".into()),
+        cell_phone: Some("+1 555 010 3000".into()),
+        provider: Some("2".into()),
+        preferred_language: Some("fr".into()),
+        address: Some(Address {
+            line1: Some("5 Harbour Road".into()),
+            region: Some("NY".into()),
+            ..Address::default()
+        }),
+        ..Patient::default()
+    };
+    let create = Write::CreatePatient(new.clone());
+    assert_eq!(find(&tape, "ps-7-20", &create), None);
+    let id = push(&tape, "ps-7-20", &create).unwrap().id;
+    assert_eq!(find(&tape, "ps-7-20", &create), Some(id.clone()));
+    let update =
+        Write::UpdatePatient(Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() });
+    assert_eq!(find(&tape, "ps-7-21", &update), None);
+    push(&tape, "ps-7-21", &update).unwrap();
+    assert_eq!(find(&tape, "ps-7-21", &update), Some(id));
+    let twin = Write::CreatePatient(Patient { chart_id: Some("C-0".into()), ..new });
+    assert_eq!(push(&tape, "ps-7-22", &twin), Err(Fault::rejected("The PUID must be unique")));
+    tape.end();
+}
+
+#[test]
+fn the_chart_and_the_ledger_are_written_once() {
+    let tape = Tape::of("chart");
+    let log = CommunicationLog {
+        id: String::new(),
+        patient: "3".into(),
+        note: "Reminded".into(),
+        mode: "text".into(),
+        direction: "sent".into(),
+        occurred_at: at("2026-11-20T10:00:00Z"),
+        extra: Vec::new(),
+    };
+    let item = |category, item: &str| PatientHistoryItem {
+        id: String::new(),
+        patient: "3".into(),
+        category,
+        item: item.into(),
+        note: Some("since childhood".into()),
+        active: true,
+        extra: Vec::new(),
+    };
+    let coverage = Coverage {
+        id: String::new(),
+        patient: "3".into(),
+        plan: "gnuhealth.insurance.plan,1".into(),
+        relation: "child".into(),
+        priority: Some(1),
+        subscriber: None,
+        subscriber_name: Some("Jane; Doe".into()),
+        subscriber_date_of_birth: None,
+        subscriber_number: Some("S-77".into()),
+        effective_date: Some("2026-01-01".into()),
+        expiration_date: None,
+        insurance_type: None,
+        active: true,
+        extra: Vec::new(),
+    };
+    let writes = [
+        Write::CreateCommunicationLog(log),
+        Write::SavePatientHistoryItem(item(HistoryCategory::Allergies, "gnuhealth.pathology,2")),
+        Write::SavePatientHistoryItem(item(HistoryCategory::Medications, "gnuhealth.medicament,2")),
+        Write::CreateCoverage(coverage),
+    ];
+    for (n, write) in writes.iter().enumerate() {
+        let key = format!("ps-7-3{n}");
+        assert_eq!(find(&tape, &key, write), None);
+        let id = push(&tape, &key, write).unwrap().id;
+        assert_eq!(find(&tape, &key, write), Some(id.clone()));
+        assert_eq!(push(&tape, &key, write).unwrap().id, id);
+    }
+    let payment = |amount: &str| Payment {
+        id: String::new(),
+        patient: Some("3".into()),
+        guarantor: None,
+        provider: None,
+        charge: None,
+        claim: None,
+        payment_plan: None,
+        insurance_plan: None,
+        payment_type: Some("2".into()),
+        amount: Money { amount: amount.into(), currency: "USD".into() },
+        paid_at: Some("2026-11-20".into()),
+        transaction_id: None,
+        description: None,
+        charge_splits: Vec::new(),
+        provider_splits: Vec::new(),
+        extra: Vec::new(),
+    };
+    let refused = push(&tape, "ps-7-40", &Write::CreatePayment(payment("12.50")));
+    assert_eq!(refused, Err(Fault::rejected("the patient has no open invoice over so much in this currency")));
+    tape.end();
+}
+
+#[test]
+fn what_it_does_not_write_it_says() {
+    let tape = Tape::of("none");
+    assert!(matches!(push(&tape, "ps-7-50", &Write::DeleteWorkingHour("1".into())), Err(Fault::Unsupported(_))));
+    assert!(matches!(tape.run(|| GnuHealth::pull(Resource::Claims, None, 5)), Err(Fault::Unsupported(_))));
+    let described = tape.run(|| GnuHealth::pull(Resource::Patients, Some("no cursor".into()), 5));
+    assert!(matches!(described, Err(Fault::Rejected(_))));
+    tape.end();
+}

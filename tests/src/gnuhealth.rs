@@ -1,0 +1,185 @@
+//! A GNU Health server nobody here wrote: installed from PyPI into `target/` once, its practice made once (`tests/gnuhealth`), and started on
+//! loopback, on a database of its own, by each test that needs one.
+
+use std::{fs, net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use crate::{
+    skip::skips,
+    tools::{PYTHON_NEEDED, Project, run},
+};
+
+/// What `PRACTICE_SYNC_SKIP` calls it.
+pub const NAME: &str = "gnuhealth";
+/// The login of the engine, and one that may not see histories.
+pub const LOGIN: &str = "practice-sync";
+pub const RECEPTION: &str = "reception";
+pub const PASSWORD: &str = "s3cret-of-the-clinic";
+/// The database, and so the path of the base URL.
+pub const BASE_PATH: &str = "/gnuhealth";
+
+const DATABASE: &str = "gnuhealth.sqlite";
+/// What the practice is made of.
+const SOURCES: [&str; 3] = ["requirements.txt", "prepare.py", "passlib.ini"];
+
+const PREPARE_LIMIT: Duration = Duration::from_secs(400);
+const START_LIMIT: Duration = Duration::from_secs(90);
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+pub struct GnuHealth {
+    address: SocketAddr,
+    client: reqwest::Client,
+    /// It ends with this handle; should this process be killed, with its standard input.
+    _process: Child,
+    _database: TempDir,
+}
+
+impl GnuHealth {
+    /// Starts one with the practice as it was made. None: the test is to be left out.
+    pub async fn start() -> Option<GnuHealth> {
+        if skips(NAME) {
+            return None;
+        }
+        let (python, practice) = practice().await;
+        let database = tempfile::tempdir().expect("a folder for the database");
+        fs::copy(practice.join("db").join(DATABASE), database.path().join(DATABASE)).expect("a file can be copied");
+        let configuration = database.path().join("trytond.conf");
+        let text = format!(
+            "[database]\nuri = sqlite://\npath = {}\n[password]\npasslib = {}\n",
+            database.path().display(),
+            practice.join("passlib.ini").display()
+        );
+        fs::write(&configuration, text).expect("a file can be written");
+        let sources = Project::new(NAME, NAME, NAME).sources;
+        let mut server = Command::new(python);
+        server.args(["-W", "ignore"]).arg(sources.join("server.py")).arg(&configuration);
+        server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut process = server.spawn().expect("Python starts, as it did a moment ago");
+        let output = process.stdout.take().expect("its output is piped");
+        let mut first = String::new();
+        let said = timeout(START_LIMIT, BufReader::new(output).read_line(&mut first)).await;
+        said.expect("GNU Health starts in time").expect("GNU Health can be heard");
+        let started: Value = serde_json::from_str(&first).expect("GNU Health says where it listens");
+        let port = started["port"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().timeout(REQUEST_LIMIT).build().expect("a client");
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        Some(GnuHealth { address, client, _process: process, _database: database })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A call as staff would make it, with all rights.
+    pub async fn call(&self, method: &str, params: Value) -> Value {
+        let answer = self.try_call("admin", method, params).await;
+        answer.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    pub async fn try_call(&self, login: &str, method: &str, params: Value) -> Result<Value, Value> {
+        let request = self.client.post(format!("http://{}{BASE_PATH}/", self.address));
+        let request = request.basic_auth(login, Some(PASSWORD));
+        let body = json!({"id": 1, "method": method, "params": params});
+        let answer = request.header("content-type", "application/json").body(body.to_string()).send().await;
+        let answer = answer.expect("GNU Health answers");
+        assert_eq!(answer.status(), 200, "{method}");
+        let mut body: Value = serde_json::from_slice(&answer.bytes().await.expect("in full")).expect("JSON");
+        match body.get_mut("error").map(Value::take) {
+            Some(error) => Err(error),
+            None => Ok(body["result"].take()),
+        }
+    }
+
+    pub async fn search(&self, model: &str, domain: Value, fields: &[&str]) -> Vec<Value> {
+        let params = json!([domain, 0, null, [["id", "ASC"]], fields, context()]);
+        let rows = self.call(&format!("model.{model}.search_read"), params).await;
+        rows.as_array().expect("rows").clone()
+    }
+
+    /// The only record that fits.
+    pub async fn one(&self, model: &str, domain: Value, fields: &[&str]) -> Value {
+        let rows = self.search(model, domain.clone(), fields).await;
+        assert_eq!(rows.len(), 1, "{model} {domain}: {rows:?}");
+        rows[0].clone()
+    }
+
+    pub async fn create(&self, model: &str, values: Value) -> i64 {
+        let created = self.call(&format!("model.{model}.create"), json!([[values], context()])).await;
+        created[0].as_i64().expect("an id")
+    }
+
+    pub async fn write(&self, model: &str, id: i64, values: Value) {
+        self.call(&format!("model.{model}.write"), json!([[id], values, context()])).await;
+    }
+
+    pub async fn delete(&self, model: &str, id: i64) {
+        self.call(&format!("model.{model}.delete"), json!([[id], context()])).await;
+    }
+
+    /// Posts an invoice over an amount to a patient; its id.
+    pub async fn invoice(&self, patient: i64, amount: &str, date: &str) -> i64 {
+        let party = self.one("gnuhealth.patient", json!([["id", "=", patient]]), &["party"]).await["party"].clone();
+        let id = async |model, domain| self.search(model, domain, &["id"]).await[0]["id"].clone();
+        let account = async |name: &str| id("account.account", json!([["name", "=", name]])).await;
+        let address = json!({"party": party, "street": "1 Main Street"});
+        let address = match self.search("party.address", json!([["party", "=", party]]), &["id"]).await.first() {
+            Some(address) => address["id"].clone(),
+            None => self.create("party.address", address).await.into(),
+        };
+        let revenue = account("Main Revenue").await;
+        let currency = id("currency.currency", json!([["code", "=", "USD"]])).await;
+        let invoice = json!({
+            "type": "out", "party": party, "company": 1, "currency": currency,
+            "journal": id("account.journal", json!([["type", "=", "revenue"]])).await,
+            "account": account("Main Receivable").await, "invoice_address": address, "invoice_date": day(date),
+            "description": "Prophylaxis",
+            "lines": [["create", [{"type": "line", "company": 1, "currency": currency, "description": "Prophylaxis", "quantity": 1,
+                "unit_price": {"__class__": "Decimal", "decimal": amount}, "account": revenue}]]],
+        });
+        let context = json!({"company": 1});
+        let created = self.call("model.account.invoice.create", json!([[invoice], context])).await;
+        self.call("model.account.invoice.post", json!([created, context])).await;
+        created[0].as_i64().expect("an id")
+    }
+}
+
+/// `2026-12-01` as GNU Health writes it.
+pub fn day(text: &str) -> Value {
+    let date: chrono::NaiveDate = text.parse().expect("a date");
+    use chrono::Datelike;
+    json!({"__class__": "date", "year": date.year(), "month": date.month(), "day": date.day()})
+}
+
+/// A moment as GNU Health writes it, in seconds since 1970.
+pub fn moment(at: i64) -> Value {
+    use chrono::{Datelike, Timelike};
+    let at = chrono::DateTime::from_timestamp(at, 0).expect("a moment near the present");
+    json!({"__class__": "datetime", "year": at.year(), "month": at.month(), "day": at.day(), "hour": at.hour(), "minute": at.minute(),
+        "second": at.second(), "microsecond": 0})
+}
+
+/// Records that are not in use, too.
+fn context() -> Value {
+    json!({"active_test": false})
+}
+
+/// The interpreter GNU Health is installed for, and the folder with the practice.
+async fn practice() -> (PathBuf, PathBuf) {
+    let python = Project::new(NAME, NAME, NAME).python().await;
+    let project = Project::new("gnuhealth-practice", NAME, NAME);
+    let practice = project.installed(&SOURCES, PYTHON_NEEDED, async |folder| {
+        let mut prepare = Command::new(&python);
+        prepare.args(["-W", "ignore"]).arg(project.sources.join("prepare.py")).arg(folder);
+        run(prepare, PREPARE_LIMIT).await.map(drop)
+    });
+    let practice = practice.await;
+    (python, practice)
+}

@@ -1,0 +1,118 @@
+//! Whatever single request or reply is lost, of reads and writes alike, each record is in the EHR once. `PRACTICE_SYNC_SEEDS` says how
+//! many stories are told.
+
+use engine::{
+    records::{
+        self,
+        entry::{Body, Entry},
+        talk::CommunicationLog,
+    },
+    saving::{AppointmentChange, SaveRequest, Saving},
+};
+use location::{command::Placement, ids::AppointmentId};
+use tests::{
+    clinic::{Clinic, LOCATION, visitor},
+    conformance::proxy::{Trouble, When},
+};
+
+use crate::{
+    checks::{check_in_ehr, once_each},
+    files::{everything, filed, new, patient_of_seed, save, talk},
+};
+
+const VARIABLE: &str = "PRACTICE_SYNC_SEEDS";
+const FEW: u64 = 4;
+/// Stories for whose bookings a clinic has room.
+const AT_ONE_CLINIC: u64 = 20;
+/// A booking takes so many requests: two for the patient, six for the appointment and its slot.
+const REQUESTS: u64 = 8;
+
+/// A small generator: the same seed, the same story.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+#[actix::test]
+async fn each_write_is_in_the_ehr_once_whatever_is_lost() {
+    let seeds = std::env::var(VARIABLE).map_or(FEW, |text| text.parse().unwrap());
+    let mut told = 0;
+    while told < seeds {
+        let Some(clinic) = Clinic::open_with(everything).await else { return };
+        let here = AT_ONE_CLINIC.min(seeds - told);
+        for nth in 0..here {
+            story(&clinic, told + nth, usize::try_from(nth).unwrap()).await;
+        }
+        // Not every write takes as many requests as the one that was to be lost.
+        assert!(clinic.proxy.spoilt() as u64 >= 2 * here, "{} of {here} stories", clinic.proxy.spoilt());
+        told += here;
+        clinic.engine.stop().await;
+    }
+}
+
+async fn story(clinic: &Clinic, seed: u64, nth: usize) {
+    let mut random = Random(seed);
+    let mut lose = || {
+        let trouble = if random.below(2) == 0 { Trouble::LoseReply } else { Trouble::LoseRequest };
+        let at = usize::try_from(random.below(REQUESTS) + 1).unwrap();
+        clinic.proxy.set(When::Nth(at), trouble);
+    };
+    let person = visitor("Told", &format!("Of Seed {seed}"), &format!("555-{seed:03}-{nth:04}"));
+    let place = free(clinic, nth).await;
+    lose();
+    let booked = clinic.book(place, &format!("seed-{seed}"), &person, "told").await.unwrap();
+    let record = clinic.written(booked.appointment.id).await;
+    check_in_ehr(clinic, &record, place).await;
+    once_each(clinic, nth + 1, nth + 1).await;
+
+    let to = free(clinic, nth + 1).await;
+    lose();
+    clinic.engine.reschedule(LOCATION, AppointmentId(record.id), to, true).await.unwrap();
+    clinic.idle().await;
+    let moved = clinic.appointment(record.id);
+    assert_eq!(moved.placement, to, "seed {seed}");
+    check_in_ehr(clinic, &moved, to).await;
+
+    let note = format!("of seed {seed}");
+    lose();
+    let change = AppointmentChange { note: Some(note.clone()), join_blocks: true, ..AppointmentChange::default() };
+    let what = Saving::AppointmentChange { id: AppointmentId(record.id), change };
+    let _: records::Appointment =
+        clinic.engine.save(SaveRequest { location: LOCATION, what, once: None }).await.unwrap().record;
+    clinic.idle().await;
+    assert_eq!(clinic.in_ehr(&clinic.appointment(record.id)).await["comment"], note.as_str(), "seed {seed}");
+
+    let zoe = patient_of_seed(clinic, 0);
+    lose();
+    let log: Entry<CommunicationLog> =
+        save(clinic, new(CommunicationLog::RESOURCE, Some(zoe.id), talk(zoe.id, &note))).await;
+    filed::<CommunicationLog>(clinic, log.id).await;
+    let there = clinic.server.search("Communication", &[]).await;
+    let of_it = there.iter().filter(|log| log["payload"][0]["contentString"] == note.as_str()).count();
+    assert_eq!((of_it, there.len()), (1, nth + 1), "seed {seed}");
+
+    lose();
+    clinic.engine.cancel(LOCATION, AppointmentId(record.id), None).await.unwrap();
+    clinic.idle().await;
+    assert_eq!(clinic.in_ehr(&clinic.appointment(record.id)).await["status"], "cancelled", "seed {seed}");
+    clinic.proxy.calm();
+    once_each(clinic, nth + 1, nth + 1).await;
+}
+
+/// The first free place of a room.
+async fn free(clinic: &Clinic, room: usize) -> Placement {
+    let room = room % 3;
+    for day in 0..3 {
+        if let Some(slot) = clinic.free(room, day).await.first() {
+            return Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span };
+        }
+    }
+    panic!("room {room} has nothing left")
+}

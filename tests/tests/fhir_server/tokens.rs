@@ -1,0 +1,66 @@
+//! A server that takes access tokens only: an authorization server of these tests hands them out, for a while.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use actix_web::{
+    App, HttpResponse, HttpServer,
+    web::{self, Data, Form},
+};
+use engine::{
+    adapter_host::{OAuth, Proof, SigningKey, Url},
+    setup::DataSource,
+};
+use serde::Deserialize;
+use serde_json::json;
+use tests::clinic::{Clinic, TOKEN, visitor};
+
+use crate::{NINE, checks::check_in_ehr};
+
+/// Made for tests, and of no use elsewhere.
+const KEY: &[u8] = include_bytes!("../../../engine/tests/adapter_host/keys/p384.pem");
+
+#[derive(Deserialize)]
+struct Asked {
+    grant_type: String,
+    client_assertion: String,
+}
+
+/// What the assertion must hold is tested with the host; here it must be there. Of the tokens the first is one the server does not
+/// take: as if it had been revoked.
+async fn token(asked: Form<Asked>, granted: Data<AtomicUsize>) -> HttpResponse {
+    if asked.grant_type != "client_credentials" || asked.client_assertion.split('.').count() != 3 {
+        return HttpResponse::BadRequest().json(json!({"error": "invalid_request"}));
+    }
+    let token = if granted.fetch_add(1, Ordering::SeqCst) == 0 { "revoked" } else { TOKEN };
+    HttpResponse::Ok().json(json!({"access_token": token, "token_type": "bearer", "expires_in": 300}))
+}
+
+#[actix::test]
+async fn a_practice_is_served_with_tokens_that_are_obtained_and_renewed() {
+    let granted = Data::new(AtomicUsize::new(0));
+    let shared = granted.clone();
+    let server = HttpServer::new(move || App::new().app_data(shared.clone()).route("/token", web::post().to(token)))
+        .workers(1)
+        .disable_signals()
+        .bind(("127.0.0.1", 0))
+        .unwrap();
+    let url = Url::parse(&format!("http://{}/token", server.addrs()[0])).unwrap();
+    actix_rt::spawn(server.run());
+    let key = Proof::Key { key: Arc::new(SigningKey::from_pem(KEY).unwrap()), id: None };
+    let oauth = OAuth::new(url, "practice-sync".into(), key, Some("system/*.*".into())).unwrap();
+    let by_token = |source: &mut DataSource| {
+        source.headers.clear();
+        source.oauth = Some(oauth);
+    };
+    let Some(clinic) = Clinic::open_as(|_| (), by_token).await else { return };
+    assert_eq!(clinic.patients().len(), 6);
+    let place = clinic.place(0, 1, NINE);
+    let person = visitor("Holds", "A Token", "555-070-0000");
+    let id = clinic.book(place, "token-1", &person, "by token").await.unwrap().appointment.id;
+    check_in_ehr(&clinic, &clinic.written(id).await, place).await;
+    assert_eq!(granted.load(Ordering::SeqCst), 2, "the first was not taken, the second served for everything");
+    clinic.engine.stop().await;
+}

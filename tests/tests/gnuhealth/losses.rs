@@ -1,0 +1,68 @@
+//! Requests and replies that are lost between the engine and the server, at every call of a booking in turn: one patient and one
+//! appointment each. `GNUHEALTH_SEEDS` says how many.
+
+use serde_json::{Value, json};
+use tests::{
+    conformance::proxy::{Trouble, When},
+    gnuhealth::{LOGIN, moment},
+};
+
+use crate::practice::Practice;
+
+/// Calls a booking of a new patient makes, three for the patient and three for the appointment; and one more, that none may be missed.
+const CALLS: u64 = 7;
+/// Each of them with its request and with its reply.
+const SEEDS: u64 = 2 * CALLS;
+
+#[actix::test]
+async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
+    let Some(mut practice) = Practice::open(LOGIN).await else { return };
+    let seeds = std::env::var("GNUHEALTH_SEEDS").ok().map_or(SEEDS, |text| text.parse().expect("a number"));
+    for seed in 0..seeds {
+        open_a_place(&mut practice, seed).await;
+        let trouble = if seed.is_multiple_of(2) { Trouble::LoseReply } else { Trouble::LoseRequest };
+        let nth = usize::try_from(1 + seed / 2 % CALLS).unwrap();
+        let said = format!("seed {seed}: {trouble:?} {nth}");
+        practice.proxy.set(When::Nth(nth), trouble);
+        let name = format!("Lost {seed}");
+        let person = json!({"first_name": "Zoë", "last_name": name, "date_of_birth": "1990-02-28",
+            "phone_number": format!("+1 555 030 {seed:04}"), "email": format!("lost{seed}@mail.example"), "gender": "Female"});
+        let booking = practice.book("1", day_of(seed), "18:00", &format!("lost-{seed}"), &person).await;
+        let id = booking["appointment_id"].as_u64().unwrap();
+        practice.written(id).await;
+        practice.proxy.calm();
+        let patients =
+            practice.server.search("gnuhealth.patient", json!([["party.lastname", "=", name]]), &["id"]).await;
+        assert_eq!(patients.len(), 1, "{said}");
+        let parties = practice.server.search("party.party", json!([["lastname", "=", name]]), &["id"]).await;
+        assert_eq!(parties.len(), 1, "{said}");
+        let theirs = json!([["patient", "=", patients[0]["id"]]]);
+        let there: Vec<Value> = practice.server.search("gnuhealth.appointment", theirs, &["state"]).await;
+        assert_eq!(there.len(), 1, "{said}: {there:?}");
+        let at = json!([["appointment_date", "=", moment(start_of(&practice, seed))], ["healthprof", "=", 1]]);
+        assert_eq!(practice.server.search("gnuhealth.appointment", at, &["id"]).await.len(), 1, "{said}");
+    }
+    practice.close().await;
+}
+
+/// A day of its own for each seed, within what is offered; they come round again.
+fn day_of(seed: u64) -> i64 {
+    i64::try_from(3 + seed % 40).unwrap()
+}
+
+fn start_of(practice: &Practice, seed: u64) -> i64 {
+    practice.at(day_of(seed), 18 * 60)
+}
+
+/// The only one of its day; what an earlier seed booked there is removed first.
+async fn open_a_place(practice: &mut Practice, seed: u64) {
+    let start = start_of(practice, seed);
+    let at = json!([["appointment_date", "=", moment(start)]]);
+    for old in practice.server.search("gnuhealth.appointment", at, &["id"]).await {
+        practice.server.delete("gnuhealth.appointment", old["id"].as_i64().unwrap()).await;
+    }
+    let place = json!({"state": "free", "patient": null, "healthprof": 1, "institution": 1, "comments": null,
+        "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
+    practice.server.create("gnuhealth.appointment", place).await;
+    practice.sync().await;
+}

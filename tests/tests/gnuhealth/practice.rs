@@ -1,0 +1,307 @@
+//! A practice whose health record system is GNU Health: the product before it, reached over HTTP, with a proxy between the two.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+
+use actix_web::{dev::ServerHandle, web::Data};
+use api::{
+    app::Api,
+    config::{HttpRules, RateRules},
+    keys::{ApiKey, Grants, hash},
+    secret::Secret,
+    server,
+};
+use base64::Engine as _;
+use engine::{
+    clock,
+    engine::{Engine, Parts},
+    records,
+    setup::{DataSource, Environment, LocationSetup, Setup},
+    store::{SledConfig, SledStore, Store, StoreKey},
+};
+use location::{
+    ids::{AppointmentId, LocationId},
+    settings::{PullRules, WriteRules},
+    time::{DAY, HOUR, SECOND},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{
+    adapters,
+    conformance::proxy::Proxy,
+    gnuhealth::{BASE_PATH, GnuHealth, PASSWORD, moment},
+    http::Caller,
+    practice::{self, INSTITUTION, SOURCE},
+    wait::until,
+};
+
+pub const LOCATION: LocationId = LocationId(7);
+pub const SUBDOMAIN: &str = "harbour-dental";
+const API_KEY: &str = "psk_of_the_practice";
+/// It has one offset all year.
+const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
+const OFFSET: i64 = 7 * 3_600;
+const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
+/// The half hours the first professional has open, local time from nine on; all professionals have one day, the first has three.
+const OPEN: i64 = 8;
+
+pub struct Practice {
+    pub server: GnuHealth,
+    /// The product's way to the server.
+    pub proxy: Proxy,
+    pub engine: Arc<Engine>,
+    pub caller: Caller,
+    http: ServerHandle,
+    setup: Setup,
+    dir: TempDir,
+    /// Midnight of tomorrow, local, in seconds since 1970.
+    pub midnight: i64,
+}
+
+impl Practice {
+    /// A practice the product has read once. None: the test is to be left out.
+    pub async fn open(login: &str) -> Option<Practice> {
+        let server = GnuHealth::start().await?;
+        let midnight = (clock::now().0 / 1_000 - OFFSET).div_euclid(86_400) * 86_400 + 86_400 + OFFSET;
+        seed(&server, midnight).await;
+        let proxy = Proxy::to(server.address()).await;
+        let dir = tempfile::tempdir().expect("a folder for the store");
+        let setup = setup(&proxy, login);
+        let (engine, http, caller) = start(dir.path(), setup.clone()).await;
+        let practice = Practice { server, proxy, engine, caller, http, setup, dir, midnight };
+        until("the first pull", async || practice.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
+        Some(practice)
+    }
+
+    /// Stops the product and starts it again on its store.
+    pub async fn restart(self) -> Practice {
+        let Practice { engine, http, caller, setup, dir, .. } = self;
+        http.stop(false).await;
+        engine.stop().await;
+        drop((engine, caller));
+        let (engine, http, caller) = start(dir.path(), setup.clone()).await;
+        Practice { engine, http, caller, setup, dir, ..self }
+    }
+
+    pub async fn close(self) {
+        self.http.stop(false).await;
+        self.engine.stop().await;
+    }
+
+    /// Reads the EHR now, to the end.
+    pub async fn sync(&self) {
+        let last = async || self.engine.sync_state(LOCATION).await.ok()?.last_sync;
+        let before = last().await;
+        self.engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
+        until("a read cycle", async || last().await.filter(|at| Some(*at) > before)).await;
+    }
+
+    /// Waits until nothing is left to be written.
+    pub async fn idle(&self) {
+        let queued = async || Some(self.engine.sync_state(LOCATION).await.ok()?.queued);
+        until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
+    }
+
+    pub async fn get(&mut self, path: &str) -> Value {
+        let (status, answer) = self.caller.get(&full(path)).await.expect("the product answers");
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    /// The data of a list, all on one page.
+    pub async fn list(&mut self, path: &str) -> Vec<Value> {
+        let joined = if path.contains('?') { '&' } else { '?' };
+        self.get(&format!("{path}{joined}per_page=1000")).await["data"].as_array().expect("a list").clone()
+    }
+
+    pub async fn post(&mut self, path: &str, body: Value) -> Value {
+        let (status, answer) = self.caller.post(&full(path), &body).await.expect("the product answers");
+        assert!((200..300).contains(&status), "{path}: {status} {answer}");
+        answer
+    }
+
+    pub async fn patch(&mut self, path: &str, body: Value) -> Value {
+        let (status, answer) = self.caller.patch(&full(path), &body).await.expect("the product answers");
+        assert!((200..300).contains(&status), "{path}: {status} {answer}");
+        answer
+    }
+
+    /// The offers of a professional on the n-th day: local time and slot token.
+    pub async fn offers(&mut self, provider: &str, day: i64) -> BTreeMap<String, String> {
+        let provider = self.our_id("/providers", provider).await;
+        let (kind, start) = (self.list("/appointment_types").await[0]["id"].clone(), self.date(day));
+        let asked = json!({"provider_ids": [provider], "start_date": start, "days": 1, "limit": 100, "appointment_type_id": kind});
+        let found = self.post("/intent/booking/search", asked).await;
+        let slots = found["slots"].as_array().expect("slots").iter();
+        slots
+            .map(|slot| {
+                (self.time(slot["start_iso"].as_str().unwrap()), slot["slot_token"].as_str().unwrap().to_owned())
+            })
+            .collect()
+    }
+
+    pub async fn times(&mut self, provider: &str, day: i64) -> Vec<String> {
+        self.offers(provider, day).await.into_keys().collect()
+    }
+
+    /// Books the offer at a local time; the booking as it was answered.
+    pub async fn book(&mut self, provider: &str, day: i64, time: &str, key: &str, person: &Value) -> Value {
+        let token = self.offers(provider, day).await.remove(time).unwrap_or_else(|| panic!("{time} is not offered"));
+        let body = json!({"slot_token": token, "idempotency_key": key, "patient": person, "note": "läuft ☺"});
+        self.post("/intent/booking/book", body).await["booking"].clone()
+    }
+
+    /// Waits until a booking's insert is done.
+    pub async fn written(&self, id: u64) -> records::Appointment {
+        let confirmed = async || {
+            let record = self.appointment(id);
+            match record.booking.as_ref().expect("it was booked here") {
+                booking if booking.writeback == records::Writeback::Confirmed => Some(record),
+                booking if booking.writeback == records::Writeback::Failed => panic!("{:?}", booking.failure_reason),
+                _ => None,
+            }
+        };
+        until("the write-back", confirmed).await
+    }
+
+    pub fn appointment(&self, id: u64) -> records::Appointment {
+        self.engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
+    }
+
+    /// The appointment as the EHR has it.
+    pub async fn in_ehr(&self, id: u64) -> Value {
+        let foreign = number(self.appointment(id).foreign_id.as_deref().expect("it was written"));
+        let fields = [
+            "patient",
+            "healthprof",
+            "state",
+            "appointment_date",
+            "appointment_date_end",
+            "comments",
+            "checked_in_date",
+        ];
+        self.server.one("gnuhealth.appointment", json!([["id", "=", foreign]]), &fields).await
+    }
+
+    /// Our id of what the EHR calls so.
+    pub async fn our_id(&mut self, list: &str, foreign_id: &str) -> Value {
+        let all = self.list(list).await;
+        let found = all.iter().find(|record| record["foreign_id"] == foreign_id);
+        found.unwrap_or_else(|| panic!("{list} has no {foreign_id}: {all:?}"))["id"].clone()
+    }
+
+    /// A local time of day, in minutes, on the n-th day.
+    pub fn at(&self, day: i64, minute: i64) -> i64 {
+        self.midnight + day * 86_400 + minute * 60
+    }
+
+    pub fn iso(&self, day: i64, minute: i64) -> String {
+        chrono::DateTime::from_timestamp(self.at(day, minute), 0).expect("near").to_rfc3339()
+    }
+
+    fn date(&self, day: i64) -> String {
+        let at = chrono::DateTime::from_timestamp(self.at(day, 0) - OFFSET, 0).expect("near");
+        at.date_naive().to_string()
+    }
+
+    fn time(&self, iso: &str) -> String {
+        let at = chrono::DateTime::parse_from_rfc3339(iso).expect("a time");
+        at.with_timezone(&ZONE).format("%H:%M").to_string()
+    }
+}
+
+pub fn number(foreign_id: &str) -> i64 {
+    foreign_id.parse().expect("a number of the database")
+}
+
+fn full(path: &str) -> String {
+    let joined = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{joined}subdomain={SUBDOMAIN}&location_id={LOCATION}")
+}
+
+/// Free places as a practice opens them, and an appointment that staff made.
+async fn seed(server: &GnuHealth, midnight: i64) {
+    for (professional, days) in [(1, 3), (2, 1), (3, 1)] {
+        for day in 0..days {
+            for n in 0..OPEN {
+                let start = midnight + day * 86_400 + 9 * 3_600 + n * 1_800;
+                let place = json!({"state": "free", "patient": null, "healthprof": professional, "institution": 1, "comments": null,
+                    "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
+                server.create("gnuhealth.appointment", place).await;
+            }
+        }
+    }
+    // Staff take the first place of the second professional.
+    let first = json!([["healthprof", "=", 2], ["appointment_date", "=", moment(midnight + 9 * 3_600)]]);
+    let id = server.one("gnuhealth.appointment", first, &["id"]).await["id"].as_i64().expect("an id");
+    server
+        .write("gnuhealth.appointment", id, json!({"patient": 1, "state": "confirmed", "comments": "by telephone"}))
+        .await;
+    server.invoice(1, "95.00", &today()).await;
+}
+
+pub fn today() -> String {
+    chrono::DateTime::from_timestamp(clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
+}
+
+async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) {
+    let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
+    config.floor_bytes = 0;
+    // The engine before may still be letting go of its last calls.
+    let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::shapes::Wire::shapes());
+    parts.adapters = adapters::load(&["gnuhealth"]).await;
+    let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };
+    let rules = HttpRules { workers: 1, rates, shutdown_timeout: Duration::ZERO, ..HttpRules::default() };
+    let key = ApiKey {
+        name: "tests".to_owned(),
+        hash: hash(API_KEY),
+        environment: Environment::Sandbox,
+        institutions: vec![INSTITUTION],
+        locations: None,
+        grants: Grants { financial: true, beta: true, operator: false },
+        organisation: "tests".to_owned(),
+    };
+    let api = Data::new(Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules));
+    let listener = server::listen(([127, 0, 0, 1], 0).into()).expect("loopback has a free port");
+    let (server, address) = server::start(api, listener).expect("the API starts");
+    let handle = server.handle();
+    actix_rt::spawn(server);
+    let caller = Caller::sign_in(address, API_KEY).await.expect("the key is good").at("v3.1.0");
+    (engine, handle, caller)
+}
+
+fn setup(proxy: &Proxy, login: &str) -> Setup {
+    let mut setup = Setup::default();
+    setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, SUBDOMAIN)));
+    let base_url = format!("http://{}{BASE_PATH}", proxy.address());
+    let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{login}:{PASSWORD}"));
+    let source = DataSource {
+        headers: vec![("Authorization".to_owned(), format!("Basic {credentials}"))],
+        guest_memory_mib: 128,
+        ..practice::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
+    };
+    setup.sources.insert(SOURCE, Arc::new(source));
+    let place = LocationSetup {
+        foreign_id: Some("1".to_owned()),
+        write: WriteRules {
+            call_deadline: 10 * SECOND,
+            backoff_base: 50,
+            backoff_cap: 400,
+            settle: 100,
+            breaker_threshold: 100,
+            breaker_pause: 200,
+            breaker_pause_cap: 400,
+            ..WriteRules::default()
+        },
+        // Read once, and then when a test asks for it.
+        pull: PullRules { every: HOUR, retry_base: 100, retry_cap: 400, keep_past: DAY, ..PullRules::default() },
+        adapter_config: BTreeMap::from([
+            ("appointment_types".to_owned(), TYPES.to_owned()),
+            ("country".to_owned(), "US".to_owned()),
+        ]),
+        ..practice::location(LOCATION, "harbour", ZONE, false)
+    };
+    setup.locations.insert(LOCATION, Arc::new(place));
+    setup
+}
