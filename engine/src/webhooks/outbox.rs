@@ -125,14 +125,18 @@ impl Outbox {
     }
 }
 
-/// What keeps messages about one record in their order: `patient 7`. The record stands under its name, some in a list of one.
+/// What keeps messages about one record in their order: `patient 7`. The record stands under its name, some in a list; a history goes by
+/// its patient, and how reading and writing stand by the location.
 fn record(event: &CommittedEvent<'_>) -> String {
-    let id_of = |value: &Value| match value.get("id") {
+    let id_of = |value: &Value| match value.get("id").or_else(|| value.get("patient_id")) {
         Some(Value::String(id)) => Some(id.clone()),
         Some(Value::Number(id)) => Some(id.to_string()),
         _ => None,
     };
-    let here = |value: &Value| id_of(value).or_else(|| id_of(value.as_array()?.first()?));
+    let here = |value: &Value| {
+        let list = value.get("locations").unwrap_or(value);
+        id_of(value).or_else(|| id_of(list.as_array()?.first()?))
+    };
     let others = ["previous_attributes", "failure_reason"];
     let found =
         event.data.iter().filter(|(name, _)| !others.contains(&name.as_str())).find_map(|(_, value)| here(value));
@@ -159,5 +163,31 @@ impl Doorbell {
 
     pub async fn wait(&self) {
         self.notify.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_about_one_record_are_known_by_it() {
+        for (event, data, expected) in [
+            (Event::ChargeUpdated, json!({"charge": {"id": 3, "patient_id": 7}}), "charge 3"),
+            (Event::PatientUpdated, json!({"patients": [{"id": 7}], "previous_attributes": [{"id": 1}]}), "patient 7"),
+            (
+                Event::MedicalHistoryPatientItemsUpdated,
+                json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 3}]}}),
+                "medical_history 7",
+            ),
+            (Event::SyncStatusReadChange, json!({"sync_status": {"locations": [{"id": 2}]}}), "sync_status 2"),
+        ] {
+            let (name, data) = (EventName::change(event).unwrap(), data.as_object().unwrap());
+            let told = CommittedEvent { institution: InstitutionId(1), name, time: Timestamp(0), data };
+            assert_eq!(record(&told), expected);
+        }
     }
 }
