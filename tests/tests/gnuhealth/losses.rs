@@ -19,7 +19,9 @@ async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
     let Some(mut practice) = Practice::open(LOGIN).await else { return };
     let seeds = std::env::var("GNUHEALTH_SEEDS").ok().map_or(SEEDS, |text| text.parse().expect("a number"));
     for seed in 0..seeds {
-        open_a_place(&mut practice, seed).await;
+        let (day, minute) = time_of(seed);
+        let (start, time) = (practice.at(day, minute), format!("{:02}:{:02}", minute / 60, minute % 60));
+        open_a_place(&practice, start).await;
         let trouble = if seed.is_multiple_of(2) { Trouble::LoseReply } else { Trouble::LoseRequest };
         let nth = usize::try_from(1 + seed / 2 % CALLS).unwrap();
         let said = format!("seed {seed}: {trouble:?} {nth}");
@@ -27,7 +29,7 @@ async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
         let name = format!("Lost {seed}");
         let person = json!({"first_name": "Zoë", "last_name": name, "date_of_birth": "1990-02-28",
             "phone_number": format!("+1 555 030 {seed:04}"), "email": format!("lost{seed}@mail.example"), "gender": "Female"});
-        let booking = practice.book("1", day_of(seed), "18:00", &format!("lost-{seed}"), &person).await;
+        let booking = practice.book("1", day, &time, &format!("lost-{seed}"), &person).await;
         let id = booking["appointment_id"].as_u64().unwrap();
         practice.written(id).await;
         practice.proxy.calm();
@@ -39,28 +41,21 @@ async fn whatever_is_lost_there_is_one_patient_and_one_appointment() {
         let theirs = json!([["patient", "=", patients[0]["id"]]]);
         let there: Vec<Value> = practice.server.search("gnuhealth.appointment", theirs, &["state"]).await;
         assert_eq!(there.len(), 1, "{said}: {there:?}");
-        let at = json!([["appointment_date", "=", moment(start_of(&practice, seed))], ["healthprof", "=", 1]]);
+        let at = json!([["appointment_date", "=", moment(start)], ["healthprof", "=", 1]]);
         assert_eq!(practice.server.search("gnuhealth.appointment", at, &["id"]).await.len(), 1, "{said}");
     }
     practice.close().await;
 }
 
-/// A day of its own for each seed, within what is offered; they come round again.
-fn day_of(seed: u64) -> i64 {
-    i64::try_from(3 + seed % 40).unwrap()
+/// A time of its own for each seed, within the days whose free places are read: the n-th day, and minutes after midnight.
+fn time_of(seed: u64) -> (i64, i64) {
+    let (days, seed) = (50, i64::try_from(seed).unwrap());
+    let minute = 15 * 60 + seed / days * 30;
+    assert!(minute < 24 * 60, "as many seeds as there are places");
+    (3 + seed % days, minute)
 }
 
-fn start_of(practice: &Practice, seed: u64) -> i64 {
-    practice.at(day_of(seed), 18 * 60)
-}
-
-/// The only one of its day; what an earlier seed booked there is removed first.
-async fn open_a_place(practice: &mut Practice, seed: u64) {
-    let start = start_of(practice, seed);
-    let at = json!([["appointment_date", "=", moment(start)]]);
-    for old in practice.server.search("gnuhealth.appointment", at, &["id"]).await {
-        practice.server.delete("gnuhealth.appointment", old["id"].as_i64().unwrap()).await;
-    }
+async fn open_a_place(practice: &Practice, start: i64) {
     let place = json!({"state": "free", "patient": null, "healthprof": 1, "institution": 1, "comments": null,
         "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
     practice.server.create("gnuhealth.appointment", place).await;
