@@ -1,5 +1,7 @@
+use std::{sync::atomic::Ordering, time::Duration};
+
 use engine::ehr::Write;
-use location::hours::Weekday;
+use location::{hours::Weekday, ids::LocationId};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -140,6 +142,30 @@ async fn hours_are_written_to_an_ehr_that_takes_them() {
         writes["data"].as_array().unwrap().iter().filter(|it| it["resource"] == "working_hours").collect();
     let operations: Vec<&str> = hours.iter().map(|it| it["operation"].as_str().unwrap()).collect();
     assert_eq!(operations, ["create", "update", "update", "delete"]);
+}
+
+#[actix_web::test]
+async fn hours_a_pull_shows_before_their_answer_are_one_record() {
+    let world = world().await;
+    let made = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:08"}))).answers(201).await;
+    let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
+    told(&world, 0).await;
+    let sources = async || each(&world.get(SECONDS).ok().await["data"], "source");
+    // For some tries a pull waits for the answer; then it takes what it sees.
+    for _ in 0..100 {
+        world.engine.sync_now(LocationId(SECOND)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if sources().await.len() == 3 {
+            break;
+        }
+    }
+    assert_eq!(sources().await, ["synced", "manual", "synced"]);
+    world.books.kind.store(true, Ordering::SeqCst);
+    world.until(SECONDS, |list| each(&list["data"], "source") == ["synced", "manual"]).await;
+    world.sync(SECOND).await;
+    assert_eq!(sources().await, ["synced", "manual"]);
+    world.patch(&one, json!({"working_hour": {"end_time": "19:00"}})).ok().await;
+    assert!(matches!(told(&world, 1).await, Write::UpdateWorkingHour(hour) if hour.id == "written 0"));
 }
 
 #[actix_web::test]

@@ -70,7 +70,7 @@ impl Sim {
         let chosen = made.get(usize::from(which) % made.len().max(1)).copied().filter(|_| self.staff);
         let Some(number) = chosen else { return };
         let hour = self.ehr.hours[&number].0.clone();
-        let changed = (what % 4 != 0).then_some(WorkingHour { end: 900 + u16::from(what), ..hour });
+        let changed = (!what.is_multiple_of(4)).then_some(WorkingHour { end: 900 + u16::from(what), ..hour });
         self.ehr.set_hour(number, changed);
     }
 
