@@ -116,7 +116,7 @@ impl Directory {
             }
             let (reply, answer) = oneshot::channel();
             let begun = Arc::new(AtomicBool::new(false));
-            self.offer(id, Ask::Do { request: make(), begun: begun.clone(), reply })?;
+            self.offer(id, Ask::Do { request: Box::new(make()), begun: begun.clone(), reply })?;
             match answer.await {
                 Ok(answer) => return answer,
                 Err(_) if begun.load(Ordering::SeqCst) => return Err(EngineError::Internal),

@@ -62,7 +62,7 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 #[rtype(result = "()")]
 pub enum Ask {
     Do {
-        request: Request,
+        request: Box<Request>,
         begun: Arc<AtomicBool>,
         reply: Reply<Answer>,
     },
@@ -346,7 +346,7 @@ impl Handler<Ask> for LocationActor {
         AtomicResponse::new(match ask {
             Ask::Do { request, begun, reply } => {
                 begun.store(true, Ordering::SeqCst);
-                Box::pin(self.turn(request, TRIES).map(move |answer, _, _| drop(reply.send(answer))))
+                Box::pin(self.turn(*request, TRIES).map(move |answer, _, _| drop(reply.send(answer))))
             }
             Ask::FreeSlots { query, reply } => {
                 let answer = self.free_slots(&query);

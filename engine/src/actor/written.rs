@@ -89,7 +89,10 @@ impl Shell {
                 })?;
             }
             Work::Record { resource: Resource::Patients, id, .. } => {
-                if let Some(mut before) = docs.before::<Patient>(self.institution.id.0, id)? {
+                // What a later change says stands until the EHR has answered that too.
+                if self.last_of(write, Resource::Patients, id)
+                    && let Some(mut before) = docs.before::<Patient>(self.institution.id.0, id)?
+                {
                     let now = docs.get::<Patient>(self.institution.id.0, id)?;
                     before.updated_at = cx.now;
                     self.index_patient(now.as_ref(), &before, docs)?;
@@ -101,7 +104,8 @@ impl Shell {
                 self.hour_not_written(cx, id, (how, reason), docs)?;
             }
             Work::Record { resource, id, verb } => {
-                entries::on(resource, NotDone { shell: self, cx, id, verb, reason, docs }).transpose()?;
+                let last = self.last_of(write, resource, id);
+                entries::on(resource, NotDone { shell: self, cx, id, verb, last, reason, docs }).transpose()?;
             }
             Work::Confirm(appointment) | Work::CheckIn(appointment) | Work::Note(appointment) => {
                 // The appointment itself is gone: there is nothing to go back to.
@@ -212,6 +216,7 @@ struct NotDone<'s, 'd, 'p> {
     cx: Cx,
     id: u64,
     verb: Verb,
+    last: bool,
     reason: &'s str,
     docs: &'d mut Docs<'p>,
 }
@@ -220,14 +225,14 @@ impl Visitor for NotDone<'_, '_, '_> {
     type Output = Result<(), TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let NotDone { shell, cx, id, verb, reason, docs } = self;
+        let NotDone { shell, cx, id, verb, last, reason, docs } = self;
         let Some(source) = shell.source() else { return Ok(()) };
         if verb == Verb::Create {
             docs.change::<Entry<T>>(source, id, |entry| {
                 entry.write = Some(EntryWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) });
                 entry.updated_at = cx.now;
             })?;
-        } else if let Some(mut before) = docs.before::<Entry<T>>(source, id)? {
+        } else if last && let Some(mut before) = docs.before::<Entry<T>>(source, id)? {
             before.updated_at = cx.now;
             docs.put(&before)?;
             docs.forget_before::<Entry<T>>(source, id);
