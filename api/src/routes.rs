@@ -180,6 +180,19 @@ fn practice() -> Vec<Route> {
             .lists::<WriteRequestView>("Writes to the health record system of a location", "3"),
         get("/write_requests/{id}", write_requests::show)
             .shows::<WriteRequestView>("One write to the health record system", "3"),
+        post("/write_requests/{id}/retry", write_requests::retry)
+            .shows::<WriteRequestView>("Try again to write what failed to be made", "3")
+            .named("retry_write_request")
+            .noting(
+                "The answer is the new write, with the write key of the first: the health record system is asked for that first, and a \
+                 booking must win its slot again. A refused change was put back and is asked for anew.",
+            )
+            .operator(),
+        post("/write_requests/{id}/drop", write_requests::give_up)
+            .shows::<WriteRequestView>("Give up a write that waits or failed", "3")
+            .named("drop_write_request")
+            .noting("What rests on it is given up too; a booking's slot is free again.")
+            .operator(),
         get("/changes", changes::list)
             .lists::<ChangeView>("What changed at a location", "4.10")
             .from_v3()

@@ -1,7 +1,8 @@
-//! GET /write_requests, GET /write_requests/{id}: what is on its way to the health record system, and what became of it (our addition).
+//! GET /write_requests, GET /write_requests/{id}, POST /write_requests/{id}/retry and /drop: what is on its way to the health record
+//! system, and what became of it (our addition).
 
 use engine::write_requests::{Status, WriteRequest, merged};
-use location::{event::Work, pull::Verb};
+use location::{event::Work, ids::WriteId, pull::Verb};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,9 +13,9 @@ use super::{
 use crate::{
     cursor::Position,
     errors::ApiError,
-    kinds::{long_id, one_of},
+    kinds::{integer, one_of},
     pages::stretch,
-    scope::Call,
+    scope::{Call, Place},
     wire::At,
 };
 
@@ -115,10 +116,36 @@ pub async fn list(mut call: Call) -> Answer {
 }
 
 pub async fn show(mut call: Call) -> Answer {
-    let id = call.path_id(long_id())?;
-    let (place, ()) = call.in_place(|_| Some(()))?;
+    let (place, id) = place_and_id(&mut call)?;
+    Ok(call.show(WriteRequestView::of(&find(&call, &place, id).await?)))
+}
+
+/// What failed to be made in the health record system is tried again, as a new write.
+pub async fn retry(mut call: Call) -> Answer {
+    let (place, id) = place_and_id(&mut call)?;
+    find(&call, &place, id).await?;
+    let again = call.api.engine.retry_write(place.location.id, WriteId(id)).await?;
+    call.audit("retry", "write request", id);
+    Ok(call.show(WriteRequestView::of(&find(&call, &place, again.0).await?)))
+}
+
+/// Given up for good.
+pub async fn give_up(mut call: Call) -> Answer {
+    let (place, id) = place_and_id(&mut call)?;
+    find(&call, &place, id).await?;
+    call.api.engine.drop_write(place.location.id, WriteId(id)).await?;
+    call.audit("drop", "write request", id);
+    Ok(call.show(WriteRequestView::of(&find(&call, &place, id).await?)))
+}
+
+fn place_and_id(call: &mut Call) -> Result<(Place, u64), ApiError> {
+    // They are counted by location, from 0.
+    let id = call.path_id(integer(0..=i64::MAX))?;
+    Ok((call.in_place(|_| Some(()))?.0, id.unsigned_abs()))
+}
+
+async fn find(call: &Call, place: &Place, id: u64) -> Result<WriteRequest, ApiError> {
     let found = call.api.engine.write_request(place.location.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
-    let found = found.ok_or_else(|| ApiError::NotFound(format!("Write Request with id {id}")))?;
-    Ok(call.show(WriteRequestView::of(&found)))
+    found.ok_or_else(|| ApiError::NotFound(format!("Write Request with id {id}")))
 }

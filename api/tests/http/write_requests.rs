@@ -1,13 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use engine::{
-    Refused,
-    ehr::{Verb, Write},
-};
-use location::{
-    decision::Refusal,
-    ids::{LocationId, WriteId},
-};
+use engine::ehr::{Verb, Write};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -68,22 +61,23 @@ async fn what_became_of_writes() {
 
 #[actix_web::test]
 async fn operators_retry_and_drop() {
-    let (world, main) = (world().await, LocationId(MAIN));
-    let engine = world.engine.clone();
-    let retry = async |id: &Value| engine.retry_write(main, WriteId(id.as_u64().unwrap())).await;
-    let drop = async |id: &Value| engine.drop_write(main, WriteId(id.as_u64().unwrap())).await;
-    let rule = |refusal| Refused::Rule(refusal);
-    assert_eq!(retry(&json!(77)).await, Err(rule(Refusal::WriteNotFound)));
-    assert_eq!(drop(&json!(77)).await, Err(rule(Refusal::WriteNotFound)));
+    let world = world().await;
+    let told =
+        |id: &Value, what| world.post(&format!("/write_requests/{id}/{what}?subdomain=acme&location_id=1"), json!({}));
+    let (retry, drop) = (|id: &Value| told(id, "retry"), |id: &Value| told(id, "drop"));
+    for unknown in [retry(&json!(77)), drop(&json!(77))] {
+        assert_eq!(unknown.fails(404).await, ["Write Request with id 77 not found"]);
+    }
+    retry(&json!(77)).key(MAIN_KEY).fails(403).await;
     let paid = pay(&world, "REFUSE").await;
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed"]).await;
     let failed = list["data"][0].clone();
     assert_eq!((&failed["retried_as"], &failed["dropped"]), (&Value::Null, &json!(false)));
 
     world.books.kind.store(true, Ordering::SeqCst);
-    let again = retry(&failed["id"]).await.unwrap();
+    let again = retry(&failed["id"]).ok().await["data"]["id"].clone();
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done"]).await;
-    assert_eq!((&list["data"][0]["retried_as"], &list["data"][1]["id"]), (&json!(again.0), &json!(again.0)));
+    assert_eq!((&list["data"][0]["retried_as"], &list["data"][1]["id"]), (&again, &again));
     assert_eq!(
         (&list["data"][1]["record_id"], &list["data"][1]["attempts"]),
         (&paid, &json!(2)),
@@ -91,19 +85,18 @@ async fn operators_retry_and_drop() {
     );
     let payments = world.books.written(MAIN).into_iter().filter(|write| matches!(write, Write::Entry(Verb::Create, _)));
     assert_eq!(payments.count(), 1);
-    for settled in [&failed["id"], &json!(again.0)] {
-        assert_eq!(retry(settled).await, Err(rule(Refusal::WriteNotFailed)));
-        assert_eq!(drop(settled).await, Err(rule(Refusal::WriteNotFailed)));
+    let settled = ["The write has not failed, or was retried or dropped already."];
+    for id in [&failed["id"], &again] {
+        assert_eq!(retry(id).fails(400).await, settled);
+        assert_eq!(drop(id).fails(400).await, settled);
     }
 
     world.books.kind.store(false, Ordering::SeqCst);
     pay(&world, "REFUSE").await;
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done", "failed"]).await;
     let failed = list["data"][2]["id"].clone();
-    drop(&failed).await.unwrap();
-    let one = format!("/write_requests/{failed}?subdomain=acme&location_id=1");
-    assert_eq!(world.get(&one).ok().await["data"]["dropped"], json!(true));
-    assert_eq!(retry(&failed).await, Err(rule(Refusal::WriteNotFailed)));
+    assert_eq!(drop(&failed).ok().await["data"]["dropped"], json!(true));
+    assert_eq!(retry(&failed).fails(400).await, settled);
 
     // A booking that waits behind its patient.
     let slot = world.offers(MAIN, 1).await[0].clone();
@@ -112,8 +105,11 @@ async fn operators_retry_and_drop() {
     let booked = world.post("/intent/booking/book?subdomain=acme", book).ok().await["booking"]["booking_ref"].clone();
     let statuses = ["failed", "done", "failed", "sending", "queued"];
     let list = world.until(PATH, |list| each(&list["data"], "status") == statuses).await;
-    assert_eq!(drop(&list["data"][3]["id"]).await, Err(rule(Refusal::WriteOnItsWay)));
-    drop(&list["data"][4]["id"]).await.unwrap();
+    assert_eq!(
+        drop(&list["data"][3]["id"]).fails(400).await,
+        ["The write is being sent or may have been written: it cannot be dropped."]
+    );
+    drop(&list["data"][4]["id"]).ok().await;
     let status = format!("/intent/booking/status?subdomain=acme&booking_ref={}", booked.as_str().unwrap());
     let failed = world.get(&status).ok().await;
     assert_eq!(failed["booking"]["ehr_writeback"], json!("failed"), "{failed}");
