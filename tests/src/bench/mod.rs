@@ -10,6 +10,7 @@ mod lists;
 mod load;
 mod own_ehr;
 mod practices;
+mod pull;
 mod reads;
 mod report;
 mod servers;
@@ -83,6 +84,8 @@ enum Section {
     Lists,
     /// Lists over HTTP, beside the same bytes sent bare.
     Reads,
+    /// The first pull of a practice, and one with few changes.
+    Pulls,
     /// Webhook deliveries per second, beside a bare client.
     Webhooks,
 }
@@ -111,6 +114,7 @@ fn run(options: &Options) -> Outcome {
         Section::Idle,
         Section::Lists,
         Section::Reads,
+        Section::Pulls,
         Section::Webhooks,
         Section::Bookings,
     ];
@@ -124,6 +128,7 @@ fn run(options: &Options) -> Outcome {
             Section::Adapter => adapter::run(&mut report)?,
             Section::Lists => lists::run(options, &mut report)?,
             Section::Reads => reads::run(options, &mut report)?,
+            Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
         }
     }

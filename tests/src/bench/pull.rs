@@ -1,0 +1,222 @@
+//! The first pull of a practice, and what a later one costs when little changed.
+
+use std::{
+    error::Error,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use api::shapes::Wire;
+use chrono_tz::Tz;
+use engine::{
+    Engine, SyncState,
+    adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture},
+    clock,
+    ehr::{Ehr, Resource},
+    engine::Parts,
+    sandbox_ehr::{LocationProfile, OffsetFrom, Profile, SandboxEhr, SandboxRequest, control},
+    setup::{LocationSetup, Setup},
+};
+use location::{
+    ids::LocationId,
+    settings::{PullRules, Quota},
+    time::DAY,
+};
+use serde_json::json;
+
+use super::{
+    Options, Outcome,
+    idle::resident,
+    practices,
+    report::{Aim, Report},
+};
+use crate::{adapters, practice};
+
+const LOCATION: LocationId = LocationId(1);
+const PLACE: &str = "main-street";
+const PATIENTS: u32 = 10_000;
+const CHANGED: usize = 10;
+const DEADLINE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The EHR in this process, and how long it took over its answers.
+struct Timed {
+    ehr: Mutex<SandboxEhr>,
+    nanos: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl Timed {
+    fn handle(&self, request: &SandboxRequest) -> HttpResponse {
+        let started = Instant::now();
+        let reply = self.ehr.lock().unwrap_or_else(PoisonError::into_inner).handle(clock::now().0, request);
+        self.nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        HttpResponse { status: reply.status, headers: reply.headers, body: reply.body }
+    }
+
+    /// Since the last call.
+    fn took(&self) -> Duration {
+        Duration::from_nanos(self.nanos.swap(0, Ordering::Relaxed))
+    }
+}
+
+impl Transport for Timed {
+    fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        let answer = self.handle(&SandboxRequest {
+            method: request.method,
+            path: request.url.path().to_owned(),
+            query: request.url.query().unwrap_or_default().to_owned(),
+            headers: request.headers,
+            body: request.body.unwrap_or_default(),
+        });
+        Box::pin(async { Ok(answer) })
+    }
+}
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    let timed = Arc::new(Timed {
+        ehr: Mutex::new(SandboxEhr::new(profile())),
+        nanos: AtomicU64::new(0),
+        requests: AtomicU64::new(0),
+    });
+    let dir = tempfile::Builder::new().prefix("bench-pull").tempdir_in(&options.dir)?;
+    report.section(
+        "pulls",
+        format!(
+            "a practice of {PATIENTS} patients with their files and the appointments of half a year, in the simulated EHR of the same \
+             process; the sandbox adapter, pages of {} records, the engine on the embedded store",
+            PullRules::default().page
+        ),
+    );
+    actix_rt::System::new().block_on(async {
+        let registry = adapters::load(&["sandbox"]).await;
+        let connection = Connection::new("1", PLACE, "http://ehr.invalid", Tz::UTC, timed.clone());
+        let ehr = registry.connect("sandbox", connection).ok_or("the adapter is not loaded")??;
+        let (records, alone) = pages(&ehr).await?;
+        let of_ehr = timed.took();
+        report.number("records in all", records as f64, "", Aim::None);
+        report.time("adapter alone, all pages: guest and host", alone.saturating_sub(of_ehr), Aim::None);
+        report.time("  the simulated EHR meanwhile, not counted above", of_ehr, Aim::None);
+
+        let mut parts = Parts::new(practices::store(dir.path())?, Wire::shapes());
+        parts.adapters = registry;
+        parts.in_process.insert(practice::SOURCE, timed.clone() as Arc<dyn Transport>);
+        let before = resident(std::process::id())?;
+        let started = Instant::now();
+        let engine = Engine::start(setup(), parts).await?;
+        let mut peak = before;
+        let first = until(&engine, |state| {
+            peak = peak.max(resident(std::process::id()).unwrap_or(peak));
+            state.last_sync.is_some()
+        })
+        .await?;
+        let whole = started.elapsed();
+        let of_ehr = timed.took();
+        let pulled: u64 = first.progress.values().map(|progress| progress.records).sum();
+        if pulled != records {
+            return Err(format!("{pulled} of {records} records were pulled").into());
+        }
+        for (resource, what) in [(Resource::Patients, "patients"), (Resource::Appointments, "appointments")] {
+            let of_it = first.progress.get(&resource).map_or(0, |progress| progress.records);
+            report.number(&format!("  of them {what}"), of_it as f64, "", Aim::None);
+        }
+        let rate = records as f64 / whole.as_secs_f64();
+        report.number("first pull, end to end", rate, "/s", Aim::AtLeast(100_000.0));
+        report.time("  it took", whole, Aim::None);
+        report.time("  engine and store, without adapter and EHR", whole.saturating_sub(alone).saturating_sub(of_ehr), Aim::None);
+        report.megabytes("memory of the process at its peak, above what it had before", peak - before, Aim::BelowMegabytes(150.0));
+
+        until(&engine, |state| state.next_cycle.is_some()).await?;
+        for n in 1..=CHANGED {
+            let edit = json!({"staff_edits": {"resource": "patients", "id": format!("P-{n:05}"), "fields": {"last_name": format!("Changed {n}")}}});
+            let answer = timed.handle(&SandboxRequest {
+                method: "POST".into(),
+                path: control::PATH.into(),
+                query: String::new(),
+                headers: Vec::new(),
+                body: edit.to_string().into_bytes(),
+            });
+            if answer.status >= 300 {
+                return Err(format!("the simulated EHR did not change: {}", String::from_utf8_lossy(&answer.body)).into());
+            }
+        }
+        timed.requests.store(0, Ordering::Relaxed);
+        let started = Instant::now();
+        engine.sync_now(LOCATION).await.map_err(|refused| format!("{refused:?}"))?;
+        let last = first.last_sync;
+        let again = until(&engine, |state| state.last_sync > last && state.reading.is_none()).await?;
+        let delta = started.elapsed();
+        let read: u64 = again.progress.values().map(|progress| progress.records).sum();
+        if read != CHANGED as u64 {
+            return Err(format!("{read} records instead of {CHANGED} were read again").into());
+        }
+        report.time(&format!("a cycle with {CHANGED} changes among them"), delta, Aim::Below(Duration::from_millis(50)));
+        report.number("  requests it made", timed.requests.load(Ordering::Relaxed) as f64, "", Aim::None);
+        engine.stop().await;
+        Ok(())
+    })
+}
+
+/// Everything, page by page, by the adapter and nothing else.
+async fn pages(ehr: &Arc<dyn Ehr>) -> Result<(u64, Duration), Box<dyn Error>> {
+    let started = Instant::now();
+    let about = ehr.describe(DEADLINE).await?;
+    let mut records = 0;
+    for pull in about.pulls {
+        let mut cursor = None;
+        loop {
+            let page = ehr.pull(pull.resource, cursor, PullRules::default().page, DEADLINE).await?;
+            records += page.records.len() as u64;
+            cursor = Some(page.cursor);
+            if page.last {
+                break;
+            }
+        }
+    }
+    Ok((records, started.elapsed()))
+}
+
+async fn until(engine: &Engine, mut so: impl FnMut(&SyncState) -> bool) -> Result<SyncState, Box<dyn Error>> {
+    let started = Instant::now();
+    while started.elapsed() < LIMIT {
+        let state = engine.sync_state(LOCATION).await?;
+        if so(&state) {
+            return Ok(state);
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Err("the read cycle does not end".into())
+}
+
+fn profile() -> Profile {
+    let offsets = vec![OffsetFrom { from: 0, seconds: 0 }];
+    Profile {
+        seed: 7,
+        locations: vec![LocationProfile { key: PLACE.to_owned(), operatories: 40, offsets }],
+        patients: PATIENTS,
+        today: practice::today(),
+        days_back: 60,
+        days_ahead: 120,
+        booked_percent: 95,
+        control: true,
+    }
+}
+
+fn setup() -> Setup {
+    let mut setup = Setup::default();
+    let institution = practice::institution(practice::INSTITUTION, practices::SUBDOMAIN);
+    setup.institutions.insert(practice::INSTITUTION, Arc::new(institution));
+    let source = practice::source(practice::SOURCE, practice::INSTITUTION, "sandbox", "http://ehr.invalid");
+    setup.sources.insert(practice::SOURCE, Arc::new(source));
+    let location = LocationSetup {
+        pull: PullRules { every: DAY, max_pages: u32::MAX, ..PullRules::default() },
+        quota: Quota { per_minute: 1_000_000, burst: 100_000 },
+        ..practice::location(LOCATION, PLACE, chrono_tz::UTC, false)
+    };
+    setup.locations.insert(LOCATION, Arc::new(location));
+    setup
+}
