@@ -446,7 +446,7 @@ mod tests {
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
         ];
-        let webhooks = 6;
+        let webhooks = 8;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::of(&key), Some(space));
