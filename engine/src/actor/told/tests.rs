@@ -668,6 +668,42 @@ async fn a_patient_and_what_becomes_of_them() {
 }
 
 #[tokio::test]
+async fn a_refused_change_leaves_a_later_one_that_waits() {
+    let mut world = World::listening().await;
+    let id = world.id_of(Resource::Patients, "pat") as u32;
+    let save = |change: PatientChange| {
+        let what = Saving::PatientChange { id, change: Box::new(change) };
+        Request::Save(Box::new(SaveRequest { location: LocationId(MAIN), what, once: None }))
+    };
+    let stands = |world: &World| {
+        let pat = world.shells[&MAIN].env.store.get(&patient_key(id)).unwrap().unwrap();
+        let pat: crate::records::Patient = decode(&pat).unwrap();
+        (pat.email, pat.middle_name)
+    };
+    let before = stands(&world);
+    let email = save(PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() });
+    let name = save(PatientChange { middle_name: Some("Kim".into()), ..PatientChange::default() });
+    world.turn(MAIN, &email).await;
+    let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
+    world.turn(MAIN, &name).await;
+    assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a write of its own");
+    world.ehr().writes = Writes::Refused;
+    let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
+    let (_, calls) = world.turn(MAIN, &refused).await;
+    let both = (Some("fresh@example.com".to_owned()), Some("Kim".to_owned()));
+    assert_eq!(stands(&world), both, "the second change still waits for its answer");
+    let requests = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+    world.follow(MAIN, requests).await;
+    world.run(MAIN).await;
+    assert_ne!(before, both);
+    assert_eq!(stands(&world), before, "it was refused too: what the EHR has is put back");
+}
+
+fn patient_key(id: u32) -> crate::store::Key {
+    crate::store::keys::record(super::super::docs::Kind::Of(Resource::Patients).byte(), 1, id.into())
+}
+
+#[tokio::test]
 async fn a_history_is_told_once_per_patient_and_commit() {
     let mut world = World::listening().await;
     world.ehr().patient("ann", "New");
