@@ -78,6 +78,8 @@ impl Log {
         once: Option<&Once>,
         now: Timestamp,
     ) -> Result<Made<Delivery>, RegistryError> {
+        // Of two requests with one Idempotency-Key the second sees the answer of the first.
+        let _turn = self.registry.turn().await;
         let claim = match self.registry.seen(once, now)? {
             Ok(claim) => claim,
             Err(earlier) => return Ok(earlier),

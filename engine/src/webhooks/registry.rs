@@ -59,7 +59,17 @@ pub enum RegistryError {
     #[error(transparent)]
     Ids(#[from] IdError),
     #[error(transparent)]
-    Commit(#[from] CommitError),
+    Commit(CommitError),
+}
+
+/// Of what a change insists on, only the claim of an Idempotency-Key can be changed by others: some other request took the key.
+impl From<CommitError> for RegistryError {
+    fn from(error: CommitError) -> RegistryError {
+        match error {
+            CommitError::Conflict { .. } => RegistryError::KeyReused,
+            other => RegistryError::Commit(other),
+        }
+    }
 }
 
 /// A webhook record could not be read at the start.
@@ -145,7 +155,7 @@ impl Registry {
         now: Timestamp,
     ) -> Result<Made<Endpoint>, RegistryError> {
         self.egress.check_url(target_url)?;
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let claim = match self.seen(once, now)? {
             Ok(claim) => claim,
             Err(earlier) => return Ok(earlier),
@@ -179,7 +189,7 @@ impl Registry {
         once: Option<&Once>,
         now: Timestamp,
     ) -> Result<Made<Endpoint>, RegistryError> {
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let claim = match self.seen(once, now)? {
             Ok(claim) => claim,
             Err(earlier) => return Ok(earlier),
@@ -214,7 +224,7 @@ impl Registry {
         if let Some(url) = target_url {
             self.egress.check_url(url)?;
         }
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let mut endpoint = (*self.endpoint(owner, id)?).clone();
         if let Some(url) = target_url {
             url.clone_into(&mut endpoint.target_url);
@@ -236,7 +246,7 @@ impl Registry {
 
     /// With its subscriptions. What waits to be delivered is not sent any more.
     pub async fn delete_endpoint(self: &Arc<Self>, owner: &Owner, id: EndpointId) -> Result<(), RegistryError> {
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         self.endpoint(owner, id)?;
         let mut batch = Batch::new();
         batch.delete(keys::endpoint(id)).delete(keys::overflow(id));
@@ -256,7 +266,7 @@ impl Registry {
         active: Option<bool>,
         now: Timestamp,
     ) -> Result<Subscription, RegistryError> {
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let before = self.subscription(owner, endpoint_id, id)?;
         let mut after = (*before).clone();
         after.active = active.unwrap_or(before.active);
@@ -287,12 +297,17 @@ impl Registry {
         endpoint_id: EndpointId,
         id: SubscriptionId,
     ) -> Result<(), RegistryError> {
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let gone = self.subscription(owner, endpoint_id, id)?;
         let mut batch = Batch::new();
         forget(&gone, &mut batch);
         let changed = Changed { gone_subscriptions: vec![gone], ..Changed::default() };
         Ok(self.commit(turn, batch, changed).await?)
+    }
+
+    /// Held by whoever changes something, from what they read to their commit.
+    pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
+        self.turn.clone().lock_owned().await
     }
 
     /// What an Idempotency-Key was used for: a claim to make, or the answer there was.
@@ -322,7 +337,7 @@ impl Registry {
         now: Timestamp,
     ) -> Result<Made<Subscription>, RegistryError> {
         let event = catalogue::parse(new.resource_type, new.event)?;
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let claim = match self.seen(once, now)? {
             Ok(claim) => claim,
             Err(earlier) => return Ok(earlier),
@@ -388,7 +403,7 @@ impl Registry {
         if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == Health::Unchanged) {
             return self.store.commit(batch).await;
         }
-        let turn = self.turn.clone().lock_owned().await;
+        let turn = self.turn().await;
         let changed = self.subscriptions.endpoint(id).map(|endpoint| (health(&endpoint), (*endpoint).clone()));
         let changed = changed.map(|(health, endpoint)| self.changed_by(health, endpoint, attempted));
         self.commit(turn, batch, changed.unwrap_or_default()).await

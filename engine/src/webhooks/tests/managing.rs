@@ -3,6 +3,7 @@
 use location::time::{DAY, HOUR, SECOND};
 
 use super::*;
+use crate::once::Once;
 use crate::webhooks::{
     delivery::{TEST_EVENT, made_at},
     limits,
@@ -102,6 +103,21 @@ async fn a_test_message_is_a_delivery_like_any_other() {
     world.registry.update_endpoint(&owner(), endpoint, None, Some(false), T0).await.unwrap();
     let refused = log(&world).test(&owner(), endpoint, Uuid::new_v4(), None, T0).await;
     assert!(matches!(refused, Err(RegistryError::NotActive(_))));
+}
+
+#[tokio::test]
+async fn test_messages_asked_for_at_once_with_one_key_are_one() {
+    let world = World::new();
+    let endpoint = world.endpoint("https://example.com/hook").await;
+    let (once, other) = (Once { key: [1; 32], fingerprint: [1; 32] }, Once { key: [1; 32], fingerprint: [2; 32] });
+    let (log, owner) = (log(&world), owner());
+    let ask = |once| log.test(&owner, endpoint, Uuid::new_v4(), Some(once), T0);
+    let asked = tokio::join!(ask(&once), ask(&once), ask(&once), ask(&other));
+    let made = [asked.0, asked.1, asked.2].map(Result::unwrap);
+    assert!(made.iter().all(|it| it.record.id == made[0].record.id));
+    assert_eq!(made.iter().filter(|it| !it.replay).count(), 1);
+    assert!(matches!(asked.3, Err(RegistryError::KeyReused)));
+    assert_eq!(logged(&world, endpoint).len(), 1);
 }
 
 #[tokio::test]
