@@ -100,9 +100,6 @@ pub async fn accept_deletions(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, resource) = call.in_tenants(|input| input.body.required("resource", resource()))?;
     let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
-    if !call.api.engine.sync_state(location).await?.guarded.contains(&resource) {
-        return Err(ApiError::bad(format!("No deletions of {} were stopped at location {location}.", name(resource))));
-    }
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
     view(&call, location).await

@@ -161,6 +161,10 @@ pub enum Event {
 
     // Pull.
     CycleStarted,
+    /// A resource is read from its beginning: what an insert became may have gone by while nobody knew its name.
+    ReadAnew {
+        resource: Resource,
+    },
     PullStarted {
         resource: Resource,
         call: u64,
@@ -186,6 +190,9 @@ pub enum Event {
         records: u32,
         #[serde(default)]
         estimate: Option<u64>,
+        /// It may have told the fate of an insert of ours that nobody could tell from others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unsure: bool,
     },
     AppointmentPulled {
         record: PulledAppointment,

@@ -150,6 +150,11 @@ impl State {
                 self.pulls.cycle = Some(Cycle { position: 0, pages: 0, incomplete: false });
                 self.pulls.retry_at = None;
             }
+            Event::ReadAnew { resource } => {
+                self.pulls.unsure.remove(resource);
+                self.pulls.cursors.remove(resource);
+                self.pulls.seen.remove(resource);
+            }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
                 let landed = BTreeSet::new();
@@ -163,7 +168,10 @@ impl State {
                 self.pulls.failures = self.pulls.failures.saturating_add(1);
                 self.pull_failing(at, reason);
             }
-            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate } => {
+            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, unsure } => {
+                if *unsure {
+                    self.pulls.unsure.insert(*resource);
+                }
                 let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();

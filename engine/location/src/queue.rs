@@ -180,6 +180,18 @@ impl Queue {
     }
 
     /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
+    /// Records of a resource the EHR may have made by now, without an answer that says under which name.
+    pub fn inserts_on_their_way(&self, resource: Resource) -> impl Iterator<Item = u64> {
+        let sent = self.writes.values().filter(|write| !write.withdrawable());
+        sent.filter_map(move |write| match write.work {
+            Work::CreateAppointment(id) if resource == Resource::Appointments => Some(id.0),
+            Work::Record { resource: of, id, verb: Verb::Create } if of == resource && of == Resource::WorkingHours => {
+                Some(id)
+            }
+            _ => None,
+        })
+    }
+
     pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }

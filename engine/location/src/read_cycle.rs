@@ -11,8 +11,7 @@ use crate::{
     event::{Event, Work},
     hours::HourSource,
     ids::{AppointmentId, OperatoryId},
-    pull::{Cycle, PullCall, Resource, Verb},
-    queue::Write,
+    pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
     time::{Millis, Timestamp},
@@ -75,7 +74,12 @@ impl Location {
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
         }
-        let cursor = pulls.cursors.get(&plan.resource).cloned();
+        let mut cursor = pulls.cursors.get(&plan.resource).cloned();
+        let answered = || self.state.queue.inserts_on_their_way(plan.resource).next().is_none();
+        if pulls.unsure.contains(&plan.resource) && answered() {
+            events.push(Event::ReadAnew { resource: plan.resource });
+            cursor = None;
+        }
         self.ask_for_page(cx, plan.resource, cursor, events, calls);
     }
 
@@ -119,7 +123,8 @@ impl Location {
             self.read_again(cx, resource, &mut events, &mut calls);
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
-        if self.may_show_an_insert(resource, page) {
+        let unsure = self.may_show_an_insert(resource, page);
+        if unsure && self.state.pulls.failures < WAITS_FOR_INSERT {
             let reason = "an insert on its way may be on the page";
             self.pull_failed(cx, resource, reason, 0, &mut events);
             return Decision::of(Reply::PageIgnored, events);
@@ -157,7 +162,8 @@ impl Location {
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         let (records, estimate) = (page.records, page.estimate);
-        events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen, records, estimate });
+        let next = cursor.clone();
+        events.push(Event::PageApplied { resource, cursor: next, last, whole, seen, records, estimate, unsure });
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
         if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
@@ -187,18 +193,10 @@ impl Location {
     }
 
     /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
-    /// answer is there; a few tries wait for it.
+    /// answer is there.
     fn may_show_an_insert(&self, resource: Resource, page: &Page) -> bool {
-        let shown = |id| page.appointments.iter().any(|record| record.id == id);
-        let made = |write: &Write| match write.work {
-            Work::CreateAppointment(id) => resource == Resource::Appointments && !shown(id),
-            Work::Record { resource: of, verb: Verb::Create, .. } => {
-                resource == Resource::WorkingHours && of == resource
-            }
-            _ => false,
-        };
-        let mut sent = self.state.queue.iter().filter(|(_, write)| !write.withdrawable());
-        page.strangers > 0 && self.state.pulls.failures < WAITS_FOR_INSERT && sent.any(|(_, write)| made(write))
+        let shown = |id| page.appointments.iter().any(|record| record.id.0 == id);
+        page.strangers > 0 && self.state.queue.inserts_on_their_way(resource).any(|id| !shown(id))
     }
 
     fn pulled_appointment(

@@ -430,23 +430,25 @@ impl Sim {
     /// With an EHR that is well again everything comes to its end, and both sides agree.
     pub fn settle(&mut self) {
         let deadline = self.now.plus(24 * 20 * HOUR);
-        self.accept();
         while !self.location.state.queue.is_empty() {
             self.go_on();
+            self.accept();
             assert!(self.now < deadline, "the queue does not drain: {:?}", self.location.state.queue);
         }
         for (appointment, told) in &self.booked {
             assert_eq!(*told, 1, "the fate of {appointment} is told");
         }
-        self.accept();
         let since = self.now;
-        for _ in 0..2 {
+        let mut calm = 0;
+        while calm < 2 {
             let before = self.location.state.pulls.last_success;
             self.run(&Command::SyncNow);
             while self.location.state.pulls.last_success == before {
                 self.go_on();
                 assert!(self.now < since.plus(24 * HOUR), "no read cycle ends: {:?}", self.location.state.pulls);
             }
+            calm = if self.location.state.pulls.guarded.is_empty() { calm + 1 } else { 0 };
+            self.accept();
         }
         self.agrees();
         self.hours_agree();

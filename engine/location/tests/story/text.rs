@@ -229,6 +229,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::PathBlocked { why, until } => format!("blocked {} until {}", show_blocked(*why), at(until)),
         Event::PathCleared => "path_cleared".into(),
         Event::CycleStarted => "cycle_started".into(),
+        Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
         Event::PullStarted { resource, call, until } => {
             format!("pulling {} {call} until {}", name(*resource), at(until))
         }
@@ -339,6 +340,7 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
         Refusal::WriteNotFound => "write_not_found".into(),
         Refusal::WriteNotFailed => "write_not_failed".into(),
         Refusal::WriteOnItsWay => "write_on_its_way".into(),
+        Refusal::NoDeletionsStopped => "no_deletions_stopped".into(),
         Refusal::WriteWasPutBack => "write_was_put_back".into(),
         Refusal::WriteOfPatientFirst => "write_of_patient_first".into(),
         Refusal::TooManyHours { limit } => format!("too_many_hours {limit}"),
