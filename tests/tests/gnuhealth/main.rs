@@ -8,10 +8,10 @@ mod practice;
 use serde_json::{Value, json};
 use tests::{
     conformance::proxy::{Trouble, When},
-    gnuhealth::{LOGIN, RECEPTION, moment},
+    gnuhealth::{LOGIN, RECEPTION, moment, today},
 };
 
-use practice::{Practice, number, today};
+use practice::{Practice, number};
 
 const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;

@@ -41,8 +41,6 @@ const API_KEY: &str = "psk_of_the_practice";
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 const OFFSET: i64 = 7 * 3_600;
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
-/// The half hours the first professional has open, local time from nine on; all professionals have one day, the first has three.
-const OPEN: i64 = 8;
 
 pub struct Practice {
     pub server: GnuHealth,
@@ -62,7 +60,7 @@ impl Practice {
     pub async fn open(login: &str) -> Option<Practice> {
         let server = GnuHealth::start().await?;
         let midnight = (clock::now().0 / 1_000 - OFFSET).div_euclid(86_400) * 86_400 + 86_400 + OFFSET;
-        seed(&server, midnight).await;
+        server.seed(midnight).await;
         let proxy = Proxy::to(server.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
         let setup = setup(&proxy, login);
@@ -216,31 +214,6 @@ pub fn number(foreign_id: &str) -> i64 {
 fn full(path: &str) -> String {
     let joined = if path.contains('?') { '&' } else { '?' };
     format!("{path}{joined}subdomain={SUBDOMAIN}&location_id={LOCATION}")
-}
-
-/// Free places as a practice opens them, and an appointment that staff made.
-async fn seed(server: &GnuHealth, midnight: i64) {
-    for (professional, days) in [(1, 3), (2, 1), (3, 1)] {
-        for day in 0..days {
-            for n in 0..OPEN {
-                let start = midnight + day * 86_400 + 9 * 3_600 + n * 1_800;
-                let place = json!({"state": "free", "patient": null, "healthprof": professional, "institution": 1, "comments": null,
-                    "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
-                server.create("gnuhealth.appointment", place).await;
-            }
-        }
-    }
-    // Staff take the first place of the second professional.
-    let first = json!([["healthprof", "=", 2], ["appointment_date", "=", moment(midnight + 9 * 3_600)]]);
-    let id = server.one("gnuhealth.appointment", first, &["id"]).await["id"].as_i64().expect("an id");
-    server
-        .write("gnuhealth.appointment", id, json!({"patient": 1, "state": "confirmed", "comments": "by telephone"}))
-        .await;
-    server.invoice(1, "95.00", &today()).await;
-}
-
-pub fn today() -> String {
-    chrono::DateTime::from_timestamp(clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
 }
 
 async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) {
