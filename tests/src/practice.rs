@@ -60,7 +60,7 @@ pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str
         adapter: adapter.to_owned(),
         base_url: base_url.to_owned(),
         headers: Vec::new(),
-        oauth: None,
+        login: None,
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 20,

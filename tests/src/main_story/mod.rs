@@ -24,10 +24,11 @@ use subscriber::Subscriber;
 /// The location all of it happens at.
 const LOCATION: u32 = 7;
 /// So long an answer of the EHR is held back for the product to be killed between a write and its answer.
-const HELD_BACK: Duration = Duration::from_millis(800);
+const HELD_BACK: Duration = Duration::from_millis(400);
+/// What was on its way when the product died is given up for unknown at the call's deadline.
 const RULES: &str = r#"
 [defaults.write]
-call_deadline = "30s"
+call_deadline = "6s"
 backoff_base = "100ms"
 backoff_cap = "1s"
 settle = "100ms"

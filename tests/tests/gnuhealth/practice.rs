@@ -7,11 +7,11 @@ use api::{
     app::Api,
     config::{HttpRules, RateRules},
     keys::{ApiKey, Grants, hash},
-    secret::Secret,
+    secret::Secret as TokenSecret,
     server,
 };
-use base64::Engine as _;
 use engine::{
+    adapter_host::{Secret, TrytonSession},
     clock,
     engine::{Engine, Parts},
     records,
@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use tests::{
     adapters,
     conformance::proxy::Proxy,
-    gnuhealth::{BASE_PATH, GnuHealth, PASSWORD, moment},
+    gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
     http::Caller,
     practice::{self, INSTITUTION, SOURCE},
     wait::until,
@@ -49,8 +49,7 @@ pub struct Practice {
     pub engine: Arc<Engine>,
     pub caller: Caller,
     http: ServerHandle,
-    setup: Setup,
-    dir: TempDir,
+    _dir: TempDir,
     /// Midnight of tomorrow, local, in seconds since 1970.
     pub midnight: i64,
 }
@@ -64,20 +63,10 @@ impl Practice {
         let proxy = Proxy::to(server.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
         let setup = setup(&proxy, login);
-        let (engine, http, caller) = start(dir.path(), setup.clone()).await;
-        let practice = Practice { server, proxy, engine, caller, http, setup, dir, midnight };
+        let (engine, http, caller) = start(dir.path(), setup).await;
+        let practice = Practice { server, proxy, engine, caller, http, _dir: dir, midnight };
         until("the first pull", async || practice.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
         Some(practice)
-    }
-
-    /// Stops the product and starts it again on its store.
-    pub async fn restart(self) -> Practice {
-        let Practice { engine, http, caller, setup, dir, .. } = self;
-        http.stop(false).await;
-        engine.stop().await;
-        drop((engine, caller));
-        let (engine, http, caller) = start(dir.path(), setup.clone()).await;
-        Practice { engine, http, caller, setup, dir, ..self }
     }
 
     pub async fn close(self) {
@@ -235,7 +224,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
         grants: Grants { financial: true, beta: true, operator: false },
         organisation: "tests".to_owned(),
     };
-    let api = Data::new(Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules));
+    let api = Data::new(Api::new(engine.clone(), vec![key], &TokenSecret::from_bytes([7; 32]), rules));
     let listener = server::listen(([127, 0, 0, 1], 0).into()).expect("loopback has a free port");
     let (server, address) = server::start(api, listener).expect("the API starts");
     let handle = server.handle();
@@ -248,9 +237,10 @@ fn setup(proxy: &Proxy, login: &str) -> Setup {
     let mut setup = Setup::default();
     setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, SUBDOMAIN)));
     let base_url = format!("http://{}{BASE_PATH}", proxy.address());
-    let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{login}:{PASSWORD}"));
+    let session =
+        TrytonSession::new(&base_url, login.to_owned(), Secret::new(PASSWORD)).expect("an address and a login");
     let source = DataSource {
-        headers: vec![("Authorization".to_owned(), format!("Basic {credentials}"))],
+        login: Some(session.into()),
         guest_memory_mib: 128,
         ..practice::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
     };

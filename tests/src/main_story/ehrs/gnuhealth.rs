@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, net::SocketAddr};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
 
@@ -59,11 +58,12 @@ impl Practice for GnuHealthPractice {
             map_by_operatory: false,
             adapter_config: SETTINGS.to_owned(),
         };
-        let login = STANDARD.encode(format!("{LOGIN}:{PASSWORD}"));
         Served {
             adapter: "gnuhealth",
             base_url: format!("http://{at}{BASE_PATH}"),
-            source: format!("headers = {{ Authorization = \"Basic {login}\" }}\nguest_memory_mib = 128\n"),
+            source: format!(
+                "tryton_session = {{ user = \"{LOGIN}\", password = \"{PASSWORD}\" }}\nguest_memory_mib = 128\n"
+            ),
             locations: vec![place],
         }
     }

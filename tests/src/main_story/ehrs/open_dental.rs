@@ -97,7 +97,7 @@ impl Practice for OpenDentalPractice {
 
     async fn log(&self, patient: &str) -> Vec<String> {
         let office = self.server.office();
-        let theirs = office.rows("commlogs").filter(|row| row["PatNum"].to_string() == patient);
+        let theirs = office.rows("commlogs").filter(|row| row["PatNum"] == number(patient));
         theirs.map(|row| text(&row["Note"])).collect()
     }
 
