@@ -15,7 +15,10 @@ use engine::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use tests::clinic::{Clinic, TOKEN, visitor};
+use tests::clinic::{
+    fhir::{Clinic, TOKEN},
+    visitor,
+};
 
 use crate::{NINE, checks::check_in_ehr};
 

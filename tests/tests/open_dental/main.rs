@@ -17,9 +17,9 @@ use location::{
     time::{MINUTE, Timestamp},
 };
 use serde_json::json;
-use tests::open_dental::{
-    Office, Row,
-    clinic::{Clinic, LOCATION, visitor},
+use tests::{
+    clinic::{LOCATION, open_dental::Clinic, visitor},
+    open_dental::{Office, Row},
 };
 
 /// Minutes after midnight.

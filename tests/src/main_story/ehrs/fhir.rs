@@ -11,6 +11,7 @@ use super::super::{
 };
 use crate::{
     medplum::{FhirServer, Seeded},
+    practice::tomorrow,
     site::{Place, Served},
 };
 
@@ -34,7 +35,7 @@ impl FhirPractice {
     /// None: the test is to be left out.
     pub async fn open() -> Option<FhirPractice> {
         let server = FhirServer::start(TOKEN).await?;
-        let first_day = super::tomorrow(ZONE);
+        let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
         Some(FhirPractice { server, seeded, first_day })
     }

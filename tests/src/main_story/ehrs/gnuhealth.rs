@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::{LOCATION, Person, Practice, Visit, client::text};
 use crate::{
     gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, moment},
+    practice::tomorrow,
     site::{Place, Served},
 };
 
@@ -26,7 +27,7 @@ impl GnuHealthPractice {
     /// None: the test is to be left out.
     pub async fn open() -> Option<GnuHealthPractice> {
         let server = GnuHealth::start().await?;
-        let first_day = super::tomorrow(ZONE);
+        let first_day = tomorrow(ZONE);
         let midnight = ZONE.from_local_datetime(&first_day.into()).single().expect("it has one offset all year");
         server.seed(midnight.timestamp()).await;
         Some(GnuHealthPractice { server, first_day })

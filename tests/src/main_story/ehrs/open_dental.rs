@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::{LOCATION, Person, Practice, Visit, client::text};
 use crate::{
     open_dental::{BASE, Office, OpenDentalServer, Row},
+    practice::tomorrow,
     site::{Place, Served},
 };
 
@@ -25,7 +26,7 @@ pub struct OpenDentalPractice {
 impl OpenDentalPractice {
     pub fn open() -> OpenDentalPractice {
         let mut office = Office::new(ZONE, KEYS);
-        let first_day = super::tomorrow(ZONE);
+        let first_day = tomorrow(ZONE);
         let confirmed = office.seed(&first_day.to_string(), DAYS).confirmed;
         let server = OpenDentalServer::start(office).expect("loopback has a free port");
         OpenDentalPractice { server, first_day, confirmed }
