@@ -25,7 +25,7 @@ pub struct Connections {
     adapters: Registry,
     network: Arc<HttpTransport>,
     in_process: BTreeMap<u32, Arc<dyn Transport>>,
-    /// The ways to data sources that take access tokens: their locations share one.
+    /// The ways to data sources that take access tokens or sessions: their locations share one.
     authorized: Mutex<HashMap<u32, Arc<Authorized>>>,
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
@@ -76,9 +76,9 @@ impl Connections {
     }
 
     fn network(&self, source: &DataSource) -> Arc<dyn Transport> {
-        let Some(oauth) = &source.oauth else { return self.network.clone() };
+        let Some(login) = &source.login else { return self.network.clone() };
         let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Authorized::new(self.network.clone(), oauth.clone()));
+        let made = || Arc::new(Authorized::new(self.network.clone(), login.clone()));
         authorized.entry(source.id).or_insert_with(made).clone()
     }
 

@@ -8,7 +8,7 @@ use location::{
     settings::{BookingRules, PullRules, Quota, WriteRules},
 };
 
-use crate::{adapter_host::OAuth, webhooks::limits::WebhookRules};
+use crate::{adapter_host::Login, webhooks::limits::WebhookRules};
 
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +87,8 @@ pub struct DataSource {
     pub base_url: String,
     /// Headers with credentials that the engine adds to each request.
     pub headers: Vec<(String, String)>,
-    /// How its access tokens are obtained, where it takes such.
-    pub oauth: Option<OAuth>,
+    /// How access tokens or sessions are obtained, where it takes such.
+    pub login: Option<Login>,
     /// Paths below the base URL the adapter may use; empty: what its manifest asks for.
     pub allowed_paths: Vec<String>,
     pub guest_memory_mib: u32,

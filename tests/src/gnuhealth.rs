@@ -29,6 +29,9 @@ const DATABASE: &str = "gnuhealth.sqlite";
 /// What the practice is made of.
 const SOURCES: [&str; 3] = ["requirements.txt", "prepare.py", "passlib.ini"];
 
+/// The half hours a professional has open on a day, local time from nine on.
+const OPEN: i64 = 8;
+
 const PREPARE_LIMIT: Duration = Duration::from_secs(400);
 const START_LIMIT: Duration = Duration::from_secs(90);
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -124,6 +127,27 @@ impl GnuHealth {
         self.call(&format!("model.{model}.delete"), json!([[id], context()])).await;
     }
 
+    /// Free places as a practice opens them, and an appointment that staff made. All professionals have one day from `midnight` on, the
+    /// first has three.
+    pub async fn seed(&self, midnight: i64) {
+        for (professional, days) in [(1, 3), (2, 1), (3, 1)] {
+            for day in 0..days {
+                for n in 0..OPEN {
+                    let start = midnight + day * 86_400 + 9 * 3_600 + n * 1_800;
+                    let place = json!({"state": "free", "patient": null, "healthprof": professional, "institution": 1, "comments": null,
+                        "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
+                    self.create("gnuhealth.appointment", place).await;
+                }
+            }
+        }
+        // Staff take the first place of the second professional.
+        let first = json!([["healthprof", "=", 2], ["appointment_date", "=", moment(midnight + 9 * 3_600)]]);
+        let id = self.one("gnuhealth.appointment", first, &["id"]).await["id"].as_i64().expect("an id");
+        let taken = json!({"patient": 1, "state": "confirmed", "comments": "by telephone"});
+        self.write("gnuhealth.appointment", id, taken).await;
+        self.invoice(1, "95.00", &today()).await;
+    }
+
     /// Posts an invoice over an amount to a patient; its id.
     pub async fn invoice(&self, patient: i64, amount: &str, date: &str) -> i64 {
         let party = self.one("gnuhealth.patient", json!([["id", "=", patient]]), &["party"]).await["party"].clone();
@@ -149,6 +173,10 @@ impl GnuHealth {
         self.call("model.account.invoice.post", json!([created, context])).await;
         created[0].as_i64().expect("an id")
     }
+}
+
+pub fn today() -> String {
+    chrono::DateTime::from_timestamp(engine::clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
 }
 
 /// `2026-12-01` as GNU Health writes it.

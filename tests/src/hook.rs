@@ -9,11 +9,22 @@ use std::{
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
+/// What our documentation tells receivers to do.
+#[path = "../../api/src/resources/documentation/snippets/verify.rs"]
+pub mod verify;
+
 /// A message as it came in; names of headers in lower case.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
+}
+
+impl Message {
+    /// Whether it is ours, and of now.
+    pub fn is_signed_with(&self, secret: &str) -> bool {
+        verify::verify(secret, |name| self.headers.get(name).map(String::as_str), &self.body)
+    }
 }
 
 /// Whether the receiver takes the message with this number, from 0. Of what it does not take it says 500.

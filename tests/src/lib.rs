@@ -9,6 +9,8 @@ pub mod ehr_server;
 pub mod gnuhealth;
 pub mod hook;
 pub mod http;
+pub mod loopback;
+pub mod main_story;
 pub mod medplum;
 pub mod open_dental;
 pub mod practice;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use chrono::{DateTime, Days, NaiveDate};
 use engine::{
     clock,
     sandbox_ehr::{OffsetFrom, Profile},
@@ -21,6 +22,12 @@ pub const SOURCE: u32 = 11;
 /// Today, in days since 1970.
 pub fn today() -> i32 {
     i32::try_from(clock::now().0.div_euclid(DAY)).expect("the present is near")
+}
+
+/// The day after the one a clock on the wall shows there.
+pub fn tomorrow(zone: chrono_tz::Tz) -> NaiveDate {
+    let now = DateTime::from_timestamp_millis(clock::now().0).expect("the present is near");
+    now.with_timezone(&zone).date_naive() + Days::new(1)
 }
 
 /// The simulated EHR's practice; winter offsets of New York and Chicago are near enough for its working hours.
@@ -60,7 +67,7 @@ pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str
         adapter: adapter.to_owned(),
         base_url: base_url.to_owned(),
         headers: Vec::new(),
-        oauth: None,
+        login: None,
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 20,

@@ -19,6 +19,8 @@ use crate::{
 };
 
 pub const API_KEY: &str = "psk_of_the_tests";
+/// The key of an operator, of the same institution.
+pub const OPERATOR_KEY: &str = "psk_of_the_operator";
 pub const SUBDOMAIN: &str = "demo-dental";
 /// Id, foreign id, zone, and whether bookings must name an operatory.
 pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
@@ -38,12 +40,44 @@ pub struct Site {
 /// One run of it, killed with this value.
 pub struct Process(Child);
 
+/// Whose EHR the product serves, as its configuration file says it.
+pub struct Served {
+    /// The folder of `adapters/`.
+    pub adapter: &'static str,
+    pub base_url: String,
+    /// More lines of the source: credentials, limits.
+    pub source: String,
+    pub locations: Vec<Place>,
+}
+
+pub struct Place {
+    pub id: u32,
+    pub foreign_id: String,
+    pub zone: chrono_tz::Tz,
+    pub map_by_operatory: bool,
+    /// Settings of the adapter, as lines.
+    pub adapter_config: String,
+}
+
 impl Site {
-    /// `rules` are tables of the configuration file that set its knobs.
+    /// The demo's practice on a simulated EHR. `rules` are tables of the configuration file that set its knobs.
     pub fn new(program: &Path, dir: &Path, ehr_url: &str, rules: &str) -> io::Result<Site> {
+        let place = |(id, foreign_id, zone, map_by_operatory): (u32, &str, &str, bool)| Place {
+            id,
+            foreign_id: foreign_id.to_owned(),
+            zone: zone.parse().expect("a zone of the list"),
+            map_by_operatory,
+            adapter_config: String::new(),
+        };
+        let (base_url, locations) = (ehr_url.to_owned(), LOCATIONS.into_iter().map(place).collect());
+        let served = Served { adapter: "sandbox", base_url, source: String::new(), locations };
+        Site::serving(program, dir, &served, rules)
+    }
+
+    pub fn serving(program: &Path, dir: &Path, served: &Served, rules: &str) -> io::Result<Site> {
         let address = free_address()?;
         let config = dir.join("practice-sync.toml");
-        fs::write(&config, configuration(dir, address, ehr_url, rules))?;
+        fs::write(&config, configuration(dir, address, served, rules))?;
         Ok(Site { program: program.to_path_buf(), config, log: dir.join("log"), address })
     }
 
@@ -87,6 +121,10 @@ impl Site {
     pub async fn sign_in(&self) -> io::Result<Caller> {
         Caller::sign_in(self.address, API_KEY).await
     }
+
+    pub async fn sign_in_operator(&self) -> io::Result<Caller> {
+        Caller::sign_in(self.address, OPERATOR_KEY).await
+    }
 }
 
 impl Process {
@@ -110,17 +148,18 @@ fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-fn configuration(dir: &Path, address: SocketAddr, ehr_url: &str, rules: &str) -> String {
-    let adapter = adapters::component("sandbox");
+fn configuration(dir: &Path, address: SocketAddr, served: &Served, rules: &str) -> String {
+    let Served { adapter, base_url, source, locations } = served;
+    let component = adapters::component(adapter);
     let cache = adapters::root().join("target").join("adapters").join("compiled");
-    let key = hex::encode(Sha256::digest(API_KEY));
-    let location = |(id, foreign_id, zone, map_by_operatory): (u32, &str, &str, bool)| {
+    let locations: String = locations.iter().map(Place::lines).collect();
+    let key = |name: &str, key: &str, grants: &str| {
+        let hash = hex::encode(Sha256::digest(key));
         format!(
-            "[[institutions.locations]]\nid = {id}\nname = \"{foreign_id}\"\nzone = \"{zone}\"\nsource = 11\n\
-             foreign_id = \"{foreign_id}\"\nmap_by_operatory = {map_by_operatory}\n"
+            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
+             institutions = [\"{SUBDOMAIN}\"]\ngrants = [{grants}]\n"
         )
     };
-    let locations: String = LOCATIONS.into_iter().map(location).collect();
     format!(
         r#"data_dir = "{data}"
 log = "error"
@@ -139,7 +178,7 @@ per_minute = 0
 adapter_cache = "{cache}"
 webhook_development = true
 [adapters]
-sandbox = "{adapter}"
+{adapter} = "{component}"
 {rules}
 [[institutions]]
 id = 1
@@ -149,20 +188,30 @@ environment = "sandbox"
 [[institutions.sources]]
 id = 11
 name = "Sandbox EHR"
-adapter = "sandbox"
-base_url = "{ehr_url}"
+adapter = "{adapter}"
+base_url = "{base_url}"
+{source}
 {locations}
-[[keys]]
-name = "tests"
-sha256 = "{key}"
-environment = "sandbox"
-institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta"]
+{keys}
+{operator}
 "#,
         data = dir.join("data").display(),
         cache = cache.display(),
-        adapter = adapter.display(),
+        component = component.display(),
+        keys = key("tests", API_KEY, r#""financial", "beta""#),
+        operator = key("operator", OPERATOR_KEY, r#""operator""#),
     )
+}
+
+impl Place {
+    fn lines(&self) -> String {
+        let Place { id, foreign_id, zone, map_by_operatory, adapter_config } = self;
+        format!(
+            "[[institutions.locations]]\nid = {id}\nname = \"{foreign_id}\"\nzone = \"{zone}\"\nsource = 11\n\
+             foreign_id = \"{foreign_id}\"\nmap_by_operatory = {map_by_operatory}\n\
+             [institutions.locations.adapter_config]\n{adapter_config}\n"
+        )
+    }
 }
 
 pub fn path(route: &str, location: u32) -> String {

@@ -21,15 +21,12 @@ use engine::{
 use location::time::HOUR;
 use tests::{
     adapters::root,
-    hook::{Hook, Message},
+    hook::{Hook, Message, verify},
     skip::skips,
     tools::{NODE, PYTHON, Project},
     wait::until,
 };
 use tokio::process::Command;
-
-#[path = "../../api/src/resources/documentation/snippets/verify.rs"]
-mod verify;
 
 const SNIPPETS: &str = "api/src/resources/documentation/snippets";
 const STEP: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Calls of the EHR's JSON-RPC. The host adds the user name and the password to each of them.
+//! Calls of the EHR's JSON-RPC. The host adds the session to each of them.
 
 use adapter_sdk::{
     Fault,

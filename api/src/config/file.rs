@@ -7,7 +7,7 @@ use std::{
 };
 
 use engine::{
-    adapter_host::{OAuth, Proof, Secret as Hidden, SigningKey},
+    adapter_host::{Login, OAuth, Proof, Secret as Hidden, SigningKey, TrytonSession},
     setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
     webhooks::limits::MAX_SECRET_OVERLAP,
 };
@@ -156,10 +156,13 @@ impl<'a> File<'a> {
         let adapter = s.required("adapter", s.text("adapter"));
         let base_url = s.required("base_url", s.parsed("base_url", base_url));
         let headers = s.table("headers").map_or_else(Vec::new, |s| self.headers(&s));
-        let oauth = s.table("oauth").and_then(|s| self.oauth(&s));
+        let oauth = s.table("oauth").and_then(|s| self.oauth(&s)).map(Login::from);
+        let session = s.table("tryton_session").zip(base_url.as_ref());
+        let session = session.and_then(|(s, base_url)| self.tryton_session(&s, base_url)).map(Login::from);
         let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        if let Some(base_url) = base_url.as_ref().filter(|_| oauth.is_some() && authorization) {
-            self.problems.add(base_url.at, "with oauth, the header Authorization is the access token's");
+        let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
+        if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
+            self.problems.add(base_url.at, "oauth, tryton_session and the header Authorization exclude each other");
         }
         let allowed_paths = s.texts("allowed_paths").unwrap_or_default();
         let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
@@ -180,7 +183,7 @@ impl<'a> File<'a> {
                 adapter: adapter.value,
                 base_url: base_url.value,
                 headers,
-                oauth,
+                login: oauth.or(session),
                 allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
                 guest_memory_mib,
                 guest_requests_per_call,
@@ -225,6 +228,14 @@ impl<'a> File<'a> {
                 None
             }
         }
+    }
+
+    /// Sessions of a Tryton server, such as GNU Health.
+    fn tryton_session(&self, s: &Section<'a, '_>, base_url: &Placed<String>) -> Option<TrytonSession> {
+        let user = s.required("user", s.text("user"));
+        let password = s.required("password", s.parsed("password", credential));
+        let session = TrytonSession::new(&base_url.value, user?.value, Hidden::new(password?.value));
+        session.map_err(|error| self.problems.add(base_url.at, error.to_string())).ok()
     }
 
     fn headers(&self, s: &Section<'a, '_>) -> Vec<(String, String)> {

@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used)]
 use std::collections::BTreeSet;
 
-use engine::setup::{EngineRules, LocationStatus};
+use engine::{
+    adapter_host::Login,
+    setup::{EngineRules, LocationStatus},
+};
 use location::{ids::LocationId, settings::ConflictRule};
 
 use super::{knobs::Knobs, *};
@@ -51,7 +54,7 @@ fn the_printed_examples_are_accepted() {
     };
     let uncommented = |line: &str| {
         let example = line.strip_prefix("# ").filter(|rest| key(rest) || rest.starts_with("[["));
-        example.unwrap_or(line).replace("env:EHR_TOKEN", "secret")
+        example.unwrap_or(line).replace("env:EHR_TOKEN", "secret").replace("env:EHR_PASSWORD", "secret")
     };
     let text = DEFAULT.lines().map(uncommented).collect::<Vec<_>>().join("\n");
     let config = Config::parse(&text, dir.path()).unwrap_or_else(|problems| panic!("{problems:?}"));
@@ -270,7 +273,7 @@ fn with_source(lines: &str) -> Result<Config, Vec<String>> {
     fs::write(dir.path().join("no.pem"), "nothing").unwrap();
     let text = format!(
         "[adapters]\nfhir = \"a.wasm\"\n{PRACTICE}[[institutions.sources]]\nid = 1\nname = \"S\"\nadapter = \"fhir\"\n\
-         base_url = \"https://ehr.example\"\n{lines}"
+         base_url = \"https://ehr.example/base\"\n{lines}"
     );
     Config::parse(&text, dir.path()).map_err(|problems| problems.iter().map(Problem::to_string).collect())
 }
@@ -285,7 +288,7 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
         "private_key_file = \"key.pem\", key_id = \"1\"",
     ] {
         let config = oauth(&format!("{base}, {proof}")).unwrap_or_else(|problems| panic!("{proof}: {problems:?}"));
-        let oauth = config.setup.sources[&1].oauth.clone().unwrap();
+        let Some(Login::OAuth(oauth)) = config.setup.sources[&1].login.clone() else { panic!("{proof}") };
         assert_eq!(oauth.scopes.as_deref(), proof.contains("scopes").then_some("a b"));
     }
     for (fields, problem) in [
@@ -303,5 +306,29 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
         assert!(problems.iter().any(|said| said.contains(problem)), "{fields}: {problems:?}");
     }
     let both = format!("headers = {{ authorization = \"x\" }}\noauth = {{ {base}, client_secret = \"s\" }}\n");
-    assert!(with_source(&both).err().unwrap()[0].contains("access token's"));
+    assert!(with_source(&both).err().unwrap()[0].contains("exclude each other"));
+}
+
+#[test]
+fn a_session_needs_a_login_and_nothing_beside_it() {
+    let session = |fields: &str| with_source(&format!("tryton_session = {{ {fields} }}\n"));
+    let config = session("user = \"practice-sync\", password = \"s\"").unwrap();
+    assert!(matches!(config.setup.sources[&1].login, Some(Login::Tryton(_))));
+    for (fields, problem) in [
+        ("user = \"practice-sync\"", "password"),
+        ("password = \"s\"", "user"),
+        ("user = \"a:b\", password = \"s\"", "colon"),
+        ("user = \"\", password = \"s\"", "must not be empty"),
+        ("user = \"u\", password = \"env:PRACTICE_SYNC_NOT_SET\"", "which is not set"),
+        ("user = \"u\", password = \"s\", database = \"d\"", "database"),
+    ] {
+        let problems = session(fields).err().unwrap_or_default();
+        assert!(problems.iter().any(|said| said.contains(problem)), "{fields}: {problems:?}");
+    }
+    let session = "tryton_session = { user = \"u\", password = \"s\" }\n";
+    let oauth = "oauth = { token_url = \"https://login.example/token\", client_id = \"us\", client_secret = \"s\" }\n";
+    for other in ["headers = { Authorization = \"x\" }\n", oauth] {
+        let problems = with_source(&format!("{session}{other}")).err().unwrap();
+        assert!(problems[0].contains("exclude each other"), "{problems:?}");
+    }
 }

@@ -198,7 +198,7 @@ pub fn setup() -> Setup {
         adapter: String::new(),
         base_url: "https://ehr.example".into(),
         headers: Vec::new(),
-        oauth: None,
+        login: None,
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 10,

@@ -5,7 +5,7 @@
 //!
 //! What holds whatever a guest does: a call ends by its deadline; it ends as an answer that keeps the contract's rules or as a
 //! fault; a write that the EHR may have seen is never reported as not written; memory, requests, log lines and what is copied out
-//! of the sandbox are bounded; no request leaves the location's base URL, and credentials and access tokens never enter the sandbox.
+//! of the sandbox are bounded; no request leaves the location's base URL, and credentials, access tokens and sessions never enter the sandbox.
 
 mod adapter;
 mod bindings;
@@ -14,6 +14,7 @@ mod check;
 mod clock;
 mod connection;
 mod convert;
+mod credentials;
 mod entry;
 mod error;
 mod fields;
@@ -23,7 +24,6 @@ mod instance;
 mod limits;
 mod log_line;
 mod manifest;
-mod oauth;
 mod outbound;
 mod secret;
 mod transport;
@@ -31,11 +31,11 @@ mod trial;
 
 pub use adapter::{Adapter, Registry};
 pub use connection::{Clock, Connection};
+pub use credentials::{Authorized, Login, OAuth, OAuthError, Proof, SigningKey, TrytonError, TrytonSession};
 pub use error::{HostError, LoadError, LoadFailed};
 pub use host::Host;
 pub use limits::{GuestLimits, HostLimits};
 pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
-pub use oauth::{Authorized, OAuth, OAuthError, Proof, SigningKey};
 pub use outbound::AddressError;
 pub use reqwest::Url;
 pub use secret::Secret;

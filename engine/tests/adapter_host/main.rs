@@ -7,5 +7,6 @@ mod contract;
 mod network;
 mod oauth;
 mod outside;
+mod sessions;
 mod support;
 mod swap;

@@ -5,12 +5,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{
-    Answered, Asked, BASE,
+    BASE,
     faults::Fate,
     office::{Office, Row, number, plain},
     tables::{Answers, Refusal, Since, Table},
     verbs,
 };
+use crate::loopback::{Answered, Asked};
 
 /// The hard cap of every list.
 const CAP: usize = 100;
@@ -23,7 +24,7 @@ impl Office {
         let fate = self.switches.next();
         let delay = self.switches.delay;
         if fate == Fate::RequestLost {
-            return Answered { status: 0, headers: Vec::new(), body: Vec::new(), fate, delay };
+            return Answered { status: 0, headers: Vec::new(), body: Vec::new(), delay, lost: true };
         }
         let (status, headers, body) = match self.admit(asked).and_then(|segments| self.dispatch(asked, &segments)) {
             Ok((status, headers, body)) => (status, headers, body.map(|body| body.to_string()).unwrap_or_default()),
@@ -33,7 +34,8 @@ impl Office {
             }
         };
         self.log.push((asked.method.clone(), asked.path.clone(), status));
-        Answered { status, headers, body: body.into_bytes(), fate, delay }
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Answered { status, headers, body: body.into_bytes(), delay, lost: fate == Fate::ReplyLost }
     }
 
     /// The segments of the path of a request that may be asked.
@@ -44,10 +46,10 @@ impl Office {
         if self.switches.too_many(Instant::now()) {
             return Err((429, "Too many requests.".to_owned()));
         }
-        if asked.authorization.as_deref() != Some(&format!("ODFHIR {}", self.keys)) {
+        if asked.header("authorization") != Some(&format!("ODFHIR {}", self.keys)) {
             return Err((401, "Invalid credentials.".to_owned()));
         }
-        if asked.content_type.as_deref() != Some("application/json") {
+        if asked.header("content-type") != Some("application/json") {
             return Err((400, "Content-Type must be application/json.".to_owned()));
         }
         let path = asked.path.strip_prefix(BASE).and_then(|path| path.strip_prefix('/'));
@@ -67,10 +69,10 @@ impl Office {
                 let fields = object(&asked.body)?;
                 verbs::appointment(self, key, verb, &fields)
             }
-            ("GET", ["patients", "Simple"]) => self.list(&self.known("patients")?, &asked.query),
+            ("GET", ["patients", "Simple"]) => self.list(&self.known("patients")?, &asked.parameters()),
             // The list of the Patient Select window, which nobody here needs.
             ("GET", ["patients"]) => Err((404, "not faked".to_owned())),
-            ("GET", [path]) => self.list(&self.known(path)?, &asked.query),
+            ("GET", [path]) => self.list(&self.known(path)?, &asked.parameters()),
             ("POST", [path]) => self.make(&self.known(path)?, object(&asked.body)?),
             ("GET", [path, key]) => self.single(&self.known(path)?, key),
             ("PUT", [path, key]) => self.edit(&self.known(path)?, key, object(&asked.body)?),

@@ -10,7 +10,10 @@ use location::{
 };
 use serde_json::{Value, json};
 use tests::{
-    clinic::{self, Clinic, LOCATION},
+    clinic::{
+        LOCATION,
+        fhir::{Clinic, KEYS, key_of},
+    },
     practice::INSTITUTION,
 };
 
@@ -18,7 +21,7 @@ use tests::{
 pub async fn once_each(clinic: &Clinic, patients: usize, appointments: usize) {
     for (resource_type, expected) in [("Patient", patients), ("Appointment", appointments)] {
         let ours = clinic.ours(resource_type).await;
-        let keys: BTreeSet<_> = ours.iter().filter_map(clinic::key_of).collect();
+        let keys: BTreeSet<_> = ours.iter().filter_map(key_of).collect();
         assert_eq!((ours.len(), keys.len()), (expected, expected), "{resource_type}: {ours:#?}");
     }
 }
@@ -26,9 +29,9 @@ pub async fn once_each(clinic: &Clinic, patients: usize, appointments: usize) {
 /// The appointment as the EHR has it: made by us, at this place and time, with its slot taken.
 pub async fn check_in_ehr(clinic: &Clinic, record: &records::Appointment, place: Placement) -> Value {
     let there = clinic.in_ehr(record).await;
-    let key = clinic::key_of(&there).unwrap();
+    let key = key_of(&there).unwrap();
     assert!(key.starts_with(&format!("ps-{LOCATION}-")), "{key}");
-    let token = format!("{}|{key}", clinic::KEYS);
+    let token = format!("{}|{key}", KEYS);
     assert_eq!(clinic.server.search("Appointment", &[("identifier", &token)]).await, std::slice::from_ref(&there));
     assert_eq!(span(&there), place.span);
     let room = (0..3).find(|room| Some(clinic.operatory(*room)) == place.operatory).unwrap();

@@ -3,7 +3,7 @@
 use engine::records::Writeback;
 use location::ids::AppointmentId;
 use tests::{
-    clinic::{Clinic, LOCATION, visitor},
+    clinic::{LOCATION, fhir::Clinic, visitor},
     wait::until,
 };
 

@@ -17,7 +17,7 @@ use engine::{
 use location::pull::Resource;
 use serde_json::{Value, json};
 use tests::{
-    clinic::{Clinic, LOCATION},
+    clinic::{LOCATION, fhir::Clinic},
     practice::{INSTITUTION, SOURCE},
 };
 
@@ -59,8 +59,7 @@ pub async fn filed<T: Body>(clinic: &Clinic, id: u64) -> Entry<T> {
 }
 
 pub fn patient_of_seed(clinic: &Clinic, n: usize) -> records::Patient {
-    let theirs = &clinic.seeded.patients[n];
-    clinic.patients().into_iter().find(|patient| patient.foreign_id.as_ref() == Some(theirs)).unwrap()
+    clinic.patient_by_foreign(&clinic.seeded.patients[n])
 }
 
 pub fn talk(patient: u32, note: &str) -> Value {

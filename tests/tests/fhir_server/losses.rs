@@ -11,7 +11,7 @@ use engine::{
 };
 use location::{command::Placement, ids::AppointmentId};
 use tests::{
-    clinic::{Clinic, LOCATION, visitor},
+    clinic::{LOCATION, fhir::Clinic, visitor},
     conformance::proxy::{Trouble, When},
 };
 

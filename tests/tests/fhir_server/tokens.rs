@@ -15,7 +15,10 @@ use engine::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use tests::clinic::{Clinic, TOKEN, visitor};
+use tests::clinic::{
+    fhir::{Clinic, TOKEN},
+    visitor,
+};
 
 use crate::{NINE, checks::check_in_ehr};
 
@@ -53,7 +56,7 @@ async fn a_practice_is_served_with_tokens_that_are_obtained_and_renewed() {
     let oauth = OAuth::new(url, "practice-sync".into(), key, Some("system/*.*".into())).unwrap();
     let by_token = |source: &mut DataSource| {
         source.headers.clear();
-        source.oauth = Some(oauth);
+        source.login = Some(oauth.into());
     };
     let Some(clinic) = Clinic::open_as(|_| (), by_token).await else { return };
     assert_eq!(clinic.patients().len(), 6);

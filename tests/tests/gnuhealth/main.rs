@@ -1,5 +1,5 @@
-//! The main job and the rest of a practice's day against a GNU Health server nobody here wrote: through our HTTP API, and looked at
-//! through the EHR's own.
+//! A practice's day against a GNU Health server nobody here wrote: what of it is GNU Health's own. The main story is told in
+//! `tests/src/main_story`.
 #![allow(clippy::unwrap_used)]
 
 mod losses;
@@ -8,10 +8,10 @@ mod practice;
 use serde_json::{Value, json};
 use tests::{
     conformance::proxy::{Trouble, When},
-    gnuhealth::{LOGIN, RECEPTION, moment},
+    gnuhealth::{LOGIN, PASSWORD, RECEPTION, moment, today},
 };
 
-use practice::{Practice, number, today};
+use practice::{LOCATION, Practice, number};
 
 const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;
@@ -29,8 +29,6 @@ async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
     the_first_pull_shows_the_practice(&mut practice).await;
     let id = a_new_patient_books(&mut practice).await;
     we_move_it(&mut practice, id).await;
-    staff_move_it(&mut practice, id).await;
-    let mut practice = the_product_restarts_in_the_middle(practice).await;
     we_confirm_check_in_and_note(&mut practice).await;
     we_cancel_it_and_the_patient_books_again(&mut practice, id).await;
     staff_cancel_one_and_book_one(&mut practice).await;
@@ -110,40 +108,6 @@ async fn we_move_it(practice: &mut Practice, id: u64) {
     practice.sync().await;
     assert_eq!(practice.times("1", 0).await, ALL_OPEN);
     assert_eq!(practice.times("1", 1).await, ALL_OPEN[1..]);
-}
-
-async fn staff_move_it(practice: &mut Practice, id: u64) {
-    let foreign = number(practice.appointment(id).foreign_id.as_deref().unwrap());
-    let start = practice.at(2, 14 * 60);
-    let values = json!({"appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
-    practice.server.write("gnuhealth.appointment", foreign, values).await;
-    practice.sync().await;
-    let seen = practice.appointment(id);
-    assert_eq!(seen.placement.span.start.0, start * 1_000);
-    assert!(seen.confirmed && !seen.cancelled);
-}
-
-/// The EHR has carried it out, and the product dies before it hears of it.
-async fn the_product_restarts_in_the_middle(mut practice: Practice) -> Practice {
-    practice.proxy.set(When::Each, Trouble::LoseReply);
-    let person = json!({"first_name": "Stays", "last_name": "Once", "date_of_birth": "1980-01-01", "phone_number": "+1 555 010 9900",
-        "email": "once@mail.example", "gender": "Other"});
-    let token = practice.offers("1", 1).await.remove("11:00").unwrap();
-    let body = json!({"slot_token": token, "idempotency_key": "story-restart", "patient": person});
-    let booked = practice.post("/intent/booking/book", body.clone()).await;
-    let id = booked["booking"]["appointment_id"].as_u64().unwrap();
-    tests::wait::until("a request of the booking", async || (practice.proxy.requests() > 1).then_some(())).await;
-    let mut practice = practice.restart().await;
-    practice.proxy.calm();
-    let again = practice.post("/intent/booking/book", body).await;
-    assert_eq!((&again["replay"], &again["booking"]["appointment_id"]), (&json!(true), &json!(id)), "{again}");
-    practice.written(id).await;
-    check_in_ehr(&practice, id, 1, practice.at(1, 11 * 60)).await;
-    let patients = practice.server.search("gnuhealth.patient", json!([["party.lastname", "=", "Once"]]), &["id"]).await;
-    assert_eq!(patients.len(), 1);
-    let at = json!([["appointment_date", "=", moment(practice.at(1, 11 * 60))], ["healthprof", "=", 1]]);
-    assert_eq!(practice.server.search("gnuhealth.appointment", at, &["id"]).await.len(), 1);
-    practice
 }
 
 async fn we_confirm_check_in_and_note(practice: &mut Practice) {
@@ -360,5 +324,35 @@ async fn what_a_role_may_not_write_is_refused_with_the_ehrs_words() {
     let failed = practice.list("/write_requests?status=failed").await;
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!(failed[0]["reason"], "You are not allowed to access “Patient Conditions History”.");
+    practice.close().await;
+}
+
+/// Whose password is set has no session any more, wherever it was.
+#[actix::test]
+async fn a_session_the_server_ended_is_opened_again() {
+    let Some(mut practice) = Practice::open(LOGIN).await else { return };
+    let user = practice.server.one("res.user", json!([["login", "=", LOGIN]]), &["id"]).await["id"].as_i64().unwrap();
+    let mut requests = Vec::new();
+    for (n, time) in ["09:00", "10:00"].into_iter().enumerate() {
+        practice.proxy.calm();
+        let person = json!({"first_name": "Let", "last_name": format!("In-{n}"), "date_of_birth": "1980-01-01",
+            "phone_number": format!("+1 555 010 440{n}"), "email": format!("in{n}@mail.example"), "gender": "Other"});
+        let booking = practice.book("1", 0, time, &format!("session-{n}"), &person).await;
+        let id = booking["appointment_id"].as_u64().unwrap();
+        practice.written(id).await;
+        check_in_ehr(&practice, id, 1, practice.at(0, NINE + i64::try_from(n).unwrap() * 60)).await;
+        requests.push(practice.proxy.requests());
+        practice.server.write("res.user", user, json!({"password": PASSWORD})).await;
+    }
+    assert_eq!(requests[1], requests[0] + 2, "one request was turned away, one opened a session");
+
+    practice.server.write("res.user", user, json!({"password": "an0ther-of-the-clinic"})).await;
+    let id = practice.book("1", 0, "11:00", "session-2", &zoe()).await["appointment_id"].as_u64().unwrap();
+    let problem = async || practice.engine.sync_state(LOCATION).await.unwrap().write_reason;
+    tests::wait::until("a problem of writing", problem).await;
+    assert_eq!(practice.appointment(id).foreign_id, None);
+    practice.server.write("res.user", user, json!({"password": PASSWORD})).await;
+    practice.sync().await;
+    practice.written(id).await;
     practice.close().await;
 }

@@ -7,11 +7,11 @@ use api::{
     app::Api,
     config::{HttpRules, RateRules},
     keys::{ApiKey, Grants, hash},
-    secret::Secret,
+    secret::Secret as TokenSecret,
     server,
 };
-use base64::Engine as _;
 use engine::{
+    adapter_host::{Secret, TrytonSession},
     clock,
     engine::{Engine, Parts},
     records,
@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use tests::{
     adapters,
     conformance::proxy::Proxy,
-    gnuhealth::{BASE_PATH, GnuHealth, PASSWORD, moment},
+    gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
     http::Caller,
     practice::{self, INSTITUTION, SOURCE},
     wait::until,
@@ -41,8 +41,6 @@ const API_KEY: &str = "psk_of_the_practice";
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 const OFFSET: i64 = 7 * 3_600;
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
-/// The half hours the first professional has open, local time from nine on; all professionals have one day, the first has three.
-const OPEN: i64 = 8;
 
 pub struct Practice {
     pub server: GnuHealth,
@@ -51,8 +49,7 @@ pub struct Practice {
     pub engine: Arc<Engine>,
     pub caller: Caller,
     http: ServerHandle,
-    setup: Setup,
-    dir: TempDir,
+    _dir: TempDir,
     /// Midnight of tomorrow, local, in seconds since 1970.
     pub midnight: i64,
 }
@@ -62,24 +59,14 @@ impl Practice {
     pub async fn open(login: &str) -> Option<Practice> {
         let server = GnuHealth::start().await?;
         let midnight = (clock::now().0 / 1_000 - OFFSET).div_euclid(86_400) * 86_400 + 86_400 + OFFSET;
-        seed(&server, midnight).await;
+        server.seed(midnight).await;
         let proxy = Proxy::to(server.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
         let setup = setup(&proxy, login);
-        let (engine, http, caller) = start(dir.path(), setup.clone()).await;
-        let practice = Practice { server, proxy, engine, caller, http, setup, dir, midnight };
+        let (engine, http, caller) = start(dir.path(), setup).await;
+        let practice = Practice { server, proxy, engine, caller, http, _dir: dir, midnight };
         until("the first pull", async || practice.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
         Some(practice)
-    }
-
-    /// Stops the product and starts it again on its store.
-    pub async fn restart(self) -> Practice {
-        let Practice { engine, http, caller, setup, dir, .. } = self;
-        http.stop(false).await;
-        engine.stop().await;
-        drop((engine, caller));
-        let (engine, http, caller) = start(dir.path(), setup.clone()).await;
-        Practice { engine, http, caller, setup, dir, ..self }
     }
 
     pub async fn close(self) {
@@ -218,31 +205,6 @@ fn full(path: &str) -> String {
     format!("{path}{joined}subdomain={SUBDOMAIN}&location_id={LOCATION}")
 }
 
-/// Free places as a practice opens them, and an appointment that staff made.
-async fn seed(server: &GnuHealth, midnight: i64) {
-    for (professional, days) in [(1, 3), (2, 1), (3, 1)] {
-        for day in 0..days {
-            for n in 0..OPEN {
-                let start = midnight + day * 86_400 + 9 * 3_600 + n * 1_800;
-                let place = json!({"state": "free", "patient": null, "healthprof": professional, "institution": 1, "comments": null,
-                    "appointment_date": moment(start), "appointment_date_end": moment(start + 1_800)});
-                server.create("gnuhealth.appointment", place).await;
-            }
-        }
-    }
-    // Staff take the first place of the second professional.
-    let first = json!([["healthprof", "=", 2], ["appointment_date", "=", moment(midnight + 9 * 3_600)]]);
-    let id = server.one("gnuhealth.appointment", first, &["id"]).await["id"].as_i64().expect("an id");
-    server
-        .write("gnuhealth.appointment", id, json!({"patient": 1, "state": "confirmed", "comments": "by telephone"}))
-        .await;
-    server.invoice(1, "95.00", &today()).await;
-}
-
-pub fn today() -> String {
-    chrono::DateTime::from_timestamp(clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
-}
-
 async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) {
     let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
     config.floor_bytes = 0;
@@ -262,7 +224,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
         grants: Grants { financial: true, beta: true, operator: false },
         organisation: "tests".to_owned(),
     };
-    let api = Data::new(Api::new(engine.clone(), vec![key], &Secret::from_bytes([7; 32]), rules));
+    let api = Data::new(Api::new(engine.clone(), vec![key], &TokenSecret::from_bytes([7; 32]), rules));
     let listener = server::listen(([127, 0, 0, 1], 0).into()).expect("loopback has a free port");
     let (server, address) = server::start(api, listener).expect("the API starts");
     let handle = server.handle();
@@ -275,9 +237,10 @@ fn setup(proxy: &Proxy, login: &str) -> Setup {
     let mut setup = Setup::default();
     setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, SUBDOMAIN)));
     let base_url = format!("http://{}{BASE_PATH}", proxy.address());
-    let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{login}:{PASSWORD}"));
+    let session =
+        TrytonSession::new(&base_url, login.to_owned(), Secret::new(PASSWORD)).expect("an address and a login");
     let source = DataSource {
-        headers: vec![("Authorization".to_owned(), format!("Basic {credentials}"))],
+        login: Some(session.into()),
         guest_memory_mib: 128,
         ..practice::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
     };

@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use engine::{clock, records::Writeback};
 use location::time::{HOUR, MINUTE, Timestamp};
 use serde_json::json;
-use tests::open_dental::clinic::{Clinic, visitor};
+use tests::clinic::{open_dental::Clinic, visitor};
 
 const ZONE: Tz = chrono_tz::America::New_York;
 
@@ -58,7 +58,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     )
     .unwrap();
     let starts: Vec<i64> =
-        clinic.free(0, from).await.into_iter().map(|slot| slot.span.start.since(night) / MINUTE).collect();
+        clinic.free_on(0, from).await.into_iter().map(|slot| slot.span.start.since(night) / MINUTE).collect();
     assert!(starts.iter().all(|minute| *minute <= 5 * 60 - 30), "06:00 is five hours after midnight: {starts:?}");
 
     // Both sides of the leap, and the first of two: written as the office's clocks show them, read back as they were.

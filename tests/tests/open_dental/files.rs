@@ -14,7 +14,11 @@ use engine::saving::{NewHistoryItem, SaveRequest, Saving};
 use location::pull::Resource;
 use serde_json::json;
 use tests::{
-    open_dental::clinic::{Clinic, LOCATION, ZONE, whole_passes},
+    clinic::{
+        LOCATION, ZONE,
+        open_dental::{Clinic, whole_passes},
+        visitor,
+    },
     practice::SOURCE,
 };
 
@@ -95,7 +99,7 @@ async fn a_clinic_of_an_office_has_its_own_rooms() {
     assert_eq!(clinic.patient_by_foreign(clinic.seeded.patients[0]).last_name, "Łopata-O’Brien");
     assert_eq!(clinic.free_times(2, 1).await[0], "09:00");
     assert!(clinic.seen(&clinic.seeded.booked.to_string()).is_none(), "another clinic's");
-    let person = tests::open_dental::clinic::visitor("Clinic", "Four", "555-070-0001");
+    let person = visitor("Clinic", "Four", "555-070-0001");
     let booked = clinic.book(clinic.place(2, 1, 600), "clinic", &person, "").await.unwrap();
     let row = clinic.in_ehr(&clinic.written(booked.appointment.id).await);
     assert_eq!(row["ClinicNum"], 4);

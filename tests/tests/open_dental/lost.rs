@@ -12,10 +12,8 @@ use engine::{
 };
 use location::{ids::AppointmentId, pull::Resource};
 use tests::{
-    open_dental::{
-        Fate, Switches,
-        clinic::{Clinic, LOCATION, visitor},
-    },
+    clinic::{LOCATION, open_dental::Clinic, visitor},
+    open_dental::{Fate, Switches},
     wait::until,
 };
 

@@ -17,9 +17,9 @@ use location::{
     time::{MINUTE, Timestamp},
 };
 use serde_json::json;
-use tests::open_dental::{
-    Office, Row,
-    clinic::{Clinic, LOCATION, visitor},
+use tests::{
+    clinic::{LOCATION, open_dental::Clinic, visitor},
+    open_dental::{Office, Row},
 };
 
 /// Minutes after midnight.
@@ -28,12 +28,11 @@ const TEN: i64 = 10 * 60;
 
 #[actix::test]
 async fn a_booking_and_what_becomes_of_it_are_seen_on_both_sides() {
-    let mut clinic = Clinic::open().await;
+    let clinic = Clinic::open().await;
     the_first_pull_shows_the_practice(&clinic);
     slots_are_free_where_nobody_stands(&clinic).await;
     let id = a_new_patient_books(&clinic).await;
     we_move_it(&clinic, id).await;
-    clinic = clinic.restart().await;
     staff_move_it(&clinic, id).await;
     we_confirm_note_and_check_in(&clinic, id).await;
     we_cancel_it_and_the_patient_books_again(&clinic, id).await;

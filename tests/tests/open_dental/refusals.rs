@@ -5,10 +5,12 @@ use std::time::Duration;
 use engine::records::Writeback;
 use location::ids::AppointmentId;
 use tests::{
-    open_dental::{
-        Switches,
-        clinic::{Clinic, LOCATION, ZONE, visitor, whole_passes},
+    clinic::{
+        LOCATION, ZONE,
+        open_dental::{Clinic, whole_passes},
+        visitor,
     },
+    open_dental::Switches,
     wait::until,
 };
 
@@ -45,7 +47,7 @@ async fn a_key_that_is_disabled_parks_writes_and_one_without_permission_ends_the
     let parked = async || clinic.engine.sync_state(LOCATION).await.unwrap().write_reason;
     until("the refused keys", parked).await;
     assert_eq!(clinic.appointment(id).booking.unwrap().writeback, Writeback::Pending);
-    clinic.server.office().keys = tests::open_dental::clinic::KEYS.into();
+    clinic.server.office().keys = tests::clinic::open_dental::KEYS.into();
     clinic.written(id).await;
     clinic.server.office().forbidden = vec!["PUT appointments"];
     clinic.engine.cancel(LOCATION, AppointmentId(id), None).await.unwrap();
@@ -101,7 +103,7 @@ async fn what_is_deleted_goes_and_the_rest_stays() {
     clinic.server.office().remove("appointments", clinic.seeded.booked);
     clinic.sync().await;
     assert!(clinic.patient_by_foreign(gone).inactive);
-    let inactive = clinic.seeded.patients.iter().filter(|key| clinic.patient_by_foreign(**key).inactive).count();
+    let inactive = clinic.seeded.patients.iter().filter(|key| clinic.patient_by_foreign(*key).inactive).count();
     assert_eq!(inactive, 2, "that one, and the one who was");
     assert!(clinic.seen(&clinic.seeded.booked.to_string()).unwrap().cancelled);
     assert_eq!(clinic.free_times(0, 0).await[0], "09:00");

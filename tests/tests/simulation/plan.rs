@@ -157,7 +157,7 @@ fn data_source(id: u32, institution: InstitutionId) -> DataSource {
         adapter: String::new(),
         base_url: String::new(),
         headers: Vec::new(),
-        oauth: None,
+        login: None,
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 8,

@@ -471,7 +471,7 @@ fn setup(write: WriteRules) -> Setup {
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 10,
-        oauth: None,
+        login: None,
     };
     Setup {
         institutions: [1, 2].map(|id| (InstitutionId(id), Arc::new(institution(id)))).into_iter().collect(),

@@ -1,18 +1,17 @@
-//! A practice whose system is the fake Open Dental, and an engine that serves it.
+//! A clinic: an EHR filled with a small practice, and an engine in this process that serves it. What tests do at one is here; what an EHR
+//! has of its own is beside it.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+pub mod fhir;
+pub mod open_dental;
+
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use api::shapes::Wire;
 use chrono::Datelike;
-use chrono_tz::Tz;
 use engine::{
     actor::docs::Kind,
     engine::{BookRequest, Booked, Engine, Offer, Parts, PatientDetails, Refused, Stretch},
-    records::{
-        self, Writeback,
-        entry::{Body, Entry, WriteStatus},
-    },
-    saving::{NewEntry, SaveRequest, Saving},
+    records::{self, Writeback},
     setup::{DataSource, LocationSetup, Setup},
     store::{SledConfig, SledStore, Store, StoreKey},
 };
@@ -25,70 +24,79 @@ use location::{
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
     zone::Date,
 };
-use serde::Serialize;
 use tempfile::TempDir;
 
-use super::{BASE, Fate, Office, OpenDentalServer, Row, Seeded, Switches};
 use crate::{
     adapters,
+    conformance::proxy::Proxy,
     door::Door,
     practice::{self, INSTITUTION, SOURCE},
     wait::until,
 };
 
-pub const LOCATION: LocationId = LocationId(9);
-/// One offset all year.
-pub const ZONE: Tz = chrono_tz::America::Phoenix;
-pub const KEYS: &str = "d3veloper/cust0mer";
-/// Days of the seeded schedule; the last is a holiday.
+pub const LOCATION: LocationId = LocationId(7);
+/// It has one offset all year.
+pub const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
+/// Days of the seeded schedules.
 pub const DAYS: u32 = 3;
+/// A stretch of a list that holds all there is in these tests.
 const ALL: Stretch = Stretch { after: None, before: None, limit: 1_000 };
+/// How far ahead anything is booked in them.
+const CALENDAR: i64 = 420 * DAY;
 
-pub struct Clinic {
-    pub server: OpenDentalServer,
-    /// The engine's way to the server.
+/// What the practice was filled with, by the ids of its EHR.
+pub trait Seeds {
+    fn room(&self, n: usize) -> String;
+    /// Each works in the room of the same number.
+    fn provider(&self, n: usize) -> String;
+    /// The type of appointment that takes half an hour.
+    fn check_up(&self) -> String;
+}
+
+pub struct Clinic<Server, Seeded> {
+    pub server: Server,
+    /// The engine's way to the server, and what stands on it.
     pub door: Door,
+    pub proxy: Proxy,
     pub seeded: Seeded,
     pub engine: Engine,
-    /// Tomorrow.
+    /// The first of the days the practice has slots on: tomorrow.
     pub first_day: Date,
     setup: Setup,
     dir: TempDir,
 }
 
-impl Clinic {
-    /// A practice the engine has read once.
-    pub async fn open() -> Clinic {
-        Clinic::open_with(ZONE, |_, _| (), |_| ()).await
-    }
+/// How an engine comes to serve an EHR.
+struct Opening {
+    /// Where the EHR listens, and what of it.
+    address: SocketAddr,
+    base_path: String,
+    /// With any address.
+    source: DataSource,
+    place: LocationSetup,
+    first_day: Date,
+}
 
-    /// The same in another zone, with more rows and other settings.
-    pub async fn open_with(
-        zone: Tz,
-        more: impl FnOnce(&mut Office, &Seeded),
-        change: impl FnOnce(&mut LocationSetup),
-    ) -> Clinic {
-        let mut office = Office::new(zone, KEYS);
-        let today = super::office::present().with_timezone(&zone).date_naive();
-        let today = Date::from_ymd(today.year(), today.month(), today.day()).expect("a date");
-        let first_day = today.add_days(1);
-        let seeded = office.seed(&first_day.to_string(), DAYS);
-        more(&mut office, &seeded);
-        let server = OpenDentalServer::start(office).expect("loopback has a free port");
-        let door = Door::to(server.address).await;
+impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
+    /// A practice the engine has read once.
+    async fn begin(server: Server, seeded: Seeded, opening: Opening) -> Clinic<Server, Seeded> {
+        let Opening { address, base_path, mut source, place, first_day } = opening;
+        let proxy = Proxy::to(address).await;
+        let door = Door::to(proxy.address()).await;
+        source.base_url = format!("http://{}{base_path}", door.address());
+        let mut setup = Setup::default();
+        setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, "harbour-dental")));
+        setup.sources.insert(SOURCE, Arc::new(source));
+        setup.locations.insert(LOCATION, Arc::new(place));
         let dir = tempfile::tempdir().expect("a folder for the store");
-        let mut place = place(zone);
-        change(&mut place);
-        let setup = setup(&door, place);
         let engine = start(dir.path(), setup.clone()).await;
-        let clinic = Clinic { server, door, seeded, engine, first_day, setup, dir };
-        let pulled = async || clinic.engine.sync_state(LOCATION).await.ok()?.last_sync;
-        until("the first pull", pulled).await;
+        let clinic = Clinic { server, door, proxy, seeded, engine, first_day, setup, dir };
+        until("the first pull", async || clinic.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
         clinic
     }
 
     /// Stops the engine and starts another one on its store.
-    pub async fn restart(self) -> Clinic {
+    pub async fn restart(self) -> Clinic<Server, Seeded> {
         self.engine.stop().await;
         let Clinic { engine, setup, dir, .. } = self;
         drop(engine);
@@ -110,61 +118,30 @@ impl Clinic {
         until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
     }
 
-    /// Lets this many requests pass, and then meets one with a fate.
-    pub fn fate(&self, n: u64, fate: Fate) {
-        self.server.office().switches = Switches::at(n, fate);
-    }
-
-    pub fn row(&self, table: &str, key: u64) -> Row {
-        self.server.office().row(table, key).cloned().unwrap_or_else(|| panic!("{table} {key} is not there"))
-    }
-
-    /// What of a table carries a write key of ours behind the text of a field.
-    pub fn ours(&self, table: &str, field: &str) -> Vec<Row> {
-        self.server.office().holding(table, field, "[ref:ps-")
-    }
-
     /// Our id of what the EHR calls so.
     pub fn id_of(&self, resource: Resource, foreign: &str) -> Option<u64> {
         self.engine.id_of_foreign(SOURCE, Kind::Of(resource), foreign).expect("the store can be read")
     }
 
-    pub fn entry<T: Body>(&self, foreign: &str) -> Entry<T> {
-        let id = self.id_of(T::RESOURCE, foreign).unwrap_or_else(|| panic!("{:?} {foreign} is not known", T::RESOURCE));
-        self.entry_by_id(id)
+    fn small_id_of(&self, resource: Resource, foreign: &str) -> u32 {
+        let id = self.id_of(resource, foreign).unwrap_or_else(|| panic!("{resource:?} {foreign} is not known"));
+        u32::try_from(id).expect("a small id")
     }
 
-    pub fn entry_by_id<T: Body>(&self, id: u64) -> Entry<T> {
-        self.engine.entry::<T>(SOURCE, id).expect("the store can be read").expect("it is known")
+    pub fn operatory(&self, room: usize) -> OperatoryId {
+        OperatoryId(self.id_of(Resource::Operatories, &self.seeded.room(room)).expect("the operatory is known"))
     }
 
-    /// Saves a record as a client would.
-    pub async fn file<T: Body + Serialize>(&self, body: &T, patient: Option<u32>) -> u64 {
-        let body = serde_json::to_value(body).expect("a body is JSON");
-        self.save::<Entry<T>>(Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient })).await.id
+    pub fn provider(&self, n: usize) -> ProviderId {
+        ProviderId(self.small_id_of(Resource::Providers, &self.seeded.provider(n)))
     }
 
-    pub async fn save<T: serde::de::DeserializeOwned>(&self, what: Saving) -> T {
-        let saved = self.engine.save(SaveRequest { location: LOCATION, what, once: None }).await;
-        saved.unwrap_or_else(|refused| panic!("it is not saved: {refused:?}")).record
+    pub fn check_up(&self) -> AppointmentTypeId {
+        AppointmentTypeId(self.small_id_of(Resource::AppointmentTypes, &self.seeded.check_up()))
     }
 
-    /// The foreign id of a filed record, once it is written.
-    pub async fn filed<T: Body>(&self, id: u64) -> String {
-        let written = async || {
-            let entry = self.entry_by_id::<T>(id);
-            match entry.write.as_ref().map(|write| write.status) {
-                Some(WriteStatus::Failed) => panic!("not written: {:?}", entry.write),
-                Some(WriteStatus::Succeeded) => entry.foreign_id,
-                _ => None,
-            }
-        };
-        until("the write of a record", written).await
-    }
-
-    pub fn patient_by_foreign(&self, key: u64) -> records::Patient {
-        let id = self.id_of(Resource::Patients, &key.to_string()).expect("the patient is known");
-        let id = u32::try_from(id).expect("a small id");
+    pub fn patient_by_foreign(&self, foreign: impl ToString) -> records::Patient {
+        let id = self.small_id_of(Resource::Patients, &foreign.to_string());
         self.engine.patient(INSTITUTION, id).expect("the store can be read").expect("the patient is known")
     }
 
@@ -176,10 +153,15 @@ impl Clinic {
         self.engine.operatories(LOCATION, ALL).expect("the store can be read")
     }
 
-    /// All appointments from the first day on, cancelled ones too.
+    pub fn patients(&self) -> Vec<records::Patient> {
+        let patient = |id| self.engine.patient(INSTITUTION, id).expect("the store can be read");
+        (1..=1_000).filter_map(patient).collect()
+    }
+
+    /// All appointments from today on, cancelled ones too.
     pub fn appointments(&self) -> Vec<records::Appointment> {
         let start = self.at(-1, 0);
-        let span = Span { start, end: start.plus(DAY * 420) };
+        let span = Span { start, end: start.plus(CALENDAR) };
         self.engine.appointments(LOCATION, span, None, false, 1_000).expect("the store can be read")
     }
 
@@ -190,22 +172,6 @@ impl Clinic {
     /// What we made of an appointment of the EHR, if anything.
     pub fn seen(&self, foreign: &str) -> Option<records::Appointment> {
         self.appointments().into_iter().find(|seen| seen.foreign_id.as_deref() == Some(foreign))
-    }
-
-    pub fn operatory(&self, room: usize) -> OperatoryId {
-        let key = self.seeded.operatories[room].to_string();
-        OperatoryId(self.id_of(Resource::Operatories, &key).expect("the operatory is known"))
-    }
-
-    pub fn provider(&self, n: usize) -> ProviderId {
-        let key = self.seeded.providers[n].to_string();
-        let id = self.id_of(Resource::Providers, &key).expect("the provider is known");
-        ProviderId(u32::try_from(id).expect("a small id"))
-    }
-
-    pub fn check_up(&self) -> AppointmentTypeId {
-        let id = self.id_of(Resource::AppointmentTypes, &self.seeded.check_up.to_string()).expect("the type is known");
-        AppointmentTypeId(u32::try_from(id).expect("a small id"))
     }
 
     /// The moment a local time of day names on the n-th day.
@@ -223,17 +189,8 @@ impl Clinic {
         Placement { operatory: Some(self.operatory(room)), provider: Some(self.provider(room)), span }
     }
 
-    /// The local times of day, `09:30`, at which half an hour is free in a room on the n-th day.
-    pub async fn free_times(&self, room: usize, day: i32) -> Vec<String> {
-        let start = self.at(day, 0);
-        let clock = |slot: Slot| {
-            let minute = slot.span.start.since(start) / MINUTE;
-            format!("{:02}:{:02}", minute / 60, minute % 60)
-        };
-        self.free(room, self.first_day.add_days(day)).await.into_iter().map(clock).collect()
-    }
-
-    pub async fn free(&self, room: usize, from: Date) -> Vec<Slot> {
+    /// Free slots of half an hour in a room on a day.
+    pub async fn free_on(&self, room: usize, from: Date) -> Vec<Slot> {
         let query = SlotQuery {
             from,
             days: 1,
@@ -250,6 +207,18 @@ impl Clinic {
             limit: 1_000,
         };
         self.engine.free_slots(LOCATION, query).await.expect("slots can be looked for").slots
+    }
+
+    /// The same on the n-th day.
+    pub async fn free(&self, room: usize, day: i32) -> Vec<Slot> {
+        self.free_on(room, self.first_day.add_days(day)).await
+    }
+
+    /// The local times of day, `09:30`, at which a room is free on the n-th day.
+    pub async fn free_times(&self, room: usize, day: i32) -> Vec<String> {
+        let start = self.at(day, 0);
+        let minutes = self.free(room, day).await.into_iter().map(|slot| slot.span.start.since(start) / MINUTE);
+        minutes.map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60)).collect()
     }
 
     pub fn request(&self, to: Placement, key: &str, patient: &PatientDetails, note: &str) -> BookRequest {
@@ -297,12 +266,6 @@ impl Clinic {
         };
         until("the write-back", confirmed).await
     }
-
-    /// The row of a record of ours.
-    pub fn in_ehr(&self, record: &records::Appointment) -> Row {
-        let key = record.foreign_id.as_deref().and_then(|id| id.parse().ok()).expect("it was written");
-        self.row("appointments", key)
-    }
 }
 
 async fn start(dir: &Path, setup: Setup) -> Engine {
@@ -311,27 +274,15 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, Wire::shapes());
-    parts.adapters = adapters::load(&["opendental"]).await;
+    let adapters: Vec<&str> = setup.sources.values().map(|source| source.adapter.as_str()).collect();
+    parts.adapters = adapters::load(&adapters).await;
     Engine::start(setup, parts).await.expect("the engine starts")
 }
 
-fn setup(door: &Door, place: LocationSetup) -> Setup {
-    let mut setup = Setup::default();
-    setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, "molar-dental")));
-    let source = DataSource {
-        headers: vec![("Authorization".to_owned(), format!("ODFHIR {KEYS}"))],
-        guest_requests_per_call: 60,
-        ..practice::source(SOURCE, INSTITUTION, "opendental", &format!("http://{}{BASE}", door.address()))
-    };
-    setup.sources.insert(SOURCE, Arc::new(source));
-    setup.locations.insert(LOCATION, Arc::new(place));
-    setup
-}
-
-fn place(zone: Tz) -> LocationSetup {
+/// The location, with waits that tests can wait for. `foreign_id` is what the EHR calls it.
+fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
     LocationSetup {
-        // An office without clinics.
-        foreign_id: Some("office".to_owned()),
+        foreign_id: Some(foreign_id.to_owned()),
         write: WriteRules {
             call_deadline: 10 * SECOND,
             backoff_base: 50,
@@ -343,11 +294,16 @@ fn place(zone: Tz) -> LocationSetup {
         },
         // Read once, and then when a test asks for it.
         pull: PullRules { every: HOUR, retry_base: 100, retry_cap: 400, ..PullRules::default() },
-        adapter_config: BTreeMap::new(),
-        ..practice::location(LOCATION, "molar", zone, true)
+        ..practice::location(LOCATION, "harbour", zone, true)
     }
 }
 
+fn tomorrow(zone: chrono_tz::Tz) -> Date {
+    let day = practice::tomorrow(zone);
+    Date::from_ymd(day.year(), day.month(), day.day()).expect("a date")
+}
+
+/// Somebody nobody has seen before.
 pub fn visitor(first_name: &str, last_name: &str, phone_number: &str) -> PatientDetails {
     PatientDetails {
         first_name: first_name.to_owned(),
@@ -357,12 +313,5 @@ pub fn visitor(first_name: &str, last_name: &str, phone_number: &str) -> Patient
         email: Some("visitor@example.org".to_owned()),
         gender: Some("Female".to_owned()),
         ..PatientDetails::default()
-    }
-}
-
-/// Every pass shows everything: what is gone, or changed without a stamp, is seen at once.
-pub fn whole_passes(place: &mut LocationSetup) {
-    for setting in ["whole_pass_minutes", "by_patient_minutes"] {
-        place.adapter_config.insert(setting.to_owned(), "0".to_owned());
     }
 }

@@ -1,0 +1,91 @@
+//! A clinic on the FHIR server from npm.
+
+use engine::{
+    records,
+    setup::{DataSource, LocationSetup},
+};
+use location::time::SECOND;
+use serde_json::Value;
+
+use super::{DAYS, Opening, Seeds, ZONE, location, tomorrow};
+use crate::{
+    medplum::{FhirServer, Seeded},
+    practice::{self, INSTITUTION, SOURCE},
+};
+
+const OFFSET: &str = "-07:00";
+/// What the server takes.
+pub const TOKEN: &str = "s3cret-of-the-clinic";
+/// The system of our write keys in the FHIR server.
+pub const KEYS: &str = "urn:practice-sync:write-key";
+pub const CHECK_UP: &str = "CHECKUP";
+const TYPES: &str = r#"[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]"#;
+
+pub type Clinic = super::Clinic<FhirServer, Seeded>;
+
+impl Seeds for Seeded {
+    fn room(&self, n: usize) -> String {
+        self.rooms[n].clone()
+    }
+
+    fn provider(&self, n: usize) -> String {
+        self.practitioners[n].clone()
+    }
+
+    fn check_up(&self) -> String {
+        CHECK_UP.to_owned()
+    }
+}
+
+impl Clinic {
+    /// None: the test is to be left out.
+    pub async fn open() -> Option<Clinic> {
+        Clinic::open_with(|_| ()).await
+    }
+
+    /// The same with other settings.
+    pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Clinic> {
+        Clinic::open_as(change, |_| ()).await
+    }
+
+    /// The same with another way to the server.
+    pub async fn open_as(
+        change: impl FnOnce(&mut LocationSetup),
+        reach: impl FnOnce(&mut DataSource),
+    ) -> Option<Clinic> {
+        let server = FhirServer::start(TOKEN).await?;
+        let first_day = tomorrow(ZONE);
+        let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
+        let mut place = location(&seeded.site, ZONE);
+        place.write.call_deadline = 4 * SECOND;
+        place.adapter_config.insert("appointment_types".to_owned(), TYPES.to_owned());
+        change(&mut place);
+        let mut source = DataSource {
+            headers: vec![("Authorization".to_owned(), format!("Bearer {TOKEN}"))],
+            guest_requests_per_call: 60,
+            ..practice::source(SOURCE, INSTITUTION, "fhir", "")
+        };
+        reach(&mut source);
+        let (address, base_path) = (server.address(), server.base_path().to_owned());
+        Some(Clinic::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)
+    }
+
+    /// The appointment as the EHR has it.
+    pub async fn in_ehr(&self, record: &records::Appointment) -> Value {
+        self.server.read("Appointment", record.foreign_id.as_deref().expect("it was written")).await
+    }
+
+    /// What of a resource type carries a write key of ours as its own, not as that of an update.
+    pub async fn ours(&self, resource_type: &str) -> Vec<Value> {
+        let mut all = self.server.search(resource_type, &[]).await;
+        all.retain(|resource| key_of(resource).is_some());
+        all
+    }
+}
+
+/// The write key a resource was created with.
+pub fn key_of(resource: &Value) -> Option<String> {
+    let identifiers = resource["identifier"].as_array()?;
+    let created = identifiers.iter().find(|i| i["system"] == KEYS && i["use"] != "secondary")?;
+    created["value"].as_str().map(str::to_owned)
+}

@@ -1,0 +1,127 @@
+//! A clinic on the fake Open Dental.
+
+use chrono_tz::Tz;
+use engine::{
+    records::{
+        self,
+        entry::{Body, Entry, WriteStatus},
+    },
+    saving::{NewEntry, SaveRequest, Saving},
+    setup::{DataSource, LocationSetup},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
+use crate::{
+    open_dental::{BASE, Fate, Office, OpenDentalServer, Row, Seeded, Switches},
+    practice::{self, INSTITUTION, SOURCE},
+    wait::until,
+};
+
+pub const KEYS: &str = "d3veloper/cust0mer";
+
+pub type Clinic = super::Clinic<OpenDentalServer, Seeded>;
+
+impl Seeds for Seeded {
+    fn room(&self, n: usize) -> String {
+        self.operatories[n].to_string()
+    }
+
+    fn provider(&self, n: usize) -> String {
+        self.providers[n].to_string()
+    }
+
+    fn check_up(&self) -> String {
+        self.check_up.to_string()
+    }
+}
+
+impl Clinic {
+    pub async fn open() -> Clinic {
+        Clinic::open_with(ZONE, |_, _| (), |_| ()).await
+    }
+
+    /// The same in another zone, with more rows and other settings.
+    pub async fn open_with(
+        zone: Tz,
+        more: impl FnOnce(&mut Office, &Seeded),
+        change: impl FnOnce(&mut LocationSetup),
+    ) -> Clinic {
+        let mut office = Office::new(zone, KEYS);
+        let first_day = tomorrow(zone);
+        // The last day is a holiday.
+        let seeded = office.seed(&first_day.to_string(), DAYS);
+        more(&mut office, &seeded);
+        let server = OpenDentalServer::start(office).expect("loopback has a free port");
+        // An office without clinics.
+        let mut place = location("office", zone);
+        change(&mut place);
+        let source = DataSource {
+            headers: vec![("Authorization".to_owned(), format!("ODFHIR {KEYS}"))],
+            guest_requests_per_call: 60,
+            ..practice::source(SOURCE, INSTITUTION, "opendental", "")
+        };
+        let (address, base_path) = (server.address, BASE.to_owned());
+        Clinic::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await
+    }
+
+    /// Lets this many requests pass, and then meets one with a fate.
+    pub fn fate(&self, n: u64, fate: Fate) {
+        self.server.office().switches = Switches::at(n, fate);
+    }
+
+    pub fn row(&self, table: &str, key: u64) -> Row {
+        self.server.office().row(table, key).cloned().unwrap_or_else(|| panic!("{table} {key} is not there"))
+    }
+
+    /// What of a table carries a write key of ours behind the text of a field.
+    pub fn ours(&self, table: &str, field: &str) -> Vec<Row> {
+        self.server.office().holding(table, field, "[ref:ps-")
+    }
+
+    /// The row of a record of ours.
+    pub fn in_ehr(&self, record: &records::Appointment) -> Row {
+        let key = record.foreign_id.as_deref().and_then(|id| id.parse().ok()).expect("it was written");
+        self.row("appointments", key)
+    }
+
+    pub fn entry<T: Body>(&self, foreign: &str) -> Entry<T> {
+        let id = self.id_of(T::RESOURCE, foreign).unwrap_or_else(|| panic!("{:?} {foreign} is not known", T::RESOURCE));
+        self.entry_by_id(id)
+    }
+
+    pub fn entry_by_id<T: Body>(&self, id: u64) -> Entry<T> {
+        self.engine.entry::<T>(SOURCE, id).expect("the store can be read").expect("it is known")
+    }
+
+    /// Saves a record as a client would.
+    pub async fn file<T: Body + Serialize>(&self, body: &T, patient: Option<u32>) -> u64 {
+        let body = serde_json::to_value(body).expect("a body is JSON");
+        self.save::<Entry<T>>(Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient })).await.id
+    }
+
+    pub async fn save<T: DeserializeOwned>(&self, what: Saving) -> T {
+        let saved = self.engine.save(SaveRequest { location: LOCATION, what, once: None }).await;
+        saved.unwrap_or_else(|refused| panic!("it is not saved: {refused:?}")).record
+    }
+
+    /// The foreign id of a filed record, once it is written.
+    pub async fn filed<T: Body>(&self, id: u64) -> String {
+        let written = async || {
+            let entry = self.entry_by_id::<T>(id);
+            match entry.write.as_ref().map(|write| write.status) {
+                Some(WriteStatus::Failed) => panic!("not written: {:?}", entry.write),
+                Some(WriteStatus::Succeeded) => entry.foreign_id,
+                _ => None,
+            }
+        };
+        until("the write of a record", written).await
+    }
+}
+
+/// Every pass shows everything: what is gone, or changed without a stamp, is seen at once.
+pub fn whole_passes(place: &mut LocationSetup) {
+    for setting in ["whole_pass_minutes", "by_patient_minutes"] {
+        place.adapter_config.insert(setting.to_owned(), "0".to_owned());
+    }
+}

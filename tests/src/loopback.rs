@@ -1,0 +1,132 @@
+//! Servers on loopback that live in a test: it looks at what they hold, and changes it, while others ask over HTTP.
+
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    body::{BodySize, MessageBody},
+    dev::ServerHandle,
+    http::StatusCode,
+    web::{self, Bytes, Data},
+};
+
+/// A request as it came in. Names of headers are in lower case.
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    /// As it stands in the address.
+    pub query: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The parameters of the query, decoded.
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        let url = reqwest::Url::parse(&format!("http://server/?{}", self.query));
+        url.map(|url| url.query_pairs().into_owned().collect()).unwrap_or_default()
+    }
+}
+
+pub struct Answered {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    pub delay: Duration,
+    /// The connection breaks before the first byte of the body instead. That nobody accepts connections cannot be had from one that was
+    /// accepted: whoever asked learns as little from this.
+    pub lost: bool,
+}
+
+/// What can be asked.
+pub trait Answers: Send + 'static {
+    fn answer(&mut self, asked: Asked) -> Answered;
+}
+
+/// One of them. What it holds lives as long as this value.
+pub struct Loopback<T> {
+    pub address: SocketAddr,
+    held: Arc<Mutex<T>>,
+    server: ServerHandle,
+}
+
+impl<T: Answers> Loopback<T> {
+    /// Must be called within an actix system.
+    pub fn serving(holds: T) -> io::Result<Loopback<T>> {
+        let held = Arc::new(Mutex::new(holds));
+        let shared = Data::new(held.clone());
+        let server = HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(answer::<T>)))
+            .workers(1)
+            .disable_signals()
+            .shutdown_timeout(0)
+            .bind(("127.0.0.1", 0))?;
+        let address = server.addrs()[0];
+        let server = server.run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        Ok(Loopback { address, held, server: handle })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it holds, to be looked at and to be made unpleasant.
+    pub fn held(&self) -> MutexGuard<'_, T> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub async fn stop(self) {
+        self.server.stop(false).await;
+    }
+}
+
+async fn answer<T: Answers>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let headers = request.headers().iter();
+    let asked = Asked {
+        method: request.method().to_string(),
+        path: request.uri().path().to_owned(),
+        query: request.uri().query().unwrap_or_default().to_owned(),
+        headers: headers
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
+        body: body.to_vec(),
+    };
+    let answered = held.lock().unwrap_or_else(PoisonError::into_inner).answer(asked);
+    tokio::time::sleep(answered.delay).await;
+    if answered.lost {
+        return HttpResponse::Ok().body(Broken);
+    }
+    let status = StatusCode::from_u16(answered.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = HttpResponse::build(status);
+    for header in answered.headers {
+        response.insert_header(header);
+    }
+    response.body(answered.body)
+}
+
+/// A body that breaks off at its beginning.
+struct Broken;
+
+impl MessageBody for Broken {
+    type Error = io::Error;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(1)
+    }
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, io::Error>>> {
+        Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())))
+    }
+}

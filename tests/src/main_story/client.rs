@@ -1,0 +1,232 @@
+//! A client of the product's HTTP API, and an operator's.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::{LOCATION, Person, Visit};
+use crate::{
+    http::Caller,
+    site::{self, SUBDOMAIN, Site},
+    wait::until,
+};
+
+/// How far the story's calendar reaches.
+const DAYS: u64 = 14;
+
+pub struct Client {
+    caller: Caller,
+    operator: Caller,
+    /// The provider, and where there are any the operatory, all of it happens with.
+    column: Option<(Value, Value)>,
+    /// Bookings made, so that each has a key of its own.
+    booked: u32,
+}
+
+/// A free slot.
+pub struct Offer {
+    pub start: DateTime<Utc>,
+    pub end: DateTime<Utc>,
+    token: String,
+}
+
+/// A booking as its client knows it.
+pub struct Booking {
+    pub id: u64,
+    pub patient: u64,
+    pub start: DateTime<Utc>,
+    booking_ref: String,
+    request: Value,
+}
+
+impl Client {
+    pub async fn of(site: &Site) -> Client {
+        let caller = site.sign_in().await.expect("the key is good").at("v3.1.0");
+        let operator = site.sign_in_operator().await.expect("the operator's key is good");
+        Client { caller, operator, column: None, booked: 0 }
+    }
+
+    /// The same client, of a process that was started again.
+    pub async fn again(self, site: &Site) -> Client {
+        Client { column: self.column, booked: self.booked, ..Client::of(site).await }
+    }
+
+    pub async fn first_sync(&mut self) {
+        site::first_sync(&mut self.caller).await.expect("the practice is read");
+    }
+
+    pub async fn get(&mut self, path: &str) -> Value {
+        let (status, answer) = self.caller.get(&full(path)).await.expect("the product answers");
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer["data"].clone()
+    }
+
+    pub async fn post(&mut self, path: &str, body: &Value) -> Value {
+        let (status, answer) = self.caller.post(&full(path), body).await.expect("the product answers");
+        assert!((200..300).contains(&status), "{path}: {status} {answer}");
+        answer
+    }
+
+    async fn list(&mut self, path: &str) -> Vec<Value> {
+        let joined = if path.contains('?') { '&' } else { '?' };
+        let list = self.get(&format!("{path}{joined}per_page=1000")).await;
+        list.as_array().expect("a list").clone()
+    }
+
+    pub async fn patients(&mut self) -> BTreeSet<Person> {
+        let all = self.list("/patients").await;
+        all.iter().map(|it| Person { id: text(&it["foreign_id"]), last_name: text(&it["last_name"]) }).collect()
+    }
+
+    /// Our ids of a patient and an appointment the EHR calls so.
+    pub async fn ids_of(&mut self, patient: &str, appointment: &str) -> (u64, u64) {
+        let mut id = async |list: &str, foreign_id: &str| {
+            let found = self.list(&format!("{list}foreign_id={foreign_id}")).await;
+            assert_eq!(found.len(), 1, "{foreign_id}: {found:?}");
+            found[0]["id"].as_u64().expect("an id")
+        };
+        let ever = "start=2000-01-01T00:00:00Z&end=2100-01-01T00:00:00Z";
+        (id("/patients?", patient).await, id(&format!("/appointments?{ever}&"), appointment).await)
+    }
+
+    /// A record as its clients see it, without the stamps that move with whatever else does, and without others'.
+    pub async fn record(&mut self, kind: &str, id: u64) -> Value {
+        let mut record = self.get(&format!("/{kind}s/{id}")).await;
+        for other in ["updated_at", "last_sync_time", "patient"] {
+            record.as_object_mut().expect("a record").remove(other);
+        }
+        record
+    }
+
+    pub async fn patient(&mut self, id: u64) -> Value {
+        self.get(&format!("/patients/{id}")).await
+    }
+
+    pub async fn appointment(&mut self, id: u64) -> Value {
+        self.get(&format!("/appointments/{id}")).await
+    }
+
+    /// What patients have or had from this day on, by the ids of the EHR.
+    pub async fn visits(&mut self, from: NaiveDate) -> Vec<Visit> {
+        let days = (from - Days::new(1), from + Days::new(DAYS));
+        let path = format!("/appointments?start={}T00:00:00Z&end={}T00:00:00Z&unavailable=false", days.0, days.1);
+        let mut visits = Vec::new();
+        for it in self.list(&path).await {
+            let patient = self.patient(it["patient_id"].as_u64().expect("it is somebody's")).await;
+            visits.push(Visit {
+                id: text(&it["foreign_id"]),
+                patient: text(&patient["foreign_id"]),
+                start: moment(&it["start_time"]),
+                confirmed: it["confirmed"] == true,
+                cancelled: it["cancelled"] == true,
+            });
+        }
+        visits
+    }
+
+    /// The first free half hour, of one column of the calendar.
+    pub async fn offer(&mut self, from: NaiveDate) -> Offer {
+        let kind = self.list("/appointment_types").await[0]["id"].clone();
+        let mut asked = json!({"start_date": from.to_string(), "days": 3, "appointment_type_id": kind});
+        if let Some((provider, operatory)) = &self.column {
+            asked["provider_ids"] = json!([provider]);
+            asked["operatory_ids"] = if operatory.is_null() { json!([]) } else { json!([operatory]) };
+        }
+        let found = self.post("/intent/booking/search", &asked).await;
+        let slot = found["slots"].get(0).unwrap_or_else(|| panic!("nothing is free: {found}"));
+        self.column = Some((slot["provider_id"].clone(), slot["operatory_id"].clone()));
+        let start = moment(&slot["start_iso"]);
+        let end = start + TimeDelta::minutes(slot["duration_minutes"].as_i64().expect("a number"));
+        Offer { start, end, token: text(&slot["slot_token"]) }
+    }
+
+    pub async fn book(&mut self, offer: &Offer, person: &Value) -> Booking {
+        self.booked += 1;
+        let key = format!("main-story-{}", self.booked);
+        let request = json!({"slot_token": offer.token, "idempotency_key": key, "patient": person, "note": "läuft ☺"});
+        let answer = self.post("/intent/booking/book", &request).await;
+        assert_eq!(answer["replay"], false, "{answer}");
+        let made = &answer["booking"];
+        let id = made["appointment_id"].as_u64().expect("an id");
+        let patient = self.appointment(id).await["patient_id"].as_u64().expect("an id");
+        Booking { id, patient, start: offer.start, booking_ref: text(&made["booking_ref"]), request }
+    }
+
+    /// The same request again, which is answered with the same booking.
+    pub async fn asks_again(&mut self, booking: &Booking) {
+        let again = self.post("/intent/booking/book", &booking.request).await;
+        assert_eq!((&again["replay"], &again["booking"]["appointment_id"]), (&json!(true), &json!(booking.id)));
+    }
+
+    /// How far its way to the EHR is.
+    pub async fn write_back(&mut self, booking: &Booking) -> String {
+        let path = format!("/intent/booking/status?booking_ref={}", booking.booking_ref);
+        let (status, answer) = self.caller.get(&full(&path)).await.expect("the product answers");
+        assert_eq!(status, 200, "{answer}");
+        let booking = &answer["booking"];
+        assert!(booking["failure_reason"].is_null(), "{booking}");
+        text(&booking["ehr_writeback"])
+    }
+
+    pub async fn written(&mut self, booking: &Booking) {
+        until("the write-back", async || match self.write_back(booking).await.as_str() {
+            "confirmed" => Some(()),
+            "pending" => None,
+            other => panic!("the write-back is {other}"),
+        })
+        .await;
+    }
+
+    pub async fn change(&mut self, appointment: u64, change: &Value) {
+        let path = full(&format!("/appointments/{appointment}"));
+        let (status, answer) = self.caller.patch(&path, &json!({"appt": change})).await.expect("the product answers");
+        assert_eq!(status, 200, "{change}: {answer}");
+    }
+
+    pub async fn cancel(&mut self, booking: &Booking) {
+        let body = json!({"booking_ref": booking.booking_ref, "reason": "feels better already"});
+        self.post("/intent/booking/cancel", &body).await;
+    }
+
+    async fn operation(&mut self, start: bool) -> Value {
+        let path = full(&format!("/locations/{LOCATION}/sync"));
+        let answer = if start { self.operator.post(&path, &json!({})).await } else { self.operator.get(&path).await };
+        let (status, answer) = answer.expect("the product answers");
+        assert!((200..300).contains(&status), "{answer}");
+        answer["data"].clone()
+    }
+
+    /// A read cycle on demand, to its end.
+    pub async fn sync(&mut self) {
+        let before = self.operation(false).await["last_sync_at"].clone();
+        self.operation(true).await;
+        until("a read cycle", async || {
+            let now = self.operation(false).await;
+            (now["last_sync_at"] != before && now["reading"].is_null()).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until nothing is left to be written.
+    pub async fn idle(&mut self) {
+        until("the end of the queue", async || (self.operation(false).await["writes_waiting"] == 0).then_some(()))
+            .await;
+        let failed = self.list("/write_requests?status=failed").await;
+        assert!(failed.is_empty(), "{failed:?}");
+    }
+}
+
+fn full(path: &str) -> String {
+    let joined = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{joined}subdomain={SUBDOMAIN}&location_id={LOCATION}")
+}
+
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// A time on the wire.
+pub fn moment(value: &Value) -> DateTime<Utc> {
+    DateTime::parse_from_rfc3339(&text(value)).expect("a time of ISO 8601").to_utc()
+}

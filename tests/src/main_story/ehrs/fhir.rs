@@ -1,0 +1,158 @@
+//! A practice on the FHIR server from npm.
+
+use std::{collections::BTreeSet, net::SocketAddr};
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::super::{
+    LOCATION, Person, Practice, Visit,
+    client::{moment, text},
+};
+use crate::{
+    medplum::{FhirServer, Seeded},
+    practice::tomorrow,
+    site::{Place, Served},
+};
+
+const TOKEN: &str = "s3cret-of-the-clinic";
+/// It has one offset all year, as the seed does.
+const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
+const OFFSET: &str = "-07:00";
+const DAYS: u32 = 3;
+const SETTINGS: &str = r#"
+resources = "Patient,Practitioner,PractitionerRole,Location,Schedule,Slot,Appointment,Communication"
+appointment_types = '[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]'
+"#;
+
+pub struct FhirPractice {
+    server: FhirServer,
+    seeded: Seeded,
+    first_day: NaiveDate,
+}
+
+impl FhirPractice {
+    /// None: the test is to be left out.
+    pub async fn open() -> Option<FhirPractice> {
+        let server = FhirServer::start(TOKEN).await?;
+        let first_day = tomorrow(ZONE);
+        let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
+        Some(FhirPractice { server, seeded, first_day })
+    }
+
+    /// The one of its participants that is of this type.
+    fn participant(appointment: &Value, resource_type: &str) -> Option<Value> {
+        let participants = appointment["participant"].as_array().into_iter().flatten();
+        let mut actors = participants.map(|it| it["actor"]["reference"].clone());
+        actors.find(|actor| actor.as_str().is_some_and(|actor| actor.starts_with(&format!("{resource_type}/"))))
+    }
+
+    async fn appointment(&self, id: &str) -> Value {
+        self.server.read("Appointment", id).await
+    }
+
+    /// Marks the slot of a room at that time; how an appointment names it.
+    async fn mark_slot(&self, room: &Value, start: DateTime<Utc>, status: &str) -> Value {
+        let known = self.seeded.rooms.iter().position(|known| *room == format!("Location/{known}"));
+        let schedule = format!("Schedule/{}", self.seeded.schedules[known.expect("a room of the practice")]);
+        let slots = self.server.search("Slot", &[("schedule", &schedule)]).await;
+        let mut slot = slots.into_iter().find(|slot| moment(&slot["start"]) == start).expect("it opens at that time");
+        slot["status"] = json!(status);
+        self.server.update(&slot).await;
+        json!([{"reference": format!("Slot/{}", text(&slot["id"]))}])
+    }
+}
+
+impl Practice for FhirPractice {
+    fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    fn served(&self, at: SocketAddr) -> Served {
+        let place = Place {
+            id: LOCATION,
+            foreign_id: self.seeded.site.clone(),
+            zone: ZONE,
+            map_by_operatory: true,
+            adapter_config: SETTINGS.to_owned(),
+        };
+        Served {
+            adapter: "fhir",
+            base_url: format!("http://{at}{}", self.server.base_path()),
+            source: format!("headers = {{ Authorization = \"Bearer {TOKEN}\" }}\n"),
+            locations: vec![place],
+        }
+    }
+
+    fn first_day(&self) -> NaiveDate {
+        self.first_day
+    }
+
+    async fn patients(&self) -> BTreeSet<Person> {
+        let last_name = |it: &Value| {
+            let official = it["name"].as_array().expect("names").iter().find(|name| name["use"] == "official");
+            text(&official.expect("an official name")["family"])
+        };
+        let all = self.server.search("Patient", &[]).await;
+        all.iter().map(|it| Person { id: text(&it["id"]), last_name: last_name(it) }).collect()
+    }
+
+    async fn visits(&self) -> Vec<Visit> {
+        let here = |it: &Value| {
+            let room = FhirPractice::participant(it, "Location");
+            self.seeded.rooms.iter().any(|known| room == Some(json!(format!("Location/{known}"))))
+        };
+        let visit = |it: &Value| {
+            let patient = text(&FhirPractice::participant(it, "Patient")?);
+            Some(Visit {
+                id: text(&it["id"]),
+                patient: patient.strip_prefix("Patient/")?.to_owned(),
+                start: moment(&it["start"]),
+                confirmed: it["status"] == "booked",
+                cancelled: it["status"] == "cancelled",
+            })
+        };
+        self.server.search("Appointment", &[]).await.iter().filter(|it| here(it)).filter_map(visit).collect()
+    }
+
+    async fn log(&self, patient: &str) -> Vec<String> {
+        let all = self.server.search("Communication", &[]).await;
+        let theirs = all.iter().filter(|it| it["subject"]["reference"] == format!("Patient/{patient}"));
+        theirs.map(|it| text(&it["payload"][0]["contentString"])).collect()
+    }
+
+    async fn admit(&self, first_name: &str, last_name: &str) -> String {
+        let name = json!([{"use": "official", "given": [first_name], "family": last_name}]);
+        let patient = json!({"resourceType": "Patient", "name": name, "birthDate": "1971-05-06"});
+        text(&self.server.create(&patient).await["id"])
+    }
+
+    async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
+        let beside = self.appointment(visit).await;
+        let actor = |reference: Value| json!({"actor": {"reference": reference}, "status": "accepted"});
+        let theirs = |of: &str| actor(FhirPractice::participant(&beside, of).expect("it has one"));
+        let room = FhirPractice::participant(&beside, "Location").expect("it has one");
+        let slot = self.mark_slot(&room, start, "busy").await;
+        let appointment = json!({
+            "resourceType": "Appointment", "status": "booked", "slot": slot, "start": start, "end": start + TimeDelta::minutes(30),
+            "participant": [actor(format!("Patient/{patient}").into()), theirs("Practitioner"), theirs("Location")],
+        });
+        text(&self.server.create(&appointment).await["id"])
+    }
+
+    async fn move_visit(&self, visit: &str, start: DateTime<Utc>) {
+        let mut appointment = self.appointment(visit).await;
+        let room = FhirPractice::participant(&appointment, "Location").expect("it has one");
+        self.mark_slot(&room, moment(&appointment["start"]), "free").await;
+        appointment["slot"] = self.mark_slot(&room, start, "busy").await;
+        appointment["start"] = json!(start);
+        appointment["end"] = json!(start + TimeDelta::minutes(30));
+        self.server.update(&appointment).await;
+    }
+
+    async fn cancel_visit(&self, visit: &str) {
+        let mut appointment = self.appointment(visit).await;
+        appointment["status"] = json!("cancelled");
+        self.server.update(&appointment).await;
+    }
+}

@@ -1,0 +1,126 @@
+//! A practice on the fake Open Dental, whose staff sit at its workstations.
+
+use std::{collections::BTreeSet, net::SocketAddr};
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeZone, Utc};
+use serde_json::{Value, json};
+
+use super::super::{LOCATION, Person, Practice, Visit, client::text};
+use crate::{
+    open_dental::{BASE, Office, OpenDentalServer, Row},
+    practice::tomorrow,
+    site::{Place, Served},
+};
+
+const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
+const KEYS: &str = "d3veloper/cust0mer";
+const DAYS: u32 = 3;
+
+pub struct OpenDentalPractice {
+    server: OpenDentalServer,
+    first_day: NaiveDate,
+    /// The status of those that are.
+    confirmed: u64,
+}
+
+impl OpenDentalPractice {
+    pub fn open() -> OpenDentalPractice {
+        let mut office = Office::new(ZONE, KEYS);
+        let first_day = tomorrow(ZONE);
+        let confirmed = office.seed(&first_day.to_string(), DAYS).confirmed;
+        let server = OpenDentalServer::start(office).expect("loopback has a free port");
+        OpenDentalPractice { server, first_day, confirmed }
+    }
+
+    fn change(&self, appointment: &str, fields: Value) {
+        self.server.office().change("appointments", number(appointment), fields);
+    }
+
+    /// As the office's clock shows it.
+    fn shown(&self, at: DateTime<Utc>) -> String {
+        self.server.office().shown(at)
+    }
+}
+
+fn number(key: &str) -> u64 {
+    key.parse().expect("a key of a table")
+}
+
+fn start_of(row: &Row) -> DateTime<Utc> {
+    let shown = NaiveDateTime::parse_from_str(&text(&row["AptDateTime"]), "%Y-%m-%d %H:%M:%S").expect("a time");
+    ZONE.from_local_datetime(&shown).earliest().expect("it has one offset all year").to_utc()
+}
+
+impl Practice for OpenDentalPractice {
+    fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    fn served(&self, at: SocketAddr) -> Served {
+        let place = Place {
+            id: LOCATION,
+            foreign_id: "office".to_owned(),
+            zone: ZONE,
+            map_by_operatory: true,
+            adapter_config: String::new(),
+        };
+        Served {
+            adapter: "opendental",
+            base_url: format!("http://{at}{BASE}"),
+            source: format!("headers = {{ Authorization = \"ODFHIR {KEYS}\" }}\n"),
+            locations: vec![place],
+        }
+    }
+
+    fn first_day(&self) -> NaiveDate {
+        self.first_day
+    }
+
+    async fn patients(&self) -> BTreeSet<Person> {
+        let office = self.server.office();
+        let person = |row: &Row| Person { id: row["PatNum"].to_string(), last_name: text(&row["LName"]) };
+        office.rows("patients").map(person).collect()
+    }
+
+    async fn visits(&self) -> Vec<Visit> {
+        let office = self.server.office();
+        let visit = |row: &Row| Visit {
+            id: row["AptNum"].to_string(),
+            patient: row["PatNum"].to_string(),
+            start: start_of(row),
+            confirmed: row["Confirmed"] == self.confirmed,
+            cancelled: ["Broken", "UnschedList"].contains(&text(&row["AptStatus"]).as_str()),
+        };
+        // A planned one has no time yet, and what was completed is over.
+        let stands = |row: &&Row| row["AptStatus"] != "Planned" && row["AptStatus"] != "Complete";
+        office.rows("appointments").filter(stands).map(visit).collect()
+    }
+
+    async fn log(&self, patient: &str) -> Vec<String> {
+        let office = self.server.office();
+        let theirs = office.rows("commlogs").filter(|row| row["PatNum"] == number(patient));
+        theirs.map(|row| text(&row["Note"])).collect()
+    }
+
+    async fn admit(&self, first_name: &str, last_name: &str) -> String {
+        let patient = json!({"FName": first_name, "LName": last_name, "Birthdate": "1971-05-06"});
+        self.server.office().insert("patients", patient).to_string()
+    }
+
+    async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
+        let start = self.shown(start);
+        let mut office = self.server.office();
+        let beside = office.row("appointments", number(visit)).expect("it is there");
+        let appointment = json!({"PatNum": number(patient), "Op": beside["Op"], "ProvNum": beside["ProvNum"],
+            "AptStatus": "Scheduled", "Pattern": "/XXXX/", "AptDateTime": start});
+        office.insert("appointments", appointment).to_string()
+    }
+
+    async fn move_visit(&self, visit: &str, start: DateTime<Utc>) {
+        self.change(visit, json!({"AptDateTime": self.shown(start)}));
+    }
+
+    async fn cancel_visit(&self, visit: &str) {
+        self.change(visit, json!({"AptStatus": "Broken"}));
+    }
+}

@@ -1,0 +1,326 @@
+//! The main story, told with every health record system there is to tell it with: the product as a process of its own, clients that know
+//! its HTTP API alone, a subscriber that verifies what it is told, and staff who use nothing but their own system's API.
+
+mod client;
+mod ehrs;
+mod subscriber;
+
+use std::{collections::BTreeSet, future::Future, net::SocketAddr, path::Path, time::Duration};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    conformance::proxy::{Proxy, Trouble, When},
+    site::{Process, Served, Site},
+    wait::until,
+};
+
+use client::{Booking, Client, moment, text};
+pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::OpenDentalPractice};
+use subscriber::Subscriber;
+
+/// The location all of it happens at.
+const LOCATION: u32 = 7;
+/// So long an answer of the EHR is held back for the product to be killed between a write and its answer.
+const HELD_BACK: Duration = Duration::from_millis(400);
+/// What was on its way when the product died is given up for unknown at the call's deadline.
+const RULES: &str = r#"
+[defaults.write]
+call_deadline = "6s"
+backoff_base = "100ms"
+backoff_cap = "1s"
+settle = "100ms"
+breaker_threshold = 100
+breaker_pause = "1s"
+breaker_pause_cap = "1s"
+[defaults.pull]
+every = "1h"
+retry_base = "100ms"
+retry_cap = "1s"
+[defaults.quota]
+per_minute = 100000
+burst = 10000
+"#;
+
+/// A practice with its health record system, as its own staff have it: by the system's own API, never through the product.
+pub trait Practice {
+    /// Where the system listens.
+    fn address(&self) -> SocketAddr;
+
+    /// What the product's configuration says of it, when it is reached at this address.
+    fn served(&self, at: SocketAddr) -> Served;
+
+    /// The first day with times that can be booked.
+    fn first_day(&self) -> NaiveDate;
+
+    fn patients(&self) -> impl Future<Output = BTreeSet<Person>>;
+
+    /// What patients have, or had, from the first day on; nothing else that stands in the calendar.
+    fn visits(&self) -> impl Future<Output = Vec<Visit>>;
+
+    /// The entries of a patient's communication log.
+    fn log(&self, patient: &str) -> impl Future<Output = Vec<String>>;
+
+    /// A new patient; their id.
+    fn admit(&self, first_name: &str, last_name: &str) -> impl Future<Output = String>;
+
+    /// Half an hour at this time with whoever has that visit, where they have it; its id.
+    fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> impl Future<Output = String>;
+
+    fn move_visit(&self, visit: &str, start: DateTime<Utc>) -> impl Future<Output = ()>;
+
+    fn cancel_visit(&self, visit: &str) -> impl Future<Output = ()>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Person {
+    pub id: String,
+    pub last_name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    pub id: String,
+    pub patient: String,
+    pub start: DateTime<Utc>,
+    pub confirmed: bool,
+    pub cancelled: bool,
+}
+
+/// Tells it to the end. `program` is the product.
+pub async fn tell(program: &Path, practice: impl Practice) {
+    let mut story = Story::begin(program, practice).await;
+    let zoe = new_patient("Zoë", "Ångström-D’Arc", 0);
+    let booking = story.a_new_patient_books(&zoe).await;
+    story.we_move_it(&booking).await;
+    story.we_confirm_it(&booking).await;
+    story.staff_move_it(&booking).await;
+    story.a_cycle_without_changes_tells_nobody().await;
+    story.what_was_said_is_in_the_log_once(&booking).await;
+    let mut story = story.killed_while_it_is_written(&new_patient("Stays", "Once", 1), NewPatient(true)).await;
+    story = story.killed_while_it_is_written(&zoe, NewPatient(false)).await;
+    story.we_cancel_it(&booking).await;
+    story.staff_cancel_one(&zoe).await;
+    story.staff_admit_and_book(&booking).await;
+    story.ends().await;
+}
+
+/// What is told of an appointment that is changed here: what was asked, and what came of it.
+const CHANGED_HERE: [&str; 2] = ["appointment_updated", "appointment_updated.complete"];
+
+#[derive(Clone, Copy)]
+struct NewPatient(bool);
+
+struct Story<P> {
+    practice: P,
+    /// The product's way to the EHR.
+    proxy: Proxy,
+    site: Site,
+    process: Process,
+    client: Client,
+    subscriber: Subscriber,
+    _dir: TempDir,
+}
+
+impl<P: Practice> Story<P> {
+    /// A product that has read the practice once, as its clients see, and somebody who listens from then on.
+    async fn begin(program: &Path, practice: P) -> Story<P> {
+        let proxy = Proxy::to(practice.address()).await;
+        let dir = tempfile::tempdir().expect("a folder for the product");
+        let served = practice.served(proxy.address());
+        let site = Site::serving(program, dir.path(), &served, RULES).expect("its configuration can be written");
+        let process = site.start().await.expect("the product starts");
+        let mut client = Client::of(&site).await;
+        client.first_sync().await;
+        let subscriber = Subscriber::begin(&mut client).await;
+        let mut story = Story { practice, proxy, site, process, client, subscriber, _dir: dir };
+        assert!(!story.client.patients().await.is_empty());
+        story.both_sides_show_the_same().await;
+        story
+    }
+
+    async fn both_sides_show_the_same(&mut self) {
+        assert_eq!(self.client.patients().await, self.practice.patients().await);
+        let standing = |visits: Vec<Visit>| -> BTreeSet<_> {
+            let standing = visits.into_iter().filter(|visit| !visit.cancelled);
+            standing.map(|visit| (visit.id, visit.patient, visit.start)).collect()
+        };
+        let ours = standing(self.client.visits(self.practice.first_day()).await);
+        assert_eq!(ours, standing(self.practice.visits().await));
+    }
+
+    /// Reads the EHR now, to the end. Whatever clients see otherwise after it was told of once.
+    async fn sync(&mut self) {
+        let mut before = Vec::new();
+        for (kind, id) in self.subscriber.known() {
+            before.push((kind, id, self.client.record(kind, id).await));
+        }
+        self.client.sync().await;
+        self.both_sides_show_the_same().await;
+        for (kind, id, before) in before {
+            let changed = before != self.client.record(kind, id).await;
+            let updated = format!("{kind}_updated");
+            let told = [updated.as_str()];
+            self.subscriber.hears(kind, id, &told[..usize::from(changed)]).await;
+        }
+    }
+
+    async fn a_new_patient_books(&mut self, person: &Value) -> Booking {
+        let booking = self.book(person).await;
+        self.client.written(&booking).await;
+        self.is_there_once(&booking, person).await;
+        self.hears_of_booking(&booking, NewPatient(true)).await;
+        self.sync().await;
+        booking
+    }
+
+    async fn book(&mut self, person: &Value) -> Booking {
+        let offer = self.client.offer(self.practice.first_day()).await;
+        self.client.book(&offer, person).await
+    }
+
+    async fn hears_of_booking(&mut self, booking: &Booking, NewPatient(new): NewPatient) {
+        if new {
+            let of_patient = ["patient_created", "patient_updated", "patient_updated.complete"];
+            self.subscriber.hears("patient", booking.patient, &of_patient).await;
+        }
+        let of_appointment = ["appointment_created", "appointment_updated", "appointment_insertion.complete"];
+        self.subscriber.hears("appointment", booking.id, &of_appointment).await;
+    }
+
+    /// The EHR has the booking once, for a patient it has once, and both under the ids we know.
+    async fn is_there_once(&mut self, booking: &Booking, person: &Value) {
+        let named: Vec<_> =
+            self.practice.patients().await.into_iter().filter(|it| person["last_name"] == it.last_name).collect();
+        assert_eq!(named.len(), 1, "{named:?}");
+        let at_that_time = |visit: &Visit| visit.patient == named[0].id && visit.start == booking.start;
+        let visits: Vec<_> = self.practice.visits().await.into_iter().filter(at_that_time).collect();
+        assert_eq!(visits.len(), 1, "{visits:?}");
+        assert!(!visits[0].cancelled, "{visits:?}");
+        let ours = self.client.appointment(booking.id).await;
+        assert_eq!(ours["foreign_id"], visits[0].id);
+        assert_eq!(self.client.patient(booking.patient).await["foreign_id"], named[0].id);
+    }
+
+    async fn visit(&mut self, booking: &Booking) -> Visit {
+        let ours = self.client.appointment(booking.id).await;
+        let visits = self.practice.visits().await;
+        visits.into_iter().find(|visit| ours["foreign_id"] == visit.id).expect("the EHR has it")
+    }
+
+    async fn we_move_it(&mut self, booking: &Booking) {
+        let to = self.client.offer(self.practice.first_day()).await;
+        self.client.change(booking.id, &json!({"start_time": to.start, "end_time": to.end})).await;
+        self.client.idle().await;
+        assert_eq!(self.visit(booking).await.start, to.start);
+        self.subscriber.hears("appointment", booking.id, &CHANGED_HERE).await;
+        self.sync().await;
+    }
+
+    /// Some systems know of no appointment that is not confirmed.
+    async fn we_confirm_it(&mut self, booking: &Booking) {
+        let already = self.client.appointment(booking.id).await["confirmed"] == true;
+        self.client.change(booking.id, &json!({"confirmed": true})).await;
+        self.client.idle().await;
+        assert!(self.visit(booking).await.confirmed);
+        self.subscriber.hears("appointment", booking.id, if already { &[] } else { &CHANGED_HERE }).await;
+        self.sync().await;
+        assert_eq!(self.client.appointment(booking.id).await["confirmed"], true);
+    }
+
+    /// A change of theirs is told of as one: `sync` sees to that.
+    async fn staff_move_it(&mut self, booking: &Booking) {
+        let visit = self.visit(booking).await;
+        let to = self.client.offer(self.practice.first_day()).await.start;
+        self.practice.move_visit(&visit.id, to).await;
+        self.sync().await;
+        let ours = self.client.appointment(booking.id).await;
+        assert_eq!(moment(&ours["start_time"]), to);
+    }
+
+    async fn a_cycle_without_changes_tells_nobody(&mut self) {
+        self.sync().await;
+        self.subscriber.has_heard_all(&mut self.client).await;
+    }
+
+    /// The EHR enters it, and its answers are lost on the way, whichever they are.
+    async fn what_was_said_is_in_the_log_once(&mut self, booking: &Booking) {
+        let note = "Reminded by text: läuft ☺";
+        let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
+        self.proxy.set(When::Nth(2), Trouble::LoseReply);
+        let before = self.proxy.spoilt();
+        self.client.post("/communication_logs", &json!({"communication_log": log})).await;
+        self.client.idle().await;
+        assert_eq!(self.proxy.spoilt(), before + 1, "a reply was lost");
+        self.proxy.calm();
+        let patient = text(&self.client.patient(booking.patient).await["foreign_id"]);
+        let log = self.practice.log(&patient).await;
+        assert_eq!(log.iter().filter(|entry| entry.contains(note)).count(), 1, "{log:?}");
+    }
+
+    /// The EHR has carried the write out, the product has not heard of it, and dies.
+    async fn killed_while_it_is_written(mut self, person: &Value, new: NewPatient) -> Story<P> {
+        self.proxy.set(When::Each, Trouble::Slow(HELD_BACK));
+        let booking = self.book(person).await;
+        until("the write", async || {
+            assert_eq!(self.client.write_back(&booking).await, "pending");
+            let at_that_time = |visit: &Visit| visit.start == booking.start && !visit.cancelled;
+            self.practice.visits().await.into_iter().find(at_that_time)
+        })
+        .await;
+        assert_eq!(self.client.write_back(&booking).await, "pending", "accepted, written, and not heard of");
+        self.process.kill().expect("a process of ours");
+        self.proxy.calm();
+        self.process = self.site.start().await.expect("the product starts again");
+        self.client = self.client.again(&self.site).await;
+        self.client.asks_again(&booking).await;
+        self.client.written(&booking).await;
+        self.is_there_once(&booking, person).await;
+        self.hears_of_booking(&booking, new).await;
+        self.sync().await;
+        self
+    }
+
+    async fn we_cancel_it(&mut self, booking: &Booking) {
+        self.client.cancel(booking).await;
+        self.client.idle().await;
+        assert!(self.visit(booking).await.cancelled);
+        self.subscriber.hears("appointment", booking.id, &CHANGED_HERE).await;
+        self.sync().await;
+        assert_eq!(self.client.appointment(booking.id).await["cancelled"], true);
+    }
+
+    async fn staff_cancel_one(&mut self, person: &Value) {
+        let booking = self.book(person).await;
+        self.client.written(&booking).await;
+        self.hears_of_booking(&booking, NewPatient(false)).await;
+        let visit = self.visit(&booking).await;
+        self.practice.cancel_visit(&visit.id).await;
+        self.sync().await;
+        assert_eq!(self.client.appointment(booking.id).await["cancelled"], true);
+    }
+
+    /// A patient and a visit nobody made through us.
+    async fn staff_admit_and_book(&mut self, beside: &Booking) {
+        let visit = self.visit(beside).await;
+        let patient = self.practice.admit("Þóra", "Walked-In").await;
+        let start = self.client.offer(self.practice.first_day()).await.start;
+        let theirs = self.practice.book_beside(&visit.id, &patient, start).await;
+        self.sync().await;
+        let (patient, appointment) = self.client.ids_of(&patient, &theirs).await;
+        self.subscriber.hears("patient", patient, &["patient_created"]).await;
+        self.subscriber.hears("appointment", appointment, &["appointment_created"]).await;
+    }
+
+    async fn ends(mut self) {
+        self.subscriber.has_heard_all(&mut self.client).await;
+        assert_eq!(self.site.panics().expect("its log can be read"), [""; 0]);
+    }
+}
+
+fn new_patient(first_name: &str, last_name: &str, n: u32) -> Value {
+    json!({"first_name": first_name, "last_name": last_name, "date_of_birth": "1990-02-28",
+        "phone_number": format!("+1 555 010 77{n:02}"), "email": format!("somebody{n}@mail.example"), "gender": "Female"})
+}

@@ -1,0 +1,144 @@
+//! Somebody who listens: every message is verified, and each change is expected to be told of once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::client::{Client, text};
+use crate::{hook::Hook, wait::until};
+
+const EVENTS: [(&str, &str); 5] = [
+    ("Appointment", "appointment_insertion"),
+    ("Appointment", "appointment_created"),
+    ("Appointment", "appointment_updated"),
+    ("Patient", "patient_created"),
+    ("Patient", "patient_updated"),
+];
+
+/// How long a message may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A record a message tells of: what it is, and its id.
+pub type Record = (&'static str, u64);
+
+pub struct Subscriber {
+    hook: Hook,
+    endpoint: u64,
+    secret: String,
+    /// Messages that were verified.
+    verified: usize,
+    /// By delivery and record, so that a message that came twice is heard once.
+    heard: BTreeMap<(String, Record), Told>,
+    expected: BTreeMap<Record, Vec<String>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
+    event: String,
+    shape: Value,
+    /// What of it was otherwise before.
+    previous: Value,
+}
+
+impl Subscriber {
+    pub async fn begin(client: &mut Client) -> Subscriber {
+        let hook = Hook::start(|_| true).expect("loopback has a free port");
+        let made = client.post("/webhook_endpoints", &json!({"target_url": hook.url})).await["data"].clone();
+        let endpoint = made["id"].as_u64().expect("an id");
+        for (kind, event) in EVENTS {
+            let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions");
+            client.post(&path, &json!({"resource_type": kind, "event": event})).await;
+        }
+        let secret = text(&made["secret_key"]);
+        Subscriber { hook, endpoint, secret, verified: 0, heard: BTreeMap::new(), expected: BTreeMap::new() }
+    }
+
+    /// Takes in what came since.
+    fn listen(&mut self) {
+        for message in self.hook.messages().into_iter().skip(self.verified) {
+            self.verified += 1;
+            assert!(message.is_signed_with(&self.secret), "{message:?}");
+            let body: Value = serde_json::from_slice(&message.body).expect("a message is JSON");
+            let event = text(&body["event_name"]);
+            for (record, shape) in records(&body["data"]) {
+                let previous = body["data"]["previous_attributes"].clone();
+                let told = Told { event: event.clone(), shape, previous };
+                let key = (message.headers["delivery-id"].clone(), record);
+                let before = self.heard.insert(key, told.clone());
+                assert!(before.is_none_or(|before| before == told), "one delivery, and two messages");
+            }
+        }
+    }
+
+    fn events(&self, record: Record) -> Vec<String> {
+        let mut events: Vec<_> =
+            self.heard.iter().filter(|((_, of), _)| *of == record).map(|(_, told)| told.event.clone()).collect();
+        events.sort();
+        events
+    }
+
+    /// What was told of a record, for whoever wonders.
+    fn story_of(&self, record: Record) -> String {
+        let of = self.heard.iter().filter(|((_, of), _)| *of == record);
+        let mut told: Vec<String> = of
+            .map(|((id, _), told)| format!("{} {} {} {}", told.shape["updated_at"], told.event, told.previous, id))
+            .collect();
+        told.sort();
+        told.join("\n")
+    }
+
+    /// The records it has heard of.
+    pub fn known(&self) -> Vec<Record> {
+        self.expected.keys().copied().collect()
+    }
+
+    /// Waits for these events of a record, beside those before, and for no other.
+    pub async fn hears(&mut self, kind: &'static str, id: u64, events: &[&str]) {
+        let record = (kind, id);
+        let expected = self.expected.entry(record).or_default();
+        expected.extend(events.iter().map(|event| (*event).to_owned()));
+        expected.sort();
+        let expected = expected.clone();
+        let since = Instant::now();
+        loop {
+            self.listen();
+            let heard = self.events(record);
+            if heard == expected {
+                return;
+            }
+            let hope = heard.len() < expected.len() && since.elapsed() < PATIENCE;
+            assert!(hope, "{record:?}: {heard:?} is heard, {expected:?} expected\n{}", self.story_of(record));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Everything was delivered, and nothing but what was expected: no change was told of twice.
+    pub async fn has_heard_all(&mut self, client: &mut Client) {
+        let path = format!("/webhook_endpoints/{}/deliveries?status=pending", self.endpoint);
+        until("every delivery", async || client.get(&path).await.as_array().filter(|all| all.is_empty()).map(drop))
+            .await;
+        self.listen();
+        let records: BTreeSet<Record> = self.heard.keys().map(|(_, record)| *record).collect();
+        for record in records {
+            let expected = self.expected.get(&record).cloned().unwrap_or_default();
+            assert_eq!(self.events(record), expected, "{record:?}\n{}", self.story_of(record));
+        }
+    }
+}
+
+/// The records in the data of a message.
+fn records(data: &Value) -> Vec<(Record, Value)> {
+    let mut records = Vec::new();
+    for (kind, many) in [("appointment", "appointments"), ("patient", "patients")] {
+        let several = data[many].as_array().cloned().unwrap_or_default();
+        let one = data.get(kind).cloned();
+        for shape in several.into_iter().chain(one) {
+            records.push(((kind, shape["id"].as_u64().expect("an id")), shape));
+        }
+    }
+    assert!(!records.is_empty(), "a message about nothing: {data}");
+    records
+}

@@ -1,0 +1,26 @@
+//! The main story (`tests/src/main_story`) with a GNU Health server and a FHIR server nobody here wrote, and with the fake of Open Dental's API.
+
+use std::path::Path;
+
+use tests::main_story::{FhirPractice, GnuHealthPractice, OpenDentalPractice, tell};
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"))
+}
+
+#[actix::test]
+async fn with_gnu_health() {
+    let Some(practice) = GnuHealthPractice::open().await else { return };
+    tell(program(), practice).await;
+}
+
+#[actix::test]
+async fn with_a_fhir_server() {
+    let Some(practice) = FhirPractice::open().await else { return };
+    tell(program(), practice).await;
+}
+
+#[actix::test]
+async fn with_open_dental() {
+    tell(program(), OpenDentalPractice::open()).await;
+}
