@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{pool::Pool, turn::TurnError};
 use crate::{
-    feed::{Change, FeedEntry, Stream},
+    feed::{self, Change, FeedEntry, Stream},
     index::{self, Facets, Indexed, Writes},
     records::{
         self,
@@ -281,11 +281,11 @@ impl<'a> Docs<'a> {
 
     /// Reads a value other locations may write too: the commit insists that it is unchanged.
     pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(value) = self.written.get(&key) {
+        if let Some(value) = self.written.get(&key).or_else(|| self.expected.get(&key)) {
             return Ok(value.clone());
         }
         let value = self.store.get(&key)?;
-        self.expected.entry(key).or_insert_with(|| value.clone());
+        self.expected.insert(key, value.clone());
         Ok(value)
     }
 
@@ -417,6 +417,7 @@ impl<'a> Docs<'a> {
 
     /// Everything written and expected, into the turn's batch, with the index and the feed that follow from it.
     pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), TurnError> {
+        let mut changes: BTreeMap<Stream, Vec<FeedEntry>> = BTreeMap::new();
         for (key, touched) in std::mem::take(&mut self.touched) {
             let Some(change) = self.written.get(&key).and_then(|written| touched.change(written)) else {
                 self.written.remove(&key);
@@ -425,7 +426,10 @@ impl<'a> Docs<'a> {
             let Touched { before, after, .. } = &touched;
             index::write(self.store, self.secrets, self.home.now, before.as_ref(), after, &mut self.written)?;
             let entry = FeedEntry { at: self.home.now, resource: touched.resource, id: touched.id, change };
-            batch.append(touched.stream.number(), entry.to_bytes());
+            changes.entry(touched.stream).or_default().push(entry);
+        }
+        for (stream, entries) in changes {
+            feed::append(batch, stream, &entries);
         }
         self.taken.clear();
         for (key, value) in std::mem::take(&mut self.expected) {
