@@ -158,12 +158,32 @@ impl Location {
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         let (records, estimate) = (page.records, page.estimate);
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen, records, estimate });
-        // The next page at once, in the same commit, where quota and patience allow.
-        let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
-            self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
+        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+            self.ask_at_once(cx, resource, cursor, last, &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
+    }
+
+    /// The page after this one, or the first of the next resource, in the same commit: a cycle in which little changed is mostly commits.
+    fn ask_at_once(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        cursor: String,
+        last: bool,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
+        let pulls = &self.state.pulls;
+        if !last {
+            if pulls.cycle.map_or(0, |cycle| cycle.pages + 1) < self.max_pages() {
+                self.ask_for_page(cx, resource, Some(cursor), events, calls);
+            }
+        } else if let Some(cycle) = pulls.cycle
+            && let Some(plan) = self.plan().get(cycle.next(false).position as usize)
+        {
+            self.ask_for_page(cx, plan.resource, pulls.cursors.get(&plan.resource).cloned(), events, calls);
+        }
     }
 
     /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
