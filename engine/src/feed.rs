@@ -216,7 +216,9 @@ pub(crate) fn prune(
     let mut last = None;
     for (key, value) in &found {
         // Changes of one commit are of one age.
-        let Some((number, _)) = parse(key, value)?.pop().filter(|(_, entry)| entry.at <= now.minus(KEPT)) else { break };
+        let Some((number, _)) = parse(key, value)?.pop().filter(|(_, entry)| entry.at <= now.minus(KEPT)) else {
+            break;
+        };
         batch.delete(key.clone());
         last = Some((number, key));
     }
