@@ -74,13 +74,19 @@ impl Location {
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
         }
-        let mut cursor = pulls.cursors.get(&plan.resource).cloned();
-        let answered = || self.state.queue.inserts_on_their_way(plan.resource).next().is_none();
-        if pulls.unsure.contains(&plan.resource) && answered() {
-            events.push(Event::ReadAnew { resource: plan.resource });
+        self.start_pass(cx, plan.resource, events, calls);
+    }
+
+    /// From where the last one ended, or from the beginning.
+    fn start_pass(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        let pulls = &self.state.pulls;
+        let mut cursor = pulls.cursors.get(&resource).cloned();
+        let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
+        if pulls.unsure.contains(&resource) && answered() {
+            events.push(Event::ReadAnew { resource });
             cursor = None;
         }
-        self.ask_for_page(cx, plan.resource, cursor, events, calls);
+        self.ask_for_page(cx, resource, cursor, events, calls);
     }
 
     fn ask_for_page(
@@ -164,12 +170,32 @@ impl Location {
         let (records, estimate) = (page.records, page.estimate);
         let next = cursor.clone();
         events.push(Event::PageApplied { resource, cursor: next, last, whole, seen, records, estimate, unsure });
-        // The next page at once, in the same commit, where quota and patience allow.
-        let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
-            self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
+        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+            self.ask_at_once(cx, resource, cursor, last, &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
+    }
+
+    /// The page after this one, or the first of the next resource, in the same commit: a cycle in which little changed is mostly commits.
+    fn ask_at_once(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        cursor: String,
+        last: bool,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
+        let pulls = &self.state.pulls;
+        if !last {
+            if pulls.cycle.map_or(0, |cycle| cycle.pages + 1) < self.max_pages() {
+                self.ask_for_page(cx, resource, Some(cursor), events, calls);
+            }
+        } else if let Some(cycle) = pulls.cycle
+            && let Some(plan) = self.plan().get(cycle.next(false).position as usize)
+        {
+            self.start_pass(cx, plan.resource, events, calls);
+        }
     }
 
     /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.

@@ -183,6 +183,7 @@ impl LocationActor {
         tries: u32,
     ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
+        let pulling = self.begin_pull(&turn);
         type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Step {
             let refuse = |error, act: &mut Self| -> Step { Box::pin(async { Err(error) }.into_actor(act)) };
@@ -190,6 +191,9 @@ impl LocationActor {
                 Ok(()) => {
                     act.metrics.commits.add(1);
                     let answer = act.finish(turn, ctx);
+                    if let Some(pulling) = pulling {
+                        act.hear(pulling, ctx);
+                    }
                     if act.shell.as_ref().is_some_and(Shell::snapshot_due) {
                         return Box::pin(act.take_snapshot().map(|(), _, _| Ok(answer)));
                     }

@@ -5,6 +5,7 @@ mod adapter;
 mod bodies;
 mod bookings;
 mod cluster;
+mod floor;
 mod idle;
 mod lists;
 mod load;
