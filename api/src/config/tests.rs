@@ -34,7 +34,7 @@ fn the_printed_file_is_accepted_and_holds_the_defaults() {
     assert_eq!(printed.http, HttpRules::default());
     assert_eq!(format!("{:?}", printed.setup.engine), format!("{:?}", EngineRules::default()));
     let location = &printed.setup.locations[&LocationId(1)];
-    let knobs = Knobs { booking: location.booking, write: location.write, pull: location.pull, quota: location.quota };
+    let knobs = Knobs { booking: location.booking, write: location.write, pull: location.pull, quota: location.quota, workstation: location.workstation };
     assert_eq!(knobs, Knobs::default());
     assert_eq!((printed.data_dir, printed.log), (empty.data_dir, empty.log));
 }
@@ -70,6 +70,7 @@ fn the_printed_examples_are_accepted() {
         "[defaults.write]",
         "[defaults.pull]",
         "[defaults.quota]",
+        "[defaults.workstation]",
     ] {
         let found = problems(&format!("{section}\nno_such_key = 1"));
         let known = found[0].split("known are: ").nth(1).unwrap();
