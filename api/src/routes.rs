@@ -80,8 +80,8 @@ use crate::{
         workstations::{self, PairedView, PairingCodeView, WorkstationView},
         write_requests::{self, WriteRequestView},
     },
-    socket,
     route::{self, Access, Route, delete, get, open, patch, post, websocket},
+    socket,
     versions::Version::V2_2_2,
     views::{
         catalogue::{

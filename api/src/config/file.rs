@@ -8,7 +8,9 @@ use std::{
 
 use engine::{
     adapter_host::{OAuth, Proof, Secret as Hidden, SigningKey},
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess},
+    setup::{
+        DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+    },
     webhooks::limits::MAX_SECRET_OVERLAP,
 };
 use location::{
@@ -387,7 +389,7 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     // Four of five, unless the file says how many.
     http.max_workstations = http.max_connections * 4 / 5;
     if let Some(asked) = s.integer("max_workstations", 0..=1_000_000) {
-        http.max_workstations = asked.value as usize;
+        http.max_workstations = asked.value.unsigned_abs() as usize;
         if http.max_workstations >= http.max_connections {
             s.problems.add(asked.at, "`max_workstations` must leave some of `max_connections` to API clients");
         }
@@ -467,7 +469,11 @@ fn probe(text: &str) -> Result<String, String> {
     let plain = |b: u8| b.is_ascii_graphic() && !b"?#\\".contains(&b);
     let path = text.starts_with('/') && !text.starts_with("//") && text.bytes().all(plain);
     let inside = !text.split('/').any(|segment| segment == "." || segment == "..");
-    if path && inside { Ok(text.to_owned()) } else { Err("must be a path below `base_url`, such as \"/api/session\"".into()) }
+    if path && inside {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a path below `base_url`, such as \"/api/session\"".into())
+    }
 }
 
 fn key_hash(text: &str) -> Result<[u8; 32], String> {

@@ -87,7 +87,7 @@ pub struct PairedView {
     #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
     location: PairedPlace,
-    ehr: EhrView,
+    ehr: GatedEhrView,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -99,7 +99,7 @@ pub struct PairedPlace {
 
 /// What the workstation may request of which web application.
 #[derive(Serialize, JsonSchema)]
-pub struct EhrView {
+pub struct GatedEhrView {
     origin: String,
     base_path: String,
     /// Prefixes below the base path.
@@ -115,7 +115,7 @@ impl From<Paired> for PairedView {
             token: it.token,
             workstation: it.workstation,
             location: PairedPlace { id: it.location, name: it.location_name },
-            ehr: EhrView { origin, base_path, paths, probe },
+            ehr: GatedEhrView { origin, base_path, paths, probe },
         }
     }
 }

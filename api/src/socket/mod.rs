@@ -3,12 +3,13 @@
 
 mod walls;
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use actix_web::{
-    FromRequest, HttpRequest, HttpResponse, dev,
+    FromRequest, HttpRequest, dev,
+    error::PayloadError,
     http::header::{HeaderMap, ORIGIN, SEC_WEBSOCKET_PROTOCOL},
-    web::{self, Data, Payload},
+    web::{self, Bytes, Data, Payload},
 };
 use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason};
 use bytestring::ByteString;
@@ -17,10 +18,13 @@ use engine::workstations::{
     limits::{FRAME_BYTES, FRAMES_PER_SECOND, HELLO},
     protocol::SUBPROTOCOL,
 };
+use futures_core::Stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use self::walls::{Gauge, Walled};
 use crate::{app::Api, errors::ApiError, resources::Answer};
+
+type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
 
 /// Longest `hello`: a token and a version. Whoever sends it is not known yet.
 const HELLO_BYTES: u64 = 4_096;
@@ -37,8 +41,9 @@ pub async fn connect(request: HttpRequest, payload: Payload) -> Answer {
     in_our_words(request.headers())?;
     let seat = api.seats.clone().try_acquire_owned().map_err(|_| ApiError::Unavailable { retry_after: FULL })?;
     let gauge = Gauge::new(HELLO_BYTES, FRAMES_PER_SECOND);
-    let mut walled = dev::Payload::Stream { payload: Box::pin(Walled::new(payload.into_inner(), gauge.clone())) };
-    let walled = Payload::from_request(&request, &mut walled).await.map_err(|_| ApiError::Internal)?;
+    let walled: BoxedPayloadStream = Box::pin(Walled::new(payload.into_inner(), gauge.clone()));
+    let walled =
+        Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::Internal)?;
     let handshake = actix_ws::handle_with_protocols(&request, walled, &[SUBPROTOCOL]);
     let (response, out, frames) =
         handshake.map_err(|error| ApiError::bad(format!("This is not a WebSocket's handshake: {error}.")))?;
@@ -102,12 +107,15 @@ impl Socket {
     async fn listen(&mut self, session: Arc<Session>) {
         loop {
             match self.hear().await {
-                Heard::Text(frame) if received(&session, frame).await => {}
+                Heard::Text(frame) => {
+                    if !received(&session, frame).await {
+                        return last_word_is_spoken().await;
+                    }
+                }
                 Heard::Gone => return,
-                Heard::Text(_) => return std::future::pending().await,
                 Heard::Wrong(reason) => {
                     session.end(reason);
-                    return std::future::pending().await;
+                    return last_word_is_spoken().await;
                 }
             }
         }
@@ -134,6 +142,11 @@ impl Socket {
             }
         }
     }
+}
+
+/// Never ends: what ends the connection is that the engine has said all it had to say.
+async fn last_word_is_spoken() {
+    std::future::pending().await
 }
 
 /// False: nothing more is heard of this session.
