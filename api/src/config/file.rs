@@ -184,6 +184,7 @@ impl<'a> File<'a> {
                 allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
                 guest_memory_mib,
                 guest_requests_per_call,
+                workstation: Default::default(),
             };
             self.setup.sources.insert(source.id, Arc::new(source));
         }
@@ -281,6 +282,7 @@ impl<'a> File<'a> {
             pull: knobs.pull,
             quota: knobs.quota,
             adapter_config,
+            workstation: Default::default(),
         };
         self.setup.locations.insert(location.id, Arc::new(location));
     }

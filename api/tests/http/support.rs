@@ -202,6 +202,7 @@ pub fn setup() -> Setup {
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 10,
+        workstation: Default::default(),
     });
     Setup {
         institutions: institutions.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
@@ -236,6 +237,7 @@ fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> Locat
         pull: PullRules::default(),
         quota: Quota { per_minute: 60_000, burst: 1_000 },
         adapter_config: Default::default(),
+        workstation: Default::default(),
     }
 }
 
