@@ -141,6 +141,10 @@ impl Caller {
         self.call("PATCH", path, Some(body)).await
     }
 
+    pub async fn delete(&mut self, path: &str) -> io::Result<(u16, Value)> {
+        self.call("DELETE", path, None).await
+    }
+
     async fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> io::Result<(u16, Value)> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = versioned(method, path, &self.authorization, self.version, body.as_bytes());

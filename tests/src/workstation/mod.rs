@@ -2,6 +2,7 @@
 //! be made to misbehave in every way the engine has to stand.
 
 mod browser;
+pub mod office;
 pub mod socket;
 
 use std::{
