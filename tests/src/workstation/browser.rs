@@ -98,7 +98,8 @@ impl Browser {
             Err(_) => return Err(failure("no_answer", "the deadline")),
         };
         if answer.status().is_redirection() {
-            return Err(failure("refused", "a redirect"));
+            // The EHR has seen it: of a write nobody knows what became.
+            return Err(failure(if request["write"].is_null() { "refused" } else { "no_answer" }, "a redirect"));
         }
         if answer.status() == 401 || (wants_json && is(&answer, "html")) {
             return Err(failure("no_answer", "logged out"));

@@ -18,7 +18,7 @@ use crate::{
 pub const LOCATION: u32 = 201;
 /// Of the same institution, on the same EHR.
 pub const OTHER: u32 = 202;
-const ADAPTER: &str = "sandbox";
+const ADAPTER: &str = "gated-cloud";
 const USER: &str = "frontdesk";
 
 pub struct Office {
@@ -139,7 +139,8 @@ fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String
     let key = hex::encode(Sha256::digest(API_KEY));
     let location = |id: u32| {
         format!(
-            "[[institutions.locations]]\nid = {id}\nname = \"Place {id}\"\nzone = \"America/New_York\"\nsource = 21\n"
+            "[[institutions.locations]]\nid = {id}\nname = \"Place {id}\"\nzone = \"America/New_York\"\nsource = 21\n\
+             adapter_config = {{ requests_per_minute = \"6000\" }}\n"
         )
     };
     // What belongs to a table that is here already goes into it.

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod leases;
+mod offline;
 mod sockets;
+mod work;
 
 use std::path::Path;
 
