@@ -83,6 +83,7 @@ impl Location {
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
+            Command::Gate(gate) => self.gate_stands(cx, *gate),
         }
     }
 
