@@ -13,6 +13,8 @@ const AGE_EVERY_MS = 1_000;
 const CONFIRM_MS = 5_000;
 
 let view: View | null = null;
+/** Set while a second click forgets the pairing. */
+let disarming: ReturnType<typeof setTimeout> | null = null;
 
 texts.fill(document);
 element("detail-version").textContent = chrome.runtime.getManifest().version;
@@ -183,8 +185,6 @@ async function decide(writes: Write[], yes: boolean): Promise<void> {
     element("pause").focus();
   }
 }
-
-let disarming: ReturnType<typeof setTimeout> | null = null;
 
 /** Forgets the pairing with the second click. */
 function unpair(): void {

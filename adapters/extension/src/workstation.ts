@@ -294,6 +294,8 @@ export class Workstation {
     const { engine, paired } = outcome;
     this.#connection.end();
     this.#enrolment = null;
+    // Another engine counts its leases for itself.
+    this.#performed = { lease: 0, number: 0 };
     await this.#setReplaced(false);
     await this.#keep({ pairing: { engine, name, ...paired }, unpaired: null, paused: false, begun: [], decisions: {} });
     await this.#readGrant();
