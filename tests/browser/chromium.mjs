@@ -1,7 +1,7 @@
 // A real Chromium with the extension in it, on a profile that outlives it.
 import puppeteer from "puppeteer-core";
 
-const POPUP = { width: 350, height: 620, deviceScaleFactor: 2 };
+const POPUP = { width: 350, height: 200, deviceScaleFactor: 2 };
 const PAGE = { width: 1100, height: 760 };
 /** What is waited for happens within this time, or never. */
 const PATIENCE_MS = 20_000;
