@@ -32,6 +32,7 @@ pub mod secret;
 pub mod server;
 pub mod shapes;
 pub mod slot_token;
+pub mod socket;
 pub mod token;
 pub mod versions;
 pub mod views;

@@ -16,3 +16,4 @@ pub mod site;
 pub mod skip;
 pub mod tools;
 pub mod wait;
+pub mod workstation;

@@ -7,6 +7,7 @@ use crate::{
     command::{Placement, PulledAppointment, PulledOperatory, Written},
     hours::WorkingHour,
     ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, WorkingHourId, WriteId},
+    path::Gate,
     pull::{Resource, Verb},
     time::Timestamp,
 };
@@ -158,6 +159,10 @@ pub enum Event {
         until: Timestamp,
     },
     PathCleared,
+    /// The workstation gate stands so from now on; what waits for it is tried at once where it is open.
+    GateTurned {
+        gate: Gate,
+    },
 
     // Pull.
     CycleStarted,

@@ -7,7 +7,7 @@ use crate::{
     event::{CallKind, Event, Work},
     hours::{HourSource, WorkingHour},
     ids::{AppointmentId, Lane, WorkingHourId, WriteId},
-    path::Path,
+    path::{Gate, GateSince, Path},
     pull::{Cycle, PageShown, PullCall, Resource},
     queue::{Write, WriteState},
     settings::Quota,
@@ -232,12 +232,16 @@ impl State {
             }
             Event::SyncRequested => {
                 self.pulls.ask_for_cycle(at);
-                self.pulls.retry_at = None;
-                let fronts: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();
-                for id in fronts {
-                    self.queue.update(id, |w| w.state = WriteState::Waiting { not_before: at });
+                self.try_at_once(at);
+            }
+            Event::GateTurned { gate } => {
+                if self.gate.is_none_or(|known| known.gate != *gate) {
+                    self.gate = Some(GateSince { gate: *gate, since: at });
                 }
-                self.path = Path::default();
+                if *gate == Gate::Open {
+                    self.pulls.failures = 0;
+                    self.try_at_once(at);
+                }
             }
             Event::Pruned { before } => {
                 let ended: Vec<_> = self
@@ -347,6 +351,16 @@ impl State {
         if ![confirmed, sent].contains(&Some(record.placement)) {
             self.queue.update(write, |w| w.overtaken = true);
         }
+    }
+
+    /// Whatever waits to be tried again need not wait any longer.
+    fn try_at_once(&mut self, at: Timestamp) {
+        self.pulls.retry_at = None;
+        let waiting: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();
+        for id in waiting {
+            self.queue.update(id, |w| w.state = WriteState::Waiting { not_before: at });
+        }
+        self.path = Path::default();
     }
 
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {

@@ -82,6 +82,7 @@ impl Location {
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
+            Command::Gate(gate) => self.gate_stands(cx, *gate),
             Command::AcceptDeletions { resource } => {
                 Decision::of(decision::Reply::Done, vec![Event::DeletionsAccepted { resource: *resource }])
             }

@@ -44,6 +44,11 @@ pub enum WriteState {
 }
 
 impl Write {
+    /// It may be in the EHR, and waits to be looked up.
+    pub fn waits_unknown(&self) -> bool {
+        matches!(self.state, WriteState::Waiting { .. }) && self.unknown
+    }
+
     /// Certainly not in the EHR and not on its way: it can be withdrawn, changed or timed out without asking anyone.
     pub fn withdrawable(&self) -> bool {
         matches!(self.state, WriteState::Waiting { .. }) && !self.unknown
@@ -142,6 +147,11 @@ impl Queue {
     /// The first deadline of a write that would still time out: what may be in the EHR is looked up first.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.deadlines.iter().find(|(_, id)| self.writes[id].withdrawable()).map(|(at, _)| *at)
+    }
+
+    /// The first deadline of a write that waits to be looked up.
+    pub fn next_unknown_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.iter().find(|(_, id)| self.writes[id].waits_unknown()).map(|(at, _)| *at)
     }
 
     pub fn oldest(&self) -> Option<Timestamp> {

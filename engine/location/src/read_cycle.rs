@@ -37,7 +37,7 @@ impl Location {
         if let Some(call) = &pulls.calling {
             return Some(call.until);
         }
-        if self.plan().is_empty() {
+        if self.plan().is_empty() || self.state.shut().is_some() {
             return None;
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
@@ -50,7 +50,7 @@ impl Location {
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
-        if waiting {
+        if waiting || self.state.shut().is_some() {
             return;
         }
         let (position, pages) = match pulls.cycle {
@@ -160,15 +160,19 @@ impl Location {
         events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen, records, estimate });
         // The next page at once, in the same commit, where quota and patience allow.
         let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
+        if !last && pages < self.max_pages() && self.may_ask(cx.now) {
             self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
+    fn may_ask(&self, now: Timestamp) -> bool {
+        self.state.shut().is_none() && self.state.quota.available(self.settings.quota, now) > 0
+    }
+
     /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
     fn read_again(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
-        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+        if self.may_ask(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {

@@ -110,6 +110,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::GuardTripped { .. }
         | Event::DeletionsAccepted { .. }
         | Event::SyncRequested
+        | Event::GateTurned { .. }
         | Event::Pruned { .. } => {}
     }
     Ok(())

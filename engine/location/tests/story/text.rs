@@ -266,6 +266,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DeletionsAccepted { resource } => format!("deletions_accepted {}", name(*resource)),
         Event::CycleFinished { next } => format!("cycle_finished next {}", at(next)),
         Event::SyncRequested => "sync_requested".into(),
+        Event::GateTurned { gate } => format!("gate_turned {gate:?}").to_lowercase(),
         Event::Pruned { before } => format!("pruned before {}", at(before)),
     }
 }
