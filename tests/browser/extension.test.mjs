@@ -297,7 +297,7 @@ test("an EHR whose host was not granted is not reached", async () => {
   assert.equal((await connection.ask({})).kind, "refused");
   assert.deepEqual(ehr.requests, []);
   await browser.click("popup", "#grant");
-  await browser.see("popup", "#status-text", "cannot give access");
+  await browser.see("popup", "#status-text", "not allowed to reach localhost");
 });
 
 async function start() {

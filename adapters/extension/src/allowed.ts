@@ -58,8 +58,11 @@ export function origin(ehr: Ehr): string {
 
 /** The pattern under which the browser grants the EHR's host. Patterns know no ports. */
 export function hostPattern(ehr: Ehr): string {
-  const url = new URL(origin(ehr));
-  return `${url.protocol}//${url.hostname}/*`;
+  return pattern(new URL(origin(ehr)));
+}
+
+export function pattern({ protocol, hostname }: URL): string {
+  return `${protocol}//${hostname}/*`;
 }
 
 /** Whether a page belongs to the EHR. */

@@ -64,6 +64,10 @@ export function engineAddress(typed: string): string | null {
   if (url === null || !isSafe(url) || url.username !== "" || url.password !== "") {
     return null;
   }
+  if (url.hostname === "localhost") {
+    // The name of this machine that the manifest has a permission for.
+    url.hostname = "127.0.0.1";
+  }
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 

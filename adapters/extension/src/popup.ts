@@ -1,6 +1,8 @@
 // The popup: shows the view the service worker keeps, and asks it for what the staff wants.
 
+import { pattern } from "./allowed.js";
 import { ask, type Command } from "./commands.js";
+import { engineAddress } from "./pairing.js";
 import type { LastWrite, Write } from "./protocol.js";
 import * as store from "./store.js";
 import * as texts from "./texts.js";
@@ -145,37 +147,68 @@ function row(write: Pick<Write, "kind" | "at">, right: HTMLElement): HTMLElement
 }
 
 async function pair(): Promise<void> {
-  const button = element<HTMLButtonElement>("pair-button");
-  const [engine, code, name] = ["engine", "code", "name"].map((id) => element<HTMLInputElement>(id).value) as [string, string, string];
-  if (engine.trim() === "" || code.trim() === "") {
-    setText("pair-error", text("error_missing"));
-    element(engine.trim() === "" ? "engine" : "code").focus();
+  const draft: store.Draft = { engine: field("engine").value.trim(), code: field("code").value.trim(), name: field("name").value.trim() };
+  if (draft.engine === "" || draft.code === "") {
+    refuse("error_missing", draft.engine === "" ? "engine" : "code");
+    return;
+  }
+  const engine = engineAddress(draft.engine);
+  if (engine === null) {
+    refuse("error_engine", "engine");
     return;
   }
   setText("pair-error", "");
+  void store.run({ draft });
+  const access = pattern(new URL(engine));
+  if (!(await mayReach(access))) {
+    refuse("error_not_allowed", "pair-button");
+    return;
+  }
+  const button = element<HTMLButtonElement>("pair-button");
   button.disabled = true;
-  const { error } = await ask({ do: "pair", engine, code, name });
+  const { error } = await ask({ do: "pair", ...draft });
   button.disabled = false;
-  if (error === null) {
-    element<HTMLFormElement>("pair").reset();
-  } else {
-    setText("pair-error", text(error));
-    element("code").focus();
+  if (error !== null) {
+    refuse(error, "code");
+    return;
+  }
+  element<HTMLFormElement>("pair").reset();
+  await store.run({ draft: { engine: "", code: "", name: "" } });
+  await giveBack(access);
+}
+
+function refuse(why: string, field: string): void {
+  setText("pair-error", text(why));
+  element(field).focus();
+}
+
+/** A browser asks its user only within a click: nothing may be awaited before. What is granted already is granted at once. */
+async function mayReach(access: string): Promise<boolean> {
+  try {
+    return await chrome.permissions.request({ origins: [access] });
+  } catch {
+    // Neither granted nor to be had: the manifest does not name such addresses.
+    return false;
   }
 }
 
-/** A browser asks its user only within a click; so nothing may be awaited before. */
+/** The connection needs no permission: pairing alone did. What the manifest grants cannot be given back, and need not. */
+async function giveBack(access: string): Promise<void> {
+  const { pairing } = await store.kept();
+  const isEhrs = pairing !== null && pattern(new URL(pairing.ehr.origin)) === access;
+  if (!isEhrs) {
+    await chrome.permissions.remove({ origins: [access] }).catch(() => undefined);
+  }
+}
+
 async function grant(): Promise<void> {
   if (view?.pairing) {
-    const { protocol, hostname } = new URL(view.pairing.origin);
-    try {
-      await chrome.permissions.request({ origins: [`${protocol}//${hostname}/*`] });
-    } catch {
-      // Neither granted nor to be had: the manifest does not name such addresses.
-      setText("status-text", text("error_grant", hostname));
-      return;
+    const ehr = new URL(view.pairing.origin);
+    if (await mayReach(pattern(ehr))) {
+      await ask({ do: "look" });
+    } else {
+      setText("status-text", text("error_grant", ehr.hostname));
     }
-    await ask({ do: "look" });
   }
 }
 
@@ -203,15 +236,17 @@ function disarm(): void {
   setText("unpair", text("button_unpair"));
 }
 
-/** What the policy knows already need not be typed. */
+/** What was typed before the browser's question closed the popup, or what the policy says, need not be typed. */
 async function suggest(): Promise<void> {
-  const { engine, name } = await store.managed();
-  const field = (id: string, value: string | undefined): void => {
-    const input = element<HTMLInputElement>(id);
-    input.value ||= value ?? "";
-  };
-  field("engine", engine);
-  field("name", name);
+  const { draft } = await chrome.storage.session.get<Partial<store.Running>>("draft");
+  const managed = await store.managed();
+  for (const name of ["engine", "code", "name"] as const) {
+    field(name).value ||= draft?.[name] || managed[name] || "";
+  }
+}
+
+function field(name: keyof store.Draft): HTMLInputElement {
+  return element<HTMLInputElement>(name);
 }
 
 function setText(id: string, value: string): void {

@@ -35,6 +35,14 @@ export interface Running {
   /** Another browser works under this installation's name: this one stays away until somebody says otherwise. */
   replaced: boolean;
   view: View;
+  /** What was typed to pair: a browser's own question may close the popup. */
+  draft: Draft;
+}
+
+export interface Draft {
+  engine: string;
+  code: string;
+  name: string;
 }
 
 /** What an administrator's policy sets. */
@@ -66,8 +74,8 @@ export async function keep(changes: Partial<Kept>): Promise<void> {
   await chrome.storage.local.set(changes);
 }
 
-export async function running(): Promise<Omit<Running, "view">> {
-  const nothing: Omit<Running, "view"> = { performed: { lease: 0, number: 0 }, replaced: false };
+export async function running(): Promise<Pick<Running, "performed" | "replaced">> {
+  const nothing: Pick<Running, "performed" | "replaced"> = { performed: { lease: 0, number: 0 }, replaced: false };
   return chrome.storage.session.get(nothing);
 }
 

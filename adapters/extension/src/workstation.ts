@@ -54,7 +54,7 @@ export class Workstation {
     return workstation;
   }
 
-  private constructor(kept: store.Kept, running: Omit<store.Running, "view">, show: (view: View) => void) {
+  private constructor(kept: store.Kept, running: Pick<store.Running, "performed" | "replaced">, show: (view: View) => void) {
     this.#kept = kept;
     this.#performed = running.performed;
     this.#replaced = running.replaced;
