@@ -91,7 +91,9 @@ async fn extension() -> PathBuf {
     let tools = project.npm().await.join("node_modules");
     let (source, files) = (project.sources.join("src"), project.sources.join("static"));
     let mut digest = Sha256::new();
-    for file in files_below(&source).into_iter().chain(files_below(&files)).chain([project.sources.join("tsconfig.json")]) {
+    for file in
+        files_below(&source).into_iter().chain(files_below(&files)).chain([project.sources.join("tsconfig.json")])
+    {
         digest.update(file.to_string_lossy().as_bytes());
         digest.update(fs::read(&file).expect("the source lies in the checkout"));
     }
@@ -107,16 +109,21 @@ async fn extension() -> PathBuf {
     if let Err(why) = run(compile, BUILD_LIMIT).await {
         panic!("the extension does not compile: {why}");
     }
-    for file in files_below(&files) {
-        let copy = unfinished.join(file.strip_prefix(&files).expect("it lies below"));
-        fs::create_dir_all(copy.parent().expect("it lies in a folder")).expect("the target folder can be written");
-        fs::copy(&file, copy).expect("a file can be copied");
-    }
+    copy_files(&files, &unfinished);
     if fs::rename(&unfinished, &built).is_err() {
         // Another process was faster.
         fs::remove_dir_all(&unfinished).expect("a folder of our own can be removed");
     }
     built
+}
+
+/// With the folders they lie in.
+pub fn copy_files(from: &Path, to: &Path) {
+    for file in files_below(from) {
+        let copy = to.join(file.strip_prefix(from).expect("it lies below"));
+        fs::create_dir_all(copy.parent().expect("it lies in a folder")).expect("a folder can be made");
+        fs::copy(&file, copy).expect("a file can be copied");
+    }
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {
@@ -202,7 +209,10 @@ impl Browser {
 
     async fn act(&mut self, asked: Value) -> Value {
         let line = format!("{asked}\n");
-        self.input.write_all(line.as_bytes()).await.unwrap_or_else(|error| panic!("{asked}: the driver is gone: {error}"));
+        self.input
+            .write_all(line.as_bytes())
+            .await
+            .unwrap_or_else(|error| panic!("{asked}: the driver is gone: {error}"));
         self.answer(&asked.to_string()).await
     }
 

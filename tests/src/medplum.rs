@@ -1,13 +1,7 @@
 //! A FHIR R4 server nobody here wrote: Medplum's router from npm (`tests/medplum`), installed into `target/` once and started on loopback
 //! by each test that needs one.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    path::PathBuf,
-    process::Stdio,
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;

@@ -2,3 +2,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod misbehaved;
+mod modules;
+mod practice;

@@ -8,7 +8,7 @@ use tests::{
 };
 use tokio::process::Command;
 
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(400);
 
 #[actix::test]
 async fn the_extension_stands_what_engines_and_ehrs_do_wrong() {
