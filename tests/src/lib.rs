@@ -2,6 +2,7 @@
 
 pub mod adapters;
 pub mod bench;
+pub mod browser;
 pub mod clinic;
 pub mod conformance;
 pub mod door;
