@@ -9,6 +9,7 @@ pub mod ehr_server;
 pub mod gnuhealth;
 pub mod hook;
 pub mod http;
+pub mod lent_session;
 pub mod medplum;
 pub mod open_dental;
 pub mod practice;

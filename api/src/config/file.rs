@@ -303,7 +303,6 @@ impl<'a> File<'a> {
             quota: knobs.quota,
             workstation: knobs.workstation,
             adapter_config,
-            workstation: Default::default(),
         };
         self.setup.locations.insert(location.id, Arc::new(location));
     }
