@@ -406,3 +406,6 @@ impl Desk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

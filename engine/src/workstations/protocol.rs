@@ -293,3 +293,133 @@ mod base64_or_null {
         text.map(|text| STANDARD.decode(text).map_err(|_| D::Error::custom("not base64"))).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const CLAIM: Claim = Claim { lease: 7, number: 3, location: 101 };
+
+    fn heard(message: Value) -> FromWorkstation {
+        let read = FromWorkstation::parse(&message.to_string()).unwrap();
+        let again = serde_json::to_string(&read).unwrap();
+        assert_eq!(FromWorkstation::parse(&again), Ok(read.clone()), "what is written is read again");
+        read
+    }
+
+    #[test]
+    fn what_an_extension_says_is_read() {
+        let hello = heard(json!({"type": "hello", "token": "psw_1", "extension": "1.0.0", "new": [1]}));
+        assert_eq!(hello, FromWorkstation::Hello(Hello { token: "psw_1".into(), extension: "1.0.0".into() }));
+        assert!(!format!("{hello:?}").contains("psw_1"), "tokens are not printed");
+        let state = heard(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
+        let FromWorkstation::State(state) = state else { panic!("a state") };
+        assert_eq!((state.session, state.paused, state.awaiting.count()), (Login::In, false, 2));
+        let named =
+            heard(json!({"type": "state", "session": "out", "awaiting": [{"id": "w", "kind": "k", "at": null}]}));
+        let FromWorkstation::State(named) = named else { panic!("a state") };
+        assert_eq!((named.session, named.awaiting.count()), (Login::Out, 1));
+        let answer = json!({"type": "answer", "lease": 7, "number": 3, "location": 101, "status": 200,
+            "headers": [["Content-Type", "application/json"]], "body": "e30="});
+        let FromWorkstation::Answer(answer) = heard(answer) else { panic!("an answer") };
+        assert_eq!((answer.claim, answer.status, &answer.body[..]), (CLAIM, 200, &b"{}"[..]));
+        assert!(!format!("{answer:?}").contains("{}"), "bodies are not printed");
+        for kind in ["not_sent", "no_answer", "refused", "logged_out", "approval", "declined"] {
+            let failure =
+                json!({"type": "failure", "lease": 7, "number": 3, "location": 101, "kind": kind, "reason": "r"});
+            let FromWorkstation::Failure(failure) = heard(failure) else { panic!("a failure") };
+            assert_eq!((failure.claim, json!(failure.kind)), (CLAIM, json!(kind)));
+        }
+        heard(json!({"type": "approved", "writes": [{"id": "w", "kind": "appointment-insert", "at": null}, "w2"]}));
+        heard(json!({"type": "pong", "n": 3}));
+    }
+
+    #[test]
+    fn what_is_not_of_the_protocol_ends_the_connection() {
+        let answer = |with: Value| {
+            let mut answer = json!({"type": "answer", "lease": 7, "number": 3, "location": 101, "status": 200});
+            answer.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
+            answer
+        };
+        for message in [
+            json!({"type": "whisper"}),
+            json!({"token": "psw_1"}),
+            json!([]),
+            json!({"type": "state", "session": "perhaps"}),
+            answer(json!({"lease": -1})),
+            answer(json!({"lease": null})),
+            answer(json!({"lease": 1.5})),
+            answer(json!({"status": 70_000})),
+            answer(json!({"body": "not base64!"})),
+            answer(json!({"headers": vec![["a", "b"]; HEADERS + 1]})),
+        ] {
+            assert_eq!(FromWorkstation::parse(&message.to_string()), Err(ByeReason::Protocol), "{message}");
+        }
+        let huge = answer(json!({"body": "A".repeat(FRAME_BYTES)}));
+        assert_eq!(FromWorkstation::parse(&huge.to_string()), Err(ByeReason::Flood));
+        let most = answer(json!({"body": "A".repeat(8 * 1024 * 1024 / 3 * 4)}));
+        assert!(FromWorkstation::parse(&most.to_string()).is_ok());
+    }
+
+    #[test]
+    fn what_the_engine_says_stands_as_the_protocol_has_it() {
+        let ehr = EhrAccess {
+            origin: "https://ehr.example".into(),
+            base_path: "/app".into(),
+            paths: vec!["/api/".into()],
+            probe: "/api/session".into(),
+        };
+        let workstation = uuid::Uuid::nil();
+        let location = Place { id: 101, name: "Main Street".into() };
+        let welcome = Welcome { protocol: VERSION, workstation, location, ehr, approval: true, heartbeat_seconds: 20 };
+        let tag = WriteTag { id: "w".into(), kind: "appointment-insert".into(), at: Some("2026-12-01T09:00".into()) };
+        let request = Request {
+            claim: CLAIM,
+            method: "POST".into(),
+            path: "/api/visits?x=1".into(),
+            headers: vec![("accept".into(), "application/json".into())],
+            body: Some(b"{}".to_vec()),
+            deadline_ms: 1_500,
+            max_body: 8 << 20,
+            write: Some(tag),
+        };
+        let read = Request { body: None, write: None, ..request.clone() };
+        for (message, text) in [
+            (
+                ToWorkstation::Welcome(welcome),
+                json!({"type": "welcome", "protocol": 1, "workstation": workstation,
+                    "location": {"id": 101, "name": "Main Street"},
+                    "ehr": {"origin": "https://ehr.example", "base_path": "/app", "paths": ["/api/"], "probe": "/api/session"},
+                    "approval": true, "heartbeat_seconds": 20}),
+            ),
+            (ToWorkstation::Lease { lease: Some(7) }, json!({"type": "lease", "lease": 7})),
+            (ToWorkstation::Lease { lease: None }, json!({"type": "lease", "lease": null})),
+            (
+                ToWorkstation::Request(request),
+                json!({"type": "request", "lease": 7, "number": 3, "location": 101, "method": "POST",
+                    "path": "/api/visits?x=1", "headers": [["accept", "application/json"]], "body": "e30=",
+                    "deadline_ms": 1_500, "max_body": 8 << 20,
+                    "write": {"id": "w", "kind": "appointment-insert", "at": "2026-12-01T09:00"}}),
+            ),
+            (
+                ToWorkstation::Request(read),
+                json!({"type": "request", "lease": 7, "number": 3, "location": 101, "method": "POST",
+                    "path": "/api/visits?x=1", "headers": [["accept", "application/json"]], "body": null,
+                    "deadline_ms": 1_500, "max_body": 8 << 20, "write": null}),
+            ),
+            (
+                ToWorkstation::Queue(Queue::default()),
+                json!({"type": "queue", "waiting": 0, "oldest_seconds": 0, "last": []}),
+            ),
+            (ToWorkstation::Ping { n: 4 }, json!({"type": "ping", "n": 4})),
+            (ToWorkstation::Bye { reason: ByeReason::Replaced }, json!({"type": "bye", "reason": "replaced"})),
+        ] {
+            assert_eq!(serde_json::from_str::<Value>(&message.text()).unwrap(), text);
+            assert_eq!(serde_json::from_value::<ToWorkstation>(text).unwrap(), message);
+        }
+    }
+}

@@ -1,6 +1,9 @@
 //! What of a browser the double needs: a session cookie, and requests that run in that session as the extension's do.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::{Client, Method, Response, Url, header, redirect::Policy};
@@ -45,7 +48,7 @@ fn failure(kind: &'static str, reason: impl ToString) -> Failure {
 
 pub struct Browser {
     client: Client,
-    cookies: Mutex<Vec<(String, String)>>,
+    cookie: Mutex<Option<String>>,
 }
 
 impl Default for Browser {
@@ -53,26 +56,18 @@ impl Default for Browser {
         // Whoever is first decides; all of them are the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
-        Browser { client, cookies: Mutex::default() }
+        Browser { client, cookie: Mutex::default() }
     }
 }
 
 impl Browser {
-    /// Fills in the login form of a page, with whatever hidden fields it has.
-    pub async fn log_in(&self, login: &str, fields: &[(&str, &str)]) -> Result<(), String> {
-        let page = self.send(Method::GET, login, &[], None).await.map_err(|error| error.to_string())?;
-        let page = page.text().await.map_err(|error| error.to_string())?;
-        let mut form: Vec<(String, String)> = hidden_fields(&page);
-        form.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let body = form.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect::<Vec<_>>().join("&");
-        let headers = [("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
-        let answer = self.send(Method::POST, login, &headers, Some(body.into_bytes())).await;
-        let status = answer.map_err(|error| error.to_string())?.status();
-        if status.is_success() || status.is_redirection() { Ok(()) } else { Err(format!("not logged in: {status}")) }
+    /// Somebody logged in: the `Cookie` header of their session.
+    pub fn log_in(&self, cookie: &str) {
+        *self.cookie() = Some(cookie.to_owned());
     }
 
     pub fn forget(&self) {
-        self.jar().clear();
+        *self.cookie() = None;
     }
 
     /// Whether somebody is logged in, by the rule of the protocol.
@@ -103,7 +98,8 @@ impl Browser {
             Err(_) => return Err(failure("no_answer", "the deadline")),
         };
         if answer.status().is_redirection() {
-            return Err(failure("refused", "a redirect"));
+            // The EHR has seen it: of a write nobody knows what became.
+            return Err(failure(if request["write"].is_null() { "refused" } else { "no_answer" }, "a redirect"));
         }
         if answer.status() == 401 || (wants_json && is(&answer, "html")) {
             return Err(failure("no_answer", "logged out"));
@@ -132,46 +128,21 @@ impl Browser {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        let cookies = self.jar().iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ");
-        if !cookies.is_empty() {
-            request = request.header(header::COOKIE, cookies);
+        if let Some(cookie) = self.cookie().clone() {
+            request = request.header(header::COOKIE, cookie);
         }
         if let Some(body) = body {
             request = request.body(body);
         }
-        let answer = request.send().await?;
-        for cookie in answer.headers().get_all(header::SET_COOKIE) {
-            let pair = cookie.to_str().ok().and_then(|text| text.split(';').next()?.split_once('='));
-            let Some((name, value)) = pair else { continue };
-            let mut jar = self.jar();
-            jar.retain(|(known, _)| known != name.trim());
-            jar.push((name.trim().to_owned(), value.trim().to_owned()));
-        }
-        Ok(answer)
+        request.send().await
     }
 
-    fn jar(&self) -> std::sync::MutexGuard<'_, Vec<(String, String)>> {
-        self.cookies.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn cookie(&self) -> MutexGuard<'_, Option<String>> {
+        self.cookie.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn is(answer: &Response, kind: &str) -> bool {
     let told = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     told.is_some_and(|told| told.contains(kind))
-}
-
-/// `<input type="hidden" name="x" value="y">`
-fn hidden_fields(page: &str) -> Vec<(String, String)> {
-    let attribute = |tag: &str, name: &str| {
-        let from = tag.split_once(&format!("{name}=\""))?.1;
-        Some(from.split_once('"')?.0.to_owned())
-    };
-    let inputs = page.split("<input").skip(1).filter_map(|rest| rest.split('>').next());
-    let hidden = inputs.filter(|tag| tag.contains("type=\"hidden\""));
-    hidden.filter_map(|tag| Some((attribute(tag, "name")?, attribute(tag, "value")?))).collect()
-}
-
-fn escaped(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

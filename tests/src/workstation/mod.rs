@@ -2,6 +2,7 @@
 //! be made to misbehave in every way the engine has to stand.
 
 mod browser;
+pub mod office;
 pub mod socket;
 
 use std::{
@@ -45,6 +46,10 @@ pub enum Manner {
     Redirected,
     /// The staff member says no.
     Declined,
+    /// The extension does not allow it.
+    Refused,
+    /// Performed; the EHR's answer says it is another year.
+    Skewed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,7 +283,8 @@ impl Work {
                     Some(Order::Approve) => {
                         let writes = std::mem::take(&mut waiting);
                         locked(&self.approved).extend(writes.iter().cloned());
-                        socket.say(&json!({"type": "approved", "writes": writes})).await
+                        let none = json!({"type": "state", "session": "in", "paused": false, "awaiting": 0});
+                        all(&mut socket, vec![json!({"type": "approved", "writes": writes}), none]).await
                     }
                 },
             };
@@ -300,7 +306,8 @@ impl Work {
                 waiting.push(id);
             }
             let failed = Err(Failure { kind: "approval", reason: "waits for the staff".to_owned() });
-            let _ = self.answers.send(Said::Messages(vec![about(&request, failed)]));
+            let state = json!({"type": "state", "session": "in", "paused": false, "awaiting": waiting.len()});
+            let _ = self.answers.send(Said::Messages(vec![about(&request, failed), state]));
             return;
         }
         let manner = (locked(&self.judge))(&request);
@@ -377,6 +384,16 @@ async fn dealt_with(ehr: &Ehr, browser: &Browser, request: &Value, manner: Manne
         Manner::Redirected => {
             let mut answer = made_up(request, 302, "text/html", b"");
             answer["headers"] = json!([["location", "https://elsewhere.example/"]]);
+            Said::Messages(vec![answer])
+        }
+        Manner::Refused => Said::Messages(vec![failed("refused", "the path is not granted")]),
+        Manner::Skewed => {
+            let mut answer = performed(ehr, browser, request).await;
+            let date = json!(["date", "Thu, 01 Jan 1970 00:00:00 GMT"]);
+            if let Some(headers) = answer["headers"].as_array_mut() {
+                headers.retain(|header| header[0] != "date");
+                headers.push(date);
+            }
             Said::Messages(vec![answer])
         }
         Manner::Declined => Said::Messages(vec![failed("declined", "the staff said no")]),

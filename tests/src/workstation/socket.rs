@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{Error, Message, client::IntoClientRequest, http::HeaderValue, protocol::WebSocketConfig},
@@ -69,6 +69,14 @@ impl Socket {
     /// Put on its way without waiting for it to be sent.
     pub async fn feed(&mut self, message: &Value) -> io::Result<()> {
         self.0.feed(Message::text(message.to_string())).await.map_err(io::Error::other)
+    }
+
+    /// The head of a text of this length, and nothing of it.
+    pub async fn claim(&mut self, length: u64) -> io::Result<()> {
+        let mut head = vec![0x81, 0xff];
+        head.extend(length.to_be_bytes());
+        head.extend([0; 4]);
+        self.0.get_mut().write_all(&head).await
     }
 
     /// None: the engine closed.

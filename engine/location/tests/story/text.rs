@@ -6,6 +6,7 @@ use location::{
     decision::{Call, Refusal, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, MoveReason, Work},
     ids::{Lane, OperatoryId, ProviderId},
+    path::{Gate, Shut},
     pull::{Resource, Verb},
     slots::Fit,
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
@@ -174,6 +175,15 @@ pub fn show_blocked(why: Blocked) -> &'static str {
     }
 }
 
+fn show_gate(gate: Gate) -> &'static str {
+    match gate {
+        Gate::Open => "open",
+        Gate::Shut(Shut::NoWorkstation) => "no_workstation",
+        Gate::Shut(Shut::LoggedOut) => "logged_out",
+        Gate::Shut(Shut::Paused) => "paused",
+    }
+}
+
 pub fn event(now: Timestamp, event: &Event) -> String {
     let at = |t: &Timestamp| show_time(now, *t);
     let stands = |place: &Placement| show_place(now, place);
@@ -266,7 +276,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DeletionsAccepted { resource } => format!("deletions_accepted {}", name(*resource)),
         Event::CycleFinished { next } => format!("cycle_finished next {}", at(next)),
         Event::SyncRequested => "sync_requested".into(),
-        Event::GateTurned { gate } => format!("gate_turned {gate:?}").to_lowercase(),
+        Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),
     }
 }
