@@ -12,6 +12,7 @@ pub mod hook;
 pub mod http;
 pub mod loopback;
 pub mod main_story;
+pub mod lent_session;
 pub mod medplum;
 pub mod open_dental;
 pub mod practice;

@@ -46,7 +46,6 @@ const TYPES: [(&str, &str, u32); 4] =
 const NOTES: [&str; 4] = ["Prefers mornings", "Bring x-rays", "Running late is likely", "Second visit"];
 
 pub fn fill(practice: &mut Practice, now: i64) {
-    let revision = practice.next_revision();
     for (id, first, last, npi) in [("D-1", "Amelia", "Hart", "1902000017"), ("D-2", "Jonas", "Lindgren", "1902000025")]
     {
         let provider = Provider {
@@ -57,12 +56,15 @@ pub fn fill(practice: &mut Practice, now: i64) {
             npi: Some(npi.into()),
             inactive: false,
         };
+        let revision = practice.next_revision();
         practice.providers.put(id, provider, revision);
     }
     for (id, name) in [("O-1", "Chair 1"), ("O-2", "Chair 2"), ("O-3", "Hygiene")] {
+        let revision = practice.next_revision();
         practice.operatories.put(id, Operatory { id: id.into(), name: name.into(), closed: false }, revision);
     }
     for (id, name, minutes) in TYPES {
+        let revision = practice.next_revision();
         practice.types.put(id, AppointmentType { id: id.into(), name: name.into(), minutes }, revision);
     }
     for (id, provider, operatory, begin, end) in [
@@ -78,6 +80,7 @@ pub fn fill(practice: &mut Practice, now: i64) {
             begin: begin.into(),
             end: end.into(),
         };
+        let revision = practice.next_revision();
         practice.hours.put(id, hours, revision);
     }
     for n in 1..=PATIENTS {

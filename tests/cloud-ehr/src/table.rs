@@ -50,6 +50,7 @@ impl<T> Table<T> {
         self.rows.len()
     }
 
+    /// Each revision belongs to one record: a page of changes ends at one.
     pub fn put(&mut self, id: &str, record: T, revision: u64) {
         self.removed.remove(id);
         self.rows.insert(id.to_owned(), Row { record, revision });

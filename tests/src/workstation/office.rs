@@ -133,7 +133,8 @@ impl Office {
     }
 }
 
-fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String {
+/// The configuration file.
+pub fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String {
     let adapter = adapters::component(ADAPTER);
     let cache = adapters::root().join("target").join("adapters").join("compiled");
     let key = hex::encode(Sha256::digest(API_KEY));

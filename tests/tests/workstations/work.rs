@@ -27,14 +27,14 @@ const QUICK: &str = r#"
 [defaults.write]
 call_deadline = "4s"
 backoff_base = "100ms"
-backoff_cap = "400ms"
+backoff_cap = "1s"
 settle = "200ms"
 breaker_pause = "1s"
 breaker_pause_cap = "1s"
 [defaults.pull]
 call_deadline = "5s"
 retry_base = "200ms"
-retry_cap = "500ms"
+retry_cap = "1s"
 [defaults.quota]
 per_minute = 60000
 burst = 1000
@@ -78,7 +78,7 @@ impl Day {
     /// Books a time; the note by which it is known in the EHR.
     async fn book(&mut self) -> Booking {
         self.booked += 1;
-        let note = format!("booking {}", self.booked);
+        let note = format!("booking {:03}", self.booked);
         let body = site::booking(&self.offers.pop().unwrap(), &note, self.booked, &note);
         let (status, answer) = self.caller.post(&self.office.path("/intent/booking/book"), &body).await.unwrap();
         assert_eq!(status, 200, "{answer}");

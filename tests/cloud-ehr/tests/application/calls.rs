@@ -68,6 +68,9 @@ async fn changes_since_a_mark_are_told() {
         }
     }
     assert_eq!(seen, 40);
+    let one = browser.json("/app/api/changes?of=providers&limit=1").await;
+    let other = browser.json(&format!("/app/api/changes?of=providers&since={}", one["mark"].as_str().unwrap())).await;
+    assert_eq!((&one["more"], other["items"].as_array().unwrap().len()), (&json!(true), 1));
     world.ehr.practice().edit_patient("P-03", |patient| patient.mobile = None);
     world.ehr.practice().remove_patient("P-04");
     let page = browser.json(&format!("/app/api/changes?of=patients&since={mark}")).await;
