@@ -12,6 +12,10 @@ pub mod limits;
 pub(crate) mod news;
 pub mod protocol;
 mod room;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use desk::GateState;
 pub use devices::{CodeKind, NewCode, Workstation, WorkstationError};

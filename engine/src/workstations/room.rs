@@ -78,11 +78,17 @@ pub struct Room {
 struct Inner {
     desk: Desk,
     lines: BTreeMap<ConnectionId, Line>,
-    asked: HashMap<Number, oneshot::Sender<Outcome>>,
+    asked: HashMap<Number, Asker>,
     queue: QueueNews,
     /// The queue changed since it was shown, and when that was.
     unshown: bool,
     shown: Option<Instant>,
+}
+
+/// Who waits for a request.
+struct Asker {
+    max_body: usize,
+    outcome: oneshot::Sender<Outcome>,
 }
 
 /// The engine's end of one connection.
@@ -297,7 +303,7 @@ impl Room {
                 Effect::End(number, how) => {
                     if let Some(asker) = inner.asked.remove(&number) {
                         // An asker that went away misses the answer only.
-                        drop(asker.send(how.and_then(response)));
+                        drop(asker.outcome.send(how.and_then(|answer| response(answer, asker.max_body))));
                     }
                 }
                 Effect::Refused(id, refusal) => {
@@ -336,7 +342,8 @@ impl Room {
     async fn sent(&self, request: GateRequest, deadline: Duration) -> Outcome {
         let now = Instant::now();
         let until = now + deadline;
-        let (asker, mut answer) = oneshot::channel();
+        let (outcome, mut answer) = oneshot::channel();
+        let asker = Asker { max_body: request.max_response_body, outcome };
         let number = {
             let mut inner = self.lock();
             let (number, effects) = inner.desk.request(now, until, request);
@@ -391,7 +398,10 @@ impl Drop for GivenUp<'_> {
 }
 
 /// An answer as adapters see it.
-fn response(answer: Answer) -> Outcome {
+fn response(answer: Answer, max_body: usize) -> Outcome {
+    if answer.body.len() > max_body {
+        return Err(GateError::NoAnswer(format!("its body is longer than {max_body} bytes")));
+    }
     if !(100..=599).contains(&answer.status) {
         return Err(GateError::NoAnswer("an answer with a status that HTTP does not have".to_owned()));
     }
