@@ -160,5 +160,5 @@ fn logins_and_addresses_are_checked_and_passwords_never_shown() {
     for user in ["", "a:b"] {
         assert_eq!(session(BASE, user).err(), Some(TrytonError::User), "{user}");
     }
-    assert!(!format!("{:?}", session(BASE, "u")).contains("word"));
+    assert!(!format!("{:?}", session(BASE, "u")).contains('ü'));
 }

@@ -292,8 +292,14 @@ fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
             breaker_pause_cap: 400,
             ..WriteRules::default()
         },
-        // Read once, and then when a test asks for it.
-        pull: PullRules { every: HOUR, retry_base: 100, retry_cap: 400, ..PullRules::default() },
+        // Read once, and then when a test asks for it; a page that was on its way when an engine ended is given up soon.
+        pull: PullRules {
+            every: HOUR,
+            call_deadline: 10 * SECOND,
+            retry_base: 100,
+            retry_cap: 400,
+            ..PullRules::default()
+        },
         ..practice::location(LOCATION, "harbour", zone, true)
     }
 }
