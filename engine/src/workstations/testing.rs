@@ -61,7 +61,7 @@ pub fn setup() -> Setup {
         adapter: "cloud".into(),
         base_url: "https://ehr.example/app/".into(),
         headers: Vec::new(),
-        oauth: None,
+        login: None,
         allowed_paths: vec!["/api/".into()],
         guest_memory_mib: 64,
         guest_requests_per_call: 10,

@@ -239,7 +239,7 @@ fn setup() -> Setup {
         adapter: "cloud".into(),
         base_url: "https://ehr.example/app".into(),
         headers: Vec::new(),
-        oauth: None,
+        login: None,
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 20,
