@@ -423,7 +423,7 @@ impl Engine {
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
-        Ok(SyncState { gate: self.gateway.status(location), ..state })
+        Ok(state.at_gate(self.gateway.status(location)))
     }
 
     /// Starts a read cycle and tries waiting writes at once.

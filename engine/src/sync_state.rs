@@ -7,12 +7,17 @@ use location::{
     time::{HOUR, Millis, Timestamp},
 };
 
-use crate::{ehr::Description, engine::SyncState};
+use crate::{
+    ehr::Description,
+    engine::SyncState,
+    workstations::{GateState, GateStatus},
+};
 
 /// Reading counts as down when so many cycles went by without one that succeeded.
 const MISSED_CYCLES: i64 = 3;
 /// Writing counts as down when a write has waited this long.
 const WAITING: Millis = HOUR;
+const STUCK: &str = "a write has been waiting for more than an hour";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
 
 impl SyncState {
@@ -36,9 +41,7 @@ impl SyncState {
         };
         let oldest = queue.oldest();
         let blocked = state.path.blocked.map(|block| (block.since, why(block.why).to_owned()));
-        let stuck = oldest
-            .filter(|at| now.since(*at) > WAITING)
-            .map(|at| (at.plus(WAITING), "a write has been waiting for more than an hour".to_owned()));
+        let stuck = oldest.filter(|at| now.since(*at) > WAITING).map(|at| (at.plus(WAITING), STUCK.to_owned()));
         let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or(stuck);
         let read_at = pulls.failing.as_ref().map(|(since, _)| *since).or(pulls.last_success);
         SyncState {
@@ -61,6 +64,16 @@ impl SyncState {
             ehr_hosting: description.map(|description| description.hosting.clone()),
             gate: None,
         }
+    }
+
+    /// With how the location's gate stands: it may be the staff for whom a write has been waiting.
+    pub fn at_gate(mut self, gate: Option<GateStatus>) -> SyncState {
+        let approval = gate.as_ref().is_some_and(|gate| gate.state == GateState::WaitingForApproval);
+        if approval && self.write_reason.as_deref() == Some(STUCK) {
+            self.write_reason = Some("writes wait for the staff's approval".to_owned());
+        }
+        self.gate = gate;
+        self
     }
 }
 

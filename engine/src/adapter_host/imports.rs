@@ -58,7 +58,14 @@ impl Trace {
     /// A guest's fault, where the engine knows better than the guest why nothing was sent.
     pub fn judge(&self, fault: Fault) -> Fault {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(stopped) = stopped.filter(|_| !self.wrote.load(Ordering::SeqCst)) else { return fault };
+        let Some(stopped) = stopped else { return fault };
+        if self.wrote.load(Ordering::SeqCst) {
+            // Part of it is in the EHR, or may be: not the time to begin anew.
+            return match fault {
+                Fault::RetryLater { .. } | Fault::GateClosed => Fault::Unknown(stopped.to_string()),
+                fault => fault,
+            };
+        }
         match (fault, stopped) {
             (fault @ Fault::Unknown(_), _) => fault,
             (_, GateError::Declined(reason)) if reason.is_empty() => Fault::Rejected(DECLINED.to_owned()),
@@ -142,7 +149,7 @@ impl CallState {
     async fn send_through_gate(&mut self, request: Request) -> Result<Response, Error> {
         let left = self.request_counted()?;
         let Some(gate) = self.link.gate.clone() else {
-            return Err(Error::NotSent("the location's EHR is not set up to be reached through workstations".into()));
+            return Err(Error::NotSent("no workstation is connected".into()));
         };
         let request = self.link.address.gate_request(request, &self.adapter.manifest().paths, &self.limits);
         let request = request.map_err(Error::Refused)?;

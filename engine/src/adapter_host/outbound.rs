@@ -26,6 +26,8 @@ const DENIED_HEADERS: [&str; 12] = [
     "http2-settings",
 ];
 
+type Headers = Vec<(String, String)>;
+
 /// Why a location's address cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -100,7 +102,7 @@ impl Address {
         asked: &Request,
         asked_paths: &[String],
         limits: &GuestLimits,
-    ) -> Result<(&'static str, Url, Vec<(String, String)>), String> {
+    ) -> Result<(&'static str, Url, Headers), String> {
         let method = ["GET", "POST", "PUT", "PATCH", "DELETE"]
             .into_iter()
             .find(|known| *known == asked.method)
@@ -136,7 +138,7 @@ impl Address {
         Ok(joined)
     }
 
-    fn headers(&self, asked: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
+    fn headers(&self, asked: &[(String, String)]) -> Result<Headers, String> {
         if asked.len() > limits::REQUEST_HEADERS {
             return Err(format!("it has more than {} headers", limits::REQUEST_HEADERS));
         }

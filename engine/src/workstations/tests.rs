@@ -342,7 +342,8 @@ async fn a_code_works_once_however_it_is_typed_and_not_after_ten_minutes() {
 async fn of_two_that_use_a_code_at_once_one_is_paired() {
     let store = store();
     let gateway = gateway(&store);
-    for _ in 0..20 {
+    // Who comes second has guessed wrong: not more often than that is forgiven.
+    for _ in 0..GUESSES_OF_ONE.burst {
         let code = gateway.new_code(HERE, CodeKind::Single).await.unwrap().code;
         let pair = |install| gateway.pair(PEER, &code, "x", Uuid::from_u128(install));
         let (a, b) = tokio::join!(pair(1), pair(2));

@@ -14,6 +14,7 @@ use location::{
     decision::Call,
     event::CallKind,
     ids::{AppointmentId, InstitutionId, LocationId},
+    path::{Gate, Shut},
     settings::{BookingRules, PullRules, Quota, WriteRules},
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
@@ -761,6 +762,23 @@ async fn lights_are_told_in_the_commit_that_turns_them() {
     world.pass(MAIN, HOUR / 2).await;
     let told: Vec<String> = world.news().into_iter().map(|it| it.event).collect();
     assert!(told.contains(&"sync_status_write_change".to_owned()), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
+    let mut world = World::listening().await;
+    let gate = |gate| VecDeque::from([Request::Command(Command::Gate(gate))]);
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 0, "it was green");
+    world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    world.pass(MAIN, 20 * MINUTE).await;
+    world.follow(MAIN, gate(Gate::Shut(Shut::LoggedOut))).await;
+    assert_eq!(world.news().len(), 0, "still red, for another reason");
+    world.follow(MAIN, gate(Gate::Open)).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": true}));
 }
 
 #[tokio::test]

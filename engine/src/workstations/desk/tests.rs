@@ -42,7 +42,7 @@ enum Answering {
 
 fn op() -> impl Strategy<Value = Op> {
     let index = any::<Index>;
-    let login = prop_oneof![4 => Just(Login::In), 1 => Just(Login::Out)];
+    let login = prop_oneof![3 => Just(Login::In), 2 => Just(Login::Out)];
     let kinds = [FailureKind::NotSent, FailureKind::NoAnswer, FailureKind::LoggedOut, FailureKind::Declined];
     let answering = prop_oneof![
         8 => index().prop_map(Answering::Of),
@@ -52,9 +52,9 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (index(), prop::sample::select(kinds.to_vec())).prop_map(|(of, kind)| Answering::Failure(of, kind)),
     ];
     prop_oneof![
-        2 => Just(Op::Connect),
+        1 => Just(Op::Connect),
         1 => index().prop_map(Op::Vanish),
-        4 => (index(), login, prop::bool::weighted(0.15)).prop_map(|(who, login, paused)| Op::Said(who, login, paused)),
+        8 => (index(), login, prop::bool::weighted(0.1)).prop_map(|(who, login, paused)| Op::Said(who, login, paused)),
         4 => index().prop_map(Op::Leased),
         1 => index().prop_map(Op::NoLease),
         6 => (1..40_000_u64).prop_map(Op::Request),
@@ -114,6 +114,8 @@ impl World {
 
     fn run(&mut self, op: &Op) {
         match op {
+            // Few, so that much happens to each.
+            Op::Connect if self.stands.len() == 3 => {}
             Op::Connect => {
                 self.connections += 1;
                 let id = ConnectionId(self.connections);
@@ -293,7 +295,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_one_holds_the_lease_and_only_it_is_believed(ops in prop::collection::vec(op(), 1..150)) {
@@ -354,6 +356,24 @@ fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
     let Effect::Say(B, ToWorkstation::Request(request)) = &effects[1] else { panic!("{effects:?}") };
     assert_eq!(request.claim, Claim { lease: 8, number: third, location: HERE });
     assert_eq!(desk.answered(now, A, answer(request.claim)), [Effect::Refused(A, Refusal::NotTheHolder)]);
+}
+
+#[test]
+fn a_lease_that_becomes_known_after_its_successor_is_none() {
+    let now = Instant::now();
+    let mut desk = Desk::new(now, RULES);
+    desk.connected(now, A);
+    let out = Stand { login: Login::Out, ..IN };
+    // Asked for three times, as its staff log in and out; of the answers the first comes last.
+    desk.said(now, A, IN);
+    desk.said(now, A, out);
+    desk.said(now, A, IN);
+    assert!(!desk.leased(now, A, Some(2)).is_empty());
+    desk.said(now, A, out);
+    assert_eq!(desk.said(now, A, IN)[0], Effect::AskLease(A));
+    assert_eq!((desk.leased(now, A, Some(1)), desk.holder()), (vec![], None));
+    desk.leased(now, A, Some(3));
+    assert_eq!(desk.holder(), Some((A, 3)));
 }
 
 #[test]

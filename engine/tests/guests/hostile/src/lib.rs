@@ -84,6 +84,11 @@ impl Adapter for Hostile {
                 let id = through_gate("POST", &format!("/writes/{write_key}"), Some(body))?;
                 return Ok(Receipt { id: id.unwrap_or_default(), version: None });
             }
+            "gated-twice" => {
+                through_gate("POST", &format!("/writes/{write_key}"), None)?;
+                through_gate("POST", &format!("/writes/{write_key}/lines"), None)?;
+                return Ok(Receipt { id: "twice".into(), version: None });
+            }
             "get-then-panic" => {
                 http::get("/before").send()?;
             }
