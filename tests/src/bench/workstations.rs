@@ -41,7 +41,8 @@ const SPARE: usize = 500;
 /// A patient and a visit each.
 const BOOKINGS: usize = 250;
 const WRITES: u64 = 500;
-const PER_MINUTE: u32 = 1_200;
+/// Each call is three or four requests, and a workstation answers at most forty in a second.
+const PER_MINUTE: u32 = 600;
 
 pub fn run(options: &Options, report: &mut Report) -> Outcome {
     connected(options, report)?;
