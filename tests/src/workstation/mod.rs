@@ -9,7 +9,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -18,6 +18,9 @@ use tokio::{sync::mpsc, task::JoinHandle};
 pub use self::browser::{Browser, Ehr, Failure};
 use self::socket::Socket;
 use crate::http::{Answer, Connection, request};
+
+/// Messages taken and sent in a second, each half of them at most.
+const TURNS_PER_SECOND: u32 = 80;
 
 /// How a request is dealt with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,8 +244,9 @@ impl Work {
         mut orders: mpsc::UnboundedReceiver<Order>,
         mut answers: mpsc::UnboundedReceiver<Said>,
     ) {
-        let mut waiting: Vec<String> = Vec::new();
+        let (mut waiting, mut pace) = (Vec::new(), Pace::default());
         loop {
+            pace.rest().await;
             let sent = tokio::select! {
                 message = socket.hear() => {
                     let Some(message) = message else { return };
@@ -317,6 +321,31 @@ impl Work {
             let said = dealt_with(&ehr, &browser, &request, manner, &kept).await;
             let _ = answers.send(said);
         });
+    }
+}
+
+/// As the extension: more than fifty frames in a second would be a flood, so it holds itself to fewer.
+struct Pace {
+    second: Instant,
+    turns: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { second: Instant::now(), turns: 0 }
+    }
+}
+
+impl Pace {
+    async fn rest(&mut self) {
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            *self = Pace::default();
+        }
+        self.turns += 1;
+        if self.turns > TURNS_PER_SECOND {
+            tokio::time::sleep_until((self.second + Duration::from_secs(1)).into()).await;
+            *self = Pace::default();
+        }
     }
 }
 
