@@ -230,7 +230,11 @@ async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
     holder.shows("Standing by").await;
     other.browser.see(POPUP, "#waiting", "Nothing waits").await;
     other.browser.picture(POPUP, "practice-4-done").await;
-    other.browser.open(EHR, &format!("{}/app/schedule", office.ehr.origin())).await;
+    let all = office.ehr.appointments();
+    let last = all.iter().rfind(|it| it.note.as_deref().is_some_and(|it| it.contains("booking <"))).unwrap();
+    let day = office.ehr.practice().local(last.start).date_naive();
+    other.browser.open(EHR, &format!("{}/app/schedule?day={day}", office.ehr.origin())).await;
+    other.browser.see(EHR, "main", "Ångström-").await;
     other.browser.picture(EHR, "practice-5-ehr").await;
     other.log_out().await;
     holder.shows("Connected").await;
