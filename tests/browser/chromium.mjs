@@ -84,6 +84,12 @@ export class Browser {
     await Promise.all([leads ? page.waitForNavigation({ waitUntil: "load" }) : undefined, button.click()]);
   }
 
+  /** Clicks if there is something to click on at this moment; whether there was. */
+  async press(name, selector) {
+    const button = await this.page(name).$(selector);
+    return (await button?.isVisible()) ? button.evaluate((it) => it.isConnected && (it.click(), true)) : false;
+  }
+
   /** The text people see there; null: nothing is there, or it is hidden. */
   async text(name, selector) {
     const found = await this.page(name).$(selector);

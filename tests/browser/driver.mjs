@@ -13,6 +13,7 @@ const acts = {
   close_page: ({ page }) => browser.closePage(page),
   type: ({ page, selector, text }) => browser.type(page, selector, text),
   click: ({ page, selector, leads }) => browser.click(page, selector, { leads }),
+  press: ({ page, selector }) => browser.press(page, selector),
   text: ({ page, selector }) => browser.text(page, selector),
   see: ({ page, selector, text }) => browser.see(page, selector, text),
   screenshot: ({ page, path }) => browser.screenshot(page, path),

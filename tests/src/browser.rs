@@ -176,6 +176,11 @@ impl Browser {
         self.act(json!({"do": "click", "page": page, "selector": selector, "leads": true})).await;
     }
 
+    /// Clicks if there is something to click on at this moment.
+    pub async fn press(&mut self, page: &str, selector: &str) {
+        self.act(json!({"do": "press", "page": page, "selector": selector})).await;
+    }
+
     /// What people read there; none: there is nothing to be seen.
     pub async fn text(&mut self, page: &str, selector: &str) -> Option<String> {
         self.act(json!({"do": "text", "page": page, "selector": selector})).await.as_str().map(str::to_owned)

@@ -7,6 +7,8 @@ import { IN_THE_SESSION, isRedirect, looksLoggedOut, type Session } from "./sess
 
 /** Larger answers would not fit into a frame. */
 const LARGEST_BODY = 8 * 1024 * 1024;
+/** The engine takes no more. */
+const MOST_HEADERS = 200;
 
 export type Outcome = { status: number; headers: Headers; body: string } | Failed;
 
@@ -75,7 +77,7 @@ async function received(request: EhrRequest, answer: Response): Promise<Outcome>
   if (body === null) {
     return failed("no_answer", `its answer is larger than ${most} bytes`);
   }
-  return { status: answer.status, headers: [...answer.headers], body: base64.encode(body) };
+  return { status: answer.status, headers: [...answer.headers].slice(0, MOST_HEADERS), body: base64.encode(body) };
 }
 
 /** The whole body, or null as soon as it is larger. */

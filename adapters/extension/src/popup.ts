@@ -108,11 +108,13 @@ function approval(write: Write): HTMLElement {
   return row(write, buttons);
 }
 
-function showQueue({ queue, connection }: View): void {
+function showQueue({ queue, connection, awaiting }: View): void {
   toggle("queue", queue !== null && connection === "open");
   if (queue === null) {
     return;
   }
+  // What the staff is asked about waits, whatever the engine said two seconds ago.
+  toggle("waiting", queue.waiting > 0 || awaiting.length === 0);
   const since = (Date.now() - queue.received) / 1_000;
   const oldest = texts.ageText((queue.oldestSeconds ?? 0) + since);
   setText("waiting", queue.waiting === 0 ? text("waiting_none") : text(queue.waiting === 1 ? "waiting_one" : "waiting_many", queue.waiting, oldest));
