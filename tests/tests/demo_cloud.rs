@@ -23,7 +23,7 @@ const BUILT: Duration = Duration::from_secs(400);
 const STEP: Duration = Duration::from_secs(60);
 
 struct Demo {
-    _process: Child,
+    process: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -33,7 +33,7 @@ impl Demo {
         command.args(["demo", "--cloud", "--listen", "127.0.0.1:0", "--data"]).arg(dir).args(more);
         let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        Demo { _process: process, lines }
+        Demo { process, lines }
     }
 
     /// What it prints behind the next line that begins so.
@@ -94,7 +94,7 @@ async fn the_reader_sees_a_booking_wait_and_arrive() {
     running.state(true, false);
     let held = demo.says("in the cloud EHR: ", STEP).await;
     assert!(held.contains("Ada Example"), "{held}");
-    assert!(demo.says("appointment_insertion at", STEP).await.ends_with("signature verified"));
+    assert!(demo.says("appointment_insertion.complete at", STEP).await.ends_with("signature verified"));
     demo.says("Done.", STEP).await;
 }
 
@@ -108,6 +108,7 @@ async fn it_only_serves_where_that_is_asked_and_keeps_its_port() {
         let cloud = facts(dir.path())["cloud_ehr"].take();
         assert!(log_in(&cloud).await.starts_with("ehr_session="));
         ports.push(cloud["port"].clone());
+        demo.process.kill().await.unwrap();
     }
     assert_eq!(ports[0], ports[1]);
     let other = Command::new(PROGRAM).args(["demo", "--listen", "127.0.0.1:0", "--data"]).arg(dir.path()).output();
