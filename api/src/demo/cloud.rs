@@ -60,7 +60,8 @@ pub fn start(listen: SocketAddr, known: Option<&Facts>) -> io::Result<Cloud> {
             ..Settings::default()
         })
     };
-    let wanted = known.map_or(listen.port().saturating_add(1), |known| known.port);
+    let next = if listen.port() == 0 { 0 } else { listen.port().saturating_add(1) };
+    let wanted = known.map_or(next, |known| known.port);
     let ehr = begin(wanted).or_else(|_| begin(0))?;
     let facts = Facts {
         url: format!("{}/app", ehr.origin()),
@@ -133,7 +134,6 @@ map_by_operatory = true
         let path = format!("/locations/{}/pairing_codes?subdomain={SUBDOMAIN}", LOCATIONS[0]);
         let code = story.call(Method::POST, &path, Some(json!({}))).await?["data"].take();
         say(format_args!("   code     {}   (good once, for ten minutes; another: POST {path})", text(&code["code"])));
-        say("   The browser asks whether the extension may read and change data on the EHR's address: it needs that.");
         until(story, |gate| gate["workstations_connected"].as_u64().unwrap_or_default() > 0).await?;
         say("   A workstation is connected.");
 

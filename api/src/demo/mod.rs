@@ -13,6 +13,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     cli::{DemoArguments, fail, say, serve},
@@ -116,11 +117,26 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
             say(format_args!("the walkthrough stopped: {error}"));
         }
         story::print_curl(story.facts());
+    };
+    let narrated = async {
+        tokio::select! {
+            () = told => (),
+            () = asked_to_end() => (),
+        }
         std::future::pending::<()>().await
     };
     tokio::select! {
-        () = told => Ok(()),
+        () = narrated => Ok(()),
         ended = running.wait() => ended,
+    }
+}
+
+/// The server ends by the same signals; the story must not go on about what it finds then.
+async fn asked_to_end() {
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminated.recv() => (),
+        _ = tokio::signal::ctrl_c() => (),
     }
 }
 

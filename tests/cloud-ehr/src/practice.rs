@@ -193,7 +193,7 @@ impl Practice {
         if !patient.sex.as_deref().is_none_or(|sex| matches!(sex, "female" | "male" | "other")) {
             return Err(Refusal::wrong("sex"));
         }
-        if !patient.provider.as_ref().is_none_or(|id| self.providers.get(id).is_some()) {
+        if patient.provider.as_ref().is_some_and(|id| self.providers.get(id).is_none()) {
             return Err(Refusal::unknown("unknown_provider", "provider"));
         }
         let of_another = |held: &&Patient| held.id != patient.id && held.chart == patient.chart;
@@ -215,14 +215,14 @@ impl Practice {
             None if !a.block => return Err(Refusal::missing("patient")),
             _ => (),
         }
-        if !a.provider.as_ref().is_none_or(|id| self.providers.get(id).is_some()) {
+        if a.provider.as_ref().is_some_and(|id| self.providers.get(id).is_none()) {
             return Err(Refusal::unknown("unknown_provider", "provider"));
         }
         let chair = self.operatories.get(&a.operatory);
         let Some(chair) = chair.filter(|chair| !chair.closed) else {
             return Err(Refusal::unknown("unknown_chair", "chair"));
         };
-        if !a.kind.as_ref().is_none_or(|id| self.types.get(id).is_some()) {
+        if a.kind.as_ref().is_some_and(|id| self.types.get(id).is_none()) {
             return Err(Refusal::unknown("unknown_type", "appointment type"));
         }
         if a.end <= a.start || a.end - a.start > LONGEST {
