@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use engine::Engine;
+use tokio::sync::Semaphore;
 
 use crate::{
     config::HttpRules,
@@ -29,6 +30,8 @@ pub struct Api {
     pub rules: HttpRules,
     pub answered: Answered,
     pub kept: Kept,
+    /// One for each workstation that may be connected.
+    pub seats: Arc<Semaphore>,
     keys: RwLock<Arc<Keys>>,
 }
 
@@ -42,6 +45,7 @@ impl Api {
             limits: Limits::new(&rules.rates),
             answered: Answered::default(),
             kept: Kept::new(rules.kept_pages),
+            seats: Arc::new(Semaphore::new(rules.max_workstations)),
             keys: RwLock::new(Arc::new(Keys::new(keys))),
             engine,
             rules,

@@ -172,6 +172,7 @@ impl From<Refusal> for ApiError {
             }
             Refusal::HourNotFound => ApiError::NotFound("Working Hour".into()),
             Refusal::WriteNotFound => ApiError::NotFound("Write Request".to_owned()),
+            Refusal::NoDeletionsStopped => ApiError::bad("No deletions of this resource were stopped at the location."),
             Refusal::WriteNotFailed => ApiError::bad("The write has not failed, or was retried or dropped already."),
             Refusal::WriteOnItsWay => {
                 ApiError::bad("The write is being sent or may have been written: it cannot be dropped.")

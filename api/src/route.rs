@@ -52,6 +52,8 @@ pub enum Access {
     /// The API key itself.
     ApiKey,
     Token,
+    /// Who knows a pairing code: no version and no token.
+    Code,
 }
 
 /// The shape of success.
@@ -69,7 +71,7 @@ pub enum Form {
 
 enum Handler {
     Call(Box<dyn Fn(Call) -> Answering + Send + Sync>),
-    Open(Box<dyn Fn(HttpRequest) -> Answering + Send + Sync>),
+    Open(Box<dyn Fn(HttpRequest, Payload) -> Answering + Send + Sync>),
 }
 
 pub const ALL_VERSIONS: &[Version] = &[Version::V2_2_2, Version::V3_0_0, Version::V3_1_0];
@@ -108,8 +110,17 @@ where
     F: Fn(HttpRequest) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
 {
-    let handler = Handler::Open(Box::new(move |request| {
-        let answering = handler(request);
+    websocket(path, move |request, _| handler(request))
+}
+
+/// The same, for what the connection becomes a WebSocket by.
+pub fn websocket<F, R>(path: &'static str, handler: F) -> Route
+where
+    F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
+{
+    let handler = Handler::Open(Box::new(move |request, payload| {
+        let answering = handler(request, payload);
         Box::pin(async move { answering.await.map_err(Into::into) })
     }));
     Route::new(Method::GET, path, Access::Anyone, handler)
@@ -244,6 +255,16 @@ impl Route {
         Route { access: Access::ApiKey, ..self }
     }
 
+    /// Called with a pairing code in the body, and nothing else.
+    pub fn with_code(self) -> Route {
+        Route { access: Access::Code, ..self }
+    }
+
+    /// 201 with a body without envelope.
+    pub fn creates_plain<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+        self.answering(201, Form::Plain(schema_of::<T>), summary, section)
+    }
+
     pub fn in_group(self, group: &'static str) -> Route {
         Route { group, ..self }
     }
@@ -264,7 +285,8 @@ impl Route {
     }
 
     pub fn has_body(&self) -> bool {
-        self.access == Access::Token && self.method != Method::GET && !self.body_unread
+        let reads = matches!(self.access, Access::Token | Access::Code);
+        reads && self.method != Method::GET && !self.body_unread
     }
 
     /// `list_patient_alerts`, `update_working_hour`.
@@ -326,9 +348,12 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         return Err(ApiError::Method { allowed: allowed(here, version) }.into());
     };
     if let Handler::Open(handler) = &first.handler {
-        return handler(request).await;
+        return handler(request, payload).await;
     }
-    let version = Version::of(request.headers())?;
+    let version = match first.access {
+        Access::Code => Version::V3_0_0,
+        _ => Version::of(request.headers())?,
+    };
     let route = of_method.find(|route| route.versions.contains(&version)).ok_or(ApiError::NoSuchRoute)?;
     let call = Call::receive(route, version, &request, payload.into_inner()).await?;
     let Handler::Call(handler) = &route.handler else { return Err(ApiError::Internal.into()) };

@@ -66,7 +66,7 @@ use crate::{
         charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
         institutions::{self, InstitutionDetail},
         insurance_coverages, insurance_plans, ledger_types,
-        locations::{self, InstitutionView, LocationView},
+        locations::{self, InstitutionView, LocationDetail},
         medical_history, operations,
         operatories::{self, OperatoryView},
         patients, payment_plans, payments,
@@ -77,9 +77,11 @@ use crate::{
         webhook_endpoints::{self, EndpointView},
         webhook_subscriptions::{self, SubscriptionView},
         working_hour_labels, working_hours,
+        workstations::{self, PairedView, PairingCodeView, WorkstationView},
         write_requests::{self, WriteRequestView},
     },
-    route::{self, Access, Route, delete, get, open, patch, post},
+    route::{self, Access, Route, delete, get, open, patch, post, websocket},
+    socket,
     versions::Version::V2_2_2,
     views::{
         catalogue::{
@@ -108,6 +110,7 @@ pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
         operation(),
         group("Access", access()),
         group("Practice", practice()),
+        group("Workstations", workstations_of_staff()),
         group("Schedule", schedule()),
         group("Booking intent", booking_intent()),
         group("Patients", patients_and_documents()),
@@ -133,6 +136,7 @@ fn operation() -> Vec<Route> {
         open("/docs/webhooks", documentation::webhooks),
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
+        websocket("/workstations/connect", socket::connect),
     ]
 }
 
@@ -146,9 +150,52 @@ fn access() -> Vec<Route> {
 }
 
 fn practice() -> Vec<Route> {
+    let mut all = institutions_and_locations();
+    all.extend(writes_and_changes());
+    all
+}
+
+/// Of health record systems that open only in the browser session of a staff member.
+fn workstations_of_staff() -> Vec<Route> {
+    let only = "Only where the health record system is reached through workstations.";
+    vec![
+        post("/locations/{id}/pairing_codes", workstations::new_code)
+            .shows::<PairingCodeView>("A code to pair a workstation with a location", "6")
+            .named("create_pairing_code")
+            .fails(&[422])
+            .noting(
+                "Good once, for ten minutes; with `uses` and `expires_in_hours` a long one for a roll-out. It is shown this once. Only \
+                 where the health record system is reached through workstations.",
+            )
+            .operator(),
+        get("/locations/{id}/workstations", workstations::list)
+            .lists_all::<WorkstationView>("Workstations paired with a location", "6")
+            .fails(&[422])
+            .noting(only)
+            .operator(),
+        delete("/locations/{id}/workstations/{workstation}", workstations::revoke)
+            .empty("Take a workstation's token from it and end its connection", "6")
+            .fails(&[422])
+            .noting(only)
+            .operator(),
+        post("/workstations/pair", workstations::pair)
+            .creates_plain::<PairedView>("Exchange a pairing code for a workstation's token", "6")
+            .named("pair_workstation")
+            .fails(&[422])
+            .noting(
+                "For the browser extension, which comes from `chrome-extension://...` and with its host permission needs no CORS; no web \
+                 page can call it. An installation that is paired again keeps its workstation, and its earlier token is void. Unknown, \
+                 used and expired codes are all 404; too many of them 429, by address. With the token the extension opens the WebSocket \
+                 `GET /workstations/connect`, subprotocol `practice-sync.workstation.v1`, which refuses web pages by their `Origin`.",
+            )
+            .with_code(),
+    ]
+}
+
+fn institutions_and_locations() -> Vec<Route> {
     vec![
         get("/locations", locations::list).lists_all::<InstitutionView>("Institutions and their locations", "4.10"),
-        get("/locations/{id}", locations::show).shows::<LocationView>("One location", "4.10"),
+        get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
         get("/locations/{id}/capabilities", capabilities::show)
             .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
             .named("get_capabilities"),
@@ -176,6 +223,11 @@ fn practice() -> Vec<Route> {
         get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10"),
         get("/sync_status", sync_status::list)
             .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
+    ]
+}
+
+fn writes_and_changes() -> Vec<Route> {
+    vec![
         get("/write_requests", write_requests::list)
             .lists::<WriteRequestView>("Writes to the health record system of a location", "3"),
         get("/write_requests/{id}", write_requests::show)
@@ -581,7 +633,8 @@ pub fn is_open(path: &str) -> bool {
 
 /// As rate limits name them: `GET /appointments`.
 pub fn endpoints() -> impl Iterator<Item = String> {
-    TABLE.iter().filter(|route| route.access != Access::Anyone).map(Route::endpoint)
+    let limited = |route: &&Route| matches!(route.access, Access::ApiKey | Access::Token);
+    TABLE.iter().filter(limited).map(Route::endpoint)
 }
 
 pub async fn no_such_route() -> Result<HttpResponse, ApiError> {

@@ -1,6 +1,6 @@
 //! A request on its way to a handler: version, token, grants, limits, subdomain and location are checked here and nowhere else.
 
-use std::{ops::Deref, sync::Arc};
+use std::{net::IpAddr, ops::Deref, sync::Arc};
 
 use actix_web::{
     HttpRequest,
@@ -41,6 +41,8 @@ pub struct Call {
     /// Names and values of the path.
     path: Vec<(String, String)>,
     once: Option<Once>,
+    /// Where the connection comes from.
+    pub peer: Option<IpAddr>,
     warning: Option<String>,
     /// Instead of all the rest, when the call only describes its route.
     notes: Option<Notes>,
@@ -93,6 +95,7 @@ impl Call {
         let key = match route.access {
             Access::ApiKey => presented(&api, request.headers())?,
             Access::Token | Access::Anyone => bearer(&api, request.headers())?,
+            Access::Code => Arc::new(nobody()),
         };
         let granted = (version != Version::V3_1_0 || key.grants.beta)
             && (!route.financial || key.grants.financial)
@@ -100,10 +103,13 @@ impl Call {
         if !granted && route.access == Access::Token {
             return Err(ApiError::Forbidden);
         }
-        api.limits.check(&key.hash, &route.endpoint())?;
+        // Codes that are guessed have a limit of their own.
+        if route.access != Access::Code {
+            api.limits.check(&key.hash, &route.endpoint())?;
+        }
         let body = match route.access {
             Access::Token if route.body_unread => Fields::default(),
-            Access::Token => {
+            Access::Token | Access::Code => {
                 let rules = BodyRules { max_bytes: api.rules.max_body, timeout: api.rules.body_timeout };
                 Fields::new(body::read(request.headers(), payload, rules).await?)
             }
@@ -114,33 +120,39 @@ impl Call {
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&pages::PARAMETERS));
         let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let input = Input { query, body, now: api.engine.now(), version, cursors };
-        Ok(Call { api: Shared(Some(api)), key, version, route, input, path, once, warning: None, notes: None })
+        let peer = request.peer_addr().map(|peer| peer.ip());
+        Ok(Call { api: Shared(Some(api)), key, version, route, input, path, once, peer, warning: None, notes: None })
     }
 
     /// For `describe`.
     pub fn describing(route: &'static Route, version: Version, notes: Notes) -> Call {
-        let key = ApiKey {
-            name: String::new(),
-            hash: [0; 32],
-            environment: Environment::Sandbox,
-            institutions: Vec::new(),
-            locations: None,
-            grants: Grants::default(),
-            organisation: String::new(),
-        };
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(route.path, Vec::new());
         let (query, body) = (Params::describing(), Fields::describing());
         Call {
             api: Shared(None),
-            key: Arc::new(key),
+            key: Arc::new(nobody()),
             version,
             route,
             input: Input { query, body, now: Timestamp(0), version, cursors },
             path: Vec::new(),
             once: None,
+            peer: None,
             warning: None,
             notes: Some(notes),
         }
+    }
+}
+
+/// The key of calls without one: it reaches nothing.
+fn nobody() -> ApiKey {
+    ApiKey {
+        name: String::new(),
+        hash: [0; 32],
+        environment: Environment::Sandbox,
+        institutions: Vec::new(),
+        locations: Some(Vec::new()),
+        grants: Grants::default(),
+        organisation: String::new(),
     }
 }
 

@@ -70,7 +70,7 @@ impl Shapes for Wire {
     }
 
     fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
-        json(&sync_status::view(scene.setup, &sync_status::of_one(scene.location, state)))
+        json(&sync_status::view(scene.setup, &sync_status::of_one(scene.location, state, scene.now)))
     }
 }
 

@@ -9,9 +9,12 @@ use std::{
 use location::ids::LocationId;
 
 use crate::{
-    adapter_host::{AddressError, Authorized, Connection, GuestLimits, HttpTransport, Registry, Secret, Transport},
+    adapter_host::{
+        AddressError, Authorized, Connection, Gate, GuestLimits, HttpTransport, Registry, Secret, Transport,
+    },
     ehr::Ehr,
     setup::{DataSource, LocationSetup, Setup},
+    workstations::{Gateway, Room},
 };
 
 /// Base URL of a data source that lives in this process.
@@ -29,6 +32,7 @@ pub struct Connections {
     authorized: Mutex<HashMap<u32, Arc<Authorized>>>,
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
+    gateway: Arc<Gateway>,
     made: Mutex<HashMap<LocationId, Arc<dyn Ehr>>>,
 }
 
@@ -51,8 +55,15 @@ impl Connections {
         network: Arc<HttpTransport>,
         in_process: BTreeMap<u32, Arc<dyn Transport>>,
         own: HashMap<LocationId, Arc<dyn Ehr>>,
+        gateway: Arc<Gateway>,
     ) -> Connections {
-        Connections { setup, adapters, network, in_process, authorized: Mutex::default(), own, made: Mutex::default() }
+        let (authorized, made) = (Mutex::default(), Mutex::default());
+        Connections { setup, adapters, network, in_process, authorized, own, gateway, made }
+    }
+
+    /// The workstations of a location whose EHR is reached through such.
+    pub fn room(&self, location: LocationId) -> Option<Arc<Room>> {
+        self.gateway.room_of(location)
     }
 
     pub fn adapters(&self) -> &Registry {
@@ -107,6 +118,7 @@ impl Connections {
             requests: source.guest_requests_per_call,
             ..GuestLimits::default()
         };
+        connection.gate = self.room(id).map(|room| room as Arc<dyn Gate>);
         let connected = self.adapters.connect(&source.adapter, connection);
         connected
             .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?

@@ -75,7 +75,8 @@ impl Directory {
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
         let rules = &self.env.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
-        let actor = LocationActor::new(id, self.env.clone(), ehr, self.metrics.clone(), idle);
+        let actor =
+            LocationActor::new(id, self.env.clone(), ehr, self.connections.room(id), self.metrics.clone(), idle);
         let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
             ctx.set_mailbox_capacity(mailbox);
             actor

@@ -37,6 +37,9 @@ pub enum Fault {
     Unsupported(String),
     #[error("the workstation gate is closed")]
     GateClosed,
+    /// Not sent: something must happen first, such as the staff's approval. Says nothing about the EHR.
+    #[error("not sent yet: {0}")]
+    NotReady(String),
 }
 
 /// What an EHR can do, and its limits.
@@ -124,6 +127,59 @@ pub enum Write {
     UpdateWorkingHour(EhrWorkingHour),
     DeleteWorkingHour(ForeignId),
     Entry(Verb, EhrEntry),
+}
+
+impl Write {
+    /// Such as `appointment-insert`.
+    pub fn kind(&self) -> String {
+        let (resource, what) = match self {
+            Write::CreatePatient(_) => (Resource::Patients, "insert"),
+            Write::UpdatePatient(_) => (Resource::Patients, "update"),
+            Write::CreateAppointment(_) => (Resource::Appointments, "insert"),
+            Write::RescheduleAppointment(_) => (Resource::Appointments, "move"),
+            Write::CancelAppointment(..) => (Resource::Appointments, "cancel"),
+            Write::ConfirmAppointment(_) => (Resource::Appointments, "confirm"),
+            Write::CheckInAppointment(_) => (Resource::Appointments, "check-in"),
+            Write::NoteAppointment(_) => (Resource::Appointments, "note"),
+            Write::CreateWorkingHour(_) => (Resource::WorkingHours, "insert"),
+            Write::UpdateWorkingHour(_) => (Resource::WorkingHours, "update"),
+            Write::DeleteWorkingHour(_) => (Resource::WorkingHours, "delete"),
+            Write::Entry(verb, entry) => (entry.resource, verb_word(*verb)),
+        };
+        write_kind(resource, what)
+    }
+
+    /// When the appointment it is about starts, in seconds since 1970.
+    pub fn starts_at(&self) -> Option<i64> {
+        match self {
+            Write::CreateAppointment(it)
+            | Write::RescheduleAppointment(it)
+            | Write::CancelAppointment(it, _)
+            | Write::ConfirmAppointment(it)
+            | Write::CheckInAppointment(it)
+            | Write::NoteAppointment(it) => Some(it.start),
+            _ => None,
+        }
+    }
+}
+
+pub fn verb_word(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "insert",
+        Verb::Update => "update",
+        Verb::Delete => "delete",
+    }
+}
+
+/// What people are shown of a write: `appointment-insert`, `patient-alert-update`.
+pub fn write_kind(resource: Resource, what: &str) -> String {
+    let plural = serde_json::to_value(resource).ok().and_then(|name| name.as_str().map(str::to_owned));
+    let plural = plural.unwrap_or_default().replace('_', "-");
+    let singular = match plural.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => plural.trim_end_matches('s').to_owned(),
+    };
+    format!("{singular}-{what}")
 }
 
 /// A record that no rule of the schedule needs: its fields under the contract's names in snake case (`paid_at`, `charge_splits`), money

@@ -48,6 +48,7 @@ use crate::{
         registry::{LoadError as WebhookLoadError, Registry as Webhooks},
         shapes::Shapes,
     },
+    workstations::{GateStatus, Gateway, news},
     zones,
 };
 
@@ -166,6 +167,8 @@ pub struct SyncState {
     pub guarded: BTreeSet<Resource>,
     pub ehr_name: Option<String>,
     pub ehr_hosting: Option<String>,
+    /// Where the EHR is reached through workstations.
+    pub gate: Option<GateStatus>,
 }
 
 /// A stretch of a list: records after (or before) an id, in rising id order.
@@ -216,9 +219,10 @@ pub struct Engine {
     webhooks: Arc<Webhooks>,
     webhook_log: Log,
     metrics: Arc<Metrics>,
+    gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
-    watch: JoinHandle<()>,
-    upkeep: JoinHandle<()>,
+    /// Run until the engine stops.
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Engine {
@@ -235,26 +239,32 @@ impl Engine {
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
         let webhook_log = Log { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
+        let (gateway, gates) = Gateway::new(setup.clone(), store.clone(), secrets.clone(), &parts.adapters);
+        let (adapters, in_process) = (parts.adapters, parts.in_process);
         let connections =
-            Arc::new(Connections::new(setup.clone(), parts.adapters, network, parts.in_process, parts.own));
+            Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
         let stamps = Stamps::new(&setup);
         let (shapes, pool) = (parts.shapes, Pool::default());
         let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool, outbox, shapes, secrets });
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
-        let watch = tokio::spawn(directory.clone().watch());
-        let upkeep = tokio::spawn(upkeep::run(store.clone()));
+        let tasks = vec![
+            tokio::spawn(directory.clone().watch()),
+            tokio::spawn(upkeep::run(store.clone())),
+            tokio::spawn(gateway.clone().beat()),
+            tokio::spawn(news::tell(directory.clone(), gateway.clone(), gates)),
+        ];
         let sender =
             Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
-        Ok(Engine { env, directory, connections, webhooks, webhook_log, metrics, dispatcher, watch, upkeep })
+        Ok(Engine { env, directory, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
     pub async fn stop(&self) {
-        self.watch.abort();
-        self.upkeep.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
+        self.gateway.stop();
         self.directory.stop(GRACE).await;
         if let Some(dispatcher) = self.dispatcher.lock().await.take() {
             dispatcher.stop(GRACE).await;
@@ -305,7 +315,11 @@ impl Engine {
 
     pub fn metrics(&self) -> Numbers {
         let subscriptions = self.webhooks.subscriptions();
+        let workstations = self.gateway.count();
         Numbers {
+            workstations_connected: workstations.connected,
+            gates_open: workstations.open,
+            workstation_answers_refused: workstations.refused,
             webhooks_waiting: subscriptions.backlogs.waiting(),
             webhooks_overflowed: subscriptions.backlogs.overflowed(),
             webhook_endpoints_failing: subscriptions.failing() as u64,
@@ -316,6 +330,11 @@ impl Engine {
 
     pub fn webhooks(&self) -> &Arc<Webhooks> {
         &self.webhooks
+    }
+
+    /// Workstations whose browser sessions are lent to the engine.
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
     }
 
     pub fn webhook_log(&self) -> &Log {
@@ -403,7 +422,8 @@ impl Engine {
     }
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
-        self.directory.ask(location, |reply| Ask::SyncState { reply }).await
+        let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
+        Ok(SyncState { gate: self.gateway.status(location), ..state })
     }
 
     /// Starts a read cycle and tries waiting writes at once.

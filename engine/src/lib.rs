@@ -29,6 +29,7 @@ pub mod store;
 mod sync_state;
 mod upkeep;
 pub mod webhooks;
+pub mod workstations;
 pub mod write_requests;
 mod zones;
 

@@ -50,6 +50,11 @@ pub struct Numbers {
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
     pub store_free_bytes: u64,
+    pub workstations_connected: u64,
+    /// Locations whose workstation gate is open.
+    pub gates_open: u64,
+    /// Answers of workstations that were not believed.
+    pub workstation_answers_refused: u64,
 }
 
 impl Metrics {

@@ -73,7 +73,30 @@ pub struct LocationSetup {
     pub quota: Quota,
     /// Settings of the adapter, as its README names them.
     pub adapter_config: BTreeMap<String, String>,
+    /// Heeded where the data source is reached through workstations.
+    pub workstation: WorkstationRules,
 }
+
+/// How the staff's workstations are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkstationRules {
+    /// The staff must say yes to each write.
+    pub approval: bool,
+    /// Requests a workstation is given at one time.
+    pub in_flight: u32,
+    /// How long nobody is told that the last workstation went, and requests wait for one to come back.
+    pub patience_seconds: u32,
+}
+
+impl Default for WorkstationRules {
+    fn default() -> Self {
+        // What a browser itself would ask of a server at one time is six; the staff work in the same session.
+        WorkstationRules { approval: false, in_flight: 2, patience_seconds: PATIENCE_SECONDS }
+    }
+}
+
+/// A browser, or this process, that restarts is back by then.
+const PATIENCE_SECONDS: u32 = 20;
 
 /// One EHR database that one or several locations of an institution share.
 #[derive(Clone)]
@@ -93,6 +116,15 @@ pub struct DataSource {
     pub allowed_paths: Vec<String>,
     pub guest_memory_mib: u32,
     pub guest_requests_per_call: u32,
+    /// It is reached only through workstations on which staff is logged in to it.
+    pub workstation: Option<WorkstationAccess>,
+}
+
+/// An EHR that opens only in the browser session of a staff member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkstationAccess {
+    /// A path below the base URL that answers 200 with JSON exactly while somebody is logged in.
+    pub probe: String,
 }
 
 /// Credentials never reach a log.
@@ -152,6 +184,12 @@ impl Setup {
 
     pub fn locations_of(&self, institution: InstitutionId) -> impl Iterator<Item = &Arc<LocationSetup>> {
         self.locations.values().filter(move |l| l.institution == institution)
+    }
+
+    /// The data source of a location that is reached through workstations.
+    pub fn gated(&self, location: &LocationSetup) -> Option<(&DataSource, &WorkstationAccess)> {
+        let source = self.sources.get(&location.source?)?;
+        Some((source, source.workstation.as_ref()?))
     }
 
     /// The one location of a data source that pulls what the source's locations share: the first that is active.

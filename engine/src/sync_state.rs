@@ -3,6 +3,7 @@
 use location::{
     Location,
     event::Blocked,
+    path::Shut,
     time::{HOUR, Millis, Timestamp},
 };
 
@@ -12,6 +13,7 @@ use crate::{ehr::Description, engine::SyncState};
 const MISSED_CYCLES: i64 = 3;
 /// Writing counts as down when a write has waited this long.
 const WAITING: Millis = HOUR;
+const NO_WORKSTATION: &str = "no staff workstation is connected";
 
 impl SyncState {
     pub fn of(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
@@ -20,8 +22,13 @@ impl SyncState {
         let integrated = settings.capabilities.integrated;
         let late = pulls.last_success.is_some_and(|at| now.since(at) > MISSED_CYCLES * settings.pull.every);
         let never = integrated && pulls.last_success.is_none();
+        let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
         let read_reason = match (&pulls.failing, late, never) {
             _ if !integrated => None,
+            (failing, late, never) if shut.is_some() => {
+                let unread = failing.is_some() || late || never;
+                shut.filter(|_| unread).map(|(_, why)| why.to_owned())
+            }
             (Some((_, reason)), _, _) => Some(reason.clone()),
             (None, true, _) => Some("no read cycle succeeded lately".to_owned()),
             (None, _, true) => Some("the first read cycle is not complete".to_owned()),
@@ -32,7 +39,7 @@ impl SyncState {
         let stuck = oldest
             .filter(|at| now.since(*at) > WAITING)
             .map(|at| (at.plus(WAITING), "a write has been waiting for more than an hour".to_owned()));
-        let write = blocked.or(stuck);
+        let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or(stuck);
         let read_at = pulls.failing.as_ref().map(|(since, _)| *since).or(pulls.last_success);
         SyncState {
             read_ok: read_reason.is_none(),
@@ -52,14 +59,23 @@ impl SyncState {
             guarded: pulls.guarded.clone(),
             ehr_name: description.map(|description| description.name.clone()),
             ehr_hosting: description.map(|description| description.hosting.clone()),
+            gate: None,
         }
+    }
+}
+
+fn shut(why: Shut) -> &'static str {
+    match why {
+        Shut::NoWorkstation => NO_WORKSTATION,
+        Shut::LoggedOut => "nobody is logged in to the EHR at a staff workstation",
+        Shut::Paused => "the staff paused it at their workstation",
     }
 }
 
 fn why(blocked: Blocked) -> &'static str {
     match blocked {
         Blocked::Breaker => "the EHR failed several writes in a row; trying again with growing pauses",
-        Blocked::GateClosed => "no staff workstation is connected",
+        Blocked::GateClosed => NO_WORKSTATION,
         Blocked::Unauthorized => "the EHR does not accept the credentials",
     }
 }

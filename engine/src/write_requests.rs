@@ -46,7 +46,7 @@ pub enum Status {
 
 impl WriteRequest {
     fn waiting(shell: &Shell, id: WriteId, write: &Write) -> WriteRequest {
-        let blocked = shell.machine.state.path.blocked.is_some();
+        let blocked = shell.machine.state.path.blocked.is_some() || shell.machine.state.shut().is_some();
         WriteRequest {
             id: id.0,
             location_id: shell.setup.id.0,

@@ -88,7 +88,9 @@ fn parse_head(head: &[u8]) -> io::Result<(u16, usize)> {
     let status = status.ok_or_else(|| invalid("no status"))?;
     let mut headers = lines.filter_map(|line| line.split_once(':'));
     let length = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let length = length.and_then(|(_, value)| value.trim().parse().ok()).ok_or_else(|| invalid("no content-length"))?;
+    let length = length.and_then(|(_, value)| value.trim().parse().ok());
+    // The one status that has no body and says no length.
+    let length = length.or((status == 204).then_some(0)).ok_or_else(|| invalid("no content-length"))?;
     Ok((status, length))
 }
 
@@ -139,6 +141,10 @@ impl Caller {
 
     pub async fn patch(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
         self.call("PATCH", path, Some(body)).await
+    }
+
+    pub async fn delete(&mut self, path: &str) -> io::Result<(u16, Value)> {
+        self.call("DELETE", path, None).await
     }
 
     async fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> io::Result<(u16, Value)> {

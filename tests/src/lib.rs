@@ -2,6 +2,7 @@
 
 pub mod adapters;
 pub mod bench;
+pub mod browser;
 pub mod clinic;
 pub mod conformance;
 pub mod door;
@@ -9,6 +10,7 @@ pub mod ehr_server;
 pub mod gnuhealth;
 pub mod hook;
 pub mod http;
+pub mod lent_session;
 pub mod loopback;
 pub mod main_story;
 pub mod medplum;
@@ -18,3 +20,4 @@ pub mod site;
 pub mod skip;
 pub mod tools;
 pub mod wait;
+pub mod workstation;

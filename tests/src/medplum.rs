@@ -1,15 +1,7 @@
 //! A FHIR R4 server nobody here wrote: Medplum's router from npm (`tests/medplum`), installed into `target/` once and started on loopback
 //! by each test that needs one.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    process::Stdio,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
@@ -22,7 +14,7 @@ use tokio::{
 
 use crate::{
     skip::skips,
-    tools::{Project, run},
+    tools::{Project, refresh, run},
 };
 
 /// What `PRACTICE_SYNC_SKIP` calls it.
@@ -185,16 +177,4 @@ async fn installed() -> PathBuf {
         refresh(&project.sources.join(script), &folder.join(script));
     }
     folder
-}
-
-/// Replaced in one step, and only when it changed: a server that starts may be reading it.
-fn refresh(source: &Path, copy: &Path) {
-    let text = fs::read(source).expect("the script lies in the checkout");
-    if fs::read(copy).ok().as_ref() != Some(&text) {
-        // Tests of one run do it side by side.
-        static COPIES: AtomicU64 = AtomicU64::new(0);
-        let mark = COPIES.fetch_add(1, Ordering::Relaxed);
-        let fresh = copy.with_extension(format!("fresh-{}-{mark}", std::process::id()));
-        fs::write(&fresh, &text).and_then(|()| fs::rename(&fresh, copy)).expect("the target folder can be written");
-    }
 }

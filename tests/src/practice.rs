@@ -71,6 +71,7 @@ pub fn source(id: u32, institution: InstitutionId, adapter: &str, base_url: &str
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 20,
+        workstation: Default::default(),
     }
 }
 
@@ -99,5 +100,6 @@ pub fn location(id: LocationId, key: &str, zone: chrono_tz::Tz, map_by_operatory
         pull: PullRules::default(),
         quota: Quota { per_minute: 60_000, burst: 1_000 },
         adapter_config: BTreeMap::new(),
+        workstation: Default::default(),
     }
 }

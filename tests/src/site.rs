@@ -75,9 +75,18 @@ impl Site {
     }
 
     pub fn serving(program: &Path, dir: &Path, served: &Served, rules: &str) -> io::Result<Site> {
+        Site::configured(program, dir, |address| configuration(dir, address, served, rules))
+    }
+
+    /// With a configuration of the test's own, which is to listen at the address.
+    pub fn configured(
+        program: &Path,
+        dir: &Path,
+        configuration: impl FnOnce(SocketAddr) -> String,
+    ) -> io::Result<Site> {
         let address = free_address()?;
         let config = dir.join("practice-sync.toml");
-        fs::write(&config, configuration(dir, address, served, rules))?;
+        fs::write(&config, configuration(address))?;
         Ok(Site { program: program.to_path_buf(), config, log: dir.join("log"), address })
     }
 
@@ -110,9 +119,14 @@ impl Site {
         connection.send(&request("GET", "/readyz", &[], &[])).await.is_ok_and(|answer| answer.status == 200)
     }
 
+    /// What its processes said so far.
+    pub fn log(&self) -> io::Result<String> {
+        fs::read_to_string(&self.log)
+    }
+
     /// Lines of the log that tell of a panic. A location is rebuilt after one, so that no client may notice.
     pub fn panics(&self) -> io::Result<Vec<String>> {
-        let log = fs::read_to_string(&self.log)?;
+        let log = self.log()?;
         let lines: Vec<&str> = log.lines().collect();
         let panics = lines.windows(2).filter(|pair| pair[0].contains("panicked at"));
         Ok(panics.map(|pair| pair.join(" ")).collect())
@@ -128,6 +142,17 @@ impl Site {
 }
 
 impl Process {
+    /// As an operator stops it; how long it took.
+    pub fn stop(mut self) -> io::Result<Duration> {
+        let since = Instant::now();
+        let asked = Command::new("kill").arg("-TERM").arg(self.0.id().to_string()).status()?;
+        if !asked.success() {
+            return Err(io::Error::other("kill does not work"));
+        }
+        self.0.wait()?;
+        Ok(since.elapsed())
+    }
+
     /// `kill -9`: nothing is flushed, nothing is said.
     pub fn kill(mut self) -> io::Result<()> {
         self.0.kill()?;

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Output, Stdio},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -103,6 +104,18 @@ impl Project {
         }
         fs::rename(&unfinished, &folder).expect("a folder can be renamed");
         folder
+    }
+}
+
+/// Copies a script, in one step and only when it changed: somebody who starts may be reading it.
+pub(crate) fn refresh(source: &Path, copy: &Path) {
+    let text = fs::read(source).expect("the script lies in the checkout");
+    if fs::read(copy).ok().as_ref() != Some(&text) {
+        // Tests of one run do it side by side.
+        static COPIES: AtomicU64 = AtomicU64::new(0);
+        let mark = COPIES.fetch_add(1, Ordering::Relaxed);
+        let fresh = copy.with_extension(format!("fresh-{}-{mark}", std::process::id()));
+        fs::write(&fresh, &text).and_then(|()| fs::rename(&fresh, copy)).expect("the target folder can be written");
     }
 }
 

@@ -51,9 +51,12 @@ enum Command {
 pub struct DemoArguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Where the demo keeps its data; started again on it, it continues.
-    #[arg(long, value_name = "DIR", default_value = "demo-data")]
-    pub data: PathBuf,
+    /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
+    #[arg(long)]
+    pub cloud: bool,
+    /// Where the demo keeps its data; started again on it, it continues. Without it `demo-data`, with --cloud `demo-cloud-data`.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// Only serve, without the story.
     #[arg(long)]
     pub no_walkthrough: bool,

@@ -60,9 +60,25 @@ pub async fn start(config: Config) -> Result<Running, String> {
 impl Running {
     /// Serves until a signal ends it, then lets the engine end in order.
     pub async fn wait(self) -> Result<(), String> {
+        // Workstations stay for hours, and the server waits for whoever is connected.
+        let gateway = self.engine.gateway().clone();
+        let leaving = actix_web::rt::spawn(async move {
+            asked_to_stop().await;
+            gateway.stop();
+        });
         let served = self.server.await;
+        leaving.abort();
         self.engine.stop().await;
         served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+}
+
+async fn asked_to_stop() {
+    let listening = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    let [Ok(mut terminate), Ok(mut interrupt)] = listening else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
     }
 }
 

@@ -8,7 +8,9 @@ use std::{
 
 use engine::{
     adapter_host::{Login, OAuth, Proof, Secret as Hidden, SigningKey, TrytonSession},
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    setup::{
+        DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+    },
     webhooks::limits::MAX_SECRET_OVERLAP,
 };
 use location::{
@@ -168,6 +170,13 @@ impl<'a> File<'a> {
         let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);
         s.knob("guest_memory_mib", 1..=4_096, &mut guest_memory_mib);
         s.knob("guest_requests_per_call", 1..=100_000, &mut guest_requests_per_call);
+        let workstation = s.table("workstation").and_then(|s| {
+            let probe = s.required("probe", s.parsed("probe", probe))?;
+            Some(WorkstationAccess { probe: probe.value })
+        });
+        if workstation.is_some() {
+            self.only_the_session(&headers, oauth.is_some(), base_url.as_ref());
+        }
         id.iter().for_each(|id| self.seen.once(&self.problems, "source id", id));
         if let Some(adapter) =
             adapter.as_ref().filter(|adapter| !self.setup.engine.adapters.contains_key(&adapter.value))
@@ -187,8 +196,20 @@ impl<'a> File<'a> {
                 allowed_paths: allowed_paths.into_iter().map(|path| path.value).collect(),
                 guest_memory_mib,
                 guest_requests_per_call,
+                workstation,
             };
             self.setup.sources.insert(source.id, Arc::new(source));
+        }
+    }
+
+    /// Requests that run in the session of a staff member carry its credentials and no others, to an address a browser can reach.
+    fn only_the_session(&self, headers: &[(String, String)], oauth: bool, base_url: Option<&Placed<String>>) {
+        let Some(base_url) = base_url else { return };
+        if oauth || !headers.is_empty() {
+            self.problems.add(base_url.at, "a source reached through workstations takes no headers and no oauth");
+        }
+        if !base_url.value.starts_with("http") {
+            self.problems.add(base_url.at, "a source reached through workstations needs an http or https `base_url`");
         }
     }
 
@@ -291,6 +312,7 @@ impl<'a> File<'a> {
             write: knobs.write,
             pull: knobs.pull,
             quota: knobs.quota,
+            workstation: knobs.workstation,
             adapter_config,
         };
         self.setup.locations.insert(location.id, Arc::new(location));
@@ -375,6 +397,14 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     }
     s.knob("workers", 1..=256, &mut http.workers);
     s.knob("max_connections", 1..=1_000_000, &mut http.max_connections);
+    // Four of five, unless the file says how many.
+    http.max_workstations = http.max_connections * 4 / 5;
+    if let Some(asked) = s.integer("max_workstations", 0..=1_000_000) {
+        http.max_workstations = asked.value.unsigned_abs() as usize;
+        if http.max_workstations >= http.max_connections {
+            s.problems.add(asked.at, "`max_workstations` must leave some of `max_connections` to API clients");
+        }
+    }
     s.std_duration("keep_alive", 0..=HOUR, &mut http.keep_alive);
     s.std_duration("header_timeout", SECOND..=5 * MINUTE, &mut http.header_timeout);
     s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
@@ -443,6 +473,17 @@ fn base_url(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("must be an http or https URL, or \"sandbox:\"".into())
+    }
+}
+
+fn probe(text: &str) -> Result<String, String> {
+    let plain = |b: u8| b.is_ascii_graphic() && !b"?#\\".contains(&b);
+    let path = text.starts_with('/') && !text.starts_with("//") && text.bytes().all(plain);
+    let inside = !text.split('/').any(|segment| segment == "." || segment == "..");
+    if path && inside {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a path below `base_url`, such as \"/api/session\"".into())
     }
 }
 

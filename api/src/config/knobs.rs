@@ -1,5 +1,6 @@
 //! The knobs of a location. Read three times over the same values: defaults, then the institution's, then the location's own.
 
+use engine::setup::WorkstationRules;
 use location::{
     settings::{BookingRules, ConflictRule, PullRules, Quota, WriteRules},
     time::{DAY, HOUR, MINUTE, SECOND},
@@ -13,6 +14,7 @@ pub struct Knobs {
     pub write: WriteRules,
     pub pull: PullRules,
     pub quota: Quota,
+    pub workstation: WorkstationRules,
 }
 
 impl Knobs {
@@ -22,6 +24,7 @@ impl Knobs {
         section.table("write").iter().for_each(|s| write(s, &mut self.write));
         section.table("pull").iter().for_each(|s| pull(s, &mut self.pull));
         section.table("quota").iter().for_each(|s| quota(s, &mut self.quota));
+        section.table("workstation").iter().for_each(|s| workstation(s, &mut self.workstation));
         self
     }
 }
@@ -68,4 +71,12 @@ fn pull(s: &Section<'_, '_>, rules: &mut PullRules) {
 fn quota(s: &Section<'_, '_>, rules: &mut Quota) {
     s.knob("per_minute", 1..=1_000_000, &mut rules.per_minute);
     s.knob("burst", 1..=100_000, &mut rules.burst);
+}
+
+fn workstation(s: &Section<'_, '_>, rules: &mut WorkstationRules) {
+    rules.approval = s.boolean("approval").unwrap_or(rules.approval);
+    s.knob("in_flight", 1..=16, &mut rules.in_flight);
+    let mut patience = i64::from(rules.patience_seconds) * SECOND;
+    s.duration("patience", 0..=HOUR, &mut patience);
+    rules.patience_seconds = u32::try_from(patience / SECOND).unwrap_or(rules.patience_seconds);
 }

@@ -38,6 +38,8 @@ pub struct HttpRules {
     pub listen: SocketAddr,
     pub workers: usize,
     pub max_connections: usize,
+    /// Of them, those that workstations may hold open.
+    pub max_workstations: usize,
     pub keep_alive: Duration,
     pub header_timeout: Duration,
     pub body_timeout: Duration,
@@ -68,6 +70,7 @@ impl Default for HttpRules {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             workers: 2,
             max_connections: 10_000,
+            max_workstations: 8_000,
             keep_alive: Duration::from_secs(75),
             header_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(10),

@@ -37,7 +37,13 @@ fn the_printed_file_is_accepted_and_holds_the_defaults() {
     assert_eq!(printed.http, HttpRules::default());
     assert_eq!(format!("{:?}", printed.setup.engine), format!("{:?}", EngineRules::default()));
     let location = &printed.setup.locations[&LocationId(1)];
-    let knobs = Knobs { booking: location.booking, write: location.write, pull: location.pull, quota: location.quota };
+    let knobs = Knobs {
+        booking: location.booking,
+        write: location.write,
+        pull: location.pull,
+        quota: location.quota,
+        workstation: location.workstation,
+    };
     assert_eq!(knobs, Knobs::default());
     assert_eq!((printed.data_dir, printed.log), (empty.data_dir, empty.log));
 }
@@ -73,6 +79,7 @@ fn the_printed_examples_are_accepted() {
         "[defaults.write]",
         "[defaults.pull]",
         "[defaults.quota]",
+        "[defaults.workstation]",
     ] {
         let found = problems(&format!("{section}\nno_such_key = 1"));
         let known = found[0].split("known are: ").nth(1).unwrap();
@@ -331,4 +338,70 @@ fn a_session_needs_a_login_and_nothing_beside_it() {
         let problems = with_source(&format!("{session}{other}")).err().unwrap();
         assert!(problems[0].contains("exclude each other"), "{problems:?}");
     }
+}
+
+#[test]
+fn workstations_are_configured_and_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cloud.wasm"), "").unwrap();
+    let read = |source: &str, location: &str| {
+        let text = format!(
+            r#"[http]
+max_connections = 50
+[adapters]
+cloud = "cloud.wasm"
+[defaults.workstation]
+in_flight = 3
+[[institutions]]
+id = 1
+subdomain = "acme"
+name = "Acme"
+environment = "sandbox"
+[institutions.workstation]
+approval = true
+[[institutions.sources]]
+id = 1
+name = "Cloud"
+adapter = "cloud"
+{source}
+[[institutions.locations]]
+id = 1
+name = "Main"
+zone = "America/New_York"
+source = 1
+{location}
+"#
+        );
+        Config::parse(&text, dir.path()).map_err(|problems| problems.iter().map(Problem::to_string).collect::<Vec<_>>())
+    };
+    let right = "base_url = \"https://cloud.example/app\"\nworkstation = { probe = \"/api/session\" }";
+    let config =
+        read(right, "[institutions.locations.workstation]\npatience = \"1m\"").unwrap_or_else(|it| panic!("{it:?}"));
+    assert_eq!(config.http.max_workstations, 40);
+    let rules = config.setup.locations[&LocationId(1)].workstation;
+    assert_eq!((rules.approval, rules.in_flight, rules.patience_seconds), (true, 3, 60));
+    assert_eq!(config.setup.sources[&1].workstation.as_ref().map(|it| it.probe.as_str()), Some("/api/session"));
+
+    let told = |source: &str, location: &str| read(source, location).err().unwrap();
+    assert_eq!(
+        told(&format!("{right}\nheaders = {{ Cookie = \"a=b\" }}"), ""),
+        ["line 18: a source reached through workstations takes no headers and no oauth"]
+    );
+    assert_eq!(
+        told("base_url = \"sandbox:\"\nworkstation = { probe = \"/api/session\" }", ""),
+        ["line 18: a source reached through workstations needs an http or https `base_url`"]
+    );
+    for probe in ["", "api", "//elsewhere.example", "/a/../b", "/a?b=c", "/a b"] {
+        let found = told(&format!("base_url = \"https://c.example\"\nworkstation = {{ probe = \"{probe}\" }}"), "");
+        assert!(found[0].starts_with("line 19: `probe` must be a path"), "{found:?}");
+    }
+    assert_eq!(told("base_url = \"https://c.example\"\nworkstation = {}", "").len(), 1);
+    assert_eq!(
+        told(right, "[institutions.locations.workstation]\nin_flight = 17"),
+        ["line 26: `in_flight` must lie between 1 and 16"]
+    );
+    assert_eq!(
+        problems("[http]\nmax_connections = 100\nmax_workstations = 100"),
+        ["line 3: `max_workstations` must leave some of `max_connections` to API clients"]
+    );
 }

@@ -1,6 +1,7 @@
 //! `demo`: an ordinary configuration with a simulated practice behind it, a booking walked through its own HTTP API, and then it keeps
-//! serving.
+//! serving. With `--cloud` the practice's EHR is a web application that the reader's own browser has to open.
 
+mod cloud;
 mod sink;
 mod story;
 
@@ -36,6 +37,9 @@ pub struct DemoFile {
     pub webhook_endpoint_id: Option<i64>,
     pub webhook_secret_key: Option<String>,
     pub config: PathBuf,
+    /// With `--cloud`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloud_ehr: Option<cloud::Facts>,
 }
 
 pub fn run(arguments: DemoArguments) -> ExitCode {
@@ -47,17 +51,32 @@ pub fn run(arguments: DemoArguments) -> ExitCode {
 }
 
 async fn demo(arguments: DemoArguments) -> Result<(), String> {
-    let dir = std::path::absolute(&arguments.data).map_err(|error| format!("{}: {error}", arguments.data.display()))?;
+    let data = arguments.data.unwrap_or_else(|| if arguments.cloud { "demo-cloud-data" } else { "demo-data" }.into());
+    let dir = std::path::absolute(&data).map_err(|error| format!("{}: {error}", data.display()))?;
     let at = |error: io::Error| format!("{} cannot be used: {error}", dir.display());
     fs::create_dir_all(&dir).map_err(at)?;
     let known = read(&dir.join("demo.json"));
+    if known.as_ref().is_some_and(|known| known.cloud_ehr.is_some() != arguments.cloud) {
+        return Err(format!(
+            "{} holds the data of the other demo, the one {} --cloud",
+            dir.display(),
+            if arguments.cloud { "without" } else { "with" }
+        ));
+    }
     // The port first: nothing should be built for a demo that cannot be reached.
     drop(crate::server::listen(arguments.listen).map_err(|error| format!("{}: {error}", arguments.listen))?);
-    let adapter = adapter()?;
+    let adapter = adapter(if arguments.cloud { cloud::ADAPTER } else { "sandbox" })?;
+    let cloud = match arguments.cloud {
+        true => Some(
+            cloud::start(arguments.listen, known.as_ref().and_then(|known| known.cloud_ehr.as_ref())).map_err(at)?,
+        ),
+        false => None,
+    };
 
     let file = dir.join("demo.toml");
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
-    fs::write(&file, configuration(&api_key, &adapter)).map_err(at)?;
+    let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
+    fs::write(&file, configuration(&api_key, &practice)).map_err(at)?;
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
     config.http.listen = arguments.listen;
     let running = serve::start(config).await?;
@@ -67,11 +86,12 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
         base_url: format!("http://{}", running.address),
         api_key,
         subdomain: SUBDOMAIN.to_owned(),
-        location_ids: LOCATIONS.to_vec(),
+        location_ids: if cloud.is_some() { vec![LOCATIONS[0]] } else { LOCATIONS.to_vec() },
         webhook_dev_sink: sink.url.clone(),
         webhook_endpoint_id: known.as_ref().and_then(|known| known.webhook_endpoint_id),
         webhook_secret_key: known.as_ref().and_then(|known| known.webhook_secret_key.clone()),
         config: file,
+        cloud_ehr: cloud.as_ref().map(|cloud| cloud.facts.clone()),
     };
     // A sink that moved is a new endpoint to the engine.
     if known.is_none_or(|known| known.webhook_dev_sink != facts.webhook_dev_sink) {
@@ -81,20 +101,33 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let mut story = story::Story::begin(facts, sink, ehr).await?;
     write(&dir.join("demo.json"), story.facts()).map_err(at)?;
     say(format_args!("practice-sync demo: {}, data in {}", story.facts().base_url, dir.display()));
-    if !arguments.no_walkthrough
-        && let Err(error) = story.tell().await
-    {
-        // The server is up whatever became of the story.
-        say(format_args!("the walkthrough stopped: {error}"));
+    if let Some(cloud) = &cloud {
+        cloud.introduce();
     }
-    story::print_curl(story.facts());
-    running.wait().await
+    // A person takes their time: signals end the server meanwhile, as they do after it.
+    let told = async {
+        let told = match &cloud {
+            _ if arguments.no_walkthrough => Ok(()),
+            Some(cloud) => cloud.tell(&mut story).await,
+            None => story.tell().await,
+        };
+        if let Err(error) = told {
+            // The server is up whatever became of the story.
+            say(format_args!("the walkthrough stopped: {error}"));
+        }
+        story::print_curl(story.facts());
+        std::future::pending::<()>().await
+    };
+    tokio::select! {
+        () = told => Ok(()),
+        ended = running.wait() => ended,
+    }
 }
 
-/// The sandbox adapter as a component, built when its sources changed.
-fn adapter() -> Result<PathBuf, String> {
+/// An adapter of ours as a component, built when its sources changed.
+fn adapter(name: &str) -> Result<PathBuf, String> {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let sources = checkout.join("adapters/sandbox");
+    let sources = checkout.join("adapters").join(name);
     if !sources.is_dir() {
         return Err(format!("the demo builds its adapter from the checkout, and {} is not there", sources.display()));
     }
@@ -103,10 +136,9 @@ fn adapter() -> Result<PathBuf, String> {
     Ok(built.map_err(|error| error.to_string())?.component)
 }
 
-/// The demo's configuration: one practice, two locations in two zones, one of which books by operatory.
-fn configuration(api_key: &str, adapter: &Path) -> String {
+/// The demo's configuration around its practice: data source and locations.
+fn configuration(api_key: &str, practice: &str) -> String {
     let hash = hex::encode(keys::hash(api_key));
-    let [main_street, lakeside] = LOCATIONS;
     format!(
         r#"# What `practice-sync demo` runs. `practice-sync serve --config` takes it too.
 data_dir = "."
@@ -116,7 +148,23 @@ log = "warn"
 webhook_development = true
 store_floor_mib = 64
 
-[adapters]
+{practice}
+[[keys]]
+name = "demo"
+sha256 = "{hash}"
+environment = "sandbox"
+institutions = ["{SUBDOMAIN}"]
+grants = ["financial", "beta", "operator"]
+organisation = "demo"
+"#
+    )
+}
+
+/// One practice, two locations in two zones, one of which books by operatory.
+fn simulated_practice(adapter: &Path) -> String {
+    let [main_street, lakeside] = LOCATIONS;
+    format!(
+        r#"[adapters]
 sandbox = "{adapter}"
 
 [[institutions]]
@@ -153,14 +201,6 @@ street_address = "20 Shore Road"
 city = "Lakeside"
 state = "CA"
 zip_code = "94016"
-
-[[keys]]
-name = "demo"
-sha256 = "{hash}"
-environment = "sandbox"
-institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta"]
-organisation = "demo"
 "#,
         adapter = adapter.display()
     )

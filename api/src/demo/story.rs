@@ -12,8 +12,8 @@ use crate::cli::say;
 
 const USER_AGENT: &str = "practice-sync-demo/1.0";
 /// How long the first pull, the write-back and the message may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub struct Story {
     facts: DemoFile,
@@ -44,13 +44,36 @@ impl Story {
         say(format_args!("   messages go to {}", self.facts.webhook_dev_sink));
 
         say("\n3. The first pull from the practice's health record system: GET /sync_status");
-        self.first_pull().await?;
+        self.first_pull(PATIENCE).await?;
 
+        say("\n4. Look for free slots, and book one: POST /intent/booking/search, POST /intent/booking/book");
+        let reference = self.book().await?;
+
+        say("\n5. The write-back runs in the background: GET /intent/booking/status");
+        let appointment = self.written(&reference, PATIENCE).await?;
+
+        say("\n6. The health record system's own view of the appointment");
+        let foreign_id = text(&appointment["foreign_id"]);
+        match &self.ehr {
+            Some(ehr) => {
+                let view = ehr.view(Resource::Appointments, foreign_id).await;
+                say(format_args!("   {}", view.ok_or("the health record system does not have it")?));
+            }
+            None => say("   (it lives elsewhere)"),
+        }
+
+        say("\n7. The signed message");
+        self.message(appointment["id"].as_u64().unwrap_or_default()).await?;
+        say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
+        Ok(())
+    }
+
+    /// Books the first free slot for a patient of the demo; the booking's reference.
+    pub(super) async fn book(&self) -> Result<String, String> {
         let location = LOCATIONS[0];
         let scope = format!("subdomain={SUBDOMAIN}&location_id={location}");
-        say(format_args!("\n4. Look for free slots: POST /intent/booking/search?{scope}"));
-        let found =
-            self.call(Method::POST, &format!("/intent/booking/search?{scope}"), Some(json!({"days": 14}))).await?;
+        let search = format!("/intent/booking/search?{scope}");
+        let found = self.call(Method::POST, &search, Some(json!({"days": 14}))).await?;
         let slot = found["slots"].get(0).ok_or("the practice has no free slot in the next 14 days")?.clone();
         let count = found["slots"].as_array().map_or(0, Vec::len);
         say(format_args!(
@@ -59,8 +82,6 @@ impl Story {
             slot["duration_minutes"],
             text(&slot["provider"])
         ));
-
-        say("\n5. Book it: POST /intent/booking/book");
         let booking = json!({
             "slot_token": slot["slot_token"],
             "idempotency_key": format!("demo-{}", uuid::Uuid::new_v4()),
@@ -81,24 +102,7 @@ impl Story {
             again["replay"],
             text(&again["booking"]["booking_ref"])
         ));
-
-        say("\n6. The write-back runs in the background: GET /intent/booking/status");
-        let appointment = self.written(&reference).await?;
-
-        say("\n7. The health record system's own view of the appointment");
-        let foreign_id = text(&appointment["foreign_id"]);
-        match &self.ehr {
-            Some(ehr) => {
-                let view = ehr.view(Resource::Appointments, foreign_id).await;
-                say(format_args!("   {}", view.ok_or("the health record system does not have it")?));
-            }
-            None => say("   (it lives elsewhere)"),
-        }
-
-        say("\n8. The signed message");
-        self.message(appointment["id"].as_u64().unwrap_or_default()).await?;
-        say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
-        Ok(())
+        Ok(reference)
     }
 
     async fn authenticate(&mut self) -> Result<(), String> {
@@ -124,7 +128,7 @@ impl Story {
         Ok(())
     }
 
-    async fn first_pull(&self) -> Result<(), String> {
+    pub(super) async fn first_pull(&self, patience: Duration) -> Result<(), String> {
         let since = Instant::now();
         loop {
             let path = format!("/sync_status?subdomain={SUBDOMAIN}");
@@ -133,7 +137,7 @@ impl Story {
             if !states.is_empty() && states.iter().all(|state| state["read_status"] == "green") {
                 break;
             }
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > patience {
                 return Err("the first pull is not complete".to_owned());
             }
             sleep(LOOK_AGAIN).await;
@@ -147,7 +151,7 @@ impl Story {
     }
 
     /// Waits until the EHR has the booking.
-    async fn written(&self, reference: &str) -> Result<Value, String> {
+    pub(super) async fn written(&self, reference: &str, patience: Duration) -> Result<Value, String> {
         let since = Instant::now();
         loop {
             let path = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={reference}");
@@ -160,13 +164,13 @@ impl Story {
                     return Ok(self.call(Method::GET, &path, None).await?["data"].take());
                 }
                 "failed" => return Err(text(&status["message"]).to_owned()),
-                _ if since.elapsed() > PATIENCE => return Err("the write-back takes too long".to_owned()),
+                _ if since.elapsed() > patience => return Err("the write-back takes too long".to_owned()),
                 _ => sleep(LOOK_AGAIN).await,
             }
         }
     }
 
-    async fn message(&mut self, appointment: u64) -> Result<(), String> {
+    pub(super) async fn message(&mut self, appointment: u64) -> Result<(), String> {
         let secret = self.facts.webhook_secret_key.clone().ok_or("the endpoint's secret key is not known")?;
         loop {
             let next = timeout(PATIENCE, self.sink.messages.recv()).await;
@@ -183,7 +187,7 @@ impl Story {
         }
     }
 
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
+    pub(super) async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
         let mut request = self.client.request(method, format!("{}{path}", self.facts.base_url));
         request = request.bearer_auth(&self.token);
         if let Some(body) = body {
@@ -202,7 +206,7 @@ async fn send(request: reqwest::RequestBuilder) -> Result<Value, String> {
     if status.is_success() { Ok(value) } else { Err(format!("{path} answered {status}: {value}")) }
 }
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

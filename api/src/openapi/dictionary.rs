@@ -223,6 +223,12 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("since", "Only from this time on; of changes the `end_cursor` of the page before.", ""),
     ("resource", "Only changes of these resources.", ""),
     ("until", "Only up to this time.", "2026-12-02T00:00:00Z"),
+    // Workstations
+    ("workstation", "The workstation.", ""),
+    ("uses", "How many workstations can be paired with the code. Without it: one.", ""),
+    ("expires_in_hours", "How long the code is good. Without it: ten minutes.", ""),
+    ("code", "The pairing code, as it was shown.", "K7QM-2XRD"),
+    ("install", "Made by the extension when it was installed, and kept for ever.", ""),
     // Of answers only
     ("specialty", "", "General dentistry"),
     ("sync_source_type", "", "Emr"),

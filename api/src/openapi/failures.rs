@@ -51,7 +51,7 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
             "Understood, but refused.",
             ApiError::Refused(message("The practice's health record system cannot do this.")),
         ),
-        (429, "Too many requests for this API key.", ApiError::RateLimit { retry_after: 1 }),
+        (429, "Too many requests for this API key, or too many wrong codes.", ApiError::RateLimit { retry_after: 1 }),
         (
             500,
             "A problem of the server; after a failed create read the record back before sending it again.",
@@ -69,9 +69,11 @@ fn statuses(route: &Route) -> Vec<u16> {
     if route.takes_key() {
         statuses.push(409);
     }
-    if route.access == Access::ApiKey {
+    match route.access {
         // Nothing of it is read but the key.
-        statuses.retain(|status| *status != 400);
+        Access::ApiKey => statuses.retain(|status| *status != 400),
+        Access::Code => statuses.retain(|status| *status != 401),
+        Access::Token | Access::Anyone => {}
     }
     statuses.extend(route.failures);
     statuses.sort_unstable();

@@ -87,7 +87,11 @@ fn operation(route: &'static Route, versions: &[Version], told: &Described, sche
     for status in [Some(route.status), route.or_status].into_iter().flatten() {
         responses.insert(status.to_string(), success(route, status, told, schemas));
     }
-    let security = if route.access == Access::ApiKey { json!([{"api_key": []}]) } else { json!([{"token": []}]) };
+    let security = match route.access {
+        Access::ApiKey => json!([{"api_key": []}]),
+        Access::Code => json!([]),
+        Access::Token | Access::Anyone => json!([{"token": []}]),
+    };
     let mut operation = json!({
         "operationId": id,
         "tags": [route.group],
@@ -122,10 +126,13 @@ fn description(route: &Route, versions: &[Version]) -> String {
 
 fn parameters(route: &Route, versions: &[Version], told: &Described) -> Vec<Value> {
     let names: Vec<&str> = versions.iter().map(|version| version.name()).collect();
-    let mut all = vec![json!({
-        "name": "Svc-Api-Version", "in": "header", "required": true, "description": describe_name("Svc-Api-Version"),
-        "schema": {"type": "string", "enum": names}, "example": names.first(),
-    })];
+    let mut all = Vec::new();
+    if route.access != Access::Code {
+        all.push(json!({
+            "name": "Svc-Api-Version", "in": "header", "required": true, "description": describe_name("Svc-Api-Version"),
+            "schema": {"type": "string", "enum": names}, "example": names.first(),
+        }));
+    }
     all.extend(told.path.iter().map(|it| parameter(it, "path")));
     all.extend(told.query.iter().map(|it| parameter(it, "query")));
     if route.takes_key() {

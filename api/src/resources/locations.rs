@@ -17,6 +17,7 @@ use crate::{
     errors::ApiError,
     kinds::{boolean, id, text},
     scope::{Call, Place, Tenant},
+    views::gate::GateView,
     wire::{At, Whereabouts, foreign_id_type},
 };
 
@@ -48,6 +49,16 @@ pub struct LocationView<'a> {
     set_availability_by_operatory: bool,
     inactive: bool,
     specialty: Option<()>,
+}
+
+/// One location for itself.
+#[derive(Serialize, JsonSchema)]
+pub struct LocationDetail<'a> {
+    #[serde(flatten)]
+    location: LocationView<'a>,
+    /// Where the health record system is reached through workstations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<GateView>,
 }
 
 /// A location inside another resource.
@@ -180,5 +191,11 @@ pub async fn show(mut call: Call) -> Answer {
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;
     let facts = Facts::of(&call, &location)?;
-    Ok(call.show(LocationView::of(&location, call.api.directory.adapter(&location), facts)))
+    let engine = &call.api.engine;
+    let gate = match engine.gateway().status(location.id) {
+        Some(_) => GateView::of(location.id, &engine.sync_state(location.id).await?, engine.now()),
+        None => None,
+    };
+    let location = LocationView::of(&location, call.api.directory.adapter(&location), facts);
+    Ok(call.show(LocationDetail { location, gate }))
 }

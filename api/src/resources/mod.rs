@@ -40,6 +40,7 @@ pub mod webhook_endpoints;
 pub mod webhook_subscriptions;
 pub mod working_hour_labels;
 pub mod working_hours;
+pub mod workstations;
 pub mod write_requests;
 
 use actix_web::HttpResponse;

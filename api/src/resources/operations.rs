@@ -59,6 +59,14 @@ pub async fn metrics(request: HttpRequest) -> Answer {
             "Active webhook endpoints whose last message failed.",
             numbers.webhook_endpoints_failing,
         ),
+        ("workstations_connected", "gauge", "Workstations connected.", numbers.workstations_connected),
+        ("gates_open", "gauge", "Locations whose workstation does the work.", numbers.gates_open),
+        (
+            "workstation_answers_refused_total",
+            "counter",
+            "Answers of workstations that were not believed.",
+            numbers.workstation_answers_refused,
+        ),
         ("store_free_bytes", "gauge", "Free space on the store's disk.", numbers.store_free_bytes),
     ];
     for (name, kind, help, value) in engine {

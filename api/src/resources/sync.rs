@@ -5,6 +5,7 @@ use engine::SyncState;
 use location::{
     ids::LocationId,
     pull::{Progress, Resource},
+    time::Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use super::{
     Answer,
     resource_names::{name, resource},
 };
-use crate::{errors::ApiError, kinds::id, scope::Call, wire::At};
+use crate::{errors::ApiError, kinds::id, scope::Call, views::gate::GateView, wire::At};
 
 /// How far reading from a location's health record system is, and what waits to be written there.
 #[derive(Serialize, JsonSchema)]
@@ -31,6 +32,8 @@ pub struct LocationSyncView {
     write_problem: Option<String>,
     writes_waiting: u64,
     oldest_write_at: Option<At>,
+    /// Null where the health record system needs no workstation.
+    gate: Option<GateView>,
     /// Of the running cycle, or of the last one.
     resources: Vec<ResourceProgress>,
 }
@@ -53,7 +56,7 @@ pub struct ResourceProgress {
 }
 
 impl LocationSyncView {
-    fn of(location_id: LocationId, state: SyncState) -> LocationSyncView {
+    fn of(location_id: LocationId, state: SyncState, now: Timestamp) -> LocationSyncView {
         let resources: std::collections::BTreeSet<Resource> =
             state.progress.keys().chain(&state.guarded).copied().collect();
         let progress = |resource: &Resource| {
@@ -75,10 +78,11 @@ impl LocationSyncView {
             next_cycle_at: state.next_cycle.map(At),
             reading: state.reading.map(name),
             resources: resources.iter().map(progress).collect(),
-            read_problem: state.read_reason,
-            write_problem: state.write_reason,
+            read_problem: state.read_reason.clone(),
+            write_problem: state.write_reason.clone(),
             writes_waiting: state.queued,
             oldest_write_at: state.oldest_queued.map(At),
+            gate: GateView::of(location_id, &state, now),
         }
     }
 }
@@ -100,9 +104,6 @@ pub async fn accept_deletions(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, resource) = call.in_tenants(|input| input.body.required("resource", resource()))?;
     let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
-    if !call.api.engine.sync_state(location).await?.guarded.contains(&resource) {
-        return Err(ApiError::bad(format!("No deletions of {} were stopped at location {location}.", name(resource))));
-    }
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
     view(&call, location).await
@@ -115,5 +116,6 @@ fn location(call: &mut Call) -> Result<LocationId, ApiError> {
 }
 
 async fn view(call: &Call, location: LocationId) -> Answer {
-    Ok(call.show(LocationSyncView::of(location, call.api.engine.sync_state(location).await?)))
+    let state = call.api.engine.sync_state(location).await?;
+    Ok(call.show(LocationSyncView::of(location, state, call.api.engine.now())))
 }

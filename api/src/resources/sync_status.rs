@@ -21,6 +21,7 @@ use crate::{
     errors::ApiError,
     kinds::{id, name_of},
     scope::{Call, Place, Tenant},
+    views::gate::GateView,
     wire::At,
 };
 
@@ -36,6 +37,9 @@ pub struct SyncStatusView<'a> {
     write_status: &'static str,
     write_status_at: At,
     locations: Vec<LocationBasic<'a>>,
+    /// One of each location, where the health record system is reached through workstations.
+    #[serde(skip_serializing_if = "<[GateView]>::is_empty")]
+    gates: &'a [GateView],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -54,6 +58,7 @@ pub struct Shared {
     read: Standing,
     write: Standing,
     ehr: Option<(String, Option<String>)>,
+    gates: Vec<GateView>,
 }
 
 /// Red as soon as one of the locations is, since the first of them turned red.
@@ -82,7 +87,8 @@ impl Standing {
 }
 
 impl Shared {
-    fn add(&mut self, place: Arc<LocationSetup>, state: SyncState) {
+    fn add(&mut self, place: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
+        self.gates.extend(GateView::of(place.id, &state, now));
         self.read.add(state.read_ok, state.read_at);
         self.write.add(state.write_ok, state.write_at);
         self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
@@ -126,15 +132,15 @@ async fn gather(call: &Call, tenants: &[Tenant], only: &BTreeSet<u32>) -> Result
             Some(source) => (Some(source), 0),
             None => (None, place.location.id.0),
         };
-        shared.entry(key).or_default().add(place.location, state);
+        shared.entry(key).or_default().add(place.location, state, call.api.engine.now());
     }
     Ok(shared)
 }
 
 /// A location for itself, as messages show it.
-pub fn of_one(location: &Arc<LocationSetup>, state: &SyncState) -> Shared {
+pub fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> Shared {
     let mut shared = Shared::default();
-    shared.add(location.clone(), state.clone());
+    shared.add(location.clone(), state.clone(), now);
     shared
 }
 
@@ -156,6 +162,7 @@ pub fn view<'a>(setup: &'a Setup, shared: &'a Shared) -> SyncStatusView<'a> {
         write_status: shared.write.color(),
         write_status_at: shared.write.at(),
         locations: shared.places.iter().map(|place| LocationBasic::of(place)).collect(),
+        gates: &shared.gates,
     }
 }
 

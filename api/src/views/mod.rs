@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod clinical;
 pub mod documents;
 pub mod forms;
+pub mod gate;
 pub mod history;
 pub mod hours;
 pub mod insurance;

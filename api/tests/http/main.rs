@@ -56,4 +56,5 @@ mod webhook_deliveries;
 mod webhook_events;
 mod webhooks;
 mod working_hours;
+mod workstations;
 mod write_requests;

@@ -25,7 +25,9 @@ use engine::{
     Engine,
     ehr::Ehr,
     engine::Parts,
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    setup::{
+        DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+    },
     store::memory::MemoryStore,
 };
 use location::{
@@ -93,6 +95,17 @@ pub async fn world() -> World {
 /// The engine as it is, over a store in memory, after its first pull.
 pub async fn world_with(rules: HttpRules) -> World {
     world_set_up(setup(), rules).await
+}
+
+/// The same; the first institution's EHR opens only at workstations.
+pub async fn world_gated() -> World {
+    let mut setup = setup();
+    let source = setup.sources.get_mut(&1).map(Arc::make_mut).unwrap();
+    source.base_url = "https://cloud.example/app/".into();
+    source.allowed_paths = vec!["/api/".into()];
+    source.workstation = Some(WorkstationAccess { probe: "/api/session".into() });
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    world_set_up(setup, HttpRules { rates, ..HttpRules::default() }).await
 }
 
 /// The same, with messages to receivers on this machine.
@@ -202,6 +215,7 @@ pub fn setup() -> Setup {
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 10,
+        workstation: Default::default(),
     });
     Setup {
         institutions: institutions.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
@@ -236,6 +250,7 @@ fn place(id: u32, institution: u32, zone: &str, status: LocationStatus) -> Locat
         pull: PullRules::default(),
         quota: Quota { per_minute: 60_000, burst: 1_000 },
         adapter_config: Default::default(),
+        workstation: Default::default(),
     }
 }
 

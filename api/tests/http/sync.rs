@@ -46,7 +46,7 @@ async fn deletions_that_were_stopped_are_let_go() {
     let accept = |resource: &str| world.post("/locations/1/sync/accept_deletions", json!({"resource": resource}));
     assert_eq!(
         accept("patient_alerts").fails(400).await,
-        ["No deletions of patient_alerts were stopped at location 1."]
+        ["No deletions of this resource were stopped at the location."]
     );
     (1..PATIENTS).for_each(|n| ehr.remove(Resource::PatientAlerts, n));
     world.post(SYNC, json!({})).ok().await;

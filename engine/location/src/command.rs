@@ -8,6 +8,7 @@ use crate::{
     ids::{
         AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId, WriteId,
     },
+    path::Gate,
     pull::{Resource, Verb},
     time::{Millis, Span, Timestamp},
 };
@@ -98,8 +99,10 @@ pub enum Command {
     },
     /// The time `wake_at` named has come.
     Wake,
-    /// An operator, or a gate that opened: start a read cycle and try waiting writes now.
+    /// An operator: start a read cycle and try waiting writes now.
     SyncNow,
+    /// How the workstation gate stands. Said again where it is open, the staff approved what waits.
+    Gate(Gate),
     /// An operator accepts the deletions the guard stopped.
     AcceptDeletions {
         resource: Resource,

@@ -93,6 +93,8 @@ pub enum Refusal {
     WriteNotFailed,
     /// It is being sent, or may have been written: nobody can say yet that it was not.
     WriteOnItsWay,
+    /// The last whole pass deleted no suspiciously large part of this resource.
+    NoDeletionsStopped,
     /// A refused change was put back: it is asked for anew.
     WriteWasPutBack,
     /// The patient it is for is not in the EHR: their write comes first.

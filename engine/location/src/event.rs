@@ -7,6 +7,7 @@ use crate::{
     command::{Placement, PulledAppointment, PulledOperatory, Written},
     hours::WorkingHour,
     ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, WorkingHourId, WriteId},
+    path::Gate,
     pull::{Resource, Verb},
     time::Timestamp,
 };
@@ -158,9 +159,17 @@ pub enum Event {
         until: Timestamp,
     },
     PathCleared,
+    /// The workstation gate stands so from now on; what waits for it is tried at once where it is open.
+    GateTurned {
+        gate: Gate,
+    },
 
     // Pull.
     CycleStarted,
+    /// A resource is read from its beginning: what an insert became may have gone by while nobody knew its name.
+    ReadAnew {
+        resource: Resource,
+    },
     PullStarted {
         resource: Resource,
         call: u64,
@@ -186,6 +195,9 @@ pub enum Event {
         records: u32,
         #[serde(default)]
         estimate: Option<u64>,
+        /// It may have told the fate of an insert of ours that nobody could tell from others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unsure: bool,
     },
     AppointmentPulled {
         record: PulledAppointment,

@@ -7,7 +7,7 @@ use crate::{
     event::{CallKind, Event, Work},
     hours::{HourSource, WorkingHour},
     ids::{AppointmentId, Lane, WorkingHourId, WriteId},
-    path::Path,
+    path::{Gate, GateSince, Path},
     pull::{Cycle, PageShown, PullCall, Resource},
     queue::{Write, WriteState},
     settings::Quota,
@@ -150,6 +150,11 @@ impl State {
                 self.pulls.cycle = Some(Cycle { position: 0, pages: 0, incomplete: false });
                 self.pulls.retry_at = None;
             }
+            Event::ReadAnew { resource } => {
+                self.pulls.unsure.remove(resource);
+                self.pulls.cursors.remove(resource);
+                self.pulls.seen.remove(resource);
+            }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
                 let landed = BTreeSet::new();
@@ -163,7 +168,10 @@ impl State {
                 self.pulls.failures = self.pulls.failures.saturating_add(1);
                 self.pull_failing(at, reason);
             }
-            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate } => {
+            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, unsure } => {
+                if *unsure {
+                    self.pulls.unsure.insert(*resource);
+                }
                 let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
@@ -232,12 +240,16 @@ impl State {
             }
             Event::SyncRequested => {
                 self.pulls.ask_for_cycle(at);
-                self.pulls.retry_at = None;
-                let fronts: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();
-                for id in fronts {
-                    self.queue.update(id, |w| w.state = WriteState::Waiting { not_before: at });
+                self.try_at_once(at);
+            }
+            Event::GateTurned { gate } => {
+                if self.gate.is_none_or(|known| known.gate != *gate) {
+                    self.gate = Some(GateSince { gate: *gate, since: at });
                 }
-                self.path = Path::default();
+                if *gate == Gate::Open {
+                    self.pulls.failures = 0;
+                    self.try_at_once(at);
+                }
             }
             Event::Pruned { before } => {
                 let ended: Vec<_> = self
@@ -347,6 +359,16 @@ impl State {
         if ![confirmed, sent].contains(&Some(record.placement)) {
             self.queue.update(write, |w| w.overtaken = true);
         }
+    }
+
+    /// Whatever waits to be tried again need not wait any longer.
+    fn try_at_once(&mut self, at: Timestamp) {
+        self.pulls.retry_at = None;
+        let waiting: Vec<_> = self.queue.iter().filter(|(_, w)| w.withdrawable()).map(|(id, _)| id).collect();
+        for id in waiting {
+            self.queue.update(id, |w| w.state = WriteState::Waiting { not_before: at });
+        }
+        self.path = Path::default();
     }
 
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {

@@ -82,9 +82,8 @@ impl Location {
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
-            Command::AcceptDeletions { resource } => {
-                Decision::of(decision::Reply::Done, vec![Event::DeletionsAccepted { resource: *resource }])
-            }
+            Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
+            Command::Gate(gate) => self.gate_stands(cx, *gate),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What an operator may do to writes: have one that failed tried again, or give one up.
+//! What an operator may do: have a write that failed tried again, give one up, believe deletions that were stopped.
 
 use crate::{
     Location,
@@ -6,7 +6,7 @@ use crate::{
     decision::{Decision, Refusal, Reply},
     event::{Event, InsertFailure, Work},
     ids::WriteId,
-    pull::Verb,
+    pull::{Resource, Verb},
     time::Timestamp,
 };
 
@@ -84,6 +84,14 @@ impl Location {
             key: None,
             integrated: true,
         })
+    }
+
+    /// Only of those that were stopped: nobody can believe in advance what the EHR will say.
+    pub(crate) fn accept_deletions(&self, resource: Resource) -> Decision {
+        if !self.state.pulls.guarded.contains(&resource) {
+            return Decision::refuse(Refusal::NoDeletionsStopped);
+        }
+        Decision::of(Reply::Done, vec![Event::DeletionsAccepted { resource }])
     }
 
     /// `failed`: it ended without being written, and nobody retried or dropped it since.

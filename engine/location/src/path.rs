@@ -1,12 +1,17 @@
-//! The way to the EHR for writes: open, or blocked by the circuit breaker, a closed workstation gate or refused credentials.
+//! The way to the EHR: for writes open, or blocked by the circuit breaker or refused credentials; where it leads through a workstation,
+//! open or shut for everything.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    event::Blocked,
+    Location,
+    command::Cx,
+    decision::{Decision, Reply},
+    event::{Blocked, Event},
     ids::WriteId,
+    queue::{Write, WriteState},
     settings::WriteRules,
     time::{Millis, Timestamp},
 };
@@ -20,11 +25,56 @@ pub struct Path {
     blocks: u32,
 }
 
+/// Where the workstation gate of a location stands, as the shell told last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    Open,
+    Shut(Shut),
+}
+
+/// Why a gate is shut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shut {
+    NoWorkstation,
+    LoggedOut,
+    Paused,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateSince {
+    pub gate: Gate,
+    pub since: Timestamp,
+}
+
+impl GateSince {
+    pub fn shut(self) -> Option<Shut> {
+        if let Gate::Shut(why) = self.gate { Some(why) } else { None }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub why: Blocked,
     pub since: Timestamp,
     pub until: Timestamp,
+}
+
+impl Location {
+    /// The shell says how the gate stands. Open, it is an occasion to try what waits.
+    pub(crate) fn gate_stands(&self, cx: Cx, gate: Gate) -> Decision {
+        let state = &self.state;
+        let news = state.gate.is_none_or(|known| known.gate != gate);
+        let late = |write: &Write| matches!(write.state, WriteState::Waiting { not_before } if cx.now < not_before);
+        let waits = || {
+            !state.path.is_clear()
+                || state.pulls.retry_at.is_some_and(|at| cx.now < at)
+                || state.queue.iter().any(|(_, write)| write.withdrawable() && late(write))
+        };
+        let turned = news || (gate == Gate::Open && waits());
+        Decision::of(Reply::Done, turned.then_some(Event::GateTurned { gate }).into_iter().collect())
+    }
 }
 
 impl Path {

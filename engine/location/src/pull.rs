@@ -97,6 +97,9 @@ pub struct Pulls {
     pub accepted: BTreeSet<Resource>,
     /// Resources one whole pass of which has ended: before, what the EHR holds of them is not known.
     pub known: BTreeSet<Resource>,
+    /// Resources to be read anew once the inserts on their way are answered: nobody is told twice what became of them meanwhile.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsure: BTreeSet<Resource>,
     /// How far each resource came.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,

@@ -44,6 +44,11 @@ pub enum WriteState {
 }
 
 impl Write {
+    /// It may be in the EHR, and waits to be looked up.
+    pub fn waits_unknown(&self) -> bool {
+        matches!(self.state, WriteState::Waiting { .. }) && self.unknown
+    }
+
     /// Certainly not in the EHR and not on its way: it can be withdrawn, changed or timed out without asking anyone.
     pub fn withdrawable(&self) -> bool {
         matches!(self.state, WriteState::Waiting { .. }) && !self.unknown
@@ -144,6 +149,11 @@ impl Queue {
         self.deadlines.iter().find(|(_, id)| self.writes[id].withdrawable()).map(|(at, _)| *at)
     }
 
+    /// The first deadline of a write that waits to be looked up.
+    pub fn next_unknown_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.iter().find(|(_, id)| self.writes[id].waits_unknown()).map(|(at, _)| *at)
+    }
+
     pub fn oldest(&self) -> Option<Timestamp> {
         self.writes.values().map(|write| write.queued_at).min()
     }
@@ -180,6 +190,18 @@ impl Queue {
     }
 
     /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
+    /// Records of a resource the EHR may have made by now, without an answer that says under which name.
+    pub fn inserts_on_their_way(&self, resource: Resource) -> impl Iterator<Item = u64> {
+        let sent = self.writes.values().filter(|write| !write.withdrawable());
+        sent.filter_map(move |write| match write.work {
+            Work::CreateAppointment(id) if resource == Resource::Appointments => Some(id.0),
+            Work::Record { resource: of, id, verb: Verb::Create } if of == resource && of == Resource::WorkingHours => {
+                Some(id)
+            }
+            _ => None,
+        })
+    }
+
     pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }

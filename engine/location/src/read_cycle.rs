@@ -11,8 +11,7 @@ use crate::{
     event::{Event, Work},
     hours::HourSource,
     ids::{AppointmentId, OperatoryId},
-    pull::{Cycle, PullCall, Resource, Verb},
-    queue::Write,
+    pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
     time::{Millis, Timestamp},
@@ -37,7 +36,7 @@ impl Location {
         if let Some(call) = &pulls.calling {
             return Some(call.until);
         }
-        if self.plan().is_empty() {
+        if self.plan().is_empty() || self.state.shut().is_some() {
             return None;
         }
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
@@ -50,7 +49,7 @@ impl Location {
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         let pulls = &self.state.pulls;
         let waiting = pulls.calling.is_some() || self.plan().is_empty() || pulls.retry_at.is_some_and(|at| cx.now < at);
-        if waiting {
+        if waiting || self.state.shut().is_some() {
             return;
         }
         let (position, pages) = match pulls.cycle {
@@ -75,8 +74,19 @@ impl Location {
         if pulls.cycle.is_none() {
             events.push(Event::CycleStarted);
         }
-        let cursor = pulls.cursors.get(&plan.resource).cloned();
-        self.ask_for_page(cx, plan.resource, cursor, events, calls);
+        self.start_pass(cx, plan.resource, events, calls);
+    }
+
+    /// From where the last one ended, or from the beginning.
+    fn start_pass(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        let pulls = &self.state.pulls;
+        let mut cursor = pulls.cursors.get(&resource).cloned();
+        let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
+        if pulls.unsure.contains(&resource) && answered() {
+            events.push(Event::ReadAnew { resource });
+            cursor = None;
+        }
+        self.ask_for_page(cx, resource, cursor, events, calls);
     }
 
     fn ask_for_page(
@@ -119,7 +129,8 @@ impl Location {
             self.read_again(cx, resource, &mut events, &mut calls);
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
-        if self.may_show_an_insert(resource, page) {
+        let unsure = self.may_show_an_insert(resource, page);
+        if unsure && self.state.pulls.failures < WAITS_FOR_INSERT {
             let reason = "an insert on its way may be on the page";
             self.pull_failed(cx, resource, reason, 0, &mut events);
             return Decision::of(Reply::PageIgnored, events);
@@ -157,18 +168,43 @@ impl Location {
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         let (records, estimate) = (page.records, page.estimate);
-        events.push(Event::PageApplied { resource, cursor: cursor.clone(), last, whole, seen, records, estimate });
-        // The next page at once, in the same commit, where quota and patience allow.
-        let pages = self.state.pulls.cycle.map_or(0, |cycle| cycle.pages + 1);
-        if !last && pages < self.max_pages() && self.state.quota.available(self.settings.quota, cx.now) > 0 {
-            self.ask_for_page(cx, resource, Some(cursor), &mut events, &mut calls);
+        let next = cursor.clone();
+        events.push(Event::PageApplied { resource, cursor: next, last, whole, seen, records, estimate, unsure });
+        if self.may_ask(cx.now) {
+            self.ask_at_once(cx, resource, cursor, last, &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
 
+    /// The page after this one, or the first of the next resource, in the same commit: a cycle in which little changed is mostly commits.
+    fn ask_at_once(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        cursor: String,
+        last: bool,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
+        let pulls = &self.state.pulls;
+        if !last {
+            if pulls.cycle.map_or(0, |cycle| cycle.pages + 1) < self.max_pages() {
+                self.ask_for_page(cx, resource, Some(cursor), events, calls);
+            }
+        } else if let Some(cycle) = pulls.cycle
+            && let Some(plan) = self.plan().get(cycle.next(false).position as usize)
+        {
+            self.start_pass(cx, plan.resource, events, calls);
+        }
+    }
+
+    fn may_ask(&self, now: Timestamp) -> bool {
+        self.state.shut().is_none() && self.state.quota.available(self.settings.quota, now) > 0
+    }
+
     /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
     fn read_again(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
-        if self.state.quota.available(self.settings.quota, cx.now) > 0 {
+        if self.may_ask(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {
@@ -187,18 +223,10 @@ impl Location {
     }
 
     /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
-    /// answer is there; a few tries wait for it.
+    /// answer is there.
     fn may_show_an_insert(&self, resource: Resource, page: &Page) -> bool {
-        let shown = |id| page.appointments.iter().any(|record| record.id == id);
-        let made = |write: &Write| match write.work {
-            Work::CreateAppointment(id) => resource == Resource::Appointments && !shown(id),
-            Work::Record { resource: of, verb: Verb::Create, .. } => {
-                resource == Resource::WorkingHours && of == resource
-            }
-            _ => false,
-        };
-        let mut sent = self.state.queue.iter().filter(|(_, write)| !write.withdrawable());
-        page.strangers > 0 && self.state.pulls.failures < WAITS_FOR_INSERT && sent.any(|(_, write)| made(write))
+        let shown = |id| page.appointments.iter().any(|record| record.id.0 == id);
+        page.strangers > 0 && self.state.queue.inserts_on_their_way(resource).any(|id| !shown(id))
     }
 
     fn pulled_appointment(

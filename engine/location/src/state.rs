@@ -11,7 +11,7 @@ use crate::{
     event::Work,
     hours::WorkingHour,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
-    path::Path,
+    path::{GateSince, Path, Shut},
     pull::Pulls,
     queue::{Queue, Write},
     time::Timestamp,
@@ -32,6 +32,9 @@ pub struct State {
     pub keys: BTreeMap<String, Key>,
     pub queue: Queue,
     pub path: Path,
+    /// The workstation gate, where there is one and the shell has said how it stands.
+    #[serde(default)]
+    pub gate: Option<GateSince>,
     pub quota: Bucket,
     pub pulls: Pulls,
     /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
@@ -102,6 +105,11 @@ pub fn column(placement: &Placement) -> Option<Column> {
 }
 
 impl State {
+    /// Why nothing is asked of the EHR before the gate opens.
+    pub fn shut(&self) -> Option<Shut> {
+        self.gate.and_then(GateSince::shut)
+    }
+
     fn occupy(&mut self, placement: &Placement, holder: Holder) {
         if let Some(column) = column(placement) {
             self.calendar.insert(column, placement.span, holder);

@@ -43,6 +43,9 @@ impl Location {
             self.unanswered(cx, id, write, events);
         }
         self.time_out(now, events);
+        if events.is_empty() {
+            self.lose(now, events);
+        }
         if let Some(call) = state.pulls.calling.as_ref().filter(|call| call.until <= now) {
             self.pull_failed(cx, call.resource, "no answer before the call's deadline", 0, events);
         }
@@ -61,6 +64,24 @@ impl Location {
             if lanes.insert(write.lane) {
                 self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
             }
+        }
+    }
+
+    /// Of writes that may be in the EHR nobody learns more while the gate is shut. For how long that may go on, as for look-ups that fail.
+    fn lost_at(&self) -> Option<Timestamp> {
+        let first = self.state.shut().and_then(|_| self.state.queue.next_unknown_deadline())?;
+        Some(first.plus(self.settings.write.deadline))
+    }
+
+    fn lose(&self, now: Timestamp, events: &mut Vec<Event>) {
+        if self.lost_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let lost = |write: &Write| write.waits_unknown() && write.deadline.plus(self.settings.write.deadline) <= now;
+        // One at a time: the end of one may be that of others.
+        if let Some((id, write)) = self.state.queue.expired(now).find(|(_, write)| lost(write)) {
+            let reason = "the outcome stayed unknown: the workstation gate did not open again";
+            self.failed(id, write, InsertFailure::Failed, reason, events);
         }
     }
 
@@ -124,6 +145,9 @@ impl Location {
     }
 
     fn start_writes(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+        if self.state.shut().is_some() {
+            return;
+        }
         let queue = &self.state.queue;
         let allowed = self.state.path.concurrency(&self.settings.write, cx.now).saturating_sub(queue.in_flight());
         for (id, write) in queue.ready(cx.now).take(allowed.min(*quota as usize)) {
@@ -149,6 +173,7 @@ impl Location {
             conflicts,
             state.queue.next_overdue(),
             state.queue.next_deadline(),
+            self.lost_at(),
             self.write_at(),
             self.pull_at(),
             Some(self.prune_at()).filter(|at| *at < Timestamp::MAX),
@@ -159,6 +184,9 @@ impl Location {
     /// When the next write may start.
     fn write_at(&self) -> Option<Timestamp> {
         let (queue, rules) = (&self.state.queue, &self.settings.write);
+        if self.state.shut().is_some() {
+            return None;
+        }
         let ready = queue.next_ready()?;
         let at = match self.state.path.blocked {
             // While probing, the answer to the probe starts what follows.

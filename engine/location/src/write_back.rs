@@ -83,7 +83,11 @@ impl Location {
                 self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(failure) => {
-                let not_before = cx.now.plus(self.backoff(cx, id, write));
+                // Where the way is blocked, that decides when it is tried again.
+                let not_before = match failure {
+                    Failure::Unauthorized(_) | Failure::GateClosed => cx.now,
+                    _ => cx.now.plus(self.backoff(cx, id, write)),
+                };
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason_of(failure) });
                 match failure {
                     Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, events),

@@ -5,6 +5,7 @@
 mod sim;
 
 use location::{
+    path::{Gate, Shut},
     pull::Verb,
     settings::Quota,
     time::{HOUR, MINUTE, SECOND},
@@ -55,6 +56,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => time.prop_map(Step::Pass),
         5 => Just(Step::UntilDue),
         2 => Just(Step::Sync),
+        2 => Just(Step::Gate(Gate::Open)),
+        1 => prop_oneof![Just(Shut::NoWorkstation), Just(Shut::LoggedOut)].prop_map(|why| Step::Gate(Gate::Shut(why))),
         1 => Just(Step::Accept),
         1 => Just(Step::Restart),
     ]

@@ -21,6 +21,7 @@ stories!(
     write_back,
     unknown_outcome,
     breaker_gate,
+    gate,
     quota,
     deadlines,
     pull,

@@ -22,6 +22,9 @@ impl Docs<'_> {
 
     /// What the EHR has of a record that is being changed here.
     pub fn before<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        if self.is_fresh::<T>(id) {
+            return Ok(None);
+        }
         self.guarded(keys::before(T::KIND.byte(), scope, id))?.map(|bytes| decode(&bytes)).transpose()
     }
 

@@ -7,13 +7,15 @@ use location::{
     command::{Command, Failure},
     decision::Call,
     event::CallKind,
+    pull::Resource,
     time::{Millis, Timestamp},
 };
+use tokio::task::JoinHandle;
 
-use super::{LocationActor, Own, outgoing, request::Request, tell, tell_later};
+use super::{LocationActor, Own, outgoing, request::Request, tell, tell_later, turn::Turn};
 use crate::{
     clock,
-    ehr::{Description, Fault},
+    ehr::{Description, Fault, Page},
     metrics::Metrics,
 };
 
@@ -24,21 +26,49 @@ const DESCRIBE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
 const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 
+/// A page on its way. Dropped, nobody waits for it any more.
+pub(super) struct Pulling {
+    resource: Resource,
+    call: u64,
+    page: JoinHandle<Result<Page, Fault>>,
+}
+
+impl Drop for Pulling {
+    fn drop(&mut self) {
+        self.page.abort();
+    }
+}
+
 impl LocationActor {
+    /// Asks the EHR for the page a turn is to read next, while the turn is still being committed: asking changes nothing there, and
+    /// the answer is not heard before the turn is durable. A cycle takes the longer of both times instead of their sum.
+    pub(super) fn begin_pull(&mut self, turn: &Turn) -> Option<Pulling> {
+        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return None };
+        let (resource, call, cursor, until) = turn.pull()?;
+        let (cursor, limit, deadline) = (cursor.clone(), shell.settings().pull.page, time_left(until));
+        let page = actix_rt::spawn(async move { ehr.pull(resource, cursor, limit, deadline).await });
+        Some(Pulling { resource, call, page })
+    }
+
+    /// The turn is durable: the page comes back as a request of its own.
+    pub(super) fn hear(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
+        let metrics = self.metrics.clone();
+        let pulled = async move { ((&mut pulling.page).await, pulling.resource, pulling.call) };
+        ctx.spawn(pulled.into_actor(self).map(move |(page, resource, call), act, ctx| {
+            let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
+            let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
+            tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
+        }));
+    }
+
     /// Makes a call to the EHR; its answer comes back as a request of its own.
     pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
         let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return };
         self.metrics.adapter_calls.add(1);
         let metrics = self.metrics.clone();
         match call {
-            Call::Pull { resource, call, cursor, until } => {
-                let (limit, deadline) = (shell.settings().pull.page, time_left(until));
-                let pulled = async move { ehr.pull(resource, cursor, limit, deadline).await };
-                ctx.spawn(pulled.into_actor(self).map(move |page, act, ctx| {
-                    let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-                    tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
-                }));
-            }
+            // Under way since the commit began.
+            Call::Pull { .. } => {}
             Call::Write { write, attempt, kind, work, key, placement, until } => {
                 let prepared = shell.outgoing(work, &key, placement);
                 let deadline = time_left(until);

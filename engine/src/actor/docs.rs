@@ -1,13 +1,13 @@
 //! The documents of one turn: reads see what the turn wrote before, and all of it goes into the turn's one batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use location::{pull::Resource, time::Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{pool::Pool, turn::TurnError};
 use crate::{
-    feed::{Change, FeedEntry, Stream},
+    feed::{self, Change, FeedEntry, Stream},
     index::{self, Facets, Indexed, Writes},
     records::{
         self,
@@ -255,7 +255,7 @@ pub struct Docs<'a> {
     secrets: &'a Secrets,
     home: Home,
     /// Ids taken from the pool, to be given back when the turn comes to nothing.
-    taken: Vec<(Resource, u64)>,
+    taken: BTreeSet<(Resource, u64)>,
     written: Writes,
     /// What must be unchanged at the commit.
     expected: BTreeMap<Key, Option<Vec<u8>>>,
@@ -271,7 +271,7 @@ impl<'a> Docs<'a> {
             pool,
             secrets,
             home,
-            taken: Vec::new(),
+            taken: BTreeSet::new(),
             written: Writes::new(),
             expected: BTreeMap::new(),
             read: BTreeMap::new(),
@@ -281,11 +281,11 @@ impl<'a> Docs<'a> {
 
     /// Reads a value other locations may write too: the commit insists that it is unchanged.
     pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(value) = self.written.get(&key) {
+        if let Some(value) = self.written.get(&key).or_else(|| self.expected.get(&key)) {
             return Ok(value.clone());
         }
         let value = self.store.get(&key)?;
-        self.expected.entry(key).or_insert_with(|| value.clone());
+        self.expected.insert(key, value.clone());
         Ok(value)
     }
 
@@ -301,18 +301,24 @@ impl<'a> Docs<'a> {
         let key = keys::record(T::KIND.byte(), scope, id);
         let value = match self.written.get(&key) {
             Some(value) => value.clone(),
-            None => self.stored::<T>(&key)?,
+            None => self.stored::<T>(&key, id)?,
         };
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// The document as the store has it, read once.
-    fn stored<T: Document>(&mut self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+    /// Its id is of this turn: nobody else can know anything of it.
+    pub(super) fn is_fresh<T: Document>(&self, id: u64) -> bool {
+        matches!(T::KIND, Kind::Of(resource) if self.taken.contains(&(resource, id)))
+    }
+
+    /// The document as the store has it, read once. One whose id is fresh is not looked for.
+    fn stored<T: Document>(&mut self, key: &Key, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let fresh = self.is_fresh::<T>(id);
         let reads = if T::SHARED { &mut self.expected } else { &mut self.read };
         if let Some(value) = reads.get(key) {
             return Ok(value.clone());
         }
-        let value = self.store.get(key)?;
+        let value = if fresh { None } else { self.store.get(key)? };
         reads.insert(key.clone(), value.clone());
         Ok(value)
     }
@@ -335,8 +341,7 @@ impl<'a> Docs<'a> {
             return Ok(());
         }
         let id = document.id();
-        let fresh = self.taken.contains(&(resource, id));
-        let stored = if fresh { None } else { self.stored::<T>(key)? };
+        let stored = self.stored::<T>(key, id)?;
         let before = stored.as_deref().map(decode::<T>).transpose()?;
         let before = before.map(|before| Facets::of(&before));
         let stream = match self.home.source.filter(|_| T::SHARED) {
@@ -381,7 +386,7 @@ impl<'a> Docs<'a> {
 
     pub fn allot(&mut self, resource: Resource) -> Result<u64, TurnError> {
         let id = self.pool.take(resource).ok_or(TurnError::NeedIds(resource))?;
-        self.taken.push((resource, id));
+        self.taken.insert((resource, id));
         Ok(id)
     }
 
@@ -394,7 +399,7 @@ impl<'a> Docs<'a> {
     }
 
     fn release(&mut self) {
-        for (resource, id) in self.taken.drain(..).rev() {
+        for (resource, id) in std::mem::take(&mut self.taken).into_iter().rev() {
             self.pool.give_back(resource, id);
         }
     }
@@ -417,6 +422,7 @@ impl<'a> Docs<'a> {
 
     /// Everything written and expected, into the turn's batch, with the index and the feed that follow from it.
     pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), TurnError> {
+        let mut changes: BTreeMap<Stream, Vec<FeedEntry>> = BTreeMap::new();
         for (key, touched) in std::mem::take(&mut self.touched) {
             let Some(change) = self.written.get(&key).and_then(|written| touched.change(written)) else {
                 self.written.remove(&key);
@@ -425,7 +431,10 @@ impl<'a> Docs<'a> {
             let Touched { before, after, .. } = &touched;
             index::write(self.store, self.secrets, self.home.now, before.as_ref(), after, &mut self.written)?;
             let entry = FeedEntry { at: self.home.now, resource: touched.resource, id: touched.id, change };
-            batch.append(touched.stream.number(), entry.to_bytes());
+            changes.entry(touched.stream).or_default().push(entry);
+        }
+        for (stream, entries) in changes {
+            feed::append(batch, stream, &entries);
         }
         self.taken.clear();
         for (key, value) in std::mem::take(&mut self.expected) {

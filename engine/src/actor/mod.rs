@@ -1,5 +1,6 @@
 //! One actor per location: a thin shell around its machine that waits for the store, the EHR and the clock.
 
+mod at_gate;
 mod before;
 pub mod book;
 mod calls;
@@ -45,6 +46,7 @@ use crate::{
     engine::{EngineError, FreeSlots, SyncState},
     metrics::Metrics,
     store::CommitError,
+    workstations::Room,
     write_requests::{self, WriteRequest},
 };
 use request::{Answer, Request};
@@ -98,6 +100,8 @@ pub struct LocationActor {
     id: LocationId,
     env: Arc<Env>,
     ehr: Option<Arc<dyn Ehr>>,
+    /// Its workstations, where the EHR is reached through such.
+    room: Option<Arc<Room>>,
     metrics: Arc<Metrics>,
     idle: Duration,
     /// None while its records cannot be read: then every request is refused, and nothing is written.
@@ -111,10 +115,11 @@ impl LocationActor {
         id: LocationId,
         env: Arc<Env>,
         ehr: Option<Arc<dyn Ehr>>,
+        room: Option<Arc<Room>>,
         metrics: Arc<Metrics>,
         idle: Duration,
     ) -> LocationActor {
-        LocationActor { id, env, ehr, metrics, idle, shell: None, timer: None, last_used: Instant::now() }
+        LocationActor { id, env, ehr, room, metrics, idle, shell: None, timer: None, last_used: Instant::now() }
     }
 
     fn load(&mut self) {
@@ -125,6 +130,9 @@ impl LocationActor {
                 let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
                 self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
+                if let Some(room) = &self.room {
+                    room.queue(shell.queue_news(Vec::new()));
+                }
                 self.shell = Some(shell);
             }
             Err(error @ (LoadError::Journal(_) | LoadError::Record { .. })) => {
@@ -183,6 +191,7 @@ impl LocationActor {
         tries: u32,
     ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
+        let pulling = self.begin_pull(&turn);
         type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Step {
             let refuse = |error, act: &mut Self| -> Step { Box::pin(async { Err(error) }.into_actor(act)) };
@@ -190,6 +199,9 @@ impl LocationActor {
                 Ok(()) => {
                     act.metrics.commits.add(1);
                     let answer = act.finish(turn, ctx);
+                    if let Some(pulling) = pulling {
+                        act.hear(pulling, ctx);
+                    }
                     if act.shell.as_ref().is_some_and(Shell::snapshot_due) {
                         return Box::pin(act.take_snapshot().map(|(), _, _| Ok(answer)));
                     }
@@ -217,7 +229,11 @@ impl LocationActor {
     fn finish(&mut self, turn: Turn, ctx: &mut Context<Self>) -> Answer {
         let Some(shell) = &mut self.shell else { return Answer::default() };
         let queued = shell.machine.state.queue.len() as u64;
+        let ended = self.room.as_ref().map(|_| shell.ended_writes(turn.events(), clock::now()));
         let (answer, calls) = shell.finish(turn);
+        if let Some((room, ended)) = self.room.as_ref().zip(ended) {
+            room.queue(shell.queue_news(ended));
+        }
         self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
         self.metrics.writes_queued.subtract(queued);
         for call in calls {

@@ -234,6 +234,7 @@ pub fn failure(fault: Fault) -> Failure {
         Fault::Unauthorized(reason) => Failure::Unauthorized(reason),
         Fault::Unsupported(reason) => Failure::Unsupported(reason),
         Fault::GateClosed => Failure::GateClosed,
+        Fault::NotReady(reason) => Failure::NotReady(reason),
     }
 }
 

@@ -95,6 +95,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::PathBlocked { .. }
         | Event::PathCleared
         | Event::CycleStarted
+        | Event::ReadAnew { .. }
         | Event::PullStarted { .. }
         | Event::PullFailed { .. }
         | Event::PullSuspended { .. }
@@ -110,6 +111,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::GuardTripped { .. }
         | Event::DeletionsAccepted { .. }
         | Event::SyncRequested
+        | Event::GateTurned { .. }
         | Event::Pruned { .. } => {}
     }
     Ok(())

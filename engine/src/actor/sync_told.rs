@@ -97,7 +97,8 @@ fn matters(event: &Happened, red: bool) -> bool {
         Happened::PullFailed { .. }
         | Happened::PullSuspended { .. }
         | Happened::GuardTripped { .. }
-        | Happened::PathBlocked { .. } => true,
+        | Happened::PathBlocked { .. }
+        | Happened::GateTurned { .. } => true,
         Happened::CycleFinished { .. }
         | Happened::PathCleared
         | Happened::SyncRequested

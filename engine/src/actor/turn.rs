@@ -133,6 +133,14 @@ impl Turn {
     pub fn events(&self) -> &[Event] {
         &self.events
     }
+
+    /// The page it asks for, of which there is at most one.
+    pub(super) fn pull(&self) -> Option<(Resource, u64, &Option<String>, Timestamp)> {
+        self.calls.iter().find_map(|call| match call {
+            Call::Pull { resource, call, cursor, until } => Some((*resource, *call, cursor, *until)),
+            Call::Write { .. } => None,
+        })
+    }
 }
 
 impl Shell {

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
+use chrono::DateTime;
 use chrono_tz::Tz;
 use tokio::time::{Instant, timeout_at};
 
@@ -11,6 +12,7 @@ use super::{
     adapter::Slot,
     bindings::exports::practice_sync::ehr::ehr as wit,
     convert,
+    gate::{Gate, WriteTag},
     imports::{CallState, Trace, system_clock},
     instance::Instance,
     limits::{GuestLimits, REASON_BYTES},
@@ -38,6 +40,8 @@ pub struct Connection {
     pub zone: Tz,
     pub limits: GuestLimits,
     pub transport: Arc<dyn Transport>,
+    /// The way through a workstation's session, where the EHR has no other.
+    pub gate: Option<Arc<dyn Gate>>,
     pub clock: Clock,
 }
 
@@ -60,6 +64,7 @@ impl Connection {
             zone,
             limits: GuestLimits::default(),
             transport,
+            gate: None,
             clock: Arc::new(system_clock),
         }
     }
@@ -72,6 +77,7 @@ pub struct Link {
     pub settings: BTreeMap<String, Secret>,
     pub zone: Tz,
     pub transport: Arc<dyn Transport>,
+    pub gate: Option<Arc<dyn Gate>>,
     pub clock: Clock,
     pub lines: LineBudget,
 }
@@ -86,6 +92,7 @@ pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, 
         settings,
         zone: connection.zone,
         transport: connection.transport,
+        gate: connection.gate,
         clock: connection.clock,
         lines: LineBudget::new(std::time::Instant::now()),
     };
@@ -127,6 +134,7 @@ impl Connected {
         name: &'static str,
         deadline: Duration,
         trace: &Arc<Trace>,
+        tag: Option<WriteTag>,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
     ) -> Result<Result<T, wit::Fault>, Lost>
     where
@@ -137,7 +145,7 @@ impl Connected {
         let limits = adapter.manifest.narrow(&self.limits);
         let allowed = deadline.min(limits.call);
         let ends = Instant::now() + allowed;
-        let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone());
+        let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone(), tag);
         let running = adapter.clone();
         let ended = adapter.host.threads.spawn(async move {
             let run = async {
@@ -168,8 +176,10 @@ impl Connected {
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let retry = |reason| Fault::RetryLater { reason, after: None };
-        let answer = self.call(name, deadline, &Arc::default(), work).await.map_err(|lost| retry(lost.reason()))?;
-        accept(answer.map_err(convert::fault)?).map_err(|rule| retry(broken_contract(&rule)))
+        let trace = Arc::new(Trace::default());
+        let answer = self.call(name, deadline, &trace, None, work).await.map_err(|lost| retry(lost.reason()))?;
+        accept(answer.map_err(|fault| trace.judge(convert::fault(fault)))?)
+            .map_err(|rule| retry(broken_contract(&rule)))
     }
 
     /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
@@ -177,10 +187,11 @@ impl Connected {
         let trace = Arc::new(Trace::default());
         let lost =
             |reason| if trace.sent() { Fault::Unknown(reason) } else { Fault::RetryLater { reason, after: None } };
+        let tag = self.link.gate.is_some().then(|| tag(&write_key, &write, self.link.zone));
         let write = convert::write(write)?;
         let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
-        let answer = self.call("push", deadline, &trace, work).await.map_err(|ended| lost(ended.reason()))?;
-        convert::receipt(answer.map_err(convert::fault)?)
+        let answer = self.call("push", deadline, &trace, tag, work).await.map_err(|ended| lost(ended.reason()))?;
+        convert::receipt(answer.map_err(|fault| trace.judge(convert::fault(fault)))?)
             // The guest says it is written, whatever it sent.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
     }
@@ -191,6 +202,9 @@ impl Ehr for Connected {
         let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
         Box::pin(async move {
             let mut description = self.read("describe", deadline, Instance::describe, accept).await?;
+            if description.gated && self.link.gate.is_none() {
+                return Err(Fault::Unsupported(UNGATED.to_owned()));
+            }
             let asked = self.slot.current().manifest.requests_per_minute;
             description.requests_per_minute = [description.requests_per_minute, asked].into_iter().flatten().min();
             Ok(description)
@@ -219,6 +233,15 @@ impl Ehr for Connected {
             self.read("find", deadline, work, accept).await
         })
     }
+}
+
+const UNGATED: &str = "the adapter works through staff workstations only: its data source needs `workstation`";
+
+/// What the staff is shown of a write. Nothing in it is about a patient.
+fn tag(write_key: &str, write: &Write, zone: Tz) -> WriteTag {
+    let local = |seconds: i64| Some(DateTime::from_timestamp(seconds, 0)?.with_timezone(&zone).naive_local());
+    let at = write.starts_at().and_then(local).map(|at| at.format("%Y-%m-%dT%H:%M").to_string());
+    WriteTag { id: write_key.to_owned(), kind: write.kind(), at }
 }
 
 /// The innermost cause; around it wasmtime puts a backtrace of numbers.

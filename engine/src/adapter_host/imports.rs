@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -21,15 +21,21 @@ use super::{
     },
     clock as zones,
     connection::Link,
+    gate::{GateError, GateRequest, WriteTag},
     limits::{CORE_INSTANCES_PER_COMPONENT, GuestLimits, MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT},
     log_line::line,
-    transport::TransportError,
+    transport::{HttpResponse, TransportError},
 };
+use crate::ehr::Fault;
 
 /// What the engine still knows when a call ends without an answer.
 #[derive(Default)]
 pub struct Trace {
     sent: AtomicBool,
+    /// A request that can change something went through the gate, or may have.
+    wrote: AtomicBool,
+    /// Why the last request at the gate was not sent.
+    stopped: Mutex<Option<GateError>>,
 }
 
 impl Trace {
@@ -37,7 +43,34 @@ impl Trace {
     pub fn sent(&self) -> bool {
         self.sent.load(Ordering::SeqCst)
     }
+
+    fn at_gate(&self, changes: bool, ended: &Result<HttpResponse, GateError>) {
+        let stopped = match ended {
+            Ok(_) | Err(GateError::NoAnswer(_)) => {
+                self.wrote.fetch_or(changes, Ordering::SeqCst);
+                None
+            }
+            Err(stopped) => Some(stopped.clone()),
+        };
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = stopped;
+    }
+
+    /// A guest's fault, where the engine knows better than the guest why nothing was sent.
+    pub fn judge(&self, fault: Fault) -> Fault {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(stopped) = stopped.filter(|_| !self.wrote.load(Ordering::SeqCst)) else { return fault };
+        match (fault, stopped) {
+            (fault @ Fault::Unknown(_), _) => fault,
+            (_, GateError::Declined(reason)) if reason.is_empty() => Fault::Rejected(DECLINED.to_owned()),
+            (_, GateError::Declined(reason)) => Fault::Rejected(format!("{DECLINED}: {reason}")),
+            (_, GateError::Approval(reason)) => Fault::NotReady(reason),
+            (Fault::RetryLater { .. }, GateError::NotSent(_)) => Fault::GateClosed,
+            (fault, _) => fault,
+        }
+    }
 }
+
+const DECLINED: &str = "declined by the staff at the workstation";
 
 /// The data of one call's store.
 pub struct CallState {
@@ -48,6 +81,8 @@ pub struct CallState {
     deadline: Instant,
     requests: u32,
     trace: Arc<Trace>,
+    /// What the call writes, for the staff who approve it.
+    tag: Option<WriteTag>,
 }
 
 impl CallState {
@@ -57,6 +92,7 @@ impl CallState {
         limits: GuestLimits,
         deadline: Instant,
         trace: Arc<Trace>,
+        tag: Option<WriteTag>,
     ) -> CallState {
         let store_limits = StoreLimitsBuilder::new()
             .memory_size(limits.memory)
@@ -67,29 +103,28 @@ impl CallState {
             // The trap says how much was asked for; a failed `memory.grow` would only be an abort inside the guest.
             .trap_on_grow_failure(true)
             .build();
-        CallState { link, adapter, limits, store_limits, deadline, requests: 0, trace }
+        CallState { link, adapter, limits, store_limits, deadline, requests: 0, trace, tag }
     }
 
     /// Bytes the host copies out of the guest at once. Lists that point many times at the same memory stop here.
     pub fn copy_limit(&self) -> usize {
         self.limits.memory
     }
-}
 
-impl http::Host for CallState {
-    async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, Error>> {
+    /// One more request; what is left of the call's time for it.
+    fn request_counted(&mut self) -> Result<Duration, Error> {
         self.requests += 1;
         if self.requests > self.limits.requests {
-            return Ok(Err(Error::Refused(format!("more than {} requests in one call", self.limits.requests))));
+            return Err(Error::Refused(format!("more than {} requests in one call", self.limits.requests)));
         }
-        let request = match self.link.address.request(request, &self.adapter.manifest().paths, &self.limits) {
-            Ok(request) => request,
-            Err(rule) => return Ok(Err(Error::Refused(rule))),
-        };
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(Err(Error::NotSent("the call's time is up".into())));
-        }
+        if left.is_zero() { Err(Error::NotSent("the call's time is up".into())) } else { Ok(left) }
+    }
+
+    async fn send_http(&mut self, request: Request) -> Result<Response, Error> {
+        let left = self.request_counted()?;
+        let request = self.link.address.request(request, &self.adapter.manifest().paths, &self.limits);
+        let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body) = (self.trace.sent(), request.max_response_body);
         // Before, not after: the call may end while this waits.
         self.trace.sent.store(true, Ordering::SeqCst);
@@ -97,29 +132,60 @@ impl http::Host for CallState {
         if matches!(ended, Err(TransportError::NotSent(_))) {
             self.trace.sent.store(sent_before, Ordering::SeqCst);
         }
-        Ok(match ended {
-            Ok(answer) if answer.body.len() > max_body => {
-                Err(Error::NoAnswer(format!("its body is longer than {max_body} bytes")))
-            }
-            Ok(answer) => {
-                let headers =
-                    answer.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-                Ok(Response { status: answer.status, headers, body: answer.body })
-            }
+        match ended {
+            Ok(answer) => response(answer, max_body),
             Err(TransportError::NotSent(why)) => Err(Error::NotSent(line(&why))),
             Err(TransportError::NoAnswer(why)) => Err(Error::NoAnswer(line(&why))),
-        })
+        }
+    }
+
+    async fn send_through_gate(&mut self, request: Request) -> Result<Response, Error> {
+        let left = self.request_counted()?;
+        let Some(gate) = self.link.gate.clone() else {
+            return Err(Error::NotSent("the location's EHR is not set up to be reached through workstations".into()));
+        };
+        let request = self.link.address.gate_request(request, &self.adapter.manifest().paths, &self.limits);
+        let request = request.map_err(Error::Refused)?;
+        let (sent_before, max_body, changes) =
+            (self.trace.sent(), request.max_response_body, self.tag.is_some() && request.method != "GET");
+        let request = GateRequest { write: self.tag.clone().filter(|_| changes), ..request };
+        self.trace.sent.store(true, Ordering::SeqCst);
+        let ended = gate.send(request, left).await;
+        if !matches!(ended, Ok(_) | Err(GateError::NoAnswer(_))) {
+            self.trace.sent.store(sent_before, Ordering::SeqCst);
+        }
+        self.trace.at_gate(changes, &ended);
+        match ended {
+            Ok(answer) => response(answer, max_body),
+            Err(GateError::NotSent(why) | GateError::Approval(why)) => Err(Error::NotSent(line(&why))),
+            Err(GateError::NoAnswer(why)) => Err(Error::NoAnswer(line(&why))),
+            Err(GateError::Refused(why) | GateError::Declined(why)) => Err(Error::Refused(line(&why))),
+        }
     }
 }
 
-/// No workstation can connect yet, so none is connected.
+fn response(answer: HttpResponse, max_body: usize) -> Result<Response, Error> {
+    if answer.body.len() > max_body {
+        return Err(Error::NoAnswer(format!("its body is longer than {max_body} bytes")));
+    }
+    let headers = answer.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    Ok(Response { status: answer.status, headers, body: answer.body })
+}
+
+impl http::Host for CallState {
+    async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, Error>> {
+        Ok(self.send_http(request).await)
+    }
+}
+
 impl gate::Host for CallState {
     fn current(&mut self) -> wasmtime::Result<gate::State> {
-        Ok(gate::State::Closed)
+        let open = self.link.gate.as_ref().is_some_and(|gate| gate.is_open());
+        Ok(if open { gate::State::Open } else { gate::State::Closed })
     }
 
-    async fn send(&mut self, _: Request) -> wasmtime::Result<Result<Response, Error>> {
-        Ok(Err(Error::NotSent("no workstation is connected".into())))
+    async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, Error>> {
+        Ok(self.send_through_gate(request).await)
     }
 }
 

@@ -5,6 +5,7 @@ use reqwest::Url;
 use super::{
     Secret,
     bindings::practice_sync::ehr::http::Request,
+    gate::GateRequest,
     limits::{self, GuestLimits},
     transport::HttpRequest,
 };
@@ -75,6 +76,31 @@ impl Address {
 
     /// The request as it leaves, or the rule it breaks. `asked_paths` are the adapter's own prefixes.
     pub fn request(&self, asked: Request, asked_paths: &[String], limits: &GuestLimits) -> Result<HttpRequest, String> {
+        let (method, url, mut headers) = self.admitted(&asked, asked_paths, limits)?;
+        headers.extend(self.credentials.iter().map(|(name, value)| (name.clone(), value.expose().to_string())));
+        let max_response_body = limits.response_body;
+        Ok(HttpRequest { method: method.to_string(), url, headers, body: asked.body, max_response_body })
+    }
+
+    /// The same for a request through a workstation: below the base URL there, and without credentials.
+    pub fn gate_request(
+        &self,
+        asked: Request,
+        asked_paths: &[String],
+        limits: &GuestLimits,
+    ) -> Result<GateRequest, String> {
+        let (method, _, headers) = self.admitted(&asked, asked_paths, limits)?;
+        let max_response_body = limits.response_body;
+        let Request { path, body, .. } = asked;
+        Ok(GateRequest { method: method.to_string(), path, headers, body, max_response_body, write: None })
+    }
+
+    fn admitted(
+        &self,
+        asked: &Request,
+        asked_paths: &[String],
+        limits: &GuestLimits,
+    ) -> Result<(&'static str, Url, Vec<(String, String)>), String> {
         let method = ["GET", "POST", "PUT", "PATCH", "DELETE"]
             .into_iter()
             .find(|known| *known == asked.method)
@@ -87,9 +113,7 @@ impl Address {
         if asked.body.as_ref().is_some_and(|body| body.len() > limits.request_body) {
             return Err(format!("its body is longer than {} bytes", limits.request_body));
         }
-        let headers = self.headers(asked.headers)?;
-        let max_response_body = limits.response_body;
-        Ok(HttpRequest { method: method.to_string(), url, headers, body: asked.body, max_response_body })
+        Ok((method, url, self.headers(&asked.headers)?))
     }
 
     fn join(&self, path: &str) -> Result<Url, String> {
@@ -112,14 +136,14 @@ impl Address {
         Ok(joined)
     }
 
-    fn headers(&self, asked: Vec<(String, String)>) -> Result<Vec<(String, String)>, String> {
+    fn headers(&self, asked: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
         if asked.len() > limits::REQUEST_HEADERS {
             return Err(format!("it has more than {} headers", limits::REQUEST_HEADERS));
         }
         let mut headers = Vec::with_capacity(asked.len() + self.credentials.len());
         for (name, value) in asked {
             let lower = name.to_ascii_lowercase();
-            if !is_header_name(&name) || !is_header_value(&value) {
+            if !is_header_name(name) || !is_header_value(value) {
                 return Err("a header's name or value is too long or holds characters that HTTP does not allow".into());
             }
             if DENIED_HEADERS.contains(&lower.as_str()) {
@@ -128,9 +152,8 @@ impl Address {
             if self.credentials.iter().any(|(held, _)| *held == lower) {
                 return Err(format!("the header {lower} is set by the location's configuration"));
             }
-            headers.push((lower, value));
+            headers.push((lower, value.clone()));
         }
-        headers.extend(self.credentials.iter().map(|(name, value)| (name.clone(), value.expose().to_string())));
         Ok(headers)
     }
 }

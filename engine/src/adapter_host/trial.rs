@@ -22,7 +22,7 @@ const TIME: Duration = Duration::from_secs(5);
 pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
     let limits = adapter.manifest().narrow(&GuestLimits::default());
     let ends = Instant::now() + TIME;
-    let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default());
+    let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default(), None);
     let started = timeout_at(ends, Instance::new(adapter.clone(), state)).await;
     let started = started.map_err(|_| LoadError::Start("it does not end".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
@@ -37,6 +37,7 @@ fn link() -> Link {
         settings: BTreeMap::new(),
         zone: Tz::UTC,
         transport: Arc::new(Nowhere),
+        gate: None,
         clock: Arc::new(system_clock),
         lines: LineBudget::new(std::time::Instant::now()),
     }

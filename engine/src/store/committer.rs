@@ -13,7 +13,7 @@ use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::{
-    Batch, CommitError, Expect, Key, StoreError,
+    Append, Batch, CommitError, Expect, Key, StoreError,
     disk::{Disk, Floor},
     envelope::{Sealed, fingerprint, further_pieces, piece_key},
     keys,
@@ -33,7 +33,7 @@ pub(super) struct Job {
     pub expects: Vec<(Key, SealedExpect)>,
     pub writes: Vec<(Key, Option<Sealed>)>,
     /// Sealed by the committer: a value is bound to its key, and the key has the number it is given there.
-    pub appends: Vec<(u64, Vec<u8>)>,
+    pub appends: Vec<Append>,
     pub bytes: usize,
     pub arrived: Instant,
     pub reply: oneshot::Sender<Outcome>,
@@ -217,8 +217,8 @@ impl Committer {
     }
 
     fn write(&mut self, mut group: Group<'_>) -> Result<(), StoreError> {
-        let feed_end = self.feed_end + group.appends.len() as u64;
-        let appended = group.number_appends(self.feed_end)?;
+        let feed_end = self.feed_end + group.appends.iter().map(|append| append.numbers).sum::<u64>();
+        let appended = group.number_appends(self.feed_end, feed_end)?;
         let Plan { batch, before, bytes, next } = group.plan(self.last, &appended)?;
         // From here until the sync readers see the state before the group. If anything fails they keep seeing it.
         self.shared.hide(before);
@@ -250,7 +250,7 @@ struct Group<'a> {
     /// Every record touched or looked at, as it was before the group; pieces under their own keys.
     before: BTreeMap<Key, Option<IVec>>,
     writes: BTreeMap<&'a [u8], Option<&'a Sealed>>,
-    appends: Vec<&'a (u64, Vec<u8>)>,
+    appends: Vec<&'a Append>,
 }
 
 struct Plan {
@@ -285,17 +285,17 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Gives each appended value the next number: its record and, at the end, the number to go on from.
-    fn number_appends(&mut self, last: u64) -> Result<Vec<(Key, Sealed)>, StoreError> {
+    /// Gives each appended value the next numbers: its record and, at the end, the number to go on from.
+    fn number_appends(&mut self, mut last: u64, end: u64) -> Result<Vec<(Key, Sealed)>, StoreError> {
         let appends = std::mem::take(&mut self.appends);
         if appends.is_empty() {
             return Ok(Vec::new());
         }
-        let end = last + appends.len() as u64;
         let mut sealer = self.shared.envelope.sealer()?;
         let mut records = Vec::with_capacity(appends.len() + 1);
-        for ((stream, value), number) in appends.into_iter().zip(last + 1..) {
-            let key = keys::feed(*stream, number);
+        for Append { stream, numbers, value } in appends {
+            last += numbers;
+            let key = keys::feed(*stream, last);
             records.push((sealer.seal(&key, value)?, key));
         }
         let key = keys::feed_end();

@@ -563,9 +563,10 @@ async fn play<S: Subject>(script: Vec<Action>) -> Result<(), TestCaseError> {
                 }
             }
             for (stream, size) in appends {
-                batch.append(stream, value_of(size));
+                let numbers = 1 + stream % 2 * 4;
+                batch.append_many(stream, numbers, value_of(size));
                 if holds {
-                    last += 1;
+                    last += numbers;
                     model.insert(keys::feed(stream, last), value_of(size));
                     model.insert(keys::feed_end(), u64::to_be_bytes(last).to_vec());
                 }

@@ -84,6 +84,16 @@ spaces! {
     DeliveryLog = 0x57 "webhook delivery log",
     /// endpoint -> how many events its queue had no room for, and when
     Overflow = 0x58 "webhook overflow",
+    /// digest of a pairing code -> the location it pairs with, and how often still
+    PairingCode = 0x60 "pairing code",
+    /// location, expiry, digest of a pairing code -> nothing
+    PairingCodeOf = 0x61 "pairing code of a location",
+    /// id -> a workstation
+    Workstation = 0x62 "workstation",
+    /// location, id -> nothing; the workstations of a location
+    WorkstationAt = 0x63 "workstation at a location",
+    /// location -> the last fencing number of its gate
+    Lease = 0x64 "lease",
 }
 
 impl Space {
@@ -306,6 +316,45 @@ pub fn parse_claim(key: &[u8]) -> Option<(u32, [u8; 32])> {
     Some((parts.u32()?, parts.rest().try_into().ok()?))
 }
 
+pub fn pairing_code(digest: &[u8; 32]) -> Key {
+    Build::new(Space::PairingCode).bytes(digest)
+}
+
+pub fn pairing_code_of(location: u32, expires: i64, digest: &[u8; 32]) -> Key {
+    Build::new(Space::PairingCodeOf).u32(location).i64(expires).bytes(digest)
+}
+
+pub fn parse_pairing_code_of(key: &[u8]) -> Option<(u32, i64, [u8; 32])> {
+    let mut parts = Parts::of(Space::PairingCodeOf, key)?;
+    Some((parts.u32()?, parts.i64()?, parts.rest().try_into().ok()?))
+}
+
+/// The codes of a location, by the time they expire.
+pub fn pairing_codes_of(location: u32) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::PairingCodeOf).u32(location).key())
+}
+
+pub fn workstation(id: &[u8; 16]) -> Key {
+    Build::new(Space::Workstation).bytes(id)
+}
+
+pub fn workstation_at(location: u32, id: &[u8; 16]) -> Key {
+    Build::new(Space::WorkstationAt).u32(location).bytes(id)
+}
+
+pub fn parse_workstation_at(key: &[u8]) -> Option<(u32, [u8; 16])> {
+    let mut parts = Parts::of(Space::WorkstationAt, key)?;
+    Some((parts.u32()?, parts.rest().try_into().ok()?))
+}
+
+pub fn workstations_at(location: u32) -> KeyRange {
+    KeyRange::prefix(&Build::new(Space::WorkstationAt).u32(location).key())
+}
+
+pub fn lease(location: u32) -> Key {
+    Build::new(Space::Lease).u32(location).key()
+}
+
 /// Wake times at `now` or earlier.
 pub fn wakes_due(now: i64) -> KeyRange {
     KeyRange::new(wake(i64::MIN, 0), after_time(Space::Wake, now))
@@ -441,6 +490,11 @@ mod tests {
             (Space::Once, once(&[7; 32])),
             (Space::OnceExpiry, once_expiry(-1, &[7; 32])),
             (Space::SandboxChange, sandbox_change(1, 2)),
+            (Space::PairingCode, pairing_code(&[7; 32])),
+            (Space::PairingCodeOf, pairing_code_of(1, -2, &[7; 32])),
+            (Space::Workstation, workstation(&[7; 16])),
+            (Space::WorkstationAt, workstation_at(1, &[7; 16])),
+            (Space::Lease, lease(1)),
             (Space::Counter, counter("patient")),
             (Space::Record, record(1, 2, 3)),
             (Space::Link, link(1, 2, b"EHR-7")),

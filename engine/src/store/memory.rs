@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Batch, CommitError, CommitFuture, Direction, Expect, Health, Key, KeyRange, Store, StoreError, check_key,
+    Append, Batch, CommitError, CommitFuture, Direction, Expect, Health, Key, KeyRange, Store, StoreError, check_key,
     feed_number, keys,
 };
 
@@ -113,10 +113,10 @@ impl State {
         Ok(())
     }
 
-    fn append(&mut self, appends: Vec<(u64, Vec<u8>)>) -> Result<(), StoreError> {
+    fn append(&mut self, appends: Vec<Append>) -> Result<(), StoreError> {
         let mut last = self.values.get(&keys::feed_end()).map_or(Ok(0), |value| feed_number(value))?;
-        for (stream, value) in appends {
-            last += 1;
+        for Append { stream, numbers, value } in appends {
+            last += numbers;
             self.values.insert(keys::feed(stream, last), value);
             self.values.insert(keys::feed_end(), last.to_be_bytes().to_vec());
         }

@@ -127,7 +127,16 @@ pub enum Expect {
 pub struct Batch {
     expects: Vec<(Key, Expect)>,
     writes: Vec<(Key, Option<Vec<u8>>)>,
-    appends: Vec<(u64, Vec<u8>)>,
+    appends: Vec<Append>,
+}
+
+/// A value for the end of a stream of the feed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Append {
+    pub stream: u64,
+    /// How many numbers it takes: it may stand for several changes.
+    pub numbers: u64,
+    pub value: Vec<u8>,
 }
 
 impl Batch {
@@ -148,7 +157,12 @@ impl Batch {
     /// Adds a value to the end of a stream of the feed. Its number comes from one rising sequence over all streams, in the order of
     /// commits: whoever has seen what is visible up to a number misses nothing by going on from there.
     pub fn append(&mut self, stream: u64, value: Vec<u8>) -> &mut Self {
-        self.appends.push((stream, value));
+        self.append_many(stream, 1, value)
+    }
+
+    /// One value for several changes, each with a number of its own. It is kept at the last of them.
+    pub fn append_many(&mut self, stream: u64, numbers: u64, value: Vec<u8>) -> &mut Self {
+        self.appends.push(Append { stream, numbers, value });
         self
     }
 
@@ -182,7 +196,7 @@ impl Batch {
         &self.writes
     }
 
-    pub fn appends(&self) -> &[(u64, Vec<u8>)] {
+    pub fn appends(&self) -> &[Append] {
         &self.appends
     }
 
@@ -202,7 +216,7 @@ impl Batch {
             check_key(key)?;
             bytes += key.len();
         }
-        let appended = self.appends.iter().map(|(_, value)| value);
+        let appended = self.appends.iter().map(|append| &append.value);
         for value in self.writes.iter().filter_map(|(_, value)| value.as_ref()).chain(appended) {
             within("bytes in a value", value.len(), MAX_VALUE_BYTES)?;
             bytes += value.len();

@@ -5,6 +5,7 @@ mod adapter;
 mod bodies;
 mod bookings;
 mod cluster;
+mod floor;
 mod idle;
 mod lists;
 mod load;
@@ -16,6 +17,7 @@ mod report;
 mod servers;
 mod slots;
 mod webhooks;
+mod workstations;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -66,6 +68,9 @@ pub struct Options {
     /// Events that are sent to every webhook endpoint.
     #[arg(long, default_value_t = 100)]
     events: usize,
+    /// Workstations that are connected at one time.
+    #[arg(long, default_value_t = 10_000)]
+    workstations: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,6 +93,8 @@ enum Section {
     Pulls,
     /// Webhook deliveries per second, beside a bare client.
     Webhooks,
+    /// Workstations connected, and the queue behind a gate that opens.
+    Workstations,
 }
 
 pub fn main() -> ExitCode {
@@ -116,6 +123,7 @@ fn run(options: &Options) -> Outcome {
         Section::Reads,
         Section::Pulls,
         Section::Webhooks,
+        Section::Workstations,
         Section::Bookings,
     ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
@@ -130,6 +138,7 @@ fn run(options: &Options) -> Outcome {
             Section::Reads => reads::run(options, &mut report)?,
             Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
+            Section::Workstations => workstations::run(options, &mut report)?,
         }
     }
     report.end();
@@ -147,6 +156,9 @@ fn serve(arguments: &[String]) -> Outcome {
             ["bytes", file] => servers::bytes::serve(file.as_ref()).await?,
             ["product", dir, locations, writes, kept] => {
                 servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?).await?;
+            }
+            ["gateway", dir, workstations] => {
+                servers::gateway::serve(dir.as_ref(), workstations.parse()?).await?;
             }
             ["idle", dir, locations, verify] => {
                 idle::serve(dir.as_ref(), locations.parse()?, verify.parse()?).await?;

@@ -29,6 +29,7 @@ use serde_json::json;
 
 use super::{
     Options, Outcome,
+    floor::{self, Recorded},
     idle::resident,
     practices,
     report::{Aim, Report},
@@ -102,7 +103,9 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.time("adapter alone, all pages: guest and host", alone.saturating_sub(of_ehr), Aim::None);
         report.time("  the simulated EHR meanwhile, not counted above", of_ehr, Aim::None);
 
-        let mut parts = Parts::new(practices::store(dir.path())?, Wire::shapes());
+        let commits = dir.path().join("commits");
+        let store = Recorded::new(practices::store(dir.path())?, &commits)?;
+        let mut parts = Parts::new(store.clone(), Wire::shapes());
         parts.adapters = registry;
         parts.in_process.insert(practice::SOURCE, timed.clone() as Arc<dyn Transport>);
         let before = resident(std::process::id())?;
@@ -131,6 +134,9 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.megabytes("memory of the process at its peak, above what it had before", peak - before, Aim::BelowMegabytes(150.0));
 
         until(&engine, |state| state.next_cycle.is_some()).await?;
+        store.flush()?;
+        let first_pull = dir.path().join("first pull");
+        std::fs::copy(&commits, &first_pull)?;
         for n in 1..=CHANGED {
             let edit = json!({"staff_edits": {"resource": "patients", "id": format!("P-{n:05}"), "fields": {"last_name": format!("Changed {n}")}}});
             let answer = timed.handle(&SandboxRequest {
@@ -157,6 +163,11 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.time(&format!("a cycle with {CHANGED} changes among them"), delta, Aim::Below(Duration::from_millis(50)));
         report.number("  requests it made", timed.requests.load(Ordering::Relaxed) as f64, "", Aim::None);
         engine.stop().await;
+        let floor = floor::replay(&first_pull, &dir.path().join("bare"), 1)?;
+        let bare = records as f64 / floor.took.as_secs_f64();
+        let what = format!("bare sled, the first pull's {} keys in {} commits", floor.keys, floor.commits);
+        report.number(&what, bare, "/s", Aim::None);
+        report.number("  practice-sync / bare sled", rate / bare, "", Aim::None);
         Ok(())
     })
 }

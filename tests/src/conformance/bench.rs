@@ -49,6 +49,7 @@ impl<S: Subject> Bench<S> {
         let secret = |(name, value): (String, String)| (name, Secret::new(value));
         connection.headers = subject.credentials().into_iter().map(secret).collect();
         connection.settings = subject.settings().into_iter().map(secret).collect();
+        connection.gate = subject.gate(proxy.address());
         connection.limits.requests = 200;
         connection.limits.memory = 256 << 20;
         let registry = adapters::load(&[S::ADAPTER]).await;

@@ -8,10 +8,13 @@ mod cases;
 pub mod proxy;
 mod writes;
 
-use std::{future::Future, net::SocketAddr, rc::Rc};
+use std::{future::Future, net::SocketAddr, rc::Rc, sync::Arc};
 
 use chrono_tz::Tz;
-use engine::ehr::{Resource, Write};
+use engine::{
+    adapter_host::Gate,
+    ehr::{Resource, Write},
+};
 
 pub use bench::{Bench, Pass, fields};
 pub use writes::KINDS;
@@ -32,6 +35,10 @@ pub trait Subject: 'static {
     /// Headers with credentials, which the host adds.
     fn credentials(&self) -> Vec<(String, String)> {
         Vec::new()
+    }
+    /// The session of a workstation, for an adapter that has no other way; `proxy` stands before the EHR.
+    fn gate(&self, _proxy: SocketAddr) -> Option<Arc<dyn Gate>> {
+        None
     }
     fn settings(&self) -> Vec<(String, String)> {
         Vec::new()

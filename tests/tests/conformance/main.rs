@@ -5,6 +5,7 @@ mod atomic;
 #[path = "../../../adapters/fhir/tests/atomic_server/mod.rs"]
 mod atomic_server;
 mod fhir;
+mod gated_cloud;
 mod gnuhealth;
 mod open_dental;
 mod sandbox;
@@ -50,4 +51,14 @@ async fn the_gnuhealth_adapter_conforms() {
 #[actix::test]
 async fn the_fhir_adapter_conforms_where_transactions_are_atomic() {
     run(atomic::Atomic::start()).await;
+}
+
+#[actix::test]
+async fn the_gated_cloud_adapter_conforms() {
+    run(gated_cloud::Cloud::start(cloud_ehr::Markup::V3)).await;
+}
+
+#[actix::test]
+async fn the_gated_cloud_adapter_conforms_after_the_next_release() {
+    run(gated_cloud::Cloud::start(cloud_ehr::Markup::V4)).await;
 }

@@ -134,6 +134,7 @@ impl Rules {
             pull: self.pull,
             quota: self.quota,
             adapter_config: BTreeMap::new(),
+            workstation: Default::default(),
         }
     }
 }
@@ -161,6 +162,7 @@ fn data_source(id: u32, institution: InstitutionId) -> DataSource {
         allowed_paths: Vec::new(),
         guest_memory_mib: 64,
         guest_requests_per_call: 8,
+        workstation: Default::default(),
     }
 }
 

@@ -20,6 +20,7 @@ use location::{
     event::{CallKind, Change, Event, Work},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    path::Gate,
     pull::{Resource, Verb},
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
     state::State,
@@ -145,6 +146,8 @@ impl Sim {
     fn run(&mut self, command: &Command) -> Decision {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let decision = self.location.decide(Cx { now: self.now, random: self.random }, command);
+        let shut = self.location.state.shut().is_some();
+        assert!(!shut || decision.calls.is_empty(), "nothing is asked of the EHR while the gate is shut");
         let (passed, command_said) = (self.now.since(START), format!("{command:?}"));
         self.log.push(format!("{passed} {command_said}\n    -> {:?}", decision.reply));
         self.note_failures(&decision.events);
@@ -277,6 +280,9 @@ impl Sim {
             }
             Step::Sync => {
                 self.run(&Command::SyncNow);
+            }
+            Step::Gate(gate) => {
+                self.run(&Command::Gate(*gate));
             }
             Step::Accept => {
                 self.accept();
@@ -430,23 +436,26 @@ impl Sim {
     /// With an EHR that is well again everything comes to its end, and both sides agree.
     pub fn settle(&mut self) {
         let deadline = self.now.plus(24 * 20 * HOUR);
-        self.accept();
+        self.run(&Command::Gate(Gate::Open));
         while !self.location.state.queue.is_empty() {
             self.go_on();
+            self.accept();
             assert!(self.now < deadline, "the queue does not drain: {:?}", self.location.state.queue);
         }
         for (appointment, told) in &self.booked {
             assert_eq!(*told, 1, "the fate of {appointment} is told");
         }
-        self.accept();
         let since = self.now;
-        for _ in 0..2 {
+        let mut calm = 0;
+        while calm < 2 {
             let before = self.location.state.pulls.last_success;
             self.run(&Command::SyncNow);
             while self.location.state.pulls.last_success == before {
                 self.go_on();
                 assert!(self.now < since.plus(24 * HOUR), "no read cycle ends: {:?}", self.location.state.pulls);
             }
+            calm = if self.location.state.pulls.guarded.is_empty() { calm + 1 } else { 0 };
+            self.accept();
         }
         self.agrees();
         self.hours_agree();

@@ -1,6 +1,6 @@
 //! What can happen in a simulation, and how it is set up.
 
-use location::{pull::Verb, settings::Quota, time::Millis};
+use location::{path::Gate, pull::Verb, settings::Quota, time::Millis};
 
 /// What happens next in a simulation.
 #[derive(Clone, Debug)]
@@ -73,6 +73,8 @@ pub enum Step {
     /// Time goes on to when something is due.
     UntilDue,
     Sync,
+    /// The workstation gate turns, or is said to stand as it does.
+    Gate(Gate),
     Accept,
     Restart,
 }

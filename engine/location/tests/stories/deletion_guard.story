@@ -55,6 +55,7 @@ expect reads fine
 
 story an operator accepts the deletions, once
 settings pulls=appointments! guard_at_least=2
+accept appointments -> refused no_deletions_stopped
 wake
 page appointments 0 cursor c1 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1

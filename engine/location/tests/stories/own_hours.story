@@ -143,6 +143,54 @@ expect told 50 until 18
 wake
 > push w1 1 update hours 50
 
+story staff removed hours before we heard that they had arrived: then the EHR is read anew
+settings hours=create,update,delete pulls=hours
+wake
+page hours 0 cursor c1 last -> applied
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 unknown "lost"
+sync
+wake
+page hours 1 cursor c2 last strangers 1 -> ignored
+sync
+wake
+page hours 2 cursor c2 last strangers 1 -> ignored
+sync
+wake
+page hours 3 cursor c2 last strangers 1 -> ignored
+sync
+wake
+page hours 4 cursor c2 last strangers 1 -> ignored
+sync
+wake
+page hours 5 cursor c2 last strangers 1 -> ignored
+sync
+wake
+page hours 6 cursor c2 last strangers 1 -> ignored
+sync
+wake
+page hours 7 cursor c2 last strangers 1 -> applied
+wake
+sync
+wake
+> pull hours 8 cursor c2
+page hours 8 cursor c2 last -> applied
+wake
+after 1m
+wake
+found w0 2 written f50
+expect hours 11 12 21 22 31 32 50
+sync
+wake
++ cycle_started
++ read_anew hours
++ pulling hours *
+> pull hours 9 cursor -
+page hours 9 cursor c2 last -> applied
+| deleted 50
+expect hours 11 12 21 22 31 32
+
 story hours removed while nobody knew whether they arrived are not sent again
 settings hours=create,update,delete
 set_hour 50 op4 prov1 -> saved

@@ -12,8 +12,7 @@ page patients 0 cursor c1 -> applied
 > pull patients 1 cursor c1
 page patients 1 cursor c2 last -> applied
 + page_applied patients cursor c2 last
-> nothing
-wake
++ pulling appointments 2 until 08:01
 > pull appointments 2 cursor -
 page appointments 2 cursor d1 last -> applied
 + pulled a9 op1 prov1 10:00 30m
@@ -28,8 +27,18 @@ at 2026-12-01T08:11
 wake
 > pull patients 3 cursor c2
 page patients 3 cursor c3 last -> applied
-wake
 > pull appointments 4 cursor d1
+
+story the next resource waits for its turn of the quota
+settings burst=1 per_minute=60 pulls=patients,appointments
+wake
+> pull patients 0 cursor -
+page patients 0 cursor c1 last -> applied
+> nothing
+expect wake 08:00:01
+after 1s
+wake
+> pull appointments 1 cursor -
 
 story a page is applied once: late, repeated and foreign answers are ignored
 settings pulls=appointments
@@ -264,9 +273,9 @@ page operatories 0 cursor c1 last whole -> applied
 + operatory_gone op3
 + record_gone operatories 3
 + page_applied *
++ pulling hours 1 *
 | operatory op1 active
 | operatory op4 active
-wake
 page hours 1 cursor d1 last whole -> applied
 | hour 41 op4 prov1
 | hour 11 op1 prov1
@@ -416,7 +425,6 @@ sync
 wake
 > pull patients 3 cursor c2
 page patients 3 cursor c3 last -> applied
-wake
 > pull appointments 4 cursor d1
 page appointments 4 cursor d2 last -> applied
 wake

@@ -17,6 +17,7 @@ use location::{
     event::{Change, Work},
     hours::{HourSource, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    path::{Gate, Shut},
     pull::{Resource, Verb},
 };
 
@@ -235,6 +236,13 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         }
         "wake" => Command::Wake,
         "sync" => Command::SyncNow,
+        "gate" => Command::Gate(match word(1)? {
+            "open" => Gate::Open,
+            "no_workstation" => Gate::Shut(Shut::NoWorkstation),
+            "logged_out" => Gate::Shut(Shut::LoggedOut),
+            "paused" => Gate::Shut(Shut::Paused),
+            other => return Err(format!("`{other}` is no gate")),
+        }),
         "accept" => Command::AcceptDeletions { resource: resource(word(1)?)? },
         "pushed" => Command::Pushed {
             write: WriteId(id("w", word(1)?)?),

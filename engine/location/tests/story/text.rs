@@ -6,6 +6,7 @@ use location::{
     decision::{Call, Refusal, Reply},
     event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, MoveReason, Work},
     ids::{Lane, OperatoryId, ProviderId},
+    path::{Gate, Shut},
     pull::{Resource, Verb},
     slots::Fit,
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
@@ -174,6 +175,15 @@ pub fn show_blocked(why: Blocked) -> &'static str {
     }
 }
 
+fn show_gate(gate: Gate) -> &'static str {
+    match gate {
+        Gate::Open => "open",
+        Gate::Shut(Shut::NoWorkstation) => "no_workstation",
+        Gate::Shut(Shut::LoggedOut) => "logged_out",
+        Gate::Shut(Shut::Paused) => "paused",
+    }
+}
+
 pub fn event(now: Timestamp, event: &Event) -> String {
     let at = |t: &Timestamp| show_time(now, *t);
     let stands = |place: &Placement| show_place(now, place);
@@ -229,6 +239,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::PathBlocked { why, until } => format!("blocked {} until {}", show_blocked(*why), at(until)),
         Event::PathCleared => "path_cleared".into(),
         Event::CycleStarted => "cycle_started".into(),
+        Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
         Event::PullStarted { resource, call, until } => {
             format!("pulling {} {call} until {}", name(*resource), at(until))
         }
@@ -266,6 +277,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DeletionsAccepted { resource } => format!("deletions_accepted {}", name(*resource)),
         Event::CycleFinished { next } => format!("cycle_finished next {}", at(next)),
         Event::SyncRequested => "sync_requested".into(),
+        Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),
     }
 }
@@ -339,6 +351,7 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
         Refusal::WriteNotFound => "write_not_found".into(),
         Refusal::WriteNotFailed => "write_not_failed".into(),
         Refusal::WriteOnItsWay => "write_on_its_way".into(),
+        Refusal::NoDeletionsStopped => "no_deletions_stopped".into(),
         Refusal::WriteWasPutBack => "write_was_put_back".into(),
         Refusal::WriteOfPatientFirst => "write_of_patient_first".into(),
         Refusal::TooManyHours { limit } => format!("too_many_hours {limit}"),

@@ -460,6 +460,7 @@ fn setup(write: WriteRules) -> Setup {
         pull: PullRules::default(),
         quota: Quota { per_minute: 60_000, burst: 10_000 },
         adapter_config: BTreeMap::new(),
+        workstation: Default::default(),
     };
     let source = |id| DataSource {
         id,
@@ -472,6 +473,7 @@ fn setup(write: WriteRules) -> Setup {
         guest_memory_mib: 64,
         guest_requests_per_call: 10,
         login: None,
+        workstation: Default::default(),
     };
     Setup {
         institutions: [1, 2].map(|id| (InstitutionId(id), Arc::new(institution(id)))).into_iter().collect(),

@@ -2,6 +2,7 @@
 
 pub mod bytes;
 pub mod echo;
+pub mod gateway;
 pub mod postgres;
 pub mod product;
 pub mod sink;

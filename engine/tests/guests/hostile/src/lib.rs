@@ -17,6 +17,21 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 impl Adapter for Hostile {
     fn describe() -> Result<Description, Fault> {
         misbehave()?;
+        if behaviour() == "gated" {
+            return Ok(Description {
+                name: "cloud".into(),
+                version: "1.0.0".into(),
+                hosting: "cloud".into(),
+                pulls: vec![PullAbility {
+                    resource: Resource::Patients,
+                    delta: false,
+                    deletions: Deletions::ByAbsence,
+                }],
+                writes: vec![WriteKind::CreatePayment],
+                gated: true,
+                ..Default::default()
+            });
+        }
         Ok(Description {
             name: said()?,
             version: "1.0.0".into(),
@@ -42,6 +57,10 @@ impl Adapter for Hostile {
             ..Default::default()
         };
         Ok(match behaviour().as_str() {
+            "gated" => {
+                through_gate("GET", "/patients", None)?;
+                Page { records: ["1", "2", "3"].map(|id| record(resource, id.into())).into(), ..page }
+            }
             "too-many-records" => {
                 Page { records: (0..=limit).map(|n| record(resource, n.to_string())).collect(), ..page }
             }
@@ -60,6 +79,11 @@ impl Adapter for Hostile {
     fn push(write_key: String, write: Write) -> Result<Receipt, Fault> {
         let number = CALLS.fetch_add(1, Ordering::SeqCst);
         match behaviour().as_str() {
+            "gated" => {
+                let body = serde_json::to_vec(&write).map_err(|error| Fault::rejected(error.to_string()))?;
+                let id = through_gate("POST", &format!("/writes/{write_key}"), Some(body))?;
+                return Ok(Receipt { id: id.unwrap_or_default(), version: None });
+            }
             "get-then-panic" => {
                 http::get("/before").send()?;
             }
@@ -94,7 +118,11 @@ impl Adapter for Hostile {
         Ok(Receipt { id, version: Some(write_key) })
     }
 
-    fn find(_: String, _: Write) -> Result<Option<Receipt>, Fault> {
+    fn find(write_key: String, _: Write) -> Result<Option<Receipt>, Fault> {
+        if behaviour() == "gated" {
+            let found = through_gate("GET", &format!("/writes/{write_key}"), None)?;
+            return Ok(found.map(|id| Receipt { id, version: None }));
+        }
         if behaviour() == "bad-receipt" {
             return Ok(Some(Receipt { id: "x".repeat(201), version: None }));
         }
@@ -173,6 +201,14 @@ fn said() -> Result<String, Fault> {
         "huge-name" => "n".repeat(40 << 20),
         _ => "hostile".into(),
     })
+}
+
+/// The body of an answer of 200, none for another status.
+fn through_gate(method: &str, path: &str, body: Option<Vec<u8>>) -> Result<Option<String>, Fault> {
+    let reads = method == "GET";
+    let request = http::Request { method: method.into(), path: path.into(), headers: vec![], body };
+    let answer = gate::send(&request).map_err(|error| http::fault_of_error(error, reads))?;
+    Ok((answer.status == 200).then(|| String::from_utf8_lossy(&answer.body).into_owned()))
 }
 
 fn spin() -> ! {

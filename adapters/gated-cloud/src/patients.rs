@@ -1,0 +1,62 @@
+//! Writing patients.
+
+use adapter_sdk::{Fault, Receipt, records::Patient as Wanted, warn};
+use serde_json::{Map, Value};
+
+use crate::{
+    application::{Application, typed},
+    faults,
+    map::PATIENTS,
+    requests,
+    responses::Patient,
+};
+
+pub fn create(application: &Application, key: &str, p: &Wanted) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find(application, key)? {
+        return Ok(earlier);
+    }
+    let mut fields = fields(p);
+    fields.insert("reference".into(), key.into());
+    sent(application, "POST", &format!("/api/{}", PATIENTS.name), &fields)
+}
+
+/// The whole form again: sent twice it says the same.
+pub fn update(application: &Application, p: &Wanted) -> Result<Receipt, Fault> {
+    sent(application, "PATCH", &requests::record(PATIENTS.name, &p.id), &fields(p))
+}
+
+pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fault> {
+    for row in application.by_reference(PATIENTS, key)? {
+        let row: Patient = typed(row).map_err(|why| Fault::retry_later(why, None))?;
+        if row.reference.as_deref() == Some(key) {
+            return Ok(Some(receipt(&row)));
+        }
+    }
+    Ok(None)
+}
+
+/// None where some field is not yet as it was to be.
+pub fn find_update(application: &Application, p: &Wanted) -> Result<Option<Receipt>, Fault> {
+    let Some(row) = application.one(PATIENTS, &p.id)? else { return Ok(None) };
+    let so = requests::patient(p).iter().all(|(name, value)| row[name] == *value);
+    let held: Patient = typed(row).map_err(|why| Fault::retry_later(why, None))?;
+    Ok(so.then(|| receipt(&held)))
+}
+
+fn fields(p: &Wanted) -> Map<String, Value> {
+    let lost = requests::unsupported(p);
+    if !lost.is_empty() {
+        warn!("the EHR's form has no field for {}", lost.join(", "));
+    }
+    requests::patient(p)
+}
+
+fn sent(application: &Application, method: &str, path: &str, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
+    let row = application.change(method, path, PATIENTS.names, fields)?;
+    let held: Patient = typed(row.map_err(|code| faults::of_refusal(&code))?).map_err(Fault::unknown)?;
+    Ok(receipt(&held))
+}
+
+fn receipt(held: &Patient) -> Receipt {
+    Receipt { id: held.id.clone(), version: Some(held.revision.to_string()) }
+}

@@ -1,0 +1,50 @@
+//! A workstation on which somebody is logged in to an application that answers from a list, and what it was asked.
+
+use std::{cell::RefCell, collections::VecDeque, rc::Rc};
+
+use adapter_sdk::{
+    http::{Error, Request, Response},
+    testing::Host,
+};
+use serde_json::{Value, json};
+
+/// Method and path with the body.
+pub type Asked = Rc<RefCell<Vec<(String, Value)>>>;
+pub type Reply = Result<Response, Error>;
+
+/// Answers one request after the other. Nothing leaves any other way than through the gate.
+pub fn desk(replies: Vec<Reply>) -> (Host, Asked) {
+    let asked: Asked = Rc::default();
+    let (seen, mut replies) = (asked.clone(), VecDeque::from(replies));
+    let host = Host::new().answer(|request| panic!("{} goes past the gate", request.path));
+    let host = host.answer_gate(move |request: &Request| {
+        let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap()).unwrap_or_default();
+        seen.borrow_mut().push((format!("{} {}", request.method, request.path), body));
+        replies.pop_front().unwrap_or_else(|| panic!("nobody thought of {} {}", request.method, request.path))
+    });
+    (host, asked)
+}
+
+pub fn answer(status: u16, body: impl ToString) -> Reply {
+    Ok(Response { status, headers: Vec::new(), body: body.to_string().into_bytes() })
+}
+
+pub fn session(csrf: &str) -> Reply {
+    answer(200, json!({"markup": "v3", "user": "Robin", "csrf": csrf, "mark": "e.1"}))
+}
+
+pub fn nothing() -> Reply {
+    answer(200, json!({"markup": "v3", "items": []}))
+}
+
+pub fn refusal(status: u16, code: &str) -> Reply {
+    answer(status, json!({"markup": "v3", "error": code, "message": "Chair 1 is taken (Zoë O’Brien)."}))
+}
+
+pub fn login_page() -> Reply {
+    answer(200, include_str!("../fixtures/login.html"))
+}
+
+pub fn fixture(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}

@@ -1,0 +1,6 @@
+//! The adapter at a workstation that answers from a list.
+#![allow(clippy::unwrap_used)]
+
+mod desk;
+mod reading;
+mod writing;

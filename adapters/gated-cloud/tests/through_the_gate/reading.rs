@@ -1,0 +1,96 @@
+//! What the application shows, in both releases we know and in others.
+
+use crate::desk::{Reply, answer, desk, fixture, login_page, refusal};
+use adapter_sdk::{Adapter, Fault, Page, Record, Resource, http::Error, testing::Host};
+use gated_cloud_adapter::GatedCloud;
+use serde_json::{Value, json};
+
+const V3: &str = include_str!("../fixtures/appointments-v3.json");
+const V4: &str = include_str!("../fixtures/appointments-v4.json");
+
+fn pulled(reply: Reply) -> Result<Page, Fault> {
+    let (host, _) = desk(vec![reply]);
+    host.run(|| GatedCloud::pull(Resource::Appointments, Some("delta:e.1".into()), 500))
+}
+
+#[test]
+fn both_releases_show_the_same() {
+    let (host, asked) = desk(vec![answer(200, V3)]);
+    let page = host.run(|| GatedCloud::pull(Resource::Appointments, Some("delta:e.1".into()), 500)).unwrap();
+    assert_eq!(asked.borrow()[0].0, "GET /api/changes?of=appointments&since=e.1&limit=200");
+    assert_eq!(
+        (page.deleted.as_slice(), page.cursor.as_str(), page.last, page.whole),
+        (&["A-000009".to_owned()][..], "delta:e.42", true, false)
+    );
+    let [Record::Appointment(visit), Record::Appointment(lunch)] = page.records.as_slice() else { panic!() };
+    assert_eq!((visit.start, visit.end - visit.start), (1_796_133_600, 1_800));
+    assert_eq!(
+        (visit.operatory.as_deref(), visit.write_key.as_deref(), visit.version.as_deref()),
+        (Some("O-1"), Some("ps-1-1-aa"), Some("41"))
+    );
+    assert!(
+        visit.confirmed
+            && visit.patient_confirmed
+            && !visit.unavailable
+            && lunch.unavailable
+            && lunch.patient.is_none()
+    );
+    assert_eq!(pulled(answer(200, V4)).unwrap(), page);
+}
+
+#[test]
+fn a_release_nobody_knows_is_not_read() {
+    let mut next = fixture(V4);
+    next["markup"] = json!("v5");
+    let Err(Fault::RetryLater((reason, Some(900)))) = pulled(answer(200, &next)) else { panic!("it was read") };
+    assert!(reason.contains("v5") && reason.contains("v3 and v4"), "{reason}");
+    // A known name for something else.
+    for (pointer, name) in [("/items/0/chairId", "operatory"), ("/items/1/reference", "reference"), ("/mark", "mark")] {
+        let mut other = fixture(V3);
+        let (parent, field) = pointer.rsplit_once('/').unwrap();
+        other.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(field);
+        let Err(Fault::RetryLater((reason, Some(900)))) = pulled(answer(200, &other)) else { panic!("{pointer}") };
+        assert!(reason.contains("v3") && reason.contains(name), "{reason}");
+    }
+    for strange in [json!(7), json!("next week"), Value::Null] {
+        let mut other = fixture(V3);
+        other["items"][0]["start"] = strange;
+        let Err(Fault::RetryLater((reason, None))) = pulled(answer(200, &other)) else { panic!() };
+        assert!(!reason.contains("week"), "{reason}");
+    }
+}
+
+#[test]
+fn a_session_that_is_over_is_a_closed_gate() {
+    assert_eq!(pulled(login_page()), Err(Fault::GateClosed));
+    assert_eq!(pulled(refusal(401, "logged_out")), Err(Fault::GateClosed));
+    let to_login = adapter_sdk::http::Response {
+        status: 302,
+        headers: vec![("location".into(), "/app/login".into())],
+        body: Vec::new(),
+    };
+    assert_eq!(pulled(Ok(to_login)), Err(Fault::GateClosed));
+    assert_eq!(pulled(Err(Error::NotSent("nobody is logged in".into()))), Err(Fault::GateClosed));
+    assert_eq!(Host::new().run(|| GatedCloud::pull(Resource::Patients, None, 10)), Err(Fault::GateClosed));
+    // Any other page is none.
+    let page = answer(200, "<html><body>We are moving house</body></html>");
+    assert!(matches!(pulled(page), Err(Fault::RetryLater((_, None)))));
+    assert!(matches!(pulled(Err(Error::Refused("redirected".into()))), Err(Fault::RetryLater(_))));
+    assert!(matches!(pulled(refusal(429, "too_many_calls")), Err(Fault::RetryLater((_, Some(60))))));
+}
+
+#[test]
+fn other_books_are_read_from_their_beginning() {
+    let (host, asked) = desk(vec![refusal(410, "mark_expired"), answer(200, V3)]);
+    let page = host.run(|| GatedCloud::pull(Resource::Appointments, Some("delta:old.7".into()), 10)).unwrap();
+    assert_eq!((page.whole, page.cursor.as_str()), (true, "delta:e.42"));
+    assert_eq!(asked.borrow()[1].0, "GET /api/changes?of=appointments&limit=10");
+}
+
+#[test]
+fn it_describes_itself_before_anybody_logs_in() {
+    let description = Host::new().run(GatedCloud::describe).unwrap();
+    assert!(description.gated && description.requests_per_minute == Some(60));
+    let wrong = Host::new().config("requests_per_minute", "many").run(GatedCloud::describe);
+    assert!(matches!(wrong, Err(Fault::Unsupported(_))));
+}

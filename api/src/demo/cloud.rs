@@ -1,0 +1,203 @@
+//! The demo with a cloud EHR: a web application on a port of its own, which opens only in the browser of whoever reads this, and what they
+//! are asked to do one after the other.
+
+use std::{
+    io,
+    net::SocketAddr,
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use cloud_ehr::{CloudEhr, Settings, User};
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    LOCATIONS, SOURCE, SUBDOMAIN,
+    story::{LOOK_AGAIN, Story, text},
+};
+use crate::cli::say;
+
+/// Its folder in `adapters/`.
+pub const ADAPTER: &str = "gated-cloud";
+const USER: &str = "frontdesk";
+const PASSWORD: &str = "maple-street";
+const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
+/// A person does what is asked in their own time.
+const FOR_EVER: Duration = Duration::MAX;
+/// The books of the first start are made again this long.
+const BOOKS_LAST: i64 = 5 * 86_400;
+
+/// What a person or a test needs to log in, and what the next start goes on with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facts {
+    pub url: String,
+    pub user: String,
+    pub password: String,
+    pub port: u16,
+    /// The present its books were made for, in seconds since 1970.
+    pub seeded_at: i64,
+}
+
+pub struct Cloud {
+    ehr: CloudEhr,
+    pub facts: Facts,
+}
+
+/// On the port it had, else the one behind the API's, else any.
+pub fn start(listen: SocketAddr, known: Option<&Facts>) -> io::Result<Cloud> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
+    let begin = |port: u16| {
+        CloudEhr::start(Settings {
+            port,
+            users: vec![User::new(USER, PASSWORD, "Robin, front desk")],
+            zone: ZONE,
+            seeded_at: Some(seeded_at),
+            ..Settings::default()
+        })
+    };
+    let wanted = known.map_or(listen.port().saturating_add(1), |known| known.port);
+    let ehr = begin(wanted).or_else(|_| begin(0))?;
+    let facts = Facts {
+        url: format!("{}/app", ehr.origin()),
+        user: USER.into(),
+        password: PASSWORD.into(),
+        port: ehr.address().port(),
+        seeded_at,
+    };
+    Ok(Cloud { ehr, facts })
+}
+
+impl Cloud {
+    /// The configuration's practice: one location whose EHR is reached through workstations only.
+    pub fn practice(&self, adapter: &Path) -> String {
+        format!(
+            r#"[adapters]
+{ADAPTER} = "{adapter}"
+
+[[institutions]]
+id = 1
+subdomain = "{SUBDOMAIN}"
+name = "Maple Street Dental"
+environment = "sandbox"
+
+[[institutions.sources]]
+id = {SOURCE}
+name = "Demo Cloud EHR"
+adapter = "{ADAPTER}"
+base_url = "{url}"
+workstation = {{ probe = "/api/session" }}
+
+[[institutions.locations]]
+id = {location}
+name = "Maple Street"
+zone = "{ZONE}"
+source = {SOURCE}
+foreign_id = "maple-street"
+street_address = "7 Maple Street"
+city = "Springfield"
+state = "NY"
+zip_code = "12345"
+map_by_operatory = true
+"#,
+            adapter = adapter.display(),
+            url = self.facts.url,
+            location = LOCATIONS[0],
+        )
+    }
+
+    pub fn introduce(&self) {
+        let Facts { url, user, password, .. } = &self.facts;
+        say(format_args!("the practice's cloud EHR: {url}, user {user}, password {password}"));
+        say(
+            "It has no API. It is read and written only while somebody is logged in to it in a browser with the extension.",
+        );
+    }
+
+    /// Waits for a person at each step, and tells what happened.
+    pub async fn tell(&self, story: &mut Story) -> Result<(), String> {
+        let Facts { url, user, password, .. } = &self.facts;
+        say("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
+        say(
+            "   Then open chrome://extensions in Chrome or Chromium, switch on \"Developer mode\", choose \"Load unpacked\" and",
+        );
+        say("   take the folder adapters/extension/dist.");
+
+        say("\n2. Pair it: open the extension's popup from the toolbar and enter");
+        let base_url = &story.facts().base_url;
+        say(format_args!("   address  {base_url}"));
+        let path = format!("/locations/{}/pairing_codes?subdomain={SUBDOMAIN}", LOCATIONS[0]);
+        let code = story.call(Method::POST, &path, Some(json!({}))).await?["data"].take();
+        say(format_args!("   code     {}   (good once, for ten minutes; another: POST {path})", text(&code["code"])));
+        say("   The browser asks whether the extension may read and change data on the EHR's address: it needs that.");
+        until(story, |gate| gate["workstations_connected"].as_u64().unwrap_or_default() > 0).await?;
+        say("   A workstation is connected.");
+
+        say(format_args!("\n3. Log in to the practice's cloud EHR: {url}"));
+        say(format_args!("   user {user}, password {password}"));
+        until(story, is_open).await?;
+        say("   Somebody is logged in: the gate is open, and the first pull begins.");
+        story.first_pull(FOR_EVER).await?;
+
+        say("\n4. Now log out of the cloud EHR (top right), as staff do in the evening.");
+        until(story, |gate| !is_open(gate)).await?;
+        say("   The gate is closed.");
+
+        say("\n5. A patient books over the API all the same: POST /intent/booking/search, POST /intent/booking/book");
+        let reference = story.book().await?;
+        until(story, |gate| is_open(gate) || gate["writes_waiting"].as_u64().unwrap_or_default() > 0).await?;
+        let gate = gate(story).await?;
+        say(format_args!(
+            "   GET /sync_status: gate {}, writes waiting {}",
+            text(&gate["state"]),
+            gate["writes_waiting"]
+        ));
+
+        say(format_args!("\n6. Log in again: {url}"));
+        until(story, is_open).await?;
+        say("   The gate is open: what waits is written, in order.");
+        let appointment = story.written(&reference, FOR_EVER).await?;
+        self.show(text(&appointment["foreign_id"]))?;
+
+        say("\n7. The signed message");
+        story.message(appointment["id"].as_u64().unwrap_or_default()).await?;
+        say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
+        Ok(())
+    }
+
+    /// The EHR's own view.
+    fn show(&self, foreign_id: &str) -> Result<(), String> {
+        let practice = self.ehr.practice();
+        let held = practice.appointment(foreign_id).ok_or("the cloud EHR does not have it")?;
+        let name = held.patient.as_deref().and_then(|id| practice.patient(id)).map(|patient| patient.name());
+        let start = practice.local(held.start);
+        say(format_args!(
+            "   in the cloud EHR: {foreign_id}, {}, {}: look at {}/schedule?day={}",
+            name.unwrap_or_default(),
+            start.format("%A %H:%M"),
+            self.facts.url,
+            start.format("%Y-%m-%d")
+        ));
+        Ok(())
+    }
+}
+
+fn is_open(gate: &Value) -> bool {
+    matches!(text(&gate["state"]), "connected" | "waiting_for_approval")
+}
+
+async fn gate(story: &Story) -> Result<Value, String> {
+    let path = format!("/locations/{}?subdomain={SUBDOMAIN}", LOCATIONS[0]);
+    Ok(story.call(Method::GET, &path, None).await?["data"]["gate"].take())
+}
+
+async fn until(story: &Story, stands: impl Fn(&Value) -> bool) -> Result<(), String> {
+    while !stands(&gate(story).await?) {
+        sleep(LOOK_AGAIN).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Workstations on which staff is logged in to a health record system that opens only there: POST /locations/{id}/pairing_codes,
+//! GET and DELETE /locations/{id}/workstations for operators, POST /workstations/pair for the extension (our addition).
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use actix_web::HttpResponse;
+use engine::{
+    store::CommitError,
+    workstations::{
+        CodeKind, EhrAccess, Paired, Workstation, WorkstationError,
+        limits::{ENROLMENT_HOURS, ENROLMENT_USES},
+    },
+};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::Answer;
+use crate::{
+    bounds::MAX_NAME,
+    errors::ApiError,
+    kinds::{filled, id, integer, text, uuid},
+    scope::Call,
+    wire::At,
+};
+
+/// A code as it may be typed, with hyphens and spaces between its letters.
+const MAX_CODE: usize = 64;
+const NOT_GATED: &str = "The location's health record system is not reached through workstations.";
+const RETRY_LATER: u64 = 30;
+
+/// With it workstations are paired with a location. It is shown this once.
+#[derive(Serialize, JsonSchema)]
+pub struct PairingCodeView {
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    code: String,
+    /// How many workstations can be paired with it.
+    uses: u32,
+    expires_at: At,
+}
+
+/// A workstation paired with a location.
+#[derive(Serialize, JsonSchema)]
+pub struct WorkstationView {
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    id: Uuid,
+    name: String,
+    paired_at: At,
+    /// When it was connected last; now, where it is.
+    last_seen_at: Option<At>,
+    /// The version of its extension; null before it connected first.
+    extension_version: Option<String>,
+    connected: bool,
+    /// Whether somebody is logged in to the health record system there; null where that is not known.
+    logged_in: Option<bool>,
+    paused: bool,
+    /// Writes that wait there for the staff's yes.
+    writes_awaiting_approval: u32,
+    /// It does the work of the location; the others stand by.
+    working: bool,
+}
+
+impl From<Workstation> for WorkstationView {
+    fn from(it: Workstation) -> WorkstationView {
+        WorkstationView {
+            id: it.id,
+            name: it.name,
+            paired_at: At(it.paired_at),
+            last_seen_at: it.last_seen.map(At),
+            extension_version: Some(it.version).filter(|version| !version.is_empty()),
+            connected: it.connected,
+            logged_in: it.logged_in,
+            paused: it.paused,
+            writes_awaiting_approval: it.awaiting,
+            working: it.holds_lease,
+        }
+    }
+}
+
+/// A workstation that has just been paired.
+#[derive(Serialize, JsonSchema)]
+pub struct PairedView {
+    /// Its first message on every connection carries it. It is shown this once.
+    token: String,
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    workstation: Uuid,
+    location: PairedPlace,
+    ehr: GatedEhrView,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct PairedPlace {
+    #[schemars(with = "u32")]
+    id: LocationId,
+    name: String,
+}
+
+/// What the workstation may request of which web application.
+#[derive(Serialize, JsonSchema)]
+pub struct GatedEhrView {
+    origin: String,
+    base_path: String,
+    /// Prefixes below the base path.
+    paths: Vec<String>,
+    /// A path below the base path that answers 200 with JSON exactly while somebody is logged in.
+    probe: String,
+}
+
+impl From<Paired> for PairedView {
+    fn from(it: Paired) -> PairedView {
+        let EhrAccess { origin, base_path, paths, probe } = it.ehr;
+        PairedView {
+            token: it.token,
+            workstation: it.workstation,
+            location: PairedPlace { id: it.location, name: it.location_name },
+            ehr: GatedEhrView { origin, base_path, paths, probe },
+        }
+    }
+}
+
+impl From<WorkstationError> for ApiError {
+    fn from(error: WorkstationError) -> ApiError {
+        match error {
+            WorkstationError::NotGated => ApiError::Refused(NOT_GATED.into()),
+            WorkstationError::UnknownCode => ApiError::NotFound("Pairing code".into()),
+            WorkstationError::TooMany { retry_after } => ApiError::TooMany {
+                message: "Too many wrong codes; please wait before you try again.".into(),
+                retry_after: retry_after.into(),
+            },
+            WorkstationError::Refused(why) => ApiError::Refused(sentence(why)),
+            WorkstationError::Store(CommitError::Full { .. } | CommitError::Conflict { .. }) => {
+                ApiError::Unavailable { retry_after: RETRY_LATER }
+            }
+            WorkstationError::Store(CommitError::Store(error)) => {
+                tracing::error!(%error, "the records of workstations cannot be read or written");
+                ApiError::Unavailable { retry_after: RETRY_LATER }
+            }
+        }
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+pub async fn new_code(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenants, kind) = call.in_tenants(|input| {
+        let uses = input.body.optional("uses", integer(1..=ENROLMENT_USES.into()));
+        let hours = input.body.optional("expires_in_hours", integer(1..=ENROLMENT_HOURS.into()));
+        match (uses, hours) {
+            (None, None) => Some(CodeKind::Single),
+            (Some(uses), Some(hours)) => {
+                Some(CodeKind::Enrolment { uses: u32::try_from(uses).ok()?, hours: u32::try_from(hours).ok()? })
+            }
+            _ => {
+                input.body.problem("uses and expires_in_hours are given together or not at all.");
+                None
+            }
+        }
+    })?;
+    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    let made = call.api.engine.gateway().new_code(location, kind).await?;
+    call.audit("make pairing code", "location", location.0.into());
+    let view =
+        PairingCodeView { location_id: location, code: made.code, uses: made.uses, expires_at: At(made.expires) };
+    Ok(call.show(view))
+}
+
+pub async fn list(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    let all = call.api.engine.gateway().workstations(location)?;
+    Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
+}
+
+pub async fn revoke(mut call: Call) -> Answer {
+    let (id, workstation) = (call.path_id(id())?, call.path("workstation", uuid())?);
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    if !call.api.engine.gateway().revoke(location, workstation).await? {
+        return Err(ApiError::NotFound(format!("Workstation with id {workstation}")));
+    }
+    call.audit("revoke workstation", "location", location.0.into());
+    Ok(call.empty())
+}
+
+pub async fn pair(mut call: Call) -> Answer {
+    let (code, name, install) = call.anywhere(|input| {
+        let code = input.body.required("code", filled(text(MAX_CODE)));
+        let name = input.body.required("name", filled(text(MAX_NAME)));
+        let install = input.body.required("install", uuid());
+        Some((code?, name?, install?))
+    })?;
+    let peer = call.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let paired = call.api.engine.gateway().pair(peer, &code, &name, install).await?;
+    Ok(HttpResponse::Created().json(PairedView::from(paired)))
+}

@@ -1,0 +1,62 @@
+//! The gate of a health record system that opens only while staff is logged in to it at a workstation (our addition).
+
+use engine::{
+    SyncState,
+    workstations::{GateState, GateStatus},
+};
+use location::{
+    ids::LocationId,
+    time::{SECOND, Timestamp},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::wire::At;
+
+/// Where the gate of a location stands. Only where its health record system is reached through workstations.
+#[derive(Serialize, JsonSchema)]
+pub struct GateView {
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    #[schemars(extend("enum" = STATES))]
+    state: &'static str,
+    /// Since when it stands so; a start of the server counts as a change.
+    since: At,
+    workstations_connected: u32,
+    /// The workstation that does the work.
+    workstation_name: Option<String>,
+    /// Writes that wait there for the staff's yes.
+    writes_awaiting_approval: u32,
+    writes_waiting: u64,
+    /// How long the oldest of them has waited.
+    oldest_write_seconds: Option<u64>,
+}
+
+const STATES: [&str; 5] = ["closed", "connected", "logged_out", "paused", "waiting_for_approval"];
+
+impl GateView {
+    pub fn of(location_id: LocationId, state: &SyncState, now: Timestamp) -> Option<GateView> {
+        let GateStatus { state: gate, since, connected, holder, awaiting } = state.gate.clone()?;
+        let seconds = |oldest: Timestamp| u64::try_from(now.since(oldest) / SECOND).unwrap_or(0);
+        Some(GateView {
+            location_id,
+            state: name(gate),
+            since: At(since),
+            workstations_connected: connected,
+            workstation_name: holder.map(|holder| holder.name),
+            writes_awaiting_approval: awaiting,
+            writes_waiting: state.queued,
+            oldest_write_seconds: state.oldest_queued.map(seconds),
+        })
+    }
+}
+
+fn name(state: GateState) -> &'static str {
+    match state {
+        GateState::Closed => "closed",
+        GateState::Connected => "connected",
+        GateState::LoggedOut => "logged_out",
+        GateState::Paused => "paused",
+        GateState::WaitingForApproval => "waiting_for_approval",
+    }
+}

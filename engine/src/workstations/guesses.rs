@@ -1,0 +1,67 @@
+//! How many wrong codes may be tried: of one address, and of all of them.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
+
+use location::{bucket::Bucket, settings::Quota, time::Timestamp};
+
+use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};
+
+#[derive(Default)]
+pub struct Guesses(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    all: Bucket,
+    peers: HashMap<IpAddr, Bucket>,
+}
+
+impl Guesses {
+    /// Tries a code, unless too many were wrong: then the seconds to wait. Nobody else tries meanwhile.
+    pub fn attempt<T, E>(
+        &self,
+        peer: IpAddr,
+        now: Timestamp,
+        try_it: impl FnOnce() -> Result<Option<T>, E>,
+    ) -> Result<Result<Option<T>, E>, u32> {
+        let peer = network(peer);
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = |bucket: &Bucket, quota: Quota| bucket.next_at(quota, now).since(now);
+        let of_one = counts.peers.get(&peer).map_or(0, |bucket| wait(bucket, GUESSES_OF_ONE));
+        let longest = of_one.max(wait(&counts.all, GUESSES_OF_ALL));
+        if longest > 0 {
+            return Err(u32::try_from(longest.div_euclid(1_000) + 1).unwrap_or(u32::MAX));
+        }
+        let tried = try_it();
+        if matches!(tried, Ok(None)) {
+            counts.wrong(peer, now);
+        }
+        Ok(tried)
+    }
+}
+
+impl Counts {
+    fn wrong(&mut self, peer: IpAddr, now: Timestamp) {
+        self.all.take(GUESSES_OF_ALL, now);
+        if self.peers.len() >= GUESSERS {
+            self.peers.retain(|_, bucket| bucket.available(GUESSES_OF_ONE, now) < GUESSES_OF_ONE.burst);
+        }
+        if self.peers.len() < GUESSERS || self.peers.contains_key(&peer) {
+            self.peers.entry(peer).or_default().take(GUESSES_OF_ONE, now);
+        }
+    }
+}
+
+/// Who has one IPv6 address has 2^64 of them.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => IpAddr::V4(mapped),
+            None => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
+        },
+        v4 => v4,
+    }
+}

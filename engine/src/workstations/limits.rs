@@ -1,0 +1,50 @@
+//! A limit on everything a workstation can send, keep waiting or guess.
+
+use std::time::Duration;
+
+use location::{
+    settings::Quota,
+    time::{MINUTE, Millis},
+};
+
+/// One frame of an extension: 8 MiB of body in base64, and its headers.
+pub const FRAME_BYTES: usize = 12 << 20;
+pub const FRAMES_PER_SECOND: u32 = 50;
+/// From the opening of a connection to its `hello`.
+pub const HELLO: Duration = Duration::from_secs(10);
+/// Between two pings to a workstation: shorter than the 30 seconds after which a browser suspends a service worker.
+pub const HEARTBEAT: Duration = Duration::from_secs(20);
+/// A workstation that says nothing for so long is gone.
+pub const SILENCE: Duration = Duration::from_secs(25);
+/// Between two `queue` messages.
+pub const QUEUE_EVERY: Duration = Duration::from_secs(2);
+/// Messages that may wait for one workstation's socket.
+pub const MESSAGES: usize = 32;
+/// Requests of one location that may wait for their turn.
+pub const WAITING: usize = 100;
+
+/// A code for one workstation.
+pub const CODE_CHARACTERS: usize = 8;
+pub const CODE_LIFETIME: Millis = 10 * MINUTE;
+/// A code for a roll-out: long, since it lives long.
+pub const ENROLMENT_CHARACTERS: usize = 26;
+pub const ENROLMENT_USES: u32 = 1_000;
+pub const ENROLMENT_HOURS: u32 = 30 * 24;
+/// Codes of a location that can be used at one time, and workstations paired with it.
+pub const CODES: usize = 20;
+pub const WORKSTATIONS: usize = 500;
+
+/// Wrong codes of one address, and of all: with 30^8 codes and these, a code that lives ten minutes is not guessed.
+pub const GUESSES_OF_ONE: Quota = Quota { per_minute: 1, burst: 10 };
+pub const GUESSES_OF_ALL: Quota = Quota { per_minute: 60, burst: 300 };
+/// Addresses whose wrong codes are counted one by one.
+pub const GUESSERS: usize = 10_000;
+
+pub const NAME_BYTES: usize = 100;
+pub const VERSION_BYTES: usize = 50;
+/// A reason from a workstation; longer ones are cut.
+pub const REASON_BYTES: usize = 300;
+/// Of an answer.
+pub const HEADERS: usize = 200;
+/// Writes a `queue` message names.
+pub const LAST_WRITES: usize = 5;

@@ -1,0 +1,131 @@
+//! Writes to an EHR that can be reached only through a workstation: parked, drained in order, never twice. The whole engine with a real
+//! guest and its `gate` import; the workstations and the EHR behind them are in the test.
+#![allow(clippy::unwrap_used)]
+
+mod office;
+
+use std::time::Duration;
+
+use location::pull::Verb;
+use office::{Cloud, Does, Office, until};
+use serde_json::json;
+
+#[actix::test]
+async fn writes_wait_for_a_workstation_and_drain_in_order() {
+    let cloud = Cloud::new();
+    let office = Office::open(&cloud).await;
+    let token = office.pair(1).await;
+    let first = office.connect(&token, Does::Works).await;
+    office.patients_are_there().await;
+    until("writing is fine", async || office.state().await.write_ok.then_some(())).await;
+    first.leave().await;
+    let red = until("the gate is shut", async || Some(office.state().await).filter(|state| !state.write_ok)).await;
+    assert_eq!(red.write_reason.as_deref(), Some("no staff workstation is connected"));
+
+    let mut keys = Vec::new();
+    for patient in ["1", "2", "3", "1", "2", "3"] {
+        keys.push(office.pay(patient).await);
+    }
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let waiting = office.writes().await;
+    assert!(waiting.iter().all(|write| write.attempts == 0), "nothing is tried while the gate is shut");
+    assert_eq!((office.state().await.queued, cloud.written().len()), (6, 0));
+
+    let second = office.connect(&token, Does::Works).await;
+    until("the queue is drained", async || (office.state().await.queued == 0).then_some(())).await;
+    assert_eq!(cloud.written(), cloud.posted(), "each once");
+    let drained: Vec<u64> = office.ended().into_iter().map(|write| write.id).collect();
+    assert_eq!(drained.len(), 6);
+    assert_eq!(cloud.kinds(), vec!["payment-insert"; 6]);
+    let order: Vec<String> = cloud.posted();
+    assert!(order.is_sorted_by_key(|key| office.position(key)), "in the order in which they were accepted");
+    assert!(office.state().await.write_ok);
+    second.leave().await;
+    office.close().await;
+}
+
+#[actix::test]
+async fn a_workstation_that_goes_in_the_middle_of_a_write_leaves_it_to_the_next_one_to_look() {
+    let cloud = Cloud::new();
+    let mut office = Office::open(&cloud).await;
+    let (one, two) = (office.pair(1).await, office.pair(2).await);
+    let first = office.connect(&one, Does::WritesAndGoes).await;
+    office.patients_are_there().await;
+    let second = office.connect(&two, Does::Works).await;
+    office.pay("1").await;
+    until("it is written", async || (office.state().await.queued == 0).then_some(())).await;
+    assert_eq!(
+        (cloud.posted().len(), cloud.looked_up()),
+        (1, 1),
+        "written by the first, found by the second, sent once"
+    );
+    first.leave().await;
+
+    // The engine ends in the middle of the next one, and another one goes on where it was.
+    second.will(Does::WritesAndHangs);
+    office.pay("2").await;
+    until("it is in the EHR", async || (cloud.posted().len() == 2).then_some(())).await;
+    let lease = second.last_lease();
+    office.restart().await;
+    let third = office.connect(&one, Does::Works).await;
+    until("it is found", async || (office.state().await.queued == 0).then_some(())).await;
+    assert_eq!((cloud.posted().len(), cloud.looked_up()), (2, 2));
+    assert!(third.last_lease() > lease, "the fence is durable");
+    third.leave().await;
+    second.leave().await;
+    office.close().await;
+}
+
+#[actix::test]
+async fn what_the_staff_must_approve_waits_and_what_they_decline_fails() {
+    let cloud = Cloud::new();
+    let office = Office::open(&cloud).await;
+    let token = office.pair(1).await;
+    let staff = office.connect(&token, Does::AsksTheStaff).await;
+    office.patients_are_there().await;
+    let (yes, no) = (office.pay("1").await, office.pay("2").await);
+    let asked = until("both are asked for", async || Some(staff.asked()).filter(|asked| asked.len() == 2)).await;
+    let waiting = office.writes().await;
+    assert_eq!(waiting.len(), 2);
+    assert!(office.state().await.write_ok, "what waits for the staff does not block the way");
+    staff.approve(&asked[0]);
+    staff.decline(&asked[1]);
+    staff.say(json!({"type": "approved", "writes": [{"id": asked[0], "kind": "payment-insert", "at": null}]}));
+    until("both have ended", async || (office.state().await.queued == 0).then_some(())).await;
+    assert_eq!(cloud.posted(), [asked[0].clone()]);
+    let ended = office.ended();
+    let declined = ended.iter().find(|write| !write.done).unwrap();
+    assert_eq!(declined.reason.as_deref(), Some("declined by the staff at the workstation: not this one"));
+    assert_ne!(yes, no);
+    assert!(ended.iter().all(|write| matches!(write.work, location::event::Work::Record { verb: Verb::Create, .. })));
+    staff.leave().await;
+    office.close().await;
+}
+
+#[actix::test]
+async fn somebody_logs_out_and_in_again() {
+    let cloud = Cloud::new();
+    let office = Office::open(&cloud).await;
+    let token = office.pair(1).await;
+    let staff = office.connect(&token, Does::Works).await;
+    office.patients_are_there().await;
+    for (session, paused, reason) in [
+        ("out", false, "nobody is logged in to the EHR at a staff workstation"),
+        ("in", true, "the staff paused it at their workstation"),
+    ] {
+        staff.say(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0}));
+        let red = until("the gate is shut", async || {
+            Some(office.state().await).filter(|it| it.write_reason.as_deref() == Some(reason))
+        });
+        red.await;
+        let before = cloud.posted().len();
+        office.pay("1").await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(cloud.posted().len(), before);
+        staff.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 0}));
+        until("it is written", async || (office.state().await.queued == 0).then_some(())).await;
+        until("all is well", async || office.state().await.write_ok.then_some(())).await;
+    }
+    staff.leave().await;
+    office.close().await;
+}

@@ -1,0 +1,391 @@
+//! An office: an engine with one location, the workstations in it, and the EHR they are logged in to.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use engine::{
+    Engine, SyncState,
+    actor::docs::Kind,
+    adapter_host::{Host, HostLimits, Registry},
+    ehr::Resource,
+    engine::Parts,
+    records::{self, entry::Entry},
+    saving::{NewEntry, SaveRequest, Saving},
+    setup::{
+        DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules,
+    },
+    store::{MemoryStore, Store},
+    webhooks::shapes::{Related, Scene, Shapes, Unshaped},
+    workstations::{CodeKind, Session, ToWorkstation, protocol::Request},
+    write_requests::WriteRequest,
+};
+use location::{
+    ids::{InstitutionId, LocationId},
+    settings::{PullRules, Quota, WriteRules},
+    time::SECOND,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+const HERE: LocationId = LocationId(101);
+const PRACTICE: InstitutionId = InstitutionId(1);
+const SOURCE: u32 = 11;
+
+pub async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..1_200 {
+        if let Some(found) = check().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{what} did not happen within 30 s");
+}
+
+/// The EHR.
+#[derive(Default)]
+pub struct Cloud(Mutex<Records>);
+
+#[derive(Default)]
+struct Records {
+    written: BTreeMap<String, String>,
+    posted: Vec<String>,
+    kinds: Vec<String>,
+    looked_up: usize,
+}
+
+impl Cloud {
+    pub fn new() -> Arc<Cloud> {
+        Arc::default()
+    }
+
+    /// Status and body.
+    fn handle(&self, request: &Request) -> (u16, String) {
+        let mut records = self.0.lock().unwrap();
+        match (request.method.as_str(), request.path.strip_prefix("/writes/")) {
+            ("POST", Some(key)) => {
+                let tag = request.write.as_ref().expect("a write says what it is");
+                assert_eq!(tag.id, key, "the tag is the same over all tries");
+                records.kinds.push(tag.kind.clone());
+                records.posted.push(key.to_owned());
+                let id = format!("P-{}", records.posted.len());
+                (200, records.written.entry(key.to_owned()).or_insert(id).clone())
+            }
+            ("GET", Some(key)) => {
+                assert!(request.write.is_none(), "a look-up is no write");
+                records.looked_up += 1;
+                records.written.get(key).map_or((404, String::new()), |id| (200, id.clone()))
+            }
+            _ => (200, "[]".to_owned()),
+        }
+    }
+
+    /// Keys of what it has, each once, in the order of their first arrival.
+    pub fn written(&self) -> Vec<String> {
+        let records = self.0.lock().unwrap();
+        let mut known: Vec<String> = Vec::new();
+        for key in &records.posted {
+            if !known.contains(key) {
+                known.push(key.clone());
+            }
+        }
+        known
+    }
+
+    /// Keys of the writes that arrived.
+    pub fn posted(&self) -> Vec<String> {
+        self.0.lock().unwrap().posted.clone()
+    }
+
+    pub fn kinds(&self) -> Vec<String> {
+        self.0.lock().unwrap().kinds.clone()
+    }
+
+    pub fn looked_up(&self) -> usize {
+        self.0.lock().unwrap().looked_up
+    }
+}
+
+/// Shows documents as they are: nobody subscribes here.
+struct Plain;
+
+impl Shapes for Plain {
+    fn record(&self, _: &Scene<'_>, _: Resource, stored: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
+        serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)
+    }
+
+    fn sync_status(&self, _: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
+        Ok(json!({"write": state.write_ok}))
+    }
+}
+
+pub struct Office {
+    engine: Engine,
+    store: Arc<MemoryStore>,
+    cloud: Arc<Cloud>,
+}
+
+impl Office {
+    pub async fn open(cloud: &Arc<Cloud>) -> Office {
+        let store = Arc::new(MemoryStore::new());
+        let engine = start(&store).await;
+        Office { engine, store, cloud: cloud.clone() }
+    }
+
+    pub async fn restart(&mut self) {
+        self.engine.stop().await;
+        self.engine = start(&self.store).await;
+    }
+
+    pub async fn close(self) {
+        self.engine.stop().await;
+    }
+
+    pub async fn pair(&self, install: u128) -> String {
+        let gateway = self.engine.gateway();
+        let code = gateway.new_code(HERE, CodeKind::Single).await.unwrap().code;
+        let peer = "192.0.2.7".parse().unwrap();
+        gateway.pair(peer, &code, "Front desk", Uuid::from_u128(install)).await.unwrap().token
+    }
+
+    pub async fn connect(&self, token: &str, does: Does) -> Workstation {
+        let hello = json!({"type": "hello", "token": token, "extension": "1.0.0"});
+        let (session, messages) = self.engine.gateway().connect(&hello.to_string()).unwrap();
+        let desk = Arc::new(Desk {
+            session: Mutex::new(Some(session)),
+            cloud: self.cloud.clone(),
+            does: Mutex::new(does),
+            lease: Mutex::new(0),
+            asked: Mutex::default(),
+            approved: Mutex::default(),
+            declined: Mutex::default(),
+        });
+        desk.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 0}));
+        let working = tokio::spawn(desk.clone().work(messages));
+        Workstation { desk, working }
+    }
+
+    pub async fn state(&self) -> SyncState {
+        self.engine.sync_state(HERE).await.unwrap()
+    }
+
+    pub async fn patients_are_there(&self) {
+        until("the patients are pulled", async || self.patient("3")).await;
+    }
+
+    fn patient(&self, foreign_id: &str) -> Option<u64> {
+        self.engine.id_of_foreign(SOURCE, Kind::Of(Resource::Patients), foreign_id).unwrap()
+    }
+
+    /// Our id of the payment.
+    pub async fn pay(&self, patient: &str) -> u64 {
+        let patient = u32::try_from(self.patient(patient).unwrap()).unwrap();
+        let body = json!({"patient_id": patient, "amount": {"amount": "12.50", "currency": "USD"}});
+        let what = Saving::Entry(NewEntry { resource: Resource::Payments, body, patient: Some(patient) });
+        let saved =
+            self.engine.save::<Entry<records::ledger::Payment>>(SaveRequest { location: HERE, what, once: None });
+        saved.await.map_err(|_| "not saved").unwrap().record.id
+    }
+
+    pub async fn writes(&self) -> Vec<WriteRequest> {
+        self.engine.unfinished_writes(HERE).await.unwrap()
+    }
+
+    pub fn ended(&self) -> Vec<records::Write> {
+        use engine::store::{Direction, keys};
+        let range = keys::records(Kind::Write.byte(), HERE.0);
+        let found = self.store.scan(range, Direction::Forward, 100).unwrap();
+        found.into_iter().map(|(_, bytes)| serde_json::from_slice(&bytes).unwrap()).collect()
+    }
+
+    /// Ids of writes rise in the order in which they were accepted.
+    pub fn position(&self, key: &str) -> Option<u64> {
+        self.ended().into_iter().find(|write| write.key == key).map(|write| write.id)
+    }
+}
+
+async fn start(store: &Arc<MemoryStore>) -> Engine {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let component = BUILT.get_or_init(|| {
+        let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/hostile");
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
+        adapter_kit::build(&guest, &out, &mut |_| {}).unwrap().component
+    });
+    let host = Host::new(HostLimits::default(), &Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled")).unwrap();
+    let adapters = Registry::new();
+    adapters.swap("cloud", host.load(component).await.unwrap());
+    let store: Arc<dyn Store> = store.clone();
+    Engine::start(setup(), Parts { adapters, ..Parts::new(store, Arc::new(Plain)) }).await.unwrap()
+}
+
+fn setup() -> Setup {
+    let institution = Institution {
+        id: PRACTICE,
+        subdomain: "practice".into(),
+        name: "Practice".into(),
+        phone_number: None,
+        country_code: "US".into(),
+        environment: Environment::Sandbox,
+    };
+    let source = DataSource {
+        id: SOURCE,
+        institution: PRACTICE,
+        name: "Cloud".into(),
+        adapter: "cloud".into(),
+        base_url: "https://ehr.example/app".into(),
+        headers: Vec::new(),
+        login: None,
+        allowed_paths: Vec::new(),
+        guest_memory_mib: 64,
+        guest_requests_per_call: 20,
+        workstation: Some(WorkstationAccess { probe: "/session".into() }),
+    };
+    let location = LocationSetup {
+        id: HERE,
+        institution: PRACTICE,
+        name: "Main Street".into(),
+        street_address: None,
+        street_address_2: None,
+        city: None,
+        state: None,
+        zip_code: None,
+        country_code: None,
+        phone_number: None,
+        email: None,
+        latitude: None,
+        longitude: None,
+        zone: chrono_tz::America::New_York,
+        map_by_operatory: false,
+        status: LocationStatus::Active,
+        source: Some(SOURCE),
+        foreign_id: None,
+        booking: Default::default(),
+        write: WriteRules { concurrency: 1, call_deadline: 8 * SECOND, settle: SECOND / 4, ..WriteRules::default() },
+        pull: PullRules { retry_base: SECOND / 10, ..PullRules::default() },
+        quota: Quota { per_minute: 6_000, burst: 100 },
+        adapter_config: BTreeMap::from([("behaviour".to_owned(), "gated".to_owned())]),
+        workstation: WorkstationRules { patience_seconds: 1, ..WorkstationRules::default() },
+    };
+    let mut setup = Setup::default();
+    setup.institutions.insert(PRACTICE, Arc::new(institution));
+    setup.sources.insert(SOURCE, Arc::new(source));
+    setup.locations.insert(HERE, Arc::new(location));
+    setup
+}
+
+/// What a workstation does with what it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    Works,
+    /// Performs a write, and its socket closes before it answers.
+    WritesAndGoes,
+    /// Performs a write and never answers.
+    WritesAndHangs,
+    /// Asks the staff before it writes.
+    AsksTheStaff,
+}
+
+pub struct Workstation {
+    desk: Arc<Desk>,
+    working: JoinHandle<()>,
+}
+
+struct Desk {
+    /// None when its socket has closed.
+    session: Mutex<Option<Session>>,
+    cloud: Arc<Cloud>,
+    does: Mutex<Does>,
+    lease: Mutex<u64>,
+    asked: Mutex<Vec<String>>,
+    approved: Mutex<Vec<String>>,
+    declined: Mutex<Vec<String>>,
+}
+
+impl Workstation {
+    pub async fn leave(self) {
+        drop(self.desk.session.lock().unwrap().take());
+        self.working.await.unwrap();
+    }
+
+    pub fn will(&self, does: Does) {
+        *self.desk.does.lock().unwrap() = does;
+    }
+
+    pub fn last_lease(&self) -> u64 {
+        *self.desk.lease.lock().unwrap()
+    }
+
+    /// Writes the staff was asked about.
+    pub fn asked(&self) -> Vec<String> {
+        self.desk.asked.lock().unwrap().clone()
+    }
+
+    pub fn approve(&self, id: &str) {
+        self.desk.approved.lock().unwrap().push(id.to_owned());
+    }
+
+    pub fn decline(&self, id: &str) {
+        self.desk.declined.lock().unwrap().push(id.to_owned());
+    }
+
+    pub fn say(&self, message: Value) {
+        self.desk.say(message);
+    }
+}
+
+impl Desk {
+    fn say(&self, message: Value) {
+        if let Some(session) = &*self.session.lock().unwrap() {
+            session.received(&message.to_string()).unwrap();
+        }
+    }
+
+    async fn work(self: Arc<Desk>, mut messages: engine::workstations::Messages) {
+        while let Some(message) = messages.recv().await {
+            match *message {
+                ToWorkstation::Lease { lease: Some(lease) } => *self.lease.lock().unwrap() = lease,
+                ToWorkstation::Request(request) => self.perform(&request),
+                ToWorkstation::Ping { n } => self.say(json!({"type": "pong", "n": n})),
+                _ => {}
+            }
+        }
+    }
+
+    fn perform(&self, request: &Request) {
+        let does = *self.does.lock().unwrap();
+        match (&request.write, does) {
+            (Some(_), Does::WritesAndGoes) => {
+                self.cloud.handle(request);
+                drop(self.session.lock().unwrap().take());
+            }
+            (Some(_), Does::WritesAndHangs) => drop(self.cloud.handle(request)),
+            (Some(write), Does::AsksTheStaff) if self.declined.lock().unwrap().contains(&write.id) => {
+                self.fail(request, "declined", "not this one");
+            }
+            (Some(write), Does::AsksTheStaff) if !self.approved.lock().unwrap().contains(&write.id) => {
+                let mut asked = self.asked.lock().unwrap();
+                if !asked.contains(&write.id) {
+                    asked.push(write.id.clone());
+                }
+                self.fail(request, "approval", "");
+            }
+            _ => {
+                let (status, body) = self.cloud.handle(request);
+                let claim = request.claim;
+                self.say(json!({"type": "answer", "lease": claim.lease, "number": claim.number,
+                    "location": claim.location, "status": status, "headers": [], "body": STANDARD.encode(body)}));
+            }
+        }
+    }
+
+    fn fail(&self, request: &Request, kind: &str, reason: &str) {
+        let claim = request.claim;
+        self.say(json!({"type": "failure", "lease": claim.lease, "number": claim.number, "location": claim.location,
+            "kind": kind, "reason": reason}));
+    }
+}

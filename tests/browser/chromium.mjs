@@ -1,0 +1,140 @@
+// A real Chromium with the extension in it, on a profile that outlives it.
+import puppeteer from "puppeteer-core";
+
+const POPUP = { width: 350, height: 200, deviceScaleFactor: 2 };
+const PAGE = { width: 1100, height: 760 };
+/** What is waited for happens within this time, or never. */
+const PATIENCE_MS = 20_000;
+const LOOK_EVERY_MS = 25;
+
+export class Browser {
+  #browser;
+  #extension;
+  #pages = new Map();
+
+  /** `extension`: the folder it was built into. */
+  static async start({ chromium, extension, profile }) {
+    const browser = await puppeteer.launch({
+      executablePath: chromium,
+      headless: true,
+      pipe: true,
+      enableExtensions: [extension],
+      userDataDir: profile,
+      protocolTimeout: PATIENCE_MS,
+      // The sandbox wants user namespaces, which root and containers do not have. Only our own pages are opened.
+      args: ["--no-sandbox", "--no-first-run", "--lang=en-US", "--disable-background-networking"],
+    });
+    const worker = await browser.waitForTarget(isWorker, { timeout: PATIENCE_MS });
+    return new Browser(browser, `chrome-extension://${new URL(worker.url()).host}`);
+  }
+
+  constructor(browser, extension) {
+    this.#browser = browser;
+    this.#extension = extension;
+  }
+
+  get process() {
+    return this.#browser.process();
+  }
+
+  /** Opens a page and calls it `name`; one that is open under this name goes there. `popup` is the extension's. */
+  async open(name, url) {
+    const isPopup = url === "popup";
+    let page = this.#pages.get(name);
+    if (page === undefined || page.isClosed()) {
+      page = await this.#browser.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
+      await page.setViewport(isPopup ? POPUP : PAGE);
+      this.#pages.set(name, page);
+    }
+    await page.goto(isPopup ? `${this.#extension}/popup.html` : url, { waitUntil: "load" });
+    return page;
+  }
+
+  page(name) {
+    const page = this.#pages.get(name);
+    if (page === undefined) {
+      throw new Error(`no page ${name} was opened`);
+    }
+    return page;
+  }
+
+  async closePage(name) {
+    await this.page(name).close();
+    this.#pages.delete(name);
+  }
+
+  /** Types over whatever a field holds. */
+  async type(name, selector, text) {
+    const field = await this.#seen(name, selector);
+    await field.evaluate((input) => (input.value = ""));
+    await field.type(text);
+  }
+
+  /** What is to be typed into or clicked on. Only the page in front has frames, which both need. */
+  async #seen(name, selector) {
+    await this.page(name).bringToFront();
+    return this.page(name).waitForSelector(selector, { visible: true });
+  }
+
+  /** Clicks, and waits for the page this leads to, if it is to lead to one. */
+  async click(name, selector, { leads = false } = {}) {
+    const button = await this.#seen(name, selector);
+    const page = this.page(name);
+    await Promise.all([leads ? page.waitForNavigation({ waitUntil: "load" }) : undefined, button.click()]);
+  }
+
+  /** The text people see there; null: nothing is there, or it is hidden. */
+  async text(name, selector) {
+    const found = await this.page(name).$(selector);
+    return (await found?.isVisible()) ? found.evaluate((element) => element.innerText.trim()) : null;
+  }
+
+  /** Waits until that text holds `part`, and returns it. */
+  async see(name, selector, part) {
+    let last = null;
+    const seen = await until(async () => (last = await this.text(name, selector))?.includes(part));
+    if (!seen) {
+      throw new Error(`${name}: ${selector} says ${JSON.stringify(last)}, not ${JSON.stringify(part)}`);
+    }
+    return last;
+  }
+
+  async screenshot(name, path) {
+    await this.page(name).bringToFront();
+    await this.page(name).screenshot({ path, fullPage: true });
+  }
+
+  /** Ends the extension's service worker, as the browser does when it is short of memory. */
+  async stopWorker() {
+    const target = await this.#browser.waitForTarget(isWorker, { timeout: PATIENCE_MS });
+    const worker = await target.worker();
+    await worker.close();
+  }
+
+  async close() {
+    await this.#browser.close();
+  }
+
+  /** As when the power fails. */
+  async kill() {
+    const process = this.process;
+    const gone = new Promise((resolve) => process.once("exit", resolve));
+    process.kill("SIGKILL");
+    await gone;
+  }
+}
+
+/** Whether it became true in time. */
+export async function until(look) {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))) {
+    if (await look()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+function isWorker(target) {
+  return target.type() === "service_worker" && target.url().startsWith("chrome-extension://");
+}

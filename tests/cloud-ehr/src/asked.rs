@@ -1,0 +1,79 @@
+//! What a browser asks, and what it is answered.
+
+use actix_web::web::Query;
+use serde_json::Value;
+
+/// One request.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Asked {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(held, _)| held.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        let pairs = self.header("cookie")?.split(';').filter_map(|pair| pair.trim().split_once('='));
+        pairs.into_iter().find(|(held, _)| *held == name).map(|(_, value)| value)
+    }
+
+    /// A parameter of the query that is not empty.
+    pub fn parameter(&self, name: &str) -> Option<String> {
+        field(&self.query, name).filter(|value| !value.is_empty())
+    }
+
+    /// A field of the form that was sent.
+    pub fn form(&self, name: &str) -> Option<String> {
+        field(std::str::from_utf8(&self.body).ok()?, name)
+    }
+
+    pub fn is_call(&self) -> bool {
+        self.path.starts_with("/app/api/")
+    }
+
+    pub fn changes(&self) -> bool {
+        !matches!(self.method.as_str(), "GET" | "HEAD")
+    }
+}
+
+fn field(encoded: &str, name: &str) -> Option<String> {
+    let fields = Query::<Vec<(String, String)>>::from_query(encoded).ok()?.into_inner();
+    fields.into_iter().find(|(held, _)| held == name).map(|(_, value)| value)
+}
+
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> Answer {
+        Answer { status, headers: vec![("content-type", media_type.to_owned())], body: body.into() }
+    }
+
+    pub fn html(status: u16, page: String) -> Answer {
+        Answer::new(status, "text/html; charset=utf-8", page)
+    }
+
+    pub fn json(status: u16, body: &Value) -> Answer {
+        Answer::new(status, "application/json", body.to_string())
+    }
+
+    /// 303: what comes next is read.
+    pub fn go(to: &str) -> Answer {
+        Answer { status: 303, headers: vec![("location", to.to_owned())], body: Vec::new() }
+    }
+
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Answer {
+        self.headers.push((name, value.into()));
+        self
+    }
+}

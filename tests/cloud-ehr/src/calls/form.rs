@@ -1,0 +1,47 @@
+//! Fields of a form that was sent, by own names.
+
+use serde_json::{Map, Value};
+
+use crate::Refusal;
+
+pub type Form = Map<String, Value>;
+
+/// What a text field becomes: as it was where the form does not name it, none where it is empty.
+pub fn text(form: &Form, field: &str, held: &mut Option<String>) -> Result<(), Refusal> {
+    match form.get(field) {
+        None => (),
+        Some(Value::Null) => *held = None,
+        Some(Value::String(text)) if text.trim().is_empty() => *held = None,
+        Some(Value::String(text)) => *held = Some(text.clone()),
+        Some(_) => return Err(Refusal::wrong(field)),
+    }
+    Ok(())
+}
+
+pub fn needed(form: &Form, field: &str, held: &mut String) -> Result<(), Refusal> {
+    let mut now = Some(held.clone());
+    text(form, field, &mut now)?;
+    *held = now.unwrap_or_default();
+    Ok(())
+}
+
+pub fn flag(form: &Form, field: &str, held: &mut bool) -> Result<(), Refusal> {
+    match form.get(field) {
+        None | Some(Value::Null) => (),
+        Some(Value::Bool(now)) => *held = *now,
+        Some(_) => return Err(Refusal::wrong(field)),
+    }
+    Ok(())
+}
+
+/// An instant with its offset, `2026-12-01T09:00:00-05:00`.
+pub fn instant(form: &Form, field: &str) -> Result<Option<i64>, Refusal> {
+    match form.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => {
+            let at = chrono::DateTime::parse_from_rfc3339(text).map_err(|_| Refusal::wrong(field))?;
+            Ok(Some(at.timestamp()))
+        }
+        Some(_) => Err(Refusal::wrong(field)),
+    }
+}

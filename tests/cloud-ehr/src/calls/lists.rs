@@ -1,0 +1,130 @@
+//! Lists, and what changed since a mark.
+
+use chrono::{NaiveDate, TimeZone};
+use serde_json::{Value, json};
+
+use super::{Told, appointments, mark_of, patients};
+use crate::{
+    AppointmentType, Hours, Operatory, Practice, Provider, Refusal,
+    application::Application,
+    asked::Asked,
+    markup::{APPOINTMENT, HOURS, Markup, OPERATORY, PATIENT, PROVIDER, TYPE},
+    table::{Row, Table},
+};
+
+/// Records of an answer.
+const MOST: usize = 200;
+
+/// The records that changed, in the order in which they did. A mark of other books is refused: all is to be read again.
+pub fn changes(application: &Application, asked: &Asked) -> Told {
+    let kind = asked.parameter("of").ok_or_else(|| Refusal::missing("of"))?;
+    let since = match asked.parameter("since") {
+        None => 0,
+        Some(mark) => revision_of(application, &mark)?,
+    };
+    let limit = asked.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(MOST).clamp(1, MOST);
+    let feed = Feed { application, since, limit };
+    let (practice, markup) = (&application.practice, application.markup);
+    match kind.as_str() {
+        "patients" => Ok(feed.of(&practice.patients, |row| markup.shown(PATIENT, &patients::object(row)))),
+        "providers" => Ok(feed.of(&practice.providers, |row| provider(markup, row))),
+        "operatories" => Ok(feed.of(&practice.operatories, |row| operatory(markup, row))),
+        "types" => Ok(feed.of(&practice.types, |row| kind_of(markup, row))),
+        "hours" => Ok(feed.of(&practice.hours, |row| hours(markup, row))),
+        "appointments" => {
+            let shown = |row: &_| markup.shown(APPOINTMENT, &appointments::object(practice, row));
+            Ok(feed.of(&practice.appointments, shown))
+        }
+        _ => Err(Refusal::wrong("of")),
+    }
+}
+
+/// Records that fit the query, at most as many as one looks through.
+pub fn list(application: &Application, kind: &str, asked: &Asked) -> Told {
+    let (practice, markup) = (&application.practice, application.markup);
+    let reference = asked.parameter("reference");
+    let items: Vec<Value> = match kind {
+        "patients" => {
+            let letters = asked.parameter("q");
+            let all = practice.patients.rows().filter(|row| {
+                reference.as_ref().is_none_or(|_| row.record.reference == reference)
+                    && letters.as_ref().is_none_or(|letters| patients::fits(&row.record, letters))
+            });
+            all.map(|row| markup.shown(PATIENT, &patients::object(row))).take(MOST).collect()
+        }
+        "appointments" => {
+            let day = asked.parameter("day").map(|day| span(practice, &day)).transpose()?;
+            let all = practice.appointments.rows().filter(|row| {
+                reference.as_ref().is_none_or(|_| row.record.reference == reference)
+                    && day.is_none_or(|(from, to)| row.record.start < to && from < row.record.end)
+            });
+            all.map(|row| markup.shown(APPOINTMENT, &appointments::object(practice, row))).take(MOST).collect()
+        }
+        "providers" => practice.providers.rows().map(|row| provider(markup, row)).collect(),
+        "operatories" => practice.operatories.rows().map(|row| operatory(markup, row)).collect(),
+        "types" => practice.types.rows().map(|row| kind_of(markup, row)).collect(),
+        "hours" => practice.hours.rows().map(|row| hours(markup, row)).collect(),
+        _ => return Err(Refusal::not_found("page")),
+    };
+    Ok(json!({"items": items}))
+}
+
+/// A day by the practice's clock, in seconds since 1970.
+pub fn span(practice: &Practice, day: &str) -> Result<(i64, i64), Refusal> {
+    let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").map_err(|_| Refusal::wrong("day"))?;
+    let midnight = |day: NaiveDate| {
+        let at = practice.zone.from_local_datetime(&day.and_hms_opt(0, 0, 0)?).earliest()?;
+        Some(at.timestamp())
+    };
+    let next = day.succ_opt().and_then(midnight);
+    midnight(day).zip(next).ok_or_else(|| Refusal::wrong("day"))
+}
+
+struct Feed<'a> {
+    application: &'a Application,
+    since: u64,
+    limit: usize,
+}
+
+impl Feed<'_> {
+    fn of<T>(&self, table: &Table<T>, shown: impl Fn(&Row<T>) -> Value) -> Value {
+        let changes = self.application.practice.changes(table, self.since, self.limit);
+        json!({
+            "items": changes.rows.iter().map(|row| shown(row)).collect::<Vec<_>>(),
+            "removed": changes.removed,
+            "mark": mark_of(self.application, changes.revision),
+            "more": changes.more,
+            "total": table.len(),
+        })
+    }
+}
+
+fn revision_of(application: &Application, mark: &str) -> Result<u64, Refusal> {
+    let own = mark.strip_prefix(&application.epoch).and_then(|rest| rest.strip_prefix('.'));
+    let expired = || Refusal::new(410, "mark_expired", "Please read everything again.");
+    own.and_then(|revision| revision.parse().ok()).ok_or_else(expired)
+}
+
+fn provider(markup: Markup, row: &Row<Provider>) -> Value {
+    let p = &row.record;
+    let own = json!({"id": p.id, "firstName": p.first_name, "lastName": p.last_name, "email": p.email, "npi": p.npi,
+        "inactive": p.inactive});
+    markup.shown(PROVIDER, &own)
+}
+
+fn operatory(markup: Markup, row: &Row<Operatory>) -> Value {
+    let o = &row.record;
+    markup.shown(OPERATORY, &json!({"id": o.id, "name": o.name, "closed": o.closed}))
+}
+
+fn kind_of(markup: Markup, row: &Row<AppointmentType>) -> Value {
+    let t = &row.record;
+    markup.shown(TYPE, &json!({"id": t.id, "name": t.name, "minutes": t.minutes}))
+}
+
+fn hours(markup: Markup, row: &Row<Hours>) -> Value {
+    let h = &row.record;
+    let own = json!({"id": h.id, "provider": h.provider, "operatory": h.operatory, "days": h.days, "begin": h.begin,
+        "end": h.end});
+    markup.shown(HOURS, &own)
+}

@@ -1,0 +1,113 @@
+//! The JSON calls the pages' own script makes. They are nobody's API: what they are named changes with the markup.
+//!
+//! | call | what for |
+//! |---|---|
+//! | `GET /app/api/session` | who is logged in, the CSRF token, the mark of now; not activity |
+//! | `GET /app/api/changes?of=KIND&since=MARK&limit=N` | records changed and removed since a mark; without one all |
+//! | `GET /app/api/KIND`, `.../patients?q=&reference=`, `.../appointments?day=&reference=` | lists |
+//! | `GET /app/api/patients/ID`, `/app/api/appointments/ID` | one record |
+//! | `POST /app/api/patients`, `/app/api/appointments` | a new one |
+//! | `PATCH /app/api/patients/ID`, `/app/api/appointments/ID` | change of the fields that are named |
+//!
+//! KIND is `patients`, `providers`, `operatories`, `types`, `hours` or `appointments`. A change needs the headers `X-CSRF-Token` and
+//! `X-Markup`, and JSON.
+
+mod appointments;
+mod form;
+mod lists;
+mod patients;
+
+pub use lists::span;
+pub use patients::fits;
+use serde_json::{Value, json};
+
+use crate::{
+    Markup, Refusal,
+    application::{Application, Visitor},
+    asked::{Answer, Asked},
+};
+
+const BASE: &str = "/app/api/";
+const SESSION: &str = "/app/api/session";
+
+/// What a call is answered: own names, without frame.
+type Told = Result<Value, Refusal>;
+
+/// It asks who is logged in.
+pub fn is_probe(asked: &Asked) -> bool {
+    asked.path == SESSION
+}
+
+pub fn handle(application: &mut Application, now: i64, asked: &Asked) -> Answer {
+    let probe = is_probe(asked);
+    let Some(visitor) = application.visitor(now, asked, !probe) else { return application.over(asked) };
+    let markup = application.markup;
+    if probe {
+        return told(markup, Ok(session(application, &visitor)));
+    }
+    if let Err(after) = application.quota.take(&visitor.user.name, now) {
+        application.counts.throttled += 1;
+        let refusal = Refusal::new(429, "too_many_calls", "You are working too fast. Please wait a moment.");
+        return refused(markup, &refusal).header("retry-after", after.to_string());
+    }
+    told(markup, judged(application, asked, &visitor))
+}
+
+pub fn refused(markup: Markup, refusal: &Refusal) -> Answer {
+    let body = markup.framed(&json!({"error": refusal.code, "message": refusal.words}));
+    Answer::json(refusal.status, &body)
+}
+
+fn told(markup: Markup, told: Told) -> Answer {
+    match told {
+        Ok(value) => Answer::json(200, &markup.framed(&value)),
+        Err(refusal) => refused(markup, &refusal),
+    }
+}
+
+fn session(application: &Application, visitor: &Visitor) -> Value {
+    json!({"user": visitor.user.display_name, "csrf": visitor.csrf, "mark": mark(application)})
+}
+
+/// Where the books stand.
+fn mark(application: &Application) -> String {
+    mark_of(application, application.practice.revision())
+}
+
+fn mark_of(application: &Application, revision: u64) -> String {
+    format!("{}.{revision}", application.epoch)
+}
+
+fn judged(application: &mut Application, asked: &Asked, visitor: &Visitor) -> Told {
+    let path: Vec<&str> = asked.path.strip_prefix(BASE).unwrap_or_default().split('/').collect();
+    if !asked.changes() {
+        return match path.as_slice() {
+            ["changes"] => lists::changes(application, asked),
+            [kind] => lists::list(application, kind, asked),
+            ["patients", id] => patients::show(application, id),
+            ["appointments", id] => appointments::show(application, id),
+            _ => Err(Refusal::not_found("page")),
+        };
+    }
+    let sent = body(application, asked, visitor)?;
+    match (asked.method.as_str(), path.as_slice()) {
+        ("POST", ["patients"]) => patients::create(application, &sent),
+        ("PATCH", ["patients", id]) => patients::change(application, id, &sent),
+        ("POST", ["appointments"]) => appointments::create(application, &sent),
+        ("PATCH", ["appointments", id]) => appointments::change(application, id, &sent),
+        _ => Err(Refusal::not_found("page")),
+    }
+}
+
+/// The JSON of a change that may be made.
+fn body(application: &Application, asked: &Asked, visitor: &Visitor) -> Result<Value, Refusal> {
+    if asked.header("x-csrf-token") != Some(visitor.csrf.as_str()) {
+        return Err(Refusal::new(403, "csrf", "This page is no longer valid. Please reload it."));
+    }
+    if asked.header("x-markup") != Some(application.markup.word()) {
+        return Err(Refusal::new(409, "page_outdated", "The application was updated. Please reload the page."));
+    }
+    let json = asked.header("content-type").is_some_and(|media_type| media_type.starts_with("application/json"));
+    let sent = if json { serde_json::from_slice(&asked.body).ok() } else { None };
+    sent.filter(Value::is_object).ok_or_else(|| Refusal::new(400, "not_understood", "This was not understood."))
+}

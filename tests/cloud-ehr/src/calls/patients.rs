@@ -1,0 +1,72 @@
+//! Patients in calls.
+
+use serde_json::{Value, json};
+
+use super::{
+    Told,
+    form::{self, Form},
+};
+use crate::{Patient, Refusal, application::Application, markup::PATIENT, table::Row};
+
+pub fn show(application: &Application, id: &str) -> Told {
+    let row = application.practice.patients.row(id).ok_or_else(|| Refusal::not_found("patient"))?;
+    Ok(json!({"item": application.markup.shown(PATIENT, &object(row))}))
+}
+
+pub fn create(application: &mut Application, sent: &Value) -> Told {
+    let form = application.markup.read(PATIENT, sent);
+    let id = application.practice.add_patient(filled(Patient::default(), &form)?)?;
+    show(application, &id)
+}
+
+pub fn change(application: &mut Application, id: &str, sent: &Value) -> Told {
+    let held = application.practice.patient(id).cloned().ok_or_else(|| Refusal::not_found("patient"))?;
+    let form = application.markup.read(PATIENT, sent);
+    application.practice.save_patient(filled(held, &form)?)?;
+    show(application, id)
+}
+
+pub fn object(row: &Row<Patient>) -> Value {
+    let p = &row.record;
+    json!({
+        "id": p.id, "firstName": p.first_name, "middleName": p.middle_name, "lastName": p.last_name, "born": p.born,
+        "sex": p.sex, "email": p.email, "mobile": p.mobile, "homePhone": p.home_phone, "workPhone": p.work_phone,
+        "street": p.street, "city": p.city, "state": p.state, "zip": p.zip, "country": p.country,
+        "language": p.language, "provider": p.provider, "chart": p.chart, "inactive": p.inactive,
+        "reference": p.reference, "revision": row.revision,
+    })
+}
+
+/// Whether a search by some letters of the name, the chart number or a telephone number finds them.
+pub fn fits(p: &Patient, letters: &str) -> bool {
+    let wanted = letters.trim().to_lowercase();
+    let held = [Some(p.name()), p.chart.clone(), p.mobile.clone(), p.home_phone.clone()];
+    held.into_iter().flatten().any(|text| text.to_lowercase().contains(&wanted))
+}
+
+fn filled(mut p: Patient, form: &Form) -> Result<Patient, Refusal> {
+    form::needed(form, "firstName", &mut p.first_name)?;
+    form::needed(form, "lastName", &mut p.last_name)?;
+    for (field, held) in [
+        ("middleName", &mut p.middle_name),
+        ("born", &mut p.born),
+        ("sex", &mut p.sex),
+        ("email", &mut p.email),
+        ("mobile", &mut p.mobile),
+        ("homePhone", &mut p.home_phone),
+        ("workPhone", &mut p.work_phone),
+        ("street", &mut p.street),
+        ("city", &mut p.city),
+        ("state", &mut p.state),
+        ("zip", &mut p.zip),
+        ("country", &mut p.country),
+        ("language", &mut p.language),
+        ("provider", &mut p.provider),
+        ("chart", &mut p.chart),
+        ("reference", &mut p.reference),
+    ] {
+        form::text(form, field, held)?;
+    }
+    form::flag(form, "inactive", &mut p.inactive)?;
+    Ok(p)
+}

@@ -1,0 +1,353 @@
+//! The books of one practice and their rules.
+
+use chrono::DateTime;
+use chrono_tz::Tz;
+
+use crate::{
+    Appointment, AppointmentType, Hours, Operatory, Patient, Provider, Refusal, Status,
+    table::{Changes, Table},
+};
+
+/// No visit is longer.
+const LONGEST: i64 = 12 * 3_600;
+/// More than any text on a form.
+const TEXT: usize = 4_000;
+
+#[derive(Clone, Debug)]
+pub struct Practice {
+    pub name: String,
+    pub zone: Tz,
+    revision: u64,
+    made: u64,
+    pub(crate) patients: Table<Patient>,
+    pub(crate) providers: Table<Provider>,
+    pub(crate) operatories: Table<Operatory>,
+    pub(crate) types: Table<AppointmentType>,
+    pub(crate) hours: Table<Hours>,
+    pub(crate) appointments: Table<Appointment>,
+}
+
+/// Reading and editing a kind of record as staff with all rights do: without rules.
+macro_rules! staff {
+    ($($table:ident: $record:ty, $one:ident $edit:ident $remove:ident;)+) => {
+        impl Practice {
+            $(
+                pub fn $table(&self) -> Vec<$record> {
+                    self.$table.all().cloned().collect()
+                }
+
+                pub fn $one(&self, id: &str) -> Option<&$record> {
+                    self.$table.get(id)
+                }
+
+                /// False: there is none.
+                pub fn $edit(&mut self, id: &str, edit: impl FnOnce(&mut $record)) -> bool {
+                    let Some(mut record) = self.$table.get(id).cloned() else { return false };
+                    edit(&mut record);
+                    self.revision += 1;
+                    self.$table.put(id, record, self.revision);
+                    true
+                }
+
+                /// False: there is none.
+                pub fn $remove(&mut self, id: &str) -> bool {
+                    self.revision += 1;
+                    self.$table.remove(id, self.revision)
+                }
+            )+
+        }
+    };
+}
+
+staff! {
+    patients: Patient, patient edit_patient remove_patient;
+    providers: Provider, provider edit_provider remove_provider;
+    operatories: Operatory, operatory edit_operatory remove_operatory;
+    types: AppointmentType, appointment_type edit_type remove_type;
+    hours: Hours, hours_of edit_hours remove_hours;
+    appointments: Appointment, appointment edit_appointment remove_appointment;
+}
+
+impl Practice {
+    pub fn new(name: &str, zone: Tz) -> Practice {
+        Practice {
+            name: name.to_owned(),
+            zone,
+            revision: 0,
+            made: 0,
+            patients: Table::default(),
+            providers: Table::default(),
+            operatories: Table::default(),
+            types: Table::default(),
+            hours: Table::default(),
+            appointments: Table::default(),
+        }
+    }
+
+    /// Grows with every change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// `HH:MM` by the practice's clock.
+    pub fn clock_time(&self, at: i64) -> String {
+        self.local(at).format("%H:%M").to_string()
+    }
+
+    pub fn local(&self, at: i64) -> DateTime<Tz> {
+        DateTime::from_timestamp(at, 0).unwrap_or_default().with_timezone(&self.zone)
+    }
+
+    /// A new patient, by the rules of the form; the id it got.
+    pub fn add_patient(&mut self, mut patient: Patient) -> Result<String, Refusal> {
+        self.check_patient(&patient)?;
+        patient.id = self.id("P");
+        Ok(self.keep_patient(patient))
+    }
+
+    /// The patient as the form has it now.
+    pub fn save_patient(&mut self, patient: Patient) -> Result<(), Refusal> {
+        if self.patients.get(&patient.id).is_none() {
+            return Err(Refusal::not_found("patient"));
+        }
+        self.check_patient(&patient)?;
+        self.keep_patient(patient);
+        Ok(())
+    }
+
+    /// A new visit or block, by the rules of the schedule; the id it got.
+    pub fn book(&mut self, mut appointment: Appointment) -> Result<String, Refusal> {
+        appointment.id = String::new();
+        self.check_appointment(&appointment)?;
+        appointment.id = self.id("A");
+        Ok(self.keep_appointment(appointment))
+    }
+
+    /// The visit as it is to be. `known`: the revision it was changed from, where the form says it.
+    pub fn change(&mut self, appointment: Appointment, known: Option<u64>) -> Result<(), Refusal> {
+        let held = self.appointments.row(&appointment.id).ok_or_else(|| Refusal::not_found("appointment"))?;
+        if held.record.status == Status::Cancelled {
+            return Err(Refusal::new(409, "cancelled", "This appointment was cancelled."));
+        }
+        if known.is_some_and(|known| known != held.revision) {
+            return Err(Refusal::new(
+                409,
+                "changed_meanwhile",
+                "Somebody changed this appointment. Please look again.",
+            ));
+        }
+        let place = |a: &Appointment| (a.operatory.clone(), a.start, a.end, a.status.is_off());
+        let moved = place(&held.record) != place(&appointment);
+        if moved && held.record.status == Status::Completed {
+            return Err(Refusal::new(409, "completed", "This visit is over."));
+        }
+        // What staff put on top of each other may stay so until somebody moves it.
+        if moved || held.record.patient != appointment.patient {
+            self.check_appointment(&appointment)?;
+        }
+        check_text("note", &appointment.note)?;
+        self.keep_appointment(appointment);
+        Ok(())
+    }
+
+    /// Puts a record in place, for the first books.
+    pub(crate) fn keep_appointment(&mut self, appointment: Appointment) -> String {
+        self.revision += 1;
+        let id = appointment.id.clone();
+        self.appointments.put(&id, appointment, self.revision);
+        id
+    }
+
+    pub(crate) fn keep_patient(&mut self, patient: Patient) -> String {
+        self.revision += 1;
+        let id = patient.id.clone();
+        self.patients.put(&id, patient, self.revision);
+        id
+    }
+
+    pub(crate) fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+
+    pub(crate) fn changes<'a, T>(&self, table: &'a Table<T>, since: u64, limit: usize) -> Changes<'a, T> {
+        table.since(since, limit)
+    }
+
+    fn id(&mut self, prefix: &str) -> String {
+        self.made += 1;
+        format!("{prefix}-{:06}", self.made)
+    }
+
+    fn check_patient(&self, patient: &Patient) -> Result<(), Refusal> {
+        for (field, text) in [("first name", &patient.first_name), ("last name", &patient.last_name)] {
+            if text.trim().is_empty() {
+                return Err(Refusal::missing(field));
+            }
+            check_text(field, &Some(text.clone()))?;
+        }
+        let is_date = |text: &String| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok();
+        if !patient.born.as_ref().is_none_or(is_date) {
+            return Err(Refusal::wrong("date of birth"));
+        }
+        if !patient.sex.as_deref().is_none_or(|sex| matches!(sex, "female" | "male" | "other")) {
+            return Err(Refusal::wrong("sex"));
+        }
+        if !patient.provider.as_ref().is_none_or(|id| self.providers.get(id).is_some()) {
+            return Err(Refusal::unknown("unknown_provider", "provider"));
+        }
+        let of_another = |held: &&Patient| held.id != patient.id && held.chart == patient.chart;
+        if let Some(chart) = &patient.chart
+            && let Some(other) = self.patients.all().find(of_another)
+        {
+            let words = format!("Chart number {chart} belongs to {} already.", other.name());
+            return Err(Refusal::new(409, "chart_taken", words));
+        }
+        Ok(())
+    }
+
+    fn check_appointment(&self, a: &Appointment) -> Result<(), Refusal> {
+        if a.status.is_off() {
+            return Ok(());
+        }
+        match &a.patient {
+            Some(id) if self.patients.get(id).is_none() => return Err(Refusal::unknown("unknown_patient", "patient")),
+            None if !a.block => return Err(Refusal::missing("patient")),
+            _ => (),
+        }
+        if !a.provider.as_ref().is_none_or(|id| self.providers.get(id).is_some()) {
+            return Err(Refusal::unknown("unknown_provider", "provider"));
+        }
+        let chair = self.operatories.get(&a.operatory);
+        let Some(chair) = chair.filter(|chair| !chair.closed) else {
+            return Err(Refusal::unknown("unknown_chair", "chair"));
+        };
+        if !a.kind.as_ref().is_none_or(|id| self.types.get(id).is_some()) {
+            return Err(Refusal::unknown("unknown_type", "appointment type"));
+        }
+        if a.end <= a.start || a.end - a.start > LONGEST {
+            return Err(Refusal::wrong("begin and end"));
+        }
+        check_text("note", &a.note)?;
+        let in_the_way = |held: &&Appointment| {
+            held.id != a.id
+                && held.operatory == a.operatory
+                && !held.status.is_off()
+                && held.start < a.end
+                && a.start < held.end
+        };
+        if let Some(other) = self.appointments.all().find(in_the_way) {
+            let who = other.patient.as_ref().and_then(|id| self.patients.get(id)).map(Patient::name);
+            let words = format!(
+                "{} is taken from {} to {} ({}).",
+                chair.name,
+                self.clock_time(other.start),
+                self.clock_time(other.end),
+                who.unwrap_or_else(|| "blocked".to_owned())
+            );
+            return Err(Refusal::new(409, "overlap", words));
+        }
+        Ok(())
+    }
+}
+
+fn check_text(field: &str, text: &Option<String>) -> Result<(), Refusal> {
+    if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
+        return Err(Refusal::new(422, "too_long", format!("This is too long: {field}.")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn practice() -> Practice {
+        let mut practice = Practice::new("Test", chrono_tz::UTC);
+        let revision = practice.next_revision();
+        for id in ["O-1", "O-2"] {
+            practice.operatories.put(id, Operatory { id: id.into(), name: id.into(), closed: false }, revision);
+        }
+        practice.keep_patient(Patient {
+            id: "P-1".into(),
+            first_name: "Ada".into(),
+            last_name: "Bauer".into(),
+            chart: Some("C-1".into()),
+            ..Patient::default()
+        });
+        practice
+    }
+
+    fn visit(start: i64, end: i64) -> Appointment {
+        Appointment {
+            patient: Some("P-1".into()),
+            operatory: "O-1".into(),
+            start: start * 3_600,
+            end: end * 3_600,
+            ..Appointment::default()
+        }
+    }
+
+    #[test]
+    fn no_operatory_holds_two_visits_at_once() {
+        let mut practice = practice();
+        let id = practice.book(visit(9, 11)).unwrap();
+        for (start, end, free) in [(8, 9, true), (11, 12, true), (10, 11, false), (8, 13, false), (10, 10, false)] {
+            let mut other = practice.clone();
+            assert_eq!(other.book(visit(start, end)).is_ok(), free, "{start} to {end}");
+        }
+        let refused = practice.book(visit(10, 12)).unwrap_err();
+        assert_eq!(
+            (refused.code, refused.words.as_str()),
+            ("overlap", "O-1 is taken from 09:00 to 11:00 (Ada Bauer).")
+        );
+        practice.book(Appointment { operatory: "O-2".into(), ..visit(10, 12) }).unwrap();
+        let own = Appointment { id: id.clone(), ..visit(10, 12) };
+        practice.change(own.clone(), None).unwrap();
+        practice.change(Appointment { status: Status::Cancelled, ..own.clone() }, None).unwrap();
+        practice.book(visit(10, 12)).unwrap();
+        assert_eq!(practice.change(own, None).unwrap_err().code, "cancelled");
+    }
+
+    #[test]
+    fn a_change_of_what_somebody_else_changed_is_refused() {
+        let mut practice = practice();
+        let id = practice.book(visit(9, 11)).unwrap();
+        let known = practice.revision();
+        assert!(practice.edit_appointment(&id, |a| a.note = Some("called".into())));
+        let moved = Appointment { id, ..visit(12, 13) };
+        assert_eq!(practice.change(moved.clone(), Some(known)).unwrap_err().code, "changed_meanwhile");
+        practice.change(moved, Some(known + 1)).unwrap();
+    }
+
+    #[test]
+    fn a_chart_number_belongs_to_one_patient() {
+        let mut practice = practice();
+        let other = Patient {
+            first_name: "Ed".into(),
+            last_name: "Cole".into(),
+            chart: Some("C-1".into()),
+            ..Patient::default()
+        };
+        let refused = practice.add_patient(other.clone()).unwrap_err();
+        assert_eq!((refused.code, refused.words.contains("Ada Bauer")), ("chart_taken", true));
+        let id = practice.add_patient(Patient { chart: None, ..other.clone() }).unwrap();
+        assert!(practice.save_patient(Patient { id: id.clone(), ..other.clone() }).is_err());
+        practice.save_patient(Patient { id, chart: Some("C-2".into()), ..other }).unwrap();
+    }
+
+    #[test]
+    fn what_changed_is_told_in_order() {
+        let mut practice = practice();
+        let ids: Vec<String> = (0..5).map(|n| practice.book(visit(n, n + 1)).unwrap()).collect();
+        let start = practice.revision();
+        practice.edit_appointment(&ids[3], |a| a.note = Some("x".into()));
+        practice.remove_appointment(&ids[0]);
+        let changes = practice.appointments.since(start, 10);
+        assert_eq!((changes.rows.len(), changes.removed, changes.more), (1, vec![ids[0].as_str()], false));
+        let page = practice.appointments.since(0, 2);
+        assert_eq!((page.rows.len(), page.more), (2, true));
+        assert_eq!(practice.appointments.since(page.revision, 10).rows.len(), 2);
+    }
+}

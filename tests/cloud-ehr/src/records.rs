@@ -1,0 +1,136 @@
+//! What the books hold.
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patient {
+    pub id: String,
+    pub first_name: String,
+    pub middle_name: Option<String>,
+    pub last_name: String,
+    /// `YYYY-MM-DD`.
+    pub born: Option<String>,
+    /// `female`, `male` or `other`.
+    pub sex: Option<String>,
+    pub email: Option<String>,
+    pub mobile: Option<String>,
+    pub home_phone: Option<String>,
+    pub work_phone: Option<String>,
+    pub street: Option<String>,
+    pub city: Option<String>,
+    pub state: Option<String>,
+    pub zip: Option<String>,
+    pub country: Option<String>,
+    pub language: Option<String>,
+    pub provider: Option<String>,
+    /// Belongs to one patient.
+    pub chart: Option<String>,
+    pub inactive: bool,
+    /// A number of the practice's own for the record, `External reference` on its form.
+    pub reference: Option<String>,
+}
+
+impl Patient {
+    pub fn name(&self) -> String {
+        format!("{} {}", self.first_name, self.last_name)
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provider {
+    pub id: String,
+    pub first_name: String,
+    pub last_name: String,
+    pub email: Option<String>,
+    pub npi: Option<String>,
+    pub inactive: bool,
+}
+
+impl Provider {
+    pub fn name(&self) -> String {
+        format!("Dr. {} {}", self.first_name, self.last_name)
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operatory {
+    pub id: String,
+    pub name: String,
+    pub closed: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppointmentType {
+    pub id: String,
+    pub name: String,
+    pub minutes: u32,
+}
+
+/// Weekly hours of a provider in an operatory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hours {
+    pub id: String,
+    pub provider: String,
+    pub operatory: String,
+    /// `mon` to `sun`.
+    pub days: Vec<String>,
+    /// `HH:MM`.
+    pub begin: String,
+    pub end: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    #[default]
+    Scheduled,
+    Confirmed,
+    Arrived,
+    Completed,
+    Missed,
+    Cancelled,
+}
+
+impl Status {
+    const ALL: [(Status, &str); 6] = [
+        (Status::Scheduled, "scheduled"),
+        (Status::Confirmed, "confirmed"),
+        (Status::Arrived, "arrived"),
+        (Status::Completed, "completed"),
+        (Status::Missed, "missed"),
+        (Status::Cancelled, "cancelled"),
+    ];
+
+    pub fn word(self) -> &'static str {
+        Status::ALL.iter().find(|(status, _)| *status == self).map_or("", |(_, word)| word)
+    }
+
+    pub fn of(word: &str) -> Option<Status> {
+        Status::ALL.iter().find(|(_, held)| *held == word).map(|(status, _)| *status)
+    }
+
+    /// It takes up its place no more.
+    pub fn is_off(self) -> bool {
+        matches!(self, Status::Missed | Status::Cancelled)
+    }
+}
+
+/// A visit, or a block of time without patient.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appointment {
+    pub id: String,
+    pub patient: Option<String>,
+    pub provider: Option<String>,
+    pub operatory: String,
+    pub kind: Option<String>,
+    /// Seconds since 1970.
+    pub start: i64,
+    pub end: i64,
+    pub note: Option<String>,
+    pub status: Status,
+    pub confirmed_by_patient: bool,
+    pub arrived_at: Option<i64>,
+    pub left_at: Option<i64>,
+    pub cancel_reason: Option<String>,
+    /// Lunch, a meeting.
+    pub block: bool,
+    /// See [`Patient::reference`].
+    pub reference: Option<String>,
+}

@@ -1,0 +1,30 @@
+//! What the application says no to, in words for whoever sits before it. They may name a patient.
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: u16,
+    pub code: &'static str,
+    pub words: String,
+}
+
+impl Refusal {
+    pub fn new(status: u16, code: &'static str, words: impl Into<String>) -> Refusal {
+        Refusal { status, code, words: words.into() }
+    }
+
+    pub fn not_found(what: &str) -> Refusal {
+        Refusal::new(404, "not_found", format!("There is no such {what}."))
+    }
+
+    pub fn unknown(code: &'static str, what: &str) -> Refusal {
+        Refusal::new(422, code, format!("This practice has no such {what}."))
+    }
+
+    pub fn missing(field: &str) -> Refusal {
+        Refusal::new(422, "missing_field", format!("Please fill in: {field}."))
+    }
+
+    pub fn wrong(field: &str) -> Refusal {
+        Refusal::new(422, "wrong_field", format!("Please correct: {field}."))
+    }
+}

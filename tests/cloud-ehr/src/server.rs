@@ -1,0 +1,217 @@
+//! The application on a port of loopback, and what tests do to it. The only room that knows actix.
+
+use std::{
+    io,
+    net::SocketAddr,
+    ops::{Deref, DerefMut},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    body::{BodySize, MessageBody},
+    dev::ServerHandle,
+    http::StatusCode,
+    rt,
+    web::{self, Bytes, Data, PayloadConfig},
+};
+
+use crate::{
+    Appointment, Clock, Counts, Markup, On, Patient, Practice, SessionOver, Settings, Trouble,
+    application::{Application, COOKIE, Reply},
+    asked::{Answer, Asked},
+};
+
+/// Of a request.
+const MAX_BODY: usize = 1 << 20;
+
+/// A running cloud EHR. Clones are the same one.
+#[derive(Clone)]
+pub struct CloudEhr {
+    address: SocketAddr,
+    clock: Clock,
+    application: Arc<Mutex<Application>>,
+    server: ServerHandle,
+}
+
+/// The books, locked while this lives.
+pub struct PracticeGuard<'a>(MutexGuard<'a, Application>);
+
+impl Deref for PracticeGuard<'_> {
+    type Target = Practice;
+
+    fn deref(&self) -> &Practice {
+        &self.0.practice
+    }
+}
+
+impl DerefMut for PracticeGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Practice {
+        &mut self.0.practice
+    }
+}
+
+impl CloudEhr {
+    /// Must be called within an actix system.
+    pub fn start(settings: Settings) -> io::Result<CloudEhr> {
+        let application = Arc::new(Mutex::new(Application::new(&settings)));
+        let shared = Data::new(Shared { application: application.clone(), clock: settings.clock.clone() });
+        let server = HttpServer::new(move || {
+            App::new().app_data(shared.clone()).app_data(PayloadConfig::new(MAX_BODY)).default_service(web::to(answer))
+        })
+        .workers(1)
+        .disable_signals()
+        .shutdown_timeout(0)
+        .bind(("127.0.0.1", settings.port))?;
+        let address = server.addrs()[0];
+        let server = server.run();
+        let handle = server.handle();
+        rt::spawn(server);
+        Ok(CloudEhr { address, clock: settings.clock, application, server: handle })
+    }
+
+    pub async fn stop(&self) {
+        self.server.stop(false).await;
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:PORT`; the application lies below `/app`.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The books, to look at and to change as staff would.
+    pub fn practice(&self) -> PracticeGuard<'_> {
+        PracticeGuard(self.application())
+    }
+
+    pub fn appointments(&self) -> Vec<Appointment> {
+        self.practice().appointments()
+    }
+
+    pub fn patients(&self) -> Vec<Patient> {
+        self.practice().patients()
+    }
+
+    /// Logs a user in, as their password would; the `Cookie` header of the new session. Their other session ends.
+    pub fn log_in(&self, user: &str) -> String {
+        let token = self.application().sessions.open(user, (self.clock)());
+        format!("{COOKIE}={token}")
+    }
+
+    /// Users with a session.
+    pub fn logged_in(&self) -> Vec<String> {
+        self.application().sessions.users()
+    }
+
+    /// Ends all sessions, as if nobody had done anything for long.
+    pub fn expire_sessions(&self) {
+        self.application().sessions.expire_all();
+    }
+
+    /// All sessions get other CSRF tokens.
+    pub fn renew_csrf(&self) {
+        self.application().sessions.renew_csrf();
+    }
+
+    pub fn set_idle_seconds(&self, seconds: i64) {
+        self.application().sessions.idle_seconds = seconds;
+    }
+
+    /// The vendor rolls out another release.
+    pub fn set_markup(&self, markup: Markup) {
+        self.application().markup = markup;
+    }
+
+    pub fn set_session_over(&self, session_over: SessionOver) {
+        self.application().session_over = session_over;
+    }
+
+    pub fn set_calls_per_minute(&self, allowed: Option<u32>) {
+        self.application().quota.per_minute = allowed;
+    }
+
+    pub fn spoil(&self, on: On, trouble: Trouble) {
+        self.application().spoiling.tell(on, trouble);
+    }
+
+    /// Nothing is spoilt any more.
+    pub fn calm(&self) {
+        self.application().spoiling.calm();
+    }
+
+    /// Calls spoilt so far.
+    pub fn spoilt(&self) -> usize {
+        self.application().spoiling.spoilt()
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.application().counts
+    }
+
+    fn application(&self) -> MutexGuard<'_, Application> {
+        self.application.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Shared {
+    application: Arc<Mutex<Application>>,
+    clock: Clock,
+}
+
+async fn answer(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let headers = request.headers().iter();
+    let asked = Asked {
+        method: request.method().to_string(),
+        path: request.uri().path().to_owned(),
+        query: request.uri().query().unwrap_or_default().to_owned(),
+        headers: headers
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
+        body: body.to_vec(),
+    };
+    let reply = shared.application.lock().unwrap_or_else(PoisonError::into_inner).handle((shared.clock)(), &asked);
+    match reply {
+        Reply::Answered(answer) => response(answer),
+        Reply::Late(answer, after) => {
+            rt::time::sleep(after).await;
+            response(answer)
+        }
+        Reply::Lost => HttpResponse::Ok().body(Broken),
+    }
+}
+
+fn response(answer: Answer) -> HttpResponse {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = HttpResponse::build(status);
+    // What the pages need is their own; nothing is kept on a shared computer.
+    response.insert_header(("cache-control", "no-store"));
+    response.insert_header(("x-content-type-options", "nosniff"));
+    response.insert_header(("x-frame-options", "DENY"));
+    response.insert_header(("referrer-policy", "same-origin"));
+    response.insert_header(("content-security-policy", "default-src 'self'; style-src 'self' 'unsafe-inline'"));
+    for header in answer.headers {
+        response.append_header(header);
+    }
+    response.body(answer.body)
+}
+
+/// A body that breaks off at its beginning.
+struct Broken;
+
+impl MessageBody for Broken {
+    type Error = io::Error;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(1)
+    }
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, io::Error>>> {
+        Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())))
+    }
+}

@@ -1,0 +1,131 @@
+//! Who is logged in: one session per user, ended by logging in elsewhere, by logging out and by doing nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Tokens of sessions that ended, kept to say why.
+const REMEMBERED: usize = 200;
+
+/// How a call without session is answered. Pages always lead to the login page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionOver {
+    /// 200 with the login page in HTML.
+    #[default]
+    LoginPage,
+    /// 401 with JSON.
+    Unauthorized,
+    /// 302 to the login page.
+    Redirect,
+}
+
+/// Why a session is no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Idle,
+    Elsewhere,
+    LoggedOut,
+}
+
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub user: String,
+    pub csrf: String,
+    active_at: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Sessions {
+    pub idle_seconds: i64,
+    open: BTreeMap<String, Session>,
+    ended: VecDeque<(String, Ended)>,
+}
+
+impl Sessions {
+    pub fn new(idle_seconds: i64) -> Sessions {
+        Sessions { idle_seconds, ..Sessions::default() }
+    }
+
+    /// The token of a new session; the user's other one ends.
+    pub fn open(&mut self, user: &str, now: i64) -> String {
+        self.end_where(Ended::Elsewhere, |session| session.user == user);
+        let token = random();
+        let session = Session { user: user.to_owned(), csrf: random(), active_at: now };
+        self.open.insert(token.clone(), session);
+        token
+    }
+
+    /// The session of a token; `active`: this counts as activity.
+    pub fn find(&mut self, token: &str, now: i64, active: bool) -> Option<&Session> {
+        let idle = self.idle_seconds;
+        self.end_where(Ended::Idle, |session| now - session.active_at >= idle);
+        let session = self.open.get_mut(token)?;
+        if active {
+            session.active_at = now;
+        }
+        Some(session)
+    }
+
+    pub fn log_out(&mut self, token: &str) {
+        if self.open.remove(token).is_some() {
+            self.remember(token.to_owned(), Ended::LoggedOut);
+        }
+    }
+
+    pub fn expire_all(&mut self) {
+        self.end_where(Ended::Idle, |_| true);
+    }
+
+    /// New CSRF tokens for all: those of pages that are open are good no more.
+    pub fn renew_csrf(&mut self) {
+        self.open.values_mut().for_each(|session| session.csrf = random());
+    }
+
+    pub fn why(&self, token: &str) -> Option<Ended> {
+        self.ended.iter().find(|(held, _)| held == token).map(|(_, why)| *why)
+    }
+
+    pub fn users(&self) -> Vec<String> {
+        self.open.values().map(|session| session.user.clone()).collect()
+    }
+
+    fn end_where(&mut self, why: Ended, fits: impl Fn(&Session) -> bool) {
+        let over: Vec<String> =
+            self.open.iter().filter(|(_, session)| fits(session)).map(|(token, _)| token.clone()).collect();
+        for token in over {
+            self.open.remove(&token);
+            self.remember(token, why);
+        }
+    }
+
+    fn remember(&mut self, token: String, why: Ended) {
+        self.ended.push_front((token, why));
+        self.ended.truncate(REMEMBERED);
+    }
+}
+
+/// 128 bits, as hex.
+pub fn random() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random numbers");
+    hex::encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn one_session_per_user_and_none_for_the_idle() {
+        let mut sessions = Sessions::new(100);
+        let (first, other) = (sessions.open("robin", 0), sessions.open("kim", 0));
+        let csrf = sessions.find(&first, 50, true).unwrap().csrf.clone();
+        let second = sessions.open("robin", 60);
+        assert!(sessions.find(&first, 60, true).is_none());
+        assert_ne!(sessions.find(&second, 60, true).unwrap().csrf, csrf);
+        assert!(sessions.find(&other, 99, false).is_some() && sessions.find(&other, 100, true).is_none());
+        let whys = [&first, &other, &second].map(|token| sessions.why(token));
+        assert_eq!(whys, [Some(Ended::Elsewhere), Some(Ended::Idle), None]);
+        sessions.log_out(&second);
+        assert!(sessions.find(&second, 100, true).is_none() && sessions.users().is_empty());
+    }
+}

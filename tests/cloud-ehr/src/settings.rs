@@ -1,0 +1,71 @@
+//! How the application is set up.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use chrono_tz::Tz;
+
+use crate::{Markup, SessionOver};
+
+/// Seconds since 1970.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+#[derive(Clone, Debug)]
+pub struct User {
+    pub name: String,
+    pub password: String,
+    /// As the pages show them.
+    pub display_name: String,
+}
+
+impl User {
+    pub fn new(name: &str, password: &str, display_name: &str) -> User {
+        User { name: name.into(), password: password.into(), display_name: display_name.into() }
+    }
+}
+
+#[derive(Clone)]
+pub struct Settings {
+    /// 0: any that is free. It listens on loopback only.
+    pub port: u16,
+    pub practice: String,
+    pub users: Vec<User>,
+    /// The practice's zone.
+    pub zone: Tz,
+    pub clock: Clock,
+    /// The present the books are made for; without it the clock's.
+    pub seeded_at: Option<i64>,
+    /// Seconds without activity after which a session ends.
+    pub idle_seconds: i64,
+    /// Calls a user may make in a minute.
+    pub calls_per_minute: Option<u32>,
+    pub markup: Markup,
+    pub session_over: SessionOver,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            port: 0,
+            practice: "Maple Street Dental".into(),
+            users: vec![
+                User::new("frontdesk", "maple-street", "Robin, front desk"),
+                User::new("hygiene", "maple-street", "Kim, hygiene"),
+            ],
+            zone: chrono_tz::America::New_York,
+            clock: Arc::new(system_clock),
+            seeded_at: None,
+            idle_seconds: 30 * 60,
+            calls_per_minute: Some(600),
+            markup: Markup::V3,
+            session_over: SessionOver::LoginPage,
+        }
+    }
+}
+
+fn system_clock() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,89 @@
+//! Records of one kind with the revision of each, so that it can be told what changed since.
+
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+pub struct Row<T> {
+    pub record: T,
+    pub revision: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table<T> {
+    rows: BTreeMap<String, Row<T>>,
+    removed: BTreeMap<String, u64>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table { rows: BTreeMap::new(), removed: BTreeMap::new() }
+    }
+}
+
+/// What changed after a revision, in the order in which it did.
+#[derive(Debug)]
+pub struct Changes<'a, T> {
+    pub rows: Vec<&'a Row<T>>,
+    pub removed: Vec<&'a str>,
+    pub revision: u64,
+    pub more: bool,
+}
+
+impl<T> Table<T> {
+    pub fn get(&self, id: &str) -> Option<&T> {
+        self.rows.get(id).map(|row| &row.record)
+    }
+
+    pub fn row(&self, id: &str) -> Option<&Row<T>> {
+        self.rows.get(id)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.rows.values().map(|row| &row.record)
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = &Row<T>> {
+        self.rows.values()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Each revision belongs to one record: a page of changes ends at one.
+    pub fn put(&mut self, id: &str, record: T, revision: u64) {
+        self.removed.remove(id);
+        self.rows.insert(id.to_owned(), Row { record, revision });
+    }
+
+    pub fn remove(&mut self, id: &str, revision: u64) -> bool {
+        let was = self.rows.remove(id).is_some();
+        if was {
+            self.removed.insert(id.to_owned(), revision);
+        }
+        was
+    }
+
+    /// At most `limit` of them.
+    pub fn since(&self, revision: u64, limit: usize) -> Changes<'_, T> {
+        enum What<'a, T> {
+            Row(&'a Row<T>),
+            Removed(&'a str),
+        }
+        let rows = self.rows.values().map(|row| (row.revision, What::Row(row)));
+        let removed = self.removed.iter().map(|(id, at)| (*at, What::Removed(id)));
+        let mut changed: Vec<_> = rows.chain(removed).filter(|(at, _)| *at > revision).collect();
+        changed.sort_by_key(|(at, _)| *at);
+        let more = changed.len() > limit;
+        changed.truncate(limit);
+        let mut all = Changes { rows: Vec::new(), removed: Vec::new(), revision, more };
+        for (at, what) in changed {
+            all.revision = at;
+            match what {
+                What::Row(row) => all.rows.push(row),
+                What::Removed(id) => all.removed.push(id),
+            }
+        }
+        all
+    }
+}

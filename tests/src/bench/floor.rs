@@ -1,0 +1,166 @@
+//! What sled itself can do: the keys a section committed are written down, and written again to a bare sled of the same settings, as
+//! batches of the same keys and sizes, each durable before the next. No store on sled with a record per key can be faster.
+
+use std::{
+    error::Error,
+    fs::File,
+    future::ready,
+    io::{self, BufReader, BufWriter, ErrorKind, Read, Write},
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use engine::{
+    setup::EngineRules,
+    store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, keys},
+};
+
+/// What the store adds to a value: format, nonce, checksum.
+const SEAL: usize = 41;
+/// The largest record it keeps in one piece.
+const MOST: usize = 3_584;
+const DELETED: u32 = u32::MAX;
+
+/// A store whose commits are written down, without their values.
+pub struct Recorded {
+    store: Arc<dyn Store>,
+    commits: Mutex<BufWriter<File>>,
+    /// Numbers given in the feed.
+    appended: AtomicU64,
+}
+
+impl Recorded {
+    pub fn new(store: Arc<dyn Store>, file: &Path) -> io::Result<Arc<Recorded>> {
+        Ok(Arc::new(Recorded {
+            store,
+            commits: Mutex::new(BufWriter::new(File::create(file)?)),
+            appended: AtomicU64::new(0),
+        }))
+    }
+
+    pub fn flush(&self) -> io::Result<()> {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner).flush()
+    }
+
+    fn note(&self, batch: &Batch) -> io::Result<()> {
+        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        commits.write_all(&((batch.writes().len() + batch.appends().len()) as u32).to_le_bytes())?;
+        let mut note = |key: &[u8], value: Option<usize>| {
+            commits.write_all(&[key.len() as u8])?;
+            commits.write_all(key)?;
+            commits.write_all(&value.map_or(DELETED, |size| (size + SEAL) as u32).to_le_bytes())
+        };
+        for (key, value) in batch.writes() {
+            note(key, value.as_ref().map(Vec::len))?;
+        }
+        for append in batch.appends() {
+            let number = self.appended.fetch_add(append.numbers, Ordering::Relaxed) + append.numbers;
+            note(&keys::feed(append.stream, number), Some(append.value.len()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Store for Recorded {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(key)
+    }
+
+    fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        self.store.scan(range, direction, limit)
+    }
+
+    fn scan_keys(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+        self.store.scan_keys(range, direction, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> CommitFuture {
+        if let Err(error) = self.note(&batch) {
+            let refused = StoreError::Refusing { why: format!("the commits cannot be written down: {error}") };
+            return Box::pin(ready(Err(refused.into())));
+        }
+        self.store.commit(batch)
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+}
+
+pub struct Floor {
+    pub commits: usize,
+    pub keys: usize,
+    pub took: Duration,
+}
+
+/// Writes it all again, so many commits in one durable batch.
+pub fn replay(file: &Path, dir: &Path, together: usize) -> Result<Floor, Box<dyn Error>> {
+    let mut written = BufReader::new(File::open(file)?);
+    let db = sled::Config::new()
+        .path(dir)
+        .cache_capacity(EngineRules::default().store_cache_bytes)
+        .mode(sled::Mode::HighThroughput)
+        .use_compression(false)
+        .flush_every_ms(None)
+        .open()?;
+    let log = File::options().read(true).write(true).open(dir.join("db"))?;
+    let mut floor = Floor { commits: 0, keys: 0, took: Duration::ZERO };
+    loop {
+        let mut batch = sled::Batch::default();
+        let before = floor.commits;
+        while floor.commits < before + together
+            && let Some(keys) = next(&mut written, &mut batch)?
+        {
+            floor.commits += 1;
+            floor.keys += keys;
+        }
+        if floor.commits == before {
+            return Ok(floor);
+        }
+        let started = Instant::now();
+        db.apply_batch(batch)?;
+        db.flush()?;
+        log.sync_data()?;
+        floor.took += started.elapsed();
+    }
+}
+
+/// Takes the next commit into the batch. None at the end, where the last one may be cut short.
+fn next(written: &mut impl Read, batch: &mut sled::Batch) -> io::Result<Option<usize>> {
+    let mut whole = || -> io::Result<Vec<(Vec<u8>, u32)>> {
+        let count = number(written)?;
+        let mut writes = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let mut length = [0];
+            written.read_exact(&mut length)?;
+            let mut key = vec![0; length[0].into()];
+            written.read_exact(&mut key)?;
+            writes.push((key, number(written)?));
+        }
+        Ok(writes)
+    };
+    let writes = match whole() {
+        Ok(writes) => writes,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let count = writes.len();
+    for (key, size) in writes {
+        match size {
+            DELETED => batch.remove(key),
+            // What the store would cut into pieces counts as one piece: the floor may be too kind, never too hard.
+            size => batch.insert(key, vec![7; (size as usize).min(MOST)]),
+        }
+    }
+    Ok(Some(count))
+}
+
+fn number(written: &mut impl Read) -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    written.read_exact(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}

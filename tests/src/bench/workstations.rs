@@ -1,0 +1,232 @@
+//! Workstations: what ten thousand that are connected cost, and how fast the writes that waited go when somebody logs in.
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use cloud_ehr::{CloudEhr, Settings};
+use location::ids::LocationId;
+use serde_json::json;
+use tokio::{sync::Semaphore, task::JoinSet};
+
+use super::{
+    Options, Outcome,
+    idle::resident,
+    report::{Aim, Report, median},
+    servers::{Server, gateway},
+};
+use crate::{
+    http::{Caller, Connection, request},
+    site::{self, API_KEY},
+    wait::until,
+    workstation::{
+        Workstation,
+        office::{self, LOCATION},
+        socket::Socket,
+    },
+};
+
+/// Handshakes under way at one time.
+const AT_ONCE: usize = 64;
+/// Two heartbeats.
+const WATCHED: Duration = Duration::from_secs(40);
+/// Descriptors a process needs besides its sockets.
+const SPARE: usize = 500;
+/// A patient and a visit each.
+const BOOKINGS: usize = 250;
+const WRITES: u64 = 500;
+const PER_MINUTE: u32 = 1_200;
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    connected(options, report)?;
+    drained(report)
+}
+
+fn connected(options: &Options, report: &mut Report) -> Outcome {
+    let most = descriptors()?.saturating_sub(SPARE);
+    let count = options.workstations.min(most);
+    report.section(
+        "workstations connected",
+        format!(
+            "{count} workstations of {} locations on loopback, each with a WebSocket of its own to the product in a process of its own; \
+             one of each location holds the lease; nothing to do but the heartbeat",
+            gateway::locations(count)
+        ),
+    );
+    if count < options.workstations {
+        report.note(format!("this process may have {most} connections, not {}: raise ulimit -n", options.workstations));
+    }
+    let dir = tempfile::Builder::new().prefix("bench-workstations").tempdir_in(&options.dir)?;
+    let folder = dir.path().to_str().ok_or("a folder whose name is no text")?;
+    let server = Server::start(&["gateway", folder, &count.to_string()])?;
+    let tokens = fs::read_to_string(gateway::tokens(dir.path()))?;
+    actix_rt::System::new().block_on(async {
+        let (before, idle) = (resident(server.pid())?, busy(server.pid(), Duration::from_secs(5)).await?);
+        let since = Instant::now();
+        let (_sockets, pongs) = connect(server.address, tokens.lines().map(str::to_owned).collect()).await?;
+        report.number("connections made per second", count as f64 / since.elapsed().as_secs_f64(), "", Aim::None);
+        // What the handshakes needed is given back.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let after = resident(server.pid())?;
+        let kib = (after - before) * 1e6 / 1_024.0 / count as f64;
+        report.number("memory per connection", kib, " KiB", Aim::None);
+        report.megabytes("memory of all of them", after - before, Aim::BelowMegabytes(count as f64 * 0.064));
+        let answered = pongs.load(Ordering::Relaxed);
+        let cost = busy(server.pid(), WATCHED).await?;
+        let beats = (pongs.load(Ordering::Relaxed) - answered) as f64 / WATCHED.as_secs_f64();
+        report.number("heartbeats per second", beats, "", Aim::AtLeast(count as f64 / 20.0 * 0.9));
+        report.time(
+            "processor time for them per second",
+            cost.saturating_sub(idle),
+            Aim::Below(Duration::from_millis(100)),
+        );
+        report.time("  without any workstation", idle, Aim::None);
+        report.time(
+            "an answer of the API meanwhile, median",
+            answer(server.address).await?,
+            Aim::Below(Duration::from_millis(5)),
+        );
+        Ok(())
+    })
+}
+
+/// Open files this process may have.
+fn descriptors() -> io::Result<usize> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    soft.ok_or_else(|| io::Error::other("no limit of open files"))
+}
+
+/// Processor time a process spends in a second.
+async fn busy(pid: u32, watched: Duration) -> io::Result<Duration> {
+    let before = processor_time(pid)?;
+    let since = Instant::now();
+    tokio::time::sleep(watched).await;
+    Ok((processor_time(pid)? - before).div_f64(since.elapsed().as_secs_f64()))
+}
+
+/// Of all its threads. The kernel counts in hundredths of a second.
+fn processor_time(pid: u32) -> io::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<u64>().ok());
+    let ticks = ticks(11).zip(ticks(12)).ok_or_else(|| io::Error::other("no processor time"))?;
+    Ok(Duration::from_millis((ticks.0 + ticks.1) * 10))
+}
+
+/// Connections that answer pings until they are dropped, and how many they answered.
+async fn connect(address: SocketAddr, tokens: Vec<String>) -> io::Result<(JoinSet<()>, Arc<AtomicUsize>)> {
+    let (mut alive, pongs) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let mut opening = JoinSet::new();
+    for token in tokens {
+        let turns = turns.clone();
+        opening.spawn(async move {
+            let _turn = turns.acquire().await.map_err(io::Error::other)?;
+            let mut socket = Socket::open(address).await?;
+            socket.hello(&token).await?;
+            socket.hear_of("welcome").await.ok_or_else(|| io::Error::other("no welcome"))?;
+            socket.state(true, false).await?;
+            Ok::<Socket, io::Error>(socket)
+        });
+    }
+    while let Some(opened) = opening.join_next().await {
+        let (mut socket, pongs) = (opened.map_err(io::Error::other)??, pongs.clone());
+        alive.spawn(async move {
+            while let Some(message) = socket.hear().await {
+                if message["type"] == "ping" {
+                    pongs.fetch_add(1, Ordering::Relaxed);
+                    if socket.say(&json!({"type": "pong", "n": message["n"]})).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+    }
+    Ok((alive, pongs))
+}
+
+async fn answer(address: SocketAddr) -> io::Result<Duration> {
+    let mut connection = Connection::open(address).await?;
+    let asked = request("GET", "/healthz", &[], &[]);
+    let mut times = Vec::new();
+    for _ in 0..500 {
+        let since = Instant::now();
+        connection.send(&asked).await?;
+        times.push(since.elapsed());
+    }
+    Ok(median(times))
+}
+
+/// The product, the cloud EHR and the workstation in one process: at this quota none of them has much to do.
+fn drained(report: &mut Report) -> Outcome {
+    report.section(
+        "a queue behind a closed gate",
+        format!(
+            "{WRITES} writes wait until somebody logs in; then they go through the workstation to the cloud EHR, by its adapter, at \
+             {PER_MINUTE} calls a minute"
+        ),
+    );
+    actix_rt::System::new().block_on(async {
+        let ehr = CloudEhr::start(Settings { calls_per_minute: None, ..Settings::default() })?;
+        let dir = tempfile::tempdir()?;
+        let rules =
+            format!("[defaults.quota]\nper_minute = {PER_MINUTE}\nburst = 1\n[defaults.pull]\nevery = \"1d\"\n");
+        let text = office::configuration(dir.path(), "127.0.0.1:0", &ehr.origin(), &rules);
+        let config = api::config::Config::parse(&text, dir.path());
+        let config = config.map_err(|problems| format!("{problems:?}"))?;
+        let running = api::cli::serve::start(config).await?;
+        let (address, place) = (running.address, LocationId(LOCATION));
+        let engine = running.engine.clone();
+        let code = engine.gateway().new_code(place, engine::workstations::CodeKind::Single).await?.code;
+        let workstation = Workstation::pair(address, &code, "Front desk").await?;
+        workstation.browser.log_in(&ehr.log_in("frontdesk"));
+        let connection = workstation.start().await?;
+        until("the first read cycle", async || engine.sync_state(place).await.ok()?.last_sync).await;
+        connection.state(false, false);
+        let mut caller = Caller::sign_in(address, API_KEY).await?;
+        let offers = site::offers(&mut caller, LOCATION).await?;
+        if offers.len() < BOOKINGS {
+            return Err(format!("the EHR offers {} times, not {BOOKINGS}", offers.len()).into());
+        }
+        for (n, offer) in offers.iter().rev().take(BOOKINGS).enumerate() {
+            let note = format!("booking {n}");
+            let body = site::booking(offer, &note, n as u64, &note);
+            let (status, answer) = caller.post(&site::path("/intent/booking/book", LOCATION), &body).await?;
+            if status != 200 {
+                return Err(format!("not booked: {status} {answer}").into());
+            }
+        }
+        let queued = async || engine.sync_state(place).await.map(|state| state.queued);
+        if queued().await? != WRITES {
+            return Err(format!("{} writes wait, not {WRITES}", queued().await?).into());
+        }
+        let since = Instant::now();
+        connection.state(true, false);
+        while queued().await? > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let (took, least) =
+            (since.elapsed(), Duration::from_secs(60).mul_f64((WRITES - 1) as f64 / f64::from(PER_MINUTE)));
+        report.time("time the quota asks for", least, Aim::None);
+        report.time("time it took", took, Aim::Below(least.mul_f64(1.05)));
+        let idle = took.saturating_sub(least).as_secs_f64() / took.as_secs_f64();
+        report.number("idle", idle * 100.0, " %", Aim::None);
+        let visits = ehr
+            .appointments()
+            .iter()
+            .filter(|it| it.note.as_deref().is_some_and(|note| note.contains("booking ")))
+            .count();
+        report.number("visits in the EHR", visits as f64, "", Aim::AtLeast(BOOKINGS as f64));
+        connection.state(false, false);
+        engine.stop().await;
+        Ok(())
+    })
+}

@@ -1,0 +1,229 @@
+//! A real Chromium with the real extension in it: staff at a workstation. Driven by `tests/browser/driver.mjs`; each one has a profile of
+//! its own, which outlives it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    sync::OnceCell,
+    time::timeout,
+};
+
+use crate::{
+    adapters::root,
+    skip::{missing, skips},
+    tools::{Project, refresh, run},
+};
+
+/// What `PRACTICE_SYNC_SKIP` calls it.
+pub const NAME: &str = "chromium";
+const NEEDED: &str = "Chromium (Debian: apt-get install chromium), which it installs itself when it is run by root";
+const PROGRAM: &str = "/usr/bin/chromium";
+const SCRIPTS: [&str; 4] = ["chromium.mjs", "driver.mjs", "extension.test.mjs", "fakes.mjs"];
+/// The page that is the extension's popup.
+pub const POPUP: &str = "popup";
+
+const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+const BUILD_LIMIT: Duration = Duration::from_secs(120);
+/// The driver gives up sooner, and says why.
+const ACT_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a browser needs to start.
+pub struct Kit {
+    pub chromium: PathBuf,
+    /// The folder with the driver, where it finds what it uses.
+    pub scripts: PathBuf,
+    /// The extension as it is loaded.
+    pub extension: PathBuf,
+}
+
+/// None: the test is to be left out.
+pub async fn kit() -> Option<&'static Kit> {
+    static KIT: OnceCell<Kit> = OnceCell::const_new();
+    if skips(NAME) {
+        return None;
+    }
+    Some(KIT.get_or_init(prepared).await)
+}
+
+/// Where the pictures of a run are kept.
+pub fn screenshots() -> PathBuf {
+    let folder = root().join("target").join("screenshots");
+    fs::create_dir_all(&folder).expect("the target folder can be written");
+    folder
+}
+
+async fn prepared() -> Kit {
+    let chromium = chromium().await;
+    let driver = Project::new("browser", "browser", NAME);
+    let scripts = driver.npm().await;
+    for script in SCRIPTS {
+        refresh(&driver.sources.join(script), &scripts.join(script));
+    }
+    Kit { chromium, scripts, extension: extension().await }
+}
+
+async fn chromium() -> PathBuf {
+    let program = PathBuf::from(PROGRAM);
+    if !program.exists() {
+        // Root can, and a container's only user is root; nobody else is asked for a password in the middle of a test.
+        let mut install = Command::new("apt-get");
+        install.args(["install", "-q", "-y", "--no-install-recommends", "chromium"]);
+        install.env("DEBIAN_FRONTEND", "noninteractive");
+        if let Err(why) = run(install, INSTALL_LIMIT).await {
+            missing(NAME, &format!("there is no {PROGRAM}, and it could not be installed: {why}"), NEEDED);
+        }
+    }
+    program
+}
+
+/// The extension, compiled as its `npm run build` does, in a folder that belongs to this state of its sources.
+async fn extension() -> PathBuf {
+    let project = Project::new("extension", "../adapters/extension", NAME);
+    let tools = project.npm().await.join("node_modules");
+    let (source, files) = (project.sources.join("src"), project.sources.join("static"));
+    let mut digest = Sha256::new();
+    for file in
+        files_below(&source).into_iter().chain(files_below(&files)).chain([project.sources.join("tsconfig.json")])
+    {
+        digest.update(file.to_string_lossy().as_bytes());
+        digest.update(fs::read(&file).expect("the source lies in the checkout"));
+    }
+    let version: String = hex::encode(digest.finalize()).chars().take(16).collect();
+    let built = root().join("target").join("extension").join(format!("built-{version}"));
+    if built.exists() {
+        return built;
+    }
+    let unfinished = built.with_extension(std::process::id().to_string());
+    let mut compile = Command::new("node");
+    compile.arg(tools.join("typescript/bin/tsc")).arg("--project").arg(&project.sources);
+    compile.arg("--typeRoots").arg(tools.join("@types")).arg("--outDir").arg(&unfinished);
+    if let Err(why) = run(compile, BUILD_LIMIT).await {
+        panic!("the extension does not compile: {why}");
+    }
+    copy_files(&files, &unfinished);
+    if fs::rename(&unfinished, &built).is_err() {
+        // Another process was faster.
+        fs::remove_dir_all(&unfinished).expect("a folder of our own can be removed");
+    }
+    built
+}
+
+/// With the folders they lie in.
+pub fn copy_files(from: &Path, to: &Path) {
+    for file in files_below(from) {
+        let copy = to.join(file.strip_prefix(from).expect("it lies below"));
+        fs::create_dir_all(copy.parent().expect("it lies in a folder")).expect("a folder can be made");
+        fs::copy(&file, copy).expect("a file can be copied");
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder of the checkout") {
+        let path = entry.expect("a folder of the checkout").path();
+        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+/// Ends with this value. What cannot be done fails the test, with the reason the browser gave.
+pub struct Browser {
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    /// Ends with this handle, and the browser with the driver.
+    _driver: Child,
+}
+
+impl Browser {
+    /// On a profile that is made where there is none.
+    pub async fn start(kit: &Kit, profile: &Path) -> Browser {
+        let mut node = Command::new("node");
+        node.arg("driver.mjs").args([&kit.chromium, &kit.extension]).arg(profile).current_dir(&kit.scripts);
+        node.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut driver = node.spawn().expect("node starts, as it did a moment ago");
+        let input = driver.stdin.take().expect("its input is piped");
+        let output = BufReader::new(driver.stdout.take().expect("its output is piped")).lines();
+        let mut browser = Browser { input, output, _driver: driver };
+        browser.answer("start").await;
+        browser
+    }
+
+    /// Opens an address in a page that is called `page` from now on. `POPUP` is the extension's.
+    pub async fn open(&mut self, page: &str, url: &str) {
+        self.act(json!({"do": "open", "page": page, "url": url})).await;
+    }
+
+    pub async fn type_into(&mut self, page: &str, selector: &str, text: &str) {
+        self.act(json!({"do": "type", "page": page, "selector": selector, "text": text})).await;
+    }
+
+    pub async fn click(&mut self, page: &str, selector: &str) {
+        self.act(json!({"do": "click", "page": page, "selector": selector})).await;
+    }
+
+    /// Clicks on what leads to another page, and waits for that.
+    pub async fn follow(&mut self, page: &str, selector: &str) {
+        self.act(json!({"do": "click", "page": page, "selector": selector, "leads": true})).await;
+    }
+
+    /// What people read there; none: there is nothing to be seen.
+    pub async fn text(&mut self, page: &str, selector: &str) -> Option<String> {
+        self.act(json!({"do": "text", "page": page, "selector": selector})).await.as_str().map(str::to_owned)
+    }
+
+    /// Waits until `part` is to be read there.
+    pub async fn see(&mut self, page: &str, selector: &str, part: &str) {
+        self.act(json!({"do": "see", "page": page, "selector": selector, "text": part})).await;
+    }
+
+    /// Into [`screenshots`].
+    pub async fn picture(&mut self, page: &str, name: &str) {
+        let path = screenshots().join(format!("{name}.png"));
+        self.act(json!({"do": "screenshot", "page": page, "path": path})).await;
+    }
+
+    /// The browser takes the service worker's memory from it, as it does when it has little left.
+    pub async fn stop_worker(&mut self) {
+        self.act(json!({"do": "stop_worker"})).await;
+    }
+
+    /// As its user closes it.
+    pub async fn close(mut self) {
+        self.act(json!({"do": "close"})).await;
+    }
+
+    /// As when the power fails.
+    pub async fn kill(mut self) {
+        self.act(json!({"do": "kill"})).await;
+    }
+
+    async fn act(&mut self, asked: Value) -> Value {
+        let line = format!("{asked}\n");
+        self.input
+            .write_all(line.as_bytes())
+            .await
+            .unwrap_or_else(|error| panic!("{asked}: the driver is gone: {error}"));
+        self.answer(&asked.to_string()).await
+    }
+
+    async fn answer(&mut self, asked: &str) -> Value {
+        let line = timeout(ACT_LIMIT, self.output.next_line()).await;
+        let line = line.unwrap_or_else(|_| panic!("{asked}: no answer within {ACT_LIMIT:?}"));
+        let line = line.ok().flatten().unwrap_or_else(|| panic!("{asked}: the driver ended"));
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{asked}: {line}"));
+        match answer.get("error") {
+            Some(error) => panic!("{asked}: {error}"),
+            None => answer["ok"].clone(),
+        }
+    }
+}

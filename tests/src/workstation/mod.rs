@@ -1,0 +1,438 @@
+//! A staff workstation with the extension, as far as the engine can tell: it pairs, lends the session of whoever is logged in, and can
+//! be made to misbehave in every way the engine has to stand.
+
+mod browser;
+pub mod office;
+pub mod socket;
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+pub use self::browser::{Browser, Ehr, Failure};
+use self::socket::Socket;
+use crate::http::{Answer, Connection, request};
+
+/// How a request is dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Manner {
+    Honest,
+    /// The answer comes three times.
+    Replayed,
+    Delayed(Duration),
+    /// Kept until another request was answered.
+    Reordered,
+    /// An answer that is wrong comes before the right one.
+    Forged(Forgery),
+    /// Performed, and never answered.
+    Silent,
+    /// Performed; then the socket breaks before a word is said of it.
+    Gone,
+    /// The staff member is logged out before anything is sent.
+    LoggedOutBefore,
+    /// Performed; then the session is over and the answer with it.
+    LoggedOutAfter,
+    /// Not performed; the answer holds so many bytes.
+    Huge(usize),
+    /// Not performed; the login page with status 200, as if it were the answer.
+    LoginPage,
+    /// Not performed; a redirect elsewhere, as if it were the answer.
+    Redirected,
+    /// The staff member says no.
+    Declined,
+    /// The extension does not allow it.
+    Refused,
+    /// Performed; the EHR's answer says it is another year.
+    Skewed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    Lease,
+    Number,
+    Location,
+}
+
+type Judge = Box<dyn FnMut(&Value) -> Manner + Send>;
+
+/// What a test sees of a workstation while it runs.
+#[derive(Default)]
+pub struct Seen {
+    /// Requests, as they came.
+    pub requests: Vec<Value>,
+    pub leases: Vec<Option<u64>>,
+    pub bye: Option<String>,
+    /// The last word on what waits.
+    pub queue: Option<Value>,
+}
+
+/// A paired installation. It keeps its token while its sockets come and go.
+pub struct Workstation {
+    address: SocketAddr,
+    pub token: String,
+    pub id: String,
+    pub install: String,
+    pub ehr: Ehr,
+    pub browser: Arc<Browser>,
+    approval: bool,
+    approved: Arc<Mutex<Vec<String>>>,
+    judge: Arc<Mutex<Judge>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// A connection that lives. Dropping it breaks the socket.
+pub struct Running {
+    task: JoinHandle<()>,
+    orders: mpsc::UnboundedSender<Order>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+enum Order {
+    State { logged_in: bool, paused: bool },
+    Raw(String),
+    Approve,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The answer to an exchange of a code for a token.
+pub async fn exchange(address: SocketAddr, code: &str, name: &str, install: &str) -> io::Result<Answer> {
+    let body = json!({"code": code, "name": name, "install": install}).to_string();
+    let headers = [("content-type", "application/json"), ("origin", socket::ORIGIN)];
+    let sent = request("POST", "/workstations/pair", &headers, body.as_bytes());
+    Connection::open(address).await?.send(&sent).await
+}
+
+fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Workstation {
+    pub async fn pair(address: SocketAddr, code: &str, name: &str) -> io::Result<Workstation> {
+        let install = uuid::Uuid::new_v4().to_string();
+        let answer = exchange(address, code, name, &install).await?;
+        let told = answer.json();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let (Some(token), Some(id)) = (text(&told["token"]), text(&told["workstation"])) else {
+            return Err(io::Error::other(format!("not paired: {} {told}", answer.status)));
+        };
+        let honest: Judge = Box::new(|_| Manner::Honest);
+        Ok(Workstation {
+            address,
+            token,
+            id,
+            install,
+            ehr: Ehr::of(&told["ehr"]),
+            browser: Arc::default(),
+            approval: false,
+            approved: Arc::default(),
+            judge: Arc::new(Mutex::new(honest)),
+            seen: Arc::default(),
+        })
+    }
+
+    /// From now on requests are dealt with as `judge` says.
+    pub fn behave(&self, judge: impl FnMut(&Value) -> Manner + Send + 'static) {
+        *locked(&self.judge) = Box::new(judge);
+    }
+
+    /// Writes wait for the staff's yes.
+    pub fn asks_staff(self) -> Workstation {
+        Workstation { approval: true, ..self }
+    }
+
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        locked(&self.seen)
+    }
+
+    /// A socket that has said who it is, and nothing else yet.
+    pub async fn socket(&self) -> io::Result<Socket> {
+        let mut socket = Socket::open(self.address).await?;
+        socket.hello(&self.token).await?;
+        match socket.hear_of("welcome").await {
+            Some(_) => Ok(socket),
+            None => Err(io::Error::other("no welcome")),
+        }
+    }
+
+    /// Connects, says whether somebody is logged in, and works.
+    pub async fn start(&self) -> io::Result<Running> {
+        let mut socket = self.socket().await?;
+        let logged_in = self.browser.logged_in(&self.ehr).await;
+        socket.state(logged_in, false).await?;
+        let (orders, taken) = mpsc::unbounded_channel();
+        let (answers, ready) = mpsc::unbounded_channel();
+        let work = Work {
+            ehr: self.ehr.clone(),
+            browser: self.browser.clone(),
+            approval: self.approval,
+            approved: self.approved.clone(),
+            judge: self.judge.clone(),
+            seen: self.seen.clone(),
+            answers,
+            kept: Arc::default(),
+            lease: None,
+        };
+        let task = tokio::spawn(work.run(socket, taken, ready));
+        Ok(Running { task, orders, seen: self.seen.clone() })
+    }
+}
+
+impl Running {
+    pub fn state(&self, logged_in: bool, paused: bool) {
+        let _ = self.orders.send(Order::State { logged_in, paused });
+    }
+
+    pub fn raw(&self, message: &Value) {
+        let _ = self.orders.send(Order::Raw(message.to_string()));
+    }
+
+    /// The staff says yes to everything that waits.
+    pub fn approve(&self) {
+        let _ = self.orders.send(Order::Approve);
+    }
+
+    pub fn ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        locked(&self.seen)
+    }
+}
+
+/// What comes of a request.
+enum Said {
+    /// Messages, in this order.
+    Messages(Vec<Value>),
+    /// The session was found to be over.
+    LoggedOut(Value),
+    Break,
+}
+
+struct Work {
+    ehr: Ehr,
+    browser: Arc<Browser>,
+    approval: bool,
+    /// Ids of writes the staff said yes to, and, in front of it, those that wait.
+    approved: Arc<Mutex<Vec<String>>>,
+    judge: Arc<Mutex<Judge>>,
+    seen: Arc<Mutex<Seen>>,
+    answers: mpsc::UnboundedSender<Said>,
+    /// An answer that waits for another.
+    kept: Arc<Mutex<Vec<Value>>>,
+    lease: Option<u64>,
+}
+
+impl Work {
+    async fn run(
+        mut self,
+        mut socket: Socket,
+        mut orders: mpsc::UnboundedReceiver<Order>,
+        mut answers: mpsc::UnboundedReceiver<Said>,
+    ) {
+        let mut waiting: Vec<String> = Vec::new();
+        loop {
+            let sent = tokio::select! {
+                message = socket.hear() => {
+                    let Some(message) = message else { return };
+                    match message["type"].as_str().unwrap_or_default() {
+                        "ping" => socket.say(&json!({"type": "pong", "n": message["n"]})).await,
+                        "lease" => {
+                            self.lease = message["lease"].as_u64();
+                            locked(&self.seen).leases.push(self.lease);
+                            Ok(())
+                        }
+                        "queue" => {
+                            locked(&self.seen).queue = Some(message);
+                            Ok(())
+                        }
+                        "bye" => {
+                            locked(&self.seen).bye = message["reason"].as_str().map(str::to_owned);
+                            return;
+                        }
+                        "request" => {
+                            self.taken(message, &mut waiting);
+                            Ok(())
+                        }
+                        _ => Ok(()),
+                    }
+                }
+                said = answers.recv() => match said {
+                    None | Some(Said::Break) => return,
+                    Some(Said::Messages(messages)) => all(&mut socket, messages).await,
+                    Some(Said::LoggedOut(answer)) => match socket.state(false, false).await {
+                        Ok(()) => socket.say(&answer).await,
+                        broken => broken,
+                    },
+                },
+                order = orders.recv() => match order {
+                    None => return,
+                    Some(Order::State { logged_in, paused }) => socket.state(logged_in, paused).await,
+                    Some(Order::Raw(text)) => socket.say_text(text).await,
+                    Some(Order::Approve) => {
+                        let writes = std::mem::take(&mut waiting);
+                        locked(&self.approved).extend(writes.iter().cloned());
+                        let none = json!({"type": "state", "session": "in", "paused": false, "awaiting": 0});
+                        all(&mut socket, vec![json!({"type": "approved", "writes": writes}), none]).await
+                    }
+                },
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Each request is dealt with beside the others.
+    fn taken(&self, request: Value, waiting: &mut Vec<String>) {
+        locked(&self.seen).requests.push(request.clone());
+        if request["lease"].as_u64() != self.lease {
+            return;
+        }
+        let write = request["write"]["id"].as_str().map(str::to_owned);
+        if let Some(id) = write.filter(|id| self.approval && !locked(&self.approved).contains(id)) {
+            if !waiting.contains(&id) {
+                waiting.push(id);
+            }
+            let failed = Err(Failure { kind: "approval", reason: "waits for the staff".to_owned() });
+            let state = json!({"type": "state", "session": "in", "paused": false, "awaiting": waiting.len()});
+            let _ = self.answers.send(Said::Messages(vec![about(&request, failed), state]));
+            return;
+        }
+        let manner = (locked(&self.judge))(&request);
+        let (ehr, browser) = (self.ehr.clone(), self.browser.clone());
+        let (answers, kept) = (self.answers.clone(), self.kept.clone());
+        tokio::spawn(async move {
+            let said = dealt_with(&ehr, &browser, &request, manner, &kept).await;
+            let _ = answers.send(said);
+        });
+    }
+}
+
+async fn all(socket: &mut Socket, messages: Vec<Value>) -> io::Result<()> {
+    for message in messages {
+        socket.say(&message).await?;
+    }
+    Ok(())
+}
+
+async fn dealt_with(ehr: &Ehr, browser: &Browser, request: &Value, manner: Manner, kept: &Mutex<Vec<Value>>) -> Said {
+    let failed = |kind, reason: &str| about(request, Err(Failure { kind, reason: reason.to_owned() }));
+    match manner {
+        Manner::Honest => {
+            if !browser.logged_in(ehr).await {
+                return Said::LoggedOut(failed("logged_out", "the probe says so"));
+            }
+            match browser.perform(ehr, request).await {
+                Err(Failure { reason, .. }) if reason == "logged out" => {
+                    Said::LoggedOut(failed("no_answer", "logged out"))
+                }
+                result => {
+                    let mut messages = vec![about(request, result)];
+                    messages.append(&mut locked(kept));
+                    Said::Messages(messages)
+                }
+            }
+        }
+        Manner::Replayed => Said::Messages(vec![performed(ehr, browser, request).await; 3]),
+        Manner::Delayed(time) => {
+            let answer = performed(ehr, browser, request).await;
+            tokio::time::sleep(time).await;
+            Said::Messages(vec![answer])
+        }
+        Manner::Reordered => {
+            let answer = performed(ehr, browser, request).await;
+            locked(kept).push(answer);
+            Said::Messages(Vec::new())
+        }
+        Manner::Forged(forgery) => {
+            let answer = performed(ehr, browser, request).await;
+            Said::Messages(vec![forged(&answer, forgery), answer])
+        }
+        Manner::Silent => {
+            performed(ehr, browser, request).await;
+            Said::Messages(Vec::new())
+        }
+        Manner::Gone => {
+            performed(ehr, browser, request).await;
+            Said::Break
+        }
+        Manner::LoggedOutBefore => {
+            browser.forget();
+            Said::LoggedOut(failed("logged_out", "the probe says so"))
+        }
+        Manner::LoggedOutAfter => {
+            performed(ehr, browser, request).await;
+            browser.forget();
+            Said::LoggedOut(failed("no_answer", "logged out"))
+        }
+        Manner::Huge(bytes) => Said::Messages(vec![made_up(request, 200, "application/json", &vec![b'x'; bytes])]),
+        Manner::LoginPage => {
+            Said::Messages(vec![made_up(request, 200, "text/html", b"<!doctype html><form action=/login></form>")])
+        }
+        Manner::Redirected => {
+            let mut answer = made_up(request, 302, "text/html", b"");
+            answer["headers"] = json!([["location", "https://elsewhere.example/"]]);
+            Said::Messages(vec![answer])
+        }
+        Manner::Refused => Said::Messages(vec![failed("refused", "the path is not granted")]),
+        Manner::Skewed => {
+            let mut answer = performed(ehr, browser, request).await;
+            let date = json!(["date", "Thu, 01 Jan 1970 00:00:00 GMT"]);
+            if let Some(headers) = answer["headers"].as_array_mut() {
+                headers.retain(|header| header[0] != "date");
+                headers.push(date);
+            }
+            Said::Messages(vec![answer])
+        }
+        Manner::Declined => Said::Messages(vec![failed("declined", "the staff said no")]),
+    }
+}
+
+async fn performed(ehr: &Ehr, browser: &Browser, request: &Value) -> Value {
+    about(request, browser.perform(ehr, request).await)
+}
+
+/// The message that tells of a request.
+pub fn about(request: &Value, result: Result<Value, Failure>) -> Value {
+    let mut message = match result {
+        Ok(answer) => answer,
+        Err(failure) => json!({"kind": failure.kind, "reason": failure.reason}),
+    };
+    message["type"] = json!(if message.get("kind").is_some() { "failure" } else { "answer" });
+    for field in ["lease", "number", "location"] {
+        message[field] = request[field].clone();
+    }
+    message
+}
+
+/// An answer no EHR gave.
+pub fn made_up(request: &Value, status: u16, kind: &str, body: &[u8]) -> Value {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let answer = json!({"status": status, "headers": [["content-type", kind]], "body": STANDARD.encode(body)});
+    about(request, Ok(answer))
+}
+
+fn forged(answer: &Value, forgery: Forgery) -> Value {
+    let field = match forgery {
+        Forgery::Lease => "lease",
+        Forgery::Number => "number",
+        Forgery::Location => "location",
+    };
+    let mut forged = answer.clone();
+    forged[field] = json!(answer[field].as_u64().unwrap_or_default() + 1);
+    // It would be noticed if anyone believed it.
+    forged["status"] = json!(500);
+    forged
+}

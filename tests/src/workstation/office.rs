@@ -1,0 +1,195 @@
+//! A practice whose EHR opens only at a workstation: the product as a process of its own, and the cloud EHR.
+
+use std::{io, path::Path, time::Duration};
+
+use cloud_ehr::{CloudEhr, Settings};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use super::Workstation;
+use crate::{
+    adapters,
+    http::Caller,
+    site::{API_KEY, Process, SUBDOMAIN, Site},
+    wait::until,
+};
+
+pub const LOCATION: u32 = 201;
+/// Of the same institution, on the same EHR.
+pub const OTHER: u32 = 202;
+const ADAPTER: &str = "gated-cloud";
+const USER: &str = "frontdesk";
+
+pub struct Office {
+    pub site: Site,
+    pub ehr: CloudEhr,
+    process: Option<Process>,
+    // Removed when the test is over.
+    _dir: TempDir,
+}
+
+impl Office {
+    /// `rules` are tables of the configuration file that set its knobs.
+    pub async fn open(program: &Path, rules: &str) -> Office {
+        let settings = Settings { calls_per_minute: None, ..Settings::default() };
+        Office::open_on(program, rules, CloudEhr::start(settings).expect("the EHR starts")).await
+    }
+
+    pub async fn open_on(program: &Path, rules: &str, ehr: CloudEhr) -> Office {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (place, origin) = (dir.path().to_path_buf(), ehr.origin());
+        let site = Site::configured(program, dir.path(), |address| {
+            configuration(&place, &address.to_string(), &origin, rules)
+        });
+        let site = site.expect("a configuration is written");
+        let process = site.start().await.expect("the server starts");
+        Office { site, ehr, process: Some(process), _dir: dir }
+    }
+
+    pub async fn caller(&self) -> Caller {
+        self.site.sign_in().await.expect("the key is good")
+    }
+
+    pub async fn code(&self, location: u32) -> String {
+        let (status, made) = self.post(&format!("/locations/{location}/pairing_codes"), &json!({})).await;
+        assert_eq!(status, 200, "{made}");
+        made["data"]["code"].as_str().expect("a code").to_owned()
+    }
+
+    /// A workstation that is paired, and at which nobody is logged in.
+    pub async fn pair(&self, location: u32, name: &str) -> Workstation {
+        let code = self.code(location).await;
+        Workstation::pair(self.site.address, &code, name).await.expect("the code is good")
+    }
+
+    /// Somebody logs in to the EHR at a workstation. Their session at another one is over.
+    pub fn log_in(&self, workstation: &Workstation) {
+        workstation.browser.log_in(&self.ehr.log_in(USER));
+    }
+
+    pub async fn get(&self, path: &str) -> (u16, Value) {
+        self.caller().await.get(path).await.expect("an answer")
+    }
+
+    pub async fn delete(&self, path: &str) -> u16 {
+        self.caller().await.delete(path).await.expect("an answer").0
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.caller().await.post(path, body).await.expect("an answer")
+    }
+
+    /// How the gate of a location stands.
+    pub async fn gate(&self, location: u32) -> Value {
+        self.get(&format!("/locations/{location}/sync")).await.1["data"]["gate"].clone()
+    }
+
+    pub async fn gate_is(&self, location: u32, state: &str) {
+        until(&format!("a gate that is {state}"), async || (self.gate(location).await["state"] == state).then_some(()))
+            .await;
+    }
+
+    /// The first read cycle is over.
+    pub async fn read(&self) {
+        let done = async || {
+            let state = self.get(&format!("/locations/{LOCATION}/sync")).await.1;
+            state["data"]["last_sync_at"].is_string().then_some(())
+        };
+        until("the first read cycle", done).await;
+    }
+
+    /// A figure of /metrics.
+    pub async fn figure(&self, name: &str) -> u64 {
+        let mut connection = crate::http::Connection::open(self.site.address).await.expect("a connection");
+        let asked = crate::http::request("GET", "/metrics", &[], &[]);
+        let answer = connection.send(&asked).await.expect("an answer");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("practice_sync_{name} ")));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
+    }
+
+    /// Stops the process as an operator does, and starts another one on what it left; how long the stop took.
+    pub async fn restart(&mut self) -> io::Result<Duration> {
+        let stopped = match self.process.take() {
+            Some(process) => process.stop()?,
+            None => Duration::ZERO,
+        };
+        self.process = Some(self.site.start().await?);
+        Ok(stopped)
+    }
+
+    /// The same without a word.
+    pub async fn crash(&mut self) -> io::Result<()> {
+        if let Some(process) = self.process.take() {
+            process.kill()?;
+        }
+        self.process = Some(self.site.start().await?);
+        Ok(())
+    }
+
+    pub fn path(&self, route: &str) -> String {
+        format!("{route}?subdomain={SUBDOMAIN}&location_id={LOCATION}")
+    }
+}
+
+/// The configuration file.
+pub fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String {
+    let adapter = adapters::component(ADAPTER);
+    let cache = adapters::root().join("target").join("adapters").join("compiled");
+    let key = hex::encode(Sha256::digest(API_KEY));
+    let location = |id: u32| {
+        format!(
+            "[[institutions.locations]]\nid = {id}\nname = \"Place {id}\"\nzone = \"America/New_York\"\nsource = 21\n\
+             adapter_config = {{ requests_per_minute = \"6000\" }}\n"
+        )
+    };
+    // What belongs to a table that is here already goes into it.
+    let (http, rules) = match rules.strip_prefix("[http]\n") {
+        Some(own) => own.split_at(own.find("\n[").unwrap_or(own.len())),
+        None => ("", rules),
+    };
+    format!(
+        r#"data_dir = "{data}"
+log = "error,audit=info"
+[http]
+listen = "{address}"
+slot_token = "12h"
+{http}
+[limits]
+per_second = 0
+per_minute = 0
+[limits.endpoints]
+"POST /intent/booking/search" = 0
+"GET /appointments" = 0
+[engine]
+adapter_cache = "{cache}"
+webhook_development = true
+[adapters]
+{ADAPTER} = "{adapter}"
+{rules}
+[[institutions]]
+id = 1
+subdomain = "{SUBDOMAIN}"
+name = "Demo Dental"
+environment = "sandbox"
+[[institutions.sources]]
+id = 21
+name = "Cloud EHR"
+adapter = "{ADAPTER}"
+base_url = "{origin}/app"
+workstation = {{ probe = "/api/session" }}
+{locations}
+[[keys]]
+name = "tests"
+sha256 = "{key}"
+environment = "sandbox"
+institutions = ["{SUBDOMAIN}"]
+grants = ["financial", "beta", "operator"]
+"#,
+        data = dir.join("data").display(),
+        cache = cache.display(),
+        adapter = adapter.display(),
+        locations = location(LOCATION) + &location(OTHER),
+    )
+}

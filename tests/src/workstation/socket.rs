@@ -1,0 +1,137 @@
+//! The workstation's end of the protocol, message by message: as polite or as rude as a test wants it.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio_tungstenite::{
+    WebSocketStream, client_async_with_config,
+    tungstenite::{Error, Message, client::IntoClientRequest, http::HeaderValue, protocol::WebSocketConfig},
+};
+
+pub const SUBPROTOCOL: &str = "practice-sync.workstation.v1";
+/// As the service worker of an extension sends it.
+pub const ORIGIN: &str = "chrome-extension://abcdefghijklmnopabcdefghijklmnop";
+/// How long the engine may take to say what it has to.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+pub struct Socket(WebSocketStream<TcpStream>);
+
+/// What is sent with the handshake; None: not at all.
+pub struct Handshake<'a> {
+    pub origin: Option<&'a str>,
+    pub subprotocol: Option<&'a str>,
+}
+
+impl Default for Handshake<'_> {
+    fn default() -> Self {
+        Handshake { origin: Some(ORIGIN), subprotocol: Some(SUBPROTOCOL) }
+    }
+}
+
+impl Socket {
+    pub async fn open(address: SocketAddr) -> io::Result<Socket> {
+        Socket::shake(address, &Handshake::default()).await.map_err(|status| io::Error::other(format!("{status:?}")))
+    }
+
+    /// A status where the server does not want to.
+    pub async fn shake(address: SocketAddr, handshake: &Handshake<'_>) -> Result<Socket, Option<u16>> {
+        let url = format!("ws://{address}/workstations/connect");
+        let mut request = url.into_client_request().map_err(|_| None)?;
+        let headers = [("origin", handshake.origin), ("sec-websocket-protocol", handshake.subprotocol)];
+        for (name, value) in headers.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            request.headers_mut().insert(name, HeaderValue::from_str(value).map_err(|_| None)?);
+        }
+        let stream = TcpStream::connect(address).await.map_err(|_| None)?;
+        stream.set_nodelay(true).map_err(|_| None)?;
+        // Small buffers: a benchmark opens many.
+        let config = WebSocketConfig::default().read_buffer_size(4_096).write_buffer_size(4_096);
+        match client_async_with_config(request, stream, Some(config)).await {
+            Ok((socket, _)) => Ok(Socket(socket)),
+            Err(Error::Http(answer)) => Err(Some(answer.status().as_u16())),
+            Err(_) => Err(None),
+        }
+    }
+
+    pub async fn say(&mut self, message: &Value) -> io::Result<()> {
+        self.say_text(message.to_string()).await
+    }
+
+    pub async fn say_text(&mut self, text: impl Into<String>) -> io::Result<()> {
+        self.say_raw(Message::text(text.into())).await
+    }
+
+    pub async fn say_raw(&mut self, message: Message) -> io::Result<()> {
+        self.0.send(message).await.map_err(io::Error::other)
+    }
+
+    /// Put on its way without waiting for it to be sent.
+    pub async fn feed(&mut self, message: &Value) -> io::Result<()> {
+        self.0.feed(Message::text(message.to_string())).await.map_err(io::Error::other)
+    }
+
+    /// The head of a text of this length, and nothing of it.
+    pub async fn claim(&mut self, length: u64) -> io::Result<()> {
+        let mut head = vec![0x81, 0xff];
+        head.extend(length.to_be_bytes());
+        head.extend([0; 4]);
+        self.0.get_mut().write_all(&head).await
+    }
+
+    /// None: the engine closed.
+    pub async fn hear(&mut self) -> Option<Value> {
+        loop {
+            match self.0.next().await? {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap_or(Value::Null)),
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// The next message of a type, answering pings on the way. None: the engine closed first, or says nothing like it.
+    pub async fn hear_of(&mut self, kind: &str) -> Option<Value> {
+        tokio::time::timeout(PATIENCE, async {
+            loop {
+                let message = self.hear().await?;
+                if message["type"] == kind {
+                    return Some(message);
+                }
+                if message["type"] == "ping" {
+                    self.say(&json!({"type": "pong", "n": message["n"]})).await.ok()?;
+                }
+            }
+        })
+        .await
+        .ok()?
+    }
+
+    /// Why the engine says good-bye; None: it closes without a word, or does not close.
+    pub async fn bye(&mut self) -> Option<String> {
+        Some(self.hear_of("bye").await?["reason"].as_str()?.to_owned())
+    }
+
+    /// Whether the connection ends by itself within this time.
+    pub async fn ends_within(&mut self, time: Duration) -> bool {
+        tokio::time::timeout(time, async { while self.hear().await.is_some() {} }).await.is_ok()
+    }
+
+    pub async fn hello(&mut self, token: &str) -> io::Result<()> {
+        self.say(&json!({"type": "hello", "token": token, "extension": "1.0.0"})).await
+    }
+
+    pub async fn state(&mut self, logged_in: bool, paused: bool) -> io::Result<()> {
+        let session = if logged_in { "in" } else { "out" };
+        self.say(&json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).await
+    }
+
+    /// The lease number, once it is granted.
+    pub async fn leased(&mut self) -> Option<u64> {
+        loop {
+            if let Some(lease) = self.hear_of("lease").await?["lease"].as_u64() {
+                return Some(lease);
+            }
+        }
+    }
+}

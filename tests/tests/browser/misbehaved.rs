@@ -1,0 +1,24 @@
+//! What the extension does when the engine, the EHR or the browser does what it should not: `tests/browser/extension.test.mjs`.
+
+use std::time::Duration;
+
+use tests::{
+    browser::{self, screenshots},
+    tools::run,
+};
+use tokio::process::Command;
+
+const LIMIT: Duration = Duration::from_secs(400);
+
+#[actix::test]
+async fn the_extension_stands_what_engines_and_ehrs_do_wrong() {
+    let Some(kit) = browser::kit().await else { return };
+    let profile = tempfile::tempdir().unwrap();
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=spec", "extension.test.mjs"]).current_dir(&kit.scripts);
+    node.env("CHROMIUM", &kit.chromium).env("EXTENSION", &kit.extension).env("PROFILE", profile.path());
+    node.env("SCREENSHOTS", screenshots());
+    if let Err(why) = run(node, LIMIT).await {
+        panic!("{why}");
+    }
+}

@@ -1,0 +1,33 @@
+//! The extension as its author builds and tests it: `npm test`, strict types and all.
+
+use std::{fs, os::unix::fs::symlink, time::Duration};
+
+use tests::{
+    browser::copy_files,
+    skip::skips,
+    tools::{NODE, Project, run},
+};
+use tokio::process::Command;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[actix::test]
+async fn the_extension_builds_and_its_modules_keep_their_promises() {
+    if skips(NODE) {
+        return;
+    }
+    let project = Project::new("extension", "../adapters/extension", NODE);
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["src", "static", "test"] {
+        copy_files(&project.sources.join(part), &folder.path().join(part));
+    }
+    for file in ["package.json", "tsconfig.json"] {
+        fs::copy(project.sources.join(file), folder.path().join(file)).unwrap();
+    }
+    symlink(project.npm().await.join("node_modules"), folder.path().join("node_modules")).unwrap();
+    let mut npm = Command::new("npm");
+    npm.arg("test").current_dir(folder.path());
+    if let Err(why) = run(npm, LIMIT).await {
+        panic!("{why}");
+    }
+}

@@ -1,0 +1,279 @@
+//! A day at a practice whose EHR is a web application: the product as a process of its own, two workstations with the real extension, the
+//! demo cloud EHR. Whatever happens at the workstations and to the engine, each booking is in the EHR once.
+
+use std::{collections::BTreeSet, path::Path};
+
+use cloud_ehr::{CloudEhr, Settings, Status};
+use serde_json::json;
+use tests::{
+    browser::{self, Browser, Kit, POPUP},
+    http::Caller,
+    site,
+    wait::until,
+    workstation::office::{LOCATION, Office},
+};
+
+/// Slow enough that something can happen in the middle of a queue, quick to come back where it waits.
+const RULES: &str = r#"
+[defaults.write]
+call_deadline = "10s"
+backoff_base = "100ms"
+backoff_cap = "500ms"
+settle = "200ms"
+breaker_pause = "1s"
+breaker_pause_cap = "1s"
+[defaults.pull]
+call_deadline = "10s"
+retry_base = "200ms"
+retry_cap = "500ms"
+[defaults.quota]
+per_minute = 150
+burst = 2
+[defaults.workstation]
+patience = "1s"
+"#;
+const APPROVAL: &str = "approval = true\n";
+const EHR: &str = "ehr";
+const STATUS: &str = "#status-title";
+const LOG_OUT: &str = "form[action='/app/logout'] button";
+const PASSWORD: &str = "maple-street";
+
+/// A workstation and who sits at it.
+struct Desk<'a> {
+    kit: &'a Kit,
+    profile: tempfile::TempDir,
+    browser: Browser,
+    user: &'static str,
+}
+
+impl<'a> Desk<'a> {
+    /// Paired with the code an operator reads out.
+    async fn set_up(kit: &'a Kit, office: &Office, name: &str, user: &'static str) -> Desk<'a> {
+        let profile = tempfile::tempdir().unwrap();
+        let mut browser = Browser::start(kit, profile.path()).await;
+        browser.open(POPUP, POPUP).await;
+        browser.see(POPUP, STATUS, "Not paired").await;
+        browser.type_into(POPUP, "#engine", &format!("http://{}", office.site.address)).await;
+        browser.type_into(POPUP, "#code", &office.code(LOCATION).await.to_lowercase()).await;
+        browser.type_into(POPUP, "#name", name).await;
+        browser.click(POPUP, "#pair-button").await;
+        browser.see(POPUP, "#location", "Place 201").await;
+        browser.see(POPUP, STATUS, "Logged out").await;
+        Desk { kit, profile, browser, user }
+    }
+
+    async fn log_in(&mut self, office: &Office) {
+        self.browser.open(EHR, &format!("{}/app/login", office.ehr.origin())).await;
+        self.browser.type_into(EHR, "input[name=user]", self.user).await;
+        self.browser.type_into(EHR, "input[name=password]", PASSWORD).await;
+        self.browser.follow(EHR, "#login button").await;
+    }
+
+    async fn log_out(&mut self) {
+        self.browser.follow(EHR, LOG_OUT).await;
+    }
+
+    async fn shows(&mut self, status: &str) {
+        self.browser.see(POPUP, STATUS, status).await;
+    }
+
+    async fn works(&mut self) -> bool {
+        self.browser.text(POPUP, STATUS).await.as_deref() == Some("Connected")
+    }
+
+    /// The power fails; the computer is switched on again.
+    async fn power_failure(self) -> Desk<'a> {
+        let Desk { kit, profile, browser, user } = self;
+        browser.kill().await;
+        let mut browser = Browser::start(kit, profile.path()).await;
+        browser.open(POPUP, POPUP).await;
+        Desk { kit, profile, browser, user }
+    }
+}
+
+/// Bookings made so far, and the times that are left.
+struct Bookings {
+    caller: Caller,
+    offers: Vec<String>,
+    made: Vec<(String, String)>,
+}
+
+impl Bookings {
+    async fn of(office: &Office) -> Bookings {
+        let mut caller = office.caller().await;
+        let mut offers = site::offers(&mut caller, LOCATION).await.unwrap();
+        // Those that are used first lie far ahead.
+        offers.reverse();
+        Bookings { caller, offers, made: Vec::new() }
+    }
+
+    async fn make(&mut self, office: &Office, count: usize) {
+        for _ in 0..count {
+            let n = self.made.len() + 1;
+            let note = format!("booking <{n}>");
+            let body = site::booking(&self.offers.pop().unwrap(), &note, n as u64, &note);
+            let (status, answer) = self.caller.post(&office.path("/intent/booking/book"), &body).await.unwrap();
+            assert_eq!(status, 200, "{answer}");
+            self.made.push((answer["booking"]["booking_ref"].as_str().unwrap().to_owned(), note));
+        }
+    }
+
+    /// How many of them are in the EHR. More than once is never right.
+    fn written(&self, ehr: &CloudEhr) -> usize {
+        let all = ehr.appointments();
+        let copies =
+            |note: &str| all.iter().filter(|it| it.note.as_deref().is_some_and(|it| it.contains(note))).count();
+        let counts: Vec<usize> = self.made.iter().map(|(_, note)| copies(note)).collect();
+        assert!(counts.iter().all(|copies| *copies <= 1), "{counts:?}");
+        counts.into_iter().sum()
+    }
+
+    async fn written_at_least(&self, office: &Office, count: usize) {
+        until(&format!("{count} bookings in the EHR"), async || (self.written(&office.ehr) >= count).then_some(()))
+            .await;
+    }
+
+    /// All are confirmed, and each is in the EHR once, for one patient.
+    async fn are_complete(&mut self, office: &Office) {
+        self.written_at_least(office, self.made.len()).await;
+        for (reference, note) in &self.made {
+            let path = format!("{}&booking_ref={reference}", office.path("/intent/booking/status"));
+            let caller = &mut self.caller;
+            until(&format!("{note} to be confirmed"), async || {
+                let (_, answer) = caller.get(&path).await.unwrap();
+                let standing = answer["booking"]["ehr_writeback"].as_str().unwrap().to_owned();
+                assert_ne!(standing, "failed", "{answer}");
+                (standing == "confirmed").then_some(())
+            })
+            .await;
+        }
+        assert_eq!(self.written(&office.ehr), self.made.len());
+        let ours = office.ehr.appointments();
+        let ours: Vec<_> =
+            ours.iter().filter(|it| it.note.as_deref().is_some_and(|it| it.contains("booking <"))).collect();
+        assert_eq!(ours.len(), self.made.len());
+        assert!(ours.iter().all(|it| it.status != Status::Cancelled));
+        let patients: BTreeSet<_> = ours.iter().filter_map(|it| it.patient.clone()).collect();
+        let new: Vec<_> =
+            office.ehr.patients().into_iter().filter(|it| it.last_name.starts_with("Ångström-")).collect();
+        assert_eq!((patients.len(), new.len()), (self.made.len(), self.made.len()), "patients are written once, too");
+    }
+}
+
+async fn office(more: &str) -> Office {
+    let settings = Settings { calls_per_minute: None, ..Settings::default() };
+    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    Office::open_on(program, &format!("{RULES}{more}"), CloudEhr::start(settings).unwrap()).await
+}
+
+#[actix::test]
+async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
+    let Some(kit) = browser::kit().await else { return };
+    let mut office = office("").await;
+
+    // The first workstation is paired; the gate opens with a login.
+    let mut front = Desk::set_up(kit, &office, "Front desk", "frontdesk").await;
+    front.browser.picture(POPUP, "practice-1-paired").await;
+    front.log_in(&office).await;
+    front.shows("Connected").await;
+    office.read().await;
+    let mut bookings = Bookings::of(&office).await;
+    front.log_out().await;
+    front.shows("Logged out").await;
+    office.gate_is(LOCATION, "logged_out").await;
+
+    // What is booked meanwhile waits, and is written with the next login; in its middle somebody logs out.
+    bookings.make(&office, 10).await;
+    assert_eq!(bookings.written(&office.ehr), 0);
+    front.log_in(&office).await;
+    bookings.written_at_least(&office, 1).await;
+    front.browser.see(POPUP, "#last", "Written").await;
+    front.browser.picture(POPUP, "practice-2-drains").await;
+    front.log_out().await;
+    front.shows("Logged out").await;
+    office.gate_is(LOCATION, "logged_out").await;
+    let interrupted = bookings.written(&office.ehr);
+    assert!(interrupted < 10, "the logout came in the middle");
+
+    // Another workstation goes on; the first, back again, stands by.
+    let mut hygiene = Desk::set_up(kit, &office, "Hygiene", "hygiene").await;
+    assert_eq!(bookings.written(&office.ehr), interrupted, "nothing moves while nobody is logged in");
+    hygiene.log_in(&office).await;
+    hygiene.shows("Connected").await;
+    front.log_in(&office).await;
+    front.shows("Standing by").await;
+    front.browser.picture(POPUP, "practice-3-stands-by").await;
+    bookings.written_at_least(&office, interrupted + 1).await;
+
+    // The engine dies and comes back.
+    bookings.make(&office, 4).await;
+    let so_far = bookings.written(&office.ehr);
+    assert!(so_far < 14, "the engine dies in the middle");
+    office.crash().await.unwrap();
+    bookings.written_at_least(&office, so_far + 1).await;
+
+    // The computer that does the work loses its power; the other one takes over.
+    bookings.make(&office, 4).await;
+    let (mut holder, mut other) = if front.works().await { (front, hygiene) } else { (hygiene, front) };
+    holder.shows("Connected").await;
+    other.shows("Standing by").await;
+    let so_far = bookings.written(&office.ehr);
+    assert!(so_far < 18, "the power fails in the middle");
+    let mut holder = holder.power_failure().await;
+    other.shows("Connected").await;
+    bookings.are_complete(&office).await;
+
+    // The computer that was off knows its practice, and takes its place behind the other.
+    holder.browser.see(POPUP, "#location", "Place 201").await;
+    holder.log_in(&office).await;
+    holder.shows("Standing by").await;
+    other.browser.see(POPUP, "#waiting", "Nothing waits").await;
+    other.browser.picture(POPUP, "practice-4-done").await;
+    other.browser.open(EHR, &format!("{}/app/schedule", office.ehr.origin())).await;
+    other.browser.picture(EHR, "practice-5-ehr").await;
+    other.log_out().await;
+    holder.shows("Connected").await;
+    bookings.make(&office, 1).await;
+    bookings.are_complete(&office).await;
+    holder.browser.close().await;
+    office.gate_is(LOCATION, "closed").await;
+}
+
+#[actix::test]
+async fn the_staff_approves_and_declines_what_is_written() {
+    let Some(kit) = browser::kit().await else { return };
+    let office = office(APPROVAL).await;
+    let mut front = Desk::set_up(kit, &office, "Front desk", "frontdesk").await;
+    front.log_in(&office).await;
+    front.shows("Connected").await;
+    office.read().await;
+    let mut bookings = Bookings::of(&office).await;
+    bookings.make(&office, 2).await;
+    front.shows("Your approval is needed").await;
+    office.gate_is(LOCATION, "waiting_for_approval").await;
+    assert_eq!(office.ehr.patients().iter().filter(|it| it.last_name.starts_with("Ångström-")).count(), 0);
+    front.browser.see(POPUP, "#approvals-title", "(2)").await;
+    front.browser.picture(POPUP, "approval-1-asked").await;
+    // Each time, what comes next of a booking is asked about as well: the patient first, then the visit.
+    until("both bookings", async || {
+        if front.browser.text(POPUP, "#approve-all").await.is_some() {
+            front.browser.click(POPUP, "#approve-all").await;
+        }
+        (bookings.written(&office.ehr) == 2).then_some(())
+    })
+    .await;
+    bookings.are_complete(&office).await;
+
+    bookings.make(&office, 1).await;
+    front.shows("Your approval is needed").await;
+    front.browser.click(POPUP, "#approvals-list li button:last-child").await;
+    let (reference, _) = bookings.made.pop().unwrap();
+    let path = format!("{}&booking_ref={reference}", office.path("/intent/booking/status"));
+    let declined = until("the booking to fail", async || {
+        let (_, answer) = office.get(&path).await;
+        (answer["booking"]["ehr_writeback"] == json!("failed")).then_some(answer)
+    })
+    .await;
+    assert!(declined.to_string().contains("staff"), "{declined}");
+    bookings.are_complete(&office).await;
+}

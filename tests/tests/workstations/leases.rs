@@ -1,0 +1,234 @@
+//! Who holds the lease, and who is believed.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::{
+    wait::until,
+    workstation::{
+        exchange,
+        office::{LOCATION, OTHER, Office},
+        socket::Socket,
+    },
+};
+
+use crate::office;
+
+/// An answer to nothing anybody asked.
+fn answer(lease: u64, number: u64, location: u32) -> Value {
+    json!({"type": "answer", "lease": lease, "number": number, "location": location, "status": 200, "headers": [], "body": ""})
+}
+
+#[actix::test]
+async fn codes_are_good_once_and_cannot_be_guessed() {
+    let office = office().await;
+    let code = office.code(LOCATION).await;
+    let install = "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0001";
+    // Two at the same time: one gets it.
+    let (one, two) = tokio::join!(
+        exchange(office.site.address, &code, "A", install),
+        exchange(office.site.address, &code, "B", "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0002"),
+    );
+    let mut statuses = [one.unwrap().status, two.unwrap().status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 404]);
+    let fresh = office.code(LOCATION).await;
+    let mut last = 0;
+    for n in 0..40 {
+        let guess = format!("2222-{:04}", 2_222 + n).replace(['0', '1'], "Z");
+        last = exchange(office.site.address, &guess, "Guesser", install).await.unwrap().status;
+        if last == 429 {
+            break;
+        }
+        assert_eq!(last, 404);
+    }
+    assert_eq!(last, 429, "nobody stops who guesses");
+    // Not even by the right one.
+    assert_eq!(exchange(office.site.address, &fresh, "Guesser", install).await.unwrap().status, 429);
+}
+
+#[actix::test]
+async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
+    let office = office().await;
+    let (first, second, third) =
+        (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await, office.pair(LOCATION, "3").await);
+    let mut one = first.socket().await.unwrap();
+    let mut two = second.socket().await.unwrap();
+    let mut three = third.socket().await.unwrap();
+    // Who is not logged in, or paused, waits.
+    one.state(false, false).await.unwrap();
+    two.state(true, true).await.unwrap();
+    three.state(true, false).await.unwrap();
+    let lease = three.leased().await.unwrap();
+    one.state(true, false).await.unwrap();
+    two.state(true, false).await.unwrap();
+    office.gate_is(LOCATION, "connected").await;
+    assert_eq!(office.gate(LOCATION).await["workstation_name"], "3");
+    // The one that came first is next.
+    drop(three);
+    let next = one.leased().await.unwrap();
+    assert!(next > lease);
+    // Paused by the staff: the lease goes on.
+    one.state(true, true).await.unwrap();
+    assert_eq!(one.hear_of("lease").await.unwrap()["lease"], Value::Null);
+    assert!(two.leased().await.unwrap() > next);
+    two.state(false, false).await.unwrap();
+    office.gate_is(LOCATION, "paused").await;
+    one.state(false, false).await.unwrap();
+    office.gate_is(LOCATION, "logged_out").await;
+    drop((one, two));
+    office.gate_is(LOCATION, "closed").await;
+}
+
+#[actix::test]
+async fn two_that_race_never_hold_it_both() {
+    let office = office().await;
+    let (first, second) = (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await);
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        let (one, two) = tokio::join!(first.socket(), second.socket());
+        let (mut one, mut two) = (one.unwrap(), two.unwrap());
+        let (a, b) = tokio::join!(one.state(true, false), two.state(true, false));
+        a.and(b).unwrap();
+        let (a, b) = tokio::join!(lease_within(&mut one), lease_within(&mut two));
+        assert!(a.is_some() != b.is_some(), "{a:?} {b:?}");
+        seen.extend(a.or(b));
+    }
+    let mut sorted = seen.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted, seen, "fencing numbers grow");
+}
+
+async fn lease_within(socket: &mut Socket) -> Option<u64> {
+    tokio::time::timeout(Duration::from_millis(500), socket.leased()).await.ok().flatten()
+}
+
+#[actix::test]
+async fn a_revoked_token_ends_its_connection_and_opens_none() {
+    let office = office().await;
+    let (first, second) = (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await);
+    let (mut one, mut two) = (first.socket().await.unwrap(), second.socket().await.unwrap());
+    one.state(true, false).await.unwrap();
+    one.leased().await.unwrap();
+    two.state(true, false).await.unwrap();
+    let revoked = office.delete(&format!("/locations/{LOCATION}/workstations/{}", first.id)).await;
+    assert_eq!(revoked, 204);
+    assert_eq!(one.bye().await.as_deref(), Some("revoked"));
+    assert!(one.ends_within(Duration::from_secs(5)).await);
+    assert!(two.leased().await.is_some(), "nobody takes over");
+    let mut again = Socket::open(office.site.address).await.unwrap();
+    again.hello(&first.token).await.unwrap();
+    assert_eq!(again.bye().await.as_deref(), Some("token"));
+}
+
+#[actix::test]
+async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "1").await;
+    let mut old = workstation.socket().await.unwrap();
+    old.state(true, false).await.unwrap();
+    let lease = old.leased().await.unwrap();
+    let mut new = workstation.socket().await.unwrap();
+    assert_eq!(old.bye().await.as_deref(), Some("replaced"));
+    new.state(true, false).await.unwrap();
+    assert!(new.leased().await.unwrap() > lease);
+    // Paired again its old token is void, and its connection ends.
+    let code = office.code(LOCATION).await;
+    let again = exchange(office.site.address, &code, "1", &workstation.install).await.unwrap();
+    assert_eq!(again.json()["workstation"], json!(workstation.id));
+    assert_eq!(new.bye().await.as_deref(), Some("replaced"));
+    let mut socket = Socket::open(office.site.address).await.unwrap();
+    socket.hello(&workstation.token).await.unwrap();
+    assert_eq!(socket.bye().await.as_deref(), Some("token"));
+}
+
+/// Answers that are made up, under every claim there is: none is believed, each is counted and written down.
+#[actix::test]
+async fn what_nobody_asked_for_is_not_believed() {
+    let office = office().await;
+    let (holder, standby) = (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await);
+    let mut one = holder.socket().await.unwrap();
+    one.state(true, false).await.unwrap();
+    let lease = one.leased().await.unwrap();
+    let mut two = standby.socket().await.unwrap();
+    two.state(true, false).await.unwrap();
+    let before = office.figure("workstation_answers_refused_total").await;
+    for forged in [
+        answer(lease, 4_000_000, LOCATION),
+        answer(lease + 1, 1, LOCATION),
+        answer(lease.wrapping_sub(1), 1, LOCATION),
+        answer(lease, 1, OTHER),
+        answer(u64::MAX, u64::MAX, u32::MAX),
+        json!({"type": "failure", "lease": lease, "number": 4_000_000, "location": LOCATION, "kind": "no_answer", "reason": "x"}),
+    ] {
+        one.say(&forged).await.unwrap();
+    }
+    two.say(&answer(lease, 1, LOCATION)).await.unwrap();
+    until("seven answers that are refused", async || {
+        (office.figure("workstation_answers_refused_total").await == before + 7).then_some(())
+    })
+    .await;
+    let log = office.site.log().unwrap();
+    assert_eq!(log.lines().filter(|line| line.contains("answer was not believed")).count(), 7);
+    for why in ["does not hold the lease", "under another lease", "for another location", "no such request"] {
+        assert!(log.contains(why), "{why}");
+    }
+    assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log tells a token");
+    // It is wrong, and no reason to send anybody away.
+    assert_eq!(office.gate(LOCATION).await["state"], "connected");
+}
+
+/// Numbers outside what the protocol has are no claims at all.
+#[actix::test]
+async fn claims_that_are_no_numbers_end_the_connection() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "1").await;
+    for wrong in [
+        json!({"type": "answer", "lease": -1, "number": 1, "location": LOCATION, "status": 200}),
+        json!({"type": "answer", "lease": "1", "number": 1, "location": LOCATION, "status": 200}),
+        json!({"type": "answer", "number": 1, "location": LOCATION, "status": 200}),
+        json!({"type": "answer", "lease": 1, "number": 1, "location": LOCATION, "status": 70_000}),
+        json!({"type": "answer", "lease": 1, "number": 1, "location": LOCATION, "status": 200, "body": "no base64!"}),
+        json!({"type": "failure", "lease": 1, "number": 1, "location": LOCATION, "kind": "bored", "reason": ""}),
+        json!({"type": "state", "session": "maybe"}),
+    ] {
+        let mut socket = workstation.socket().await.unwrap();
+        socket.say(&wrong).await.unwrap();
+        assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{wrong}");
+    }
+}
+
+#[actix::test]
+async fn leases_of_one_location_say_nothing_at_another() {
+    let office: Office = office().await;
+    let (here, there) = (office.pair(LOCATION, "1").await, office.pair(OTHER, "2").await);
+    let (mut one, mut two) = (here.socket().await.unwrap(), there.socket().await.unwrap());
+    one.state(true, false).await.unwrap();
+    two.state(true, false).await.unwrap();
+    let (first, second) = (one.leased().await.unwrap(), two.leased().await.unwrap());
+    let before = office.figure("workstation_answers_refused_total").await;
+    one.say(&answer(second, 1, OTHER)).await.unwrap();
+    two.say(&answer(first, 1, LOCATION)).await.unwrap();
+    until("two answers that are refused", async || {
+        (office.figure("workstation_answers_refused_total").await == before + 2).then_some(())
+    })
+    .await;
+}
+
+/// A crash lets no number come again.
+#[actix::test]
+async fn fencing_numbers_survive_a_crash() {
+    let mut office = office().await;
+    let workstation = office.pair(LOCATION, "1").await;
+    let mut last = 0;
+    for _ in 0..3 {
+        let mut socket = workstation.socket().await.unwrap();
+        socket.state(true, false).await.unwrap();
+        let lease = socket.leased().await.unwrap();
+        assert!(lease > last);
+        last = lease;
+        office.crash().await.unwrap();
+        assert!(socket.ends_within(Duration::from_secs(5)).await);
+    }
+}

@@ -1,0 +1,230 @@
+//! What a socket may say before anybody listens, and how it is ended.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tests::{
+    http::{Connection, request},
+    workstation::{
+        office::{LOCATION, OTHER, Office},
+        socket::{Handshake, ORIGIN, SUBPROTOCOL, Socket},
+    },
+};
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::frame::{
+        Frame,
+        coding::{Data, OpCode},
+    },
+};
+
+use crate::{office, program};
+
+const SOON: Duration = Duration::from_secs(5);
+const MIB: usize = 1 << 20;
+
+#[actix::test]
+async fn web_pages_and_other_protocols_are_refused_at_the_door() {
+    let office = office().await;
+    let shake = async |origin, subprotocol| {
+        Socket::shake(office.site.address, &Handshake { origin, subprotocol }).await.err().flatten()
+    };
+    for page in ["https://ehr.example", "http://localhost:3000", "null", "file://"] {
+        assert_eq!(shake(Some(page), Some(SUBPROTOCOL)).await, Some(403), "{page}");
+    }
+    assert_eq!(shake(Some(ORIGIN), None).await, Some(400));
+    assert_eq!(shake(Some(ORIGIN), Some("practice-sync.workstation.v2")).await, Some(400));
+    // A program names no origin.
+    assert!(Socket::shake(office.site.address, &Handshake { origin: None, ..Handshake::default() }).await.is_ok());
+}
+
+#[actix::test]
+async fn who_says_hello_is_welcome_and_told_what_it_may_ask_for() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    let mut socket = Socket::open(office.site.address).await.unwrap();
+    socket.hello(&workstation.token).await.unwrap();
+    let welcome = socket.hear_of("welcome").await.unwrap();
+    assert_eq!((&welcome["protocol"], &welcome["workstation"]), (&json!(1), &json!(workstation.id)));
+    assert_eq!(welcome["location"], json!({"id": LOCATION, "name": format!("Place {LOCATION}")}));
+    assert_eq!((&welcome["approval"], &welcome["heartbeat_seconds"]), (&json!(false), &json!(20)));
+    let ehr = &welcome["ehr"];
+    assert_eq!((&ehr["origin"], &ehr["base_path"]), (&json!(office.ehr.origin()), &json!("/app")));
+    assert_eq!((&ehr["probe"], ehr["paths"].as_array().unwrap().is_empty()), (&json!("/api/session"), false));
+}
+
+#[actix::test]
+async fn any_other_first_message_ends_the_connection() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    let state = json!({"type": "state", "session": "in", "paused": false, "awaiting": 0});
+    let empty = json!({"type": "hello"});
+    for (first, reason) in [
+        (json!({"type": "hello", "token": "psw_nobodys", "extension": "1"}), "token"),
+        (json!({"type": "hello", "token": format!("{}0", workstation.token), "extension": "1"}), "token"),
+        (state, "protocol"),
+        (empty, "protocol"),
+        (json!({"type": "pong", "n": 1}), "protocol"),
+        (json!(["hello"]), "protocol"),
+        (json!(null), "protocol"),
+    ] {
+        let mut socket = Socket::open(office.site.address).await.unwrap();
+        socket.say(&first).await.unwrap();
+        assert_eq!(socket.bye().await.as_deref(), Some(reason), "{first}");
+        assert!(socket.ends_within(SOON).await, "{first}");
+    }
+    for first in [Message::binary(vec![1, 2, 3]), Message::text("{"), Message::text("")] {
+        let mut socket = Socket::open(office.site.address).await.unwrap();
+        socket.say_raw(first.clone()).await.unwrap();
+        assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{first:?}");
+    }
+    // Nobody knows yet who this is: a hello is short.
+    let mut socket = Socket::open(office.site.address).await.unwrap();
+    socket.say(&json!({"type": "hello", "token": "x".repeat(5_000)})).await.unwrap();
+    assert_eq!(socket.bye().await.as_deref(), Some("flood"));
+}
+
+#[actix::test]
+async fn who_says_nothing_is_not_waited_for() {
+    let office = office().await;
+    let since = Instant::now();
+    let mut silent = Socket::open(office.site.address).await.unwrap();
+    assert_eq!(silent.bye().await.as_deref(), Some("protocol"));
+    assert!((9..13).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
+}
+
+#[actix::test]
+async fn unknown_messages_end_and_unknown_fields_do_not() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    let mut socket = workstation.socket().await.unwrap();
+    let more = json!({"type": "state", "session": "out", "paused": false, "awaiting": 0, "mood": "fine"});
+    socket.say(&more).await.unwrap();
+    office.gate_is(LOCATION, "logged_out").await;
+    socket.say(&json!({"type": "gossip"})).await.unwrap();
+    assert_eq!(socket.bye().await.as_deref(), Some("protocol"));
+    assert!(socket.ends_within(SOON).await);
+    let mut socket = workstation.socket().await.unwrap();
+    socket.hello(&workstation.token).await.unwrap();
+    assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "two hellos");
+    let mut socket = workstation.socket().await.unwrap();
+    socket.say_raw(Message::binary(b"{}".to_vec())).await.unwrap();
+    assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "not a text");
+}
+
+#[actix::test]
+async fn a_flood_ends_the_connection_and_nobody_else_notices() {
+    let office = office().await;
+    let (flooding, other) = (office.pair(LOCATION, "A").await, office.pair(OTHER, "B").await);
+    let mut calm = other.socket().await.unwrap();
+    calm.state(true, false).await.unwrap();
+    calm.leased().await.unwrap();
+    for message in [Message::text(json!({"type": "pong", "n": 1}).to_string()), Message::Ping(Vec::new().into())] {
+        let mut socket = flooding.socket().await.unwrap();
+        for _ in 0..200 {
+            // It may be closed before the last one.
+            if socket.say_raw(message.clone()).await.is_err() {
+                break;
+            }
+        }
+        let bye = socket.bye().await;
+        assert!(bye.is_none() || bye.as_deref() == Some("flood"), "{bye:?}");
+        assert!(socket.ends_within(SOON).await);
+    }
+    // One who keeps the rule is still there.
+    assert_eq!(office.gate(OTHER).await["state"], "connected");
+    flooding.socket().await.unwrap();
+}
+
+#[actix::test]
+async fn frames_are_refused_by_the_length_they_announce() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    // The longest there may be is read, and is not a message; one byte more is not read.
+    for (length, reason) in [(12 * MIB, "protocol"), (12 * MIB + 1, "flood")] {
+        let mut socket = workstation.socket().await.unwrap();
+        // The engine may close while it is being sent.
+        let _ = socket.say_text("x".repeat(length)).await;
+        let bye = socket.bye().await;
+        assert!(bye.as_deref() == Some(reason) || (bye.is_none() && reason == "flood"), "{length}: {bye:?}");
+    }
+    // A frame that claims to be enormous, and of which nothing comes.
+    let mut socket = workstation.socket().await.unwrap();
+    socket.claim(u64::MAX >> 1).await.unwrap();
+    assert!(socket.ends_within(SOON).await, "the engine waits for what no memory holds");
+}
+
+#[actix::test]
+async fn fragments_are_counted_together() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    let fragment =
+        |code: Data, last: bool, payload: Vec<u8>| Message::Frame(Frame::message(payload, OpCode::Data(code), last));
+    // As browsers send long messages.
+    let mut socket = workstation.socket().await.unwrap();
+    let state = json!({"type": "state", "session": "out", "paused": false, "awaiting": 0, "more": "é".repeat(100_000)});
+    let bytes = state.to_string().into_bytes();
+    let pieces: Vec<&[u8]> = bytes.chunks(4_001).collect();
+    for (n, piece) in pieces.iter().enumerate() {
+        let code = if n == 0 { Data::Text } else { Data::Continue };
+        socket.say_raw(fragment(code, n + 1 == pieces.len(), piece.to_vec())).await.unwrap();
+    }
+    office.gate_is(LOCATION, "logged_out").await;
+    // One without end.
+    let mut code = Data::Text;
+    for _ in 0..20 {
+        if socket.say_raw(fragment(code, false, vec![b'x'; MIB])).await.is_err() {
+            break;
+        }
+        code = Data::Continue;
+    }
+    let bye = socket.bye().await;
+    assert!(bye.is_none() || bye.as_deref() == Some("flood"), "{bye:?}");
+    assert!(socket.ends_within(SOON).await);
+}
+
+#[actix::test]
+async fn who_no_longer_answers_is_gone_after_a_while() {
+    let office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    let mut socket = workstation.socket().await.unwrap();
+    socket.state(true, false).await.unwrap();
+    socket.leased().await.unwrap();
+    let since = Instant::now();
+    assert!(socket.ends_within(Duration::from_secs(40)).await, "pings are not answered, and nothing happens");
+    assert!(since.elapsed() >= Duration::from_secs(20), "{:?}", since.elapsed());
+    office.gate_is(LOCATION, "closed").await;
+}
+
+#[actix::test]
+async fn workstations_leave_room_for_api_clients() {
+    let rules = "[http]\nmax_connections = 12\nmax_workstations = 4\nworkers = 1";
+    let office = Office::open(program(), rules).await;
+    let mut seats = Vec::new();
+    for _ in 0..4 {
+        seats.push(Socket::open(office.site.address).await.unwrap());
+    }
+    let full = Socket::shake(office.site.address, &Handshake::default()).await.err().flatten();
+    assert_eq!(full, Some(503));
+    let mut connection = Connection::open(office.site.address).await.unwrap();
+    assert_eq!(connection.send(&request("GET", "/healthz", &[], &[])).await.unwrap().status, 200);
+    drop(connection);
+    drop(seats.pop());
+    tests::wait::until("a seat that is free again", async || Socket::open(office.site.address).await.ok()).await;
+}
+
+#[actix::test]
+async fn a_stop_is_said_and_does_not_wait_for_sockets() {
+    let mut office = office().await;
+    let workstation = office.pair(LOCATION, "Front desk").await;
+    let mut socket = workstation.socket().await.unwrap();
+    socket.state(true, false).await.unwrap();
+    let first = socket.leased().await.unwrap();
+    let heard = actix_rt::spawn(async move { socket.bye().await });
+    let took = office.restart().await.unwrap();
+    assert_eq!(heard.await.unwrap().as_deref(), Some("shutdown"));
+    assert!(took < Duration::from_secs(8), "stopped after {took:?}");
+    let mut socket = workstation.socket().await.unwrap();
+    socket.state(true, false).await.unwrap();
+    assert!(socket.leased().await.unwrap() > first, "a fencing number came twice");
+}

@@ -1,0 +1,383 @@
+//! Bookings through a workstation that does not behave, to an EHR that does not either: whatever happens, each is in the EHR once.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use cloud_ehr::{CloudEhr, On, Settings, Trouble};
+use serde_json::{Value, json};
+use tests::{
+    http::Caller,
+    site,
+    wait::until,
+    workstation::{
+        Forgery, Manner, Running, Workstation,
+        office::{LOCATION, Office},
+    },
+};
+
+use crate::program;
+
+/// Everything that waits waits shortly.
+const QUICK: &str = r#"
+[defaults.write]
+call_deadline = "4s"
+backoff_base = "100ms"
+backoff_cap = "1s"
+settle = "200ms"
+breaker_pause = "1s"
+breaker_pause_cap = "1s"
+[defaults.pull]
+call_deadline = "5s"
+retry_base = "200ms"
+retry_cap = "1s"
+[defaults.quota]
+per_minute = 60000
+burst = 1000
+[defaults.workstation]
+patience = "1s"
+"#;
+
+/// An office with a workstation at work, and times to book.
+struct Day {
+    office: Office,
+    workstation: Workstation,
+    running: Running,
+    caller: Caller,
+    offers: Vec<String>,
+    booked: u64,
+}
+
+impl Day {
+    async fn begin() -> Day {
+        Day::begin_with("").await
+    }
+
+    async fn begin_with(more: &str) -> Day {
+        let settings = Settings { calls_per_minute: None, ..Settings::default() };
+        Day::begin_on(more, CloudEhr::start(settings).unwrap()).await
+    }
+
+    async fn begin_on(more: &str, ehr: CloudEhr) -> Day {
+        let office = Office::open_on(program(), &format!("{QUICK}{more}"), ehr).await;
+        let workstation = office.pair(LOCATION, "Front desk").await;
+        office.log_in(&workstation);
+        let running = workstation.start().await.unwrap();
+        office.read().await;
+        let mut caller = office.caller().await;
+        let mut offers = site::offers(&mut caller, LOCATION).await.unwrap();
+        // Those that are used first lie far ahead.
+        offers.reverse();
+        Day { office, workstation, running, caller, offers, booked: 0 }
+    }
+
+    /// Books a time; the note by which it is known in the EHR.
+    async fn book(&mut self) -> Booking {
+        self.booked += 1;
+        let note = format!("booking {:03}", self.booked);
+        let body = site::booking(&self.offers.pop().unwrap(), &note, self.booked, &note);
+        let (status, answer) = self.caller.post(&self.office.path("/intent/booking/book"), &body).await.unwrap();
+        assert_eq!(status, 200, "{answer}");
+        Booking { reference: answer["booking"]["booking_ref"].as_str().unwrap().to_owned(), note }
+    }
+
+    async fn standing(&mut self, booking: &Booking) -> Value {
+        let path = format!("{}&booking_ref={}", self.office.path("/intent/booking/status"), booking.reference);
+        self.caller.get(&path).await.unwrap().1["booking"].clone()
+    }
+
+    /// How often it is in the EHR.
+    fn copies(&self, booking: &Booking) -> usize {
+        let all = self.office.ehr.appointments();
+        all.iter().filter(|it| it.note.as_deref().is_some_and(|note| note.contains(&booking.note))).count()
+    }
+
+    /// It is written, and once.
+    async fn written(&mut self, booking: &Booking, what: &str) {
+        for _ in 0..1_500 {
+            let standing = self.standing(booking).await;
+            match standing["ehr_writeback"].as_str() {
+                Some("confirmed") => {
+                    assert_eq!(self.copies(booking), 1, "{what}");
+                    return;
+                }
+                Some("failed") => panic!("{what}: {standing}"),
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+        let state = self.office.get(&format!("/locations/{LOCATION}/sync")).await.1;
+        panic!("{what}: not written: {} {state}", self.standing(booking).await);
+    }
+
+    /// Somebody logs in again, and the workstation comes back where it went.
+    async fn mended(&mut self) {
+        self.office.log_in(&self.workstation);
+        if self.running.ended() {
+            self.running = self.workstation.start().await.unwrap();
+        } else {
+            self.running.state(true, false);
+        }
+    }
+}
+
+struct Booking {
+    reference: String,
+    note: String,
+}
+
+/// The first request of a write that changes something is dealt with so; everything else honestly.
+fn once(manner: Manner) -> (impl FnMut(&Value) -> Manner, Arc<AtomicBool>) {
+    let happened = Arc::new(AtomicBool::new(false));
+    let seen = happened.clone();
+    let judge = move |request: &Value| {
+        let changes = !request["write"].is_null() && request["method"] != "GET";
+        if changes && !seen.swap(true, Ordering::SeqCst) { manner.clone() } else { Manner::Honest }
+    };
+    (judge, happened)
+}
+
+#[actix::test]
+async fn whatever_a_workstation_does_each_booking_is_written_once() {
+    let mut day = Day::begin().await;
+    let plain = day.book().await;
+    day.written(&plain, "an ordinary day").await;
+    for manner in [
+        Manner::Replayed,
+        Manner::Delayed(Duration::from_secs(1)),
+        // Longer than anybody waits for it.
+        Manner::Delayed(Duration::from_secs(6)),
+        Manner::Reordered,
+        Manner::Forged(Forgery::Lease),
+        Manner::Forged(Forgery::Number),
+        Manner::Forged(Forgery::Location),
+        Manner::Silent,
+        Manner::Gone,
+        Manner::LoggedOutBefore,
+        Manner::LoggedOutAfter,
+        // Longer than an answer may be, and longer than a frame may be.
+        Manner::Huge((8 << 20) + 100_000),
+        Manner::Huge(10 << 20),
+        Manner::LoginPage,
+        Manner::Redirected,
+        Manner::Skewed,
+    ] {
+        let what = format!("{manner:?}");
+        let (judge, happened) = once(manner);
+        day.workstation.behave(judge);
+        let booking = day.book().await;
+        until(&what, async || happened.load(Ordering::SeqCst).then_some(())).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        day.mended().await;
+        day.written(&booking, &what).await;
+    }
+    let log = day.office.site.log().unwrap();
+    assert!(day.office.figure("workstation_answers_refused_total").await >= 5, "{log}");
+    assert_eq!(day.office.site.panics().unwrap(), Vec::<String>::new());
+}
+
+#[actix::test]
+async fn whatever_the_ehr_does_each_booking_is_written_once() {
+    let mut day = Day::begin().await;
+    for trouble in [
+        Trouble::LoseRequest,
+        Trouble::LoseReply,
+        Trouble::Slow(Duration::from_secs(6)),
+        Trouble::Redirect("http://127.0.0.1:9/elsewhere".to_owned()),
+        Trouble::Huge(9 << 20),
+        Trouble::SessionEnds,
+        Trouble::LoginPage,
+        Trouble::Answer(200, "text/html", "<html>We are back soon</html>"),
+        Trouble::Answer(502, "text/html", "bad gateway"),
+    ] {
+        let what = format!("{trouble:?}");
+        let before = day.office.ehr.spoilt();
+        day.office.ehr.spoil(On::Write(1), trouble);
+        let booking = day.book().await;
+        until(&what, async || (day.office.ehr.spoilt() > before).then_some(())).await;
+        day.office.ehr.calm();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        day.mended().await;
+        day.written(&booking, &what).await;
+    }
+    assert_eq!(day.office.site.panics().unwrap(), Vec::<String>::new());
+}
+
+#[actix::test]
+async fn the_second_workstation_finds_what_the_first_one_left() {
+    let mut day = Day::begin().await;
+    let second = day.office.pair(LOCATION, "Back office").await;
+    second.browser.log_in(&day.office.ehr.log_in("hygiene"));
+    let standby = second.start().await.unwrap();
+    for manner in [Manner::Gone, Manner::LoggedOutAfter] {
+        let what = format!("{manner:?}");
+        let (judge, happened) = once(manner);
+        day.workstation.behave(judge);
+        let booking = day.book().await;
+        until(&what, async || happened.load(Ordering::SeqCst).then_some(())).await;
+        day.written(&booking, &what).await;
+        assert!(!standby.seen().requests.is_empty(), "{what}: the second one did not take over");
+        // The first one is back, and stands by; then it is its turn again.
+        day.mended().await;
+        standby.state(false, false);
+        day.office.gate_is(LOCATION, "connected").await;
+        standby.state(true, false);
+    }
+}
+
+#[actix::test]
+async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
+    let mut day = Day::begin().await;
+    for quietly in [true, false] {
+        let performed = Arc::new(AtomicUsize::new(0));
+        let seen = performed.clone();
+        // The EHR does it, and nobody hears of it.
+        day.workstation.behave(move |request| {
+            let changes = !request["write"].is_null() && request["method"] != "GET";
+            seen.fetch_add(usize::from(changes), Ordering::SeqCst);
+            if changes { Manner::Silent } else { Manner::Honest }
+        });
+        let mut bookings = Vec::new();
+        for _ in 0..6 {
+            bookings.push(day.book().await);
+        }
+        until("a write under way", async || (performed.load(Ordering::SeqCst) >= 2).then_some(())).await;
+        if quietly {
+            day.office.restart().await.unwrap();
+        } else {
+            day.office.crash().await.unwrap();
+        }
+        day.workstation.behave(|_| Manner::Honest);
+        day.caller = day.office.caller().await;
+        until("a workstation that ended", async || day.running.ended().then_some(())).await;
+        day.mended().await;
+        for booking in &bookings {
+            day.written(booking, "after a restart").await;
+        }
+    }
+}
+
+#[actix::test]
+async fn what_waits_behind_a_closed_gate_is_not_lost_and_not_failed() {
+    let mut day = Day::begin().await;
+    day.running.state(false, false);
+    day.office.gate_is(LOCATION, "logged_out").await;
+    let bookings = [day.book().await, day.book().await, day.book().await];
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let gate = day.office.gate(LOCATION).await;
+    assert!(gate["writes_waiting"].as_u64().unwrap() >= 3, "{gate}");
+    assert!(gate["oldest_write_seconds"].as_u64().unwrap() >= 1, "{gate}");
+    for booking in &bookings {
+        assert_eq!(day.standing(booking).await["ehr_writeback"], "pending");
+        assert_eq!(day.copies(booking), 0);
+    }
+    for path in [format!("/locations/{LOCATION}"), format!("/sync_status?location_ids[]={LOCATION}")] {
+        let shown = day.caller.get(&path).await.unwrap().1.to_string();
+        assert!(shown.contains("\"state\":\"logged_out\""), "{path}: {shown}");
+    }
+    day.mended().await;
+    for booking in &bookings {
+        day.written(booking, "after the gate opened").await;
+    }
+    day.office.gate_is(LOCATION, "connected").await;
+}
+
+#[actix::test]
+async fn writes_wait_for_the_staffs_yes_where_it_is_asked_for() {
+    let day = Day::begin_with("approval = true\n").await;
+    let Day { office, workstation, running, caller, offers, booked } = day;
+    drop(running);
+    let workstation = workstation.asks_staff();
+    let running = workstation.start().await.unwrap();
+    let mut day = Day { office, workstation, running, caller, offers, booked };
+    day.office.gate_is(LOCATION, "connected").await;
+    let booking = day.book().await;
+    day.office.gate_is(LOCATION, "waiting_for_approval").await;
+    assert_eq!(day.copies(&booking), 0);
+    assert!(day.office.gate(LOCATION).await["writes_awaiting_approval"].as_u64().unwrap() >= 1);
+    // The patient goes first, then the visit: each is asked about.
+    let written = until("what the staff said yes to", async || {
+        day.running.approve();
+        let standing = day.standing(&booking).await;
+        (standing["ehr_writeback"] == "confirmed").then_some(standing)
+    })
+    .await;
+    assert_eq!(written["ehr_writeback"], "confirmed");
+    assert_eq!(day.copies(&booking), 1);
+}
+
+#[actix::test]
+async fn what_the_staff_declines_or_the_extension_refuses_has_failed() {
+    let mut day = Day::begin().await;
+    for manner in [Manner::Declined, Manner::Refused] {
+        let what = format!("{manner:?}");
+        let always = manner.clone();
+        day.workstation.behave(move |request| {
+            let changes = !request["write"].is_null() && request["method"] != "GET";
+            if changes { always.clone() } else { Manner::Honest }
+        });
+        let booking = day.book().await;
+        let failed = async || (day.standing(&booking).await["ehr_writeback"] == "failed").then_some(());
+        until(&what, failed).await;
+        assert_eq!(day.copies(&booking), 0, "{what}");
+    }
+}
+
+/// Nothing compares clocks: the EHR's is a month ahead and its answers say it is 1970, and no request of ours carries a time to compare.
+#[actix::test]
+async fn clocks_are_not_compared() {
+    let ahead = Arc::new(|| {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        i64::try_from(since.as_secs()).unwrap() + 30 * 86_400
+    });
+    let now = ahead() - 30 * 86_400;
+    let settings = Settings { calls_per_minute: None, clock: ahead, seeded_at: Some(now), ..Settings::default() };
+    let mut day = Day::begin_on("", CloudEhr::start(settings).unwrap()).await;
+    day.workstation.behave(|_| Manner::Skewed);
+    for _ in 0..3 {
+        let booking = day.book().await;
+        day.written(&booking, "under another clock").await;
+    }
+    let known = [
+        "type",
+        "lease",
+        "number",
+        "location",
+        "method",
+        "path",
+        "headers",
+        "body",
+        "deadline_ms",
+        "max_body",
+        "write",
+    ];
+    for request in &day.running.seen().requests {
+        let fields = request.as_object().unwrap();
+        assert!(fields.keys().all(|field| known.contains(&field.as_str())), "{fields:?}");
+        assert!((1..=60_000).contains(&request["deadline_ms"].as_u64().unwrap()), "{request}");
+        let headers = request["headers"].to_string().to_ascii_lowercase();
+        assert!(!headers.contains("\"date\"") && !headers.contains("if-modified-since"), "{headers}");
+    }
+}
+
+/// A session that is nobody's: what a workstation asks the EHR carries the session's cookie only where it runs, and no credential of ours.
+#[actix::test]
+async fn requests_carry_no_credentials_and_stay_below_what_is_allowed() {
+    let mut day = Day::begin().await;
+    let booking = day.book().await;
+    day.written(&booking, "a booking").await;
+    let seen = day.running.seen();
+    assert!(seen.requests.len() >= 5, "{}", seen.requests.len());
+    for request in &seen.requests {
+        let headers = request["headers"].to_string().to_ascii_lowercase();
+        assert!(!headers.contains("\"cookie\"") && !headers.contains("authorization"), "{headers}");
+        assert!(request["path"].as_str().unwrap().starts_with("/api/"), "{}", request["path"]);
+        assert_eq!(request["location"], json!(LOCATION));
+    }
+    let writes = seen.requests.iter().filter(|request| !request["write"].is_null());
+    let kinds: Vec<&str> = writes.filter_map(|request| request["write"]["kind"].as_str()).collect();
+    assert!(kinds.contains(&"appointment-insert"), "{kinds:?}");
+}
