@@ -106,16 +106,17 @@ impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
 
     /// Reads the EHR now, to the end.
     pub async fn sync(&self) {
-        let last = async || self.engine.sync_state(LOCATION).await.ok()?.last_sync;
-        let before = last().await;
-        self.engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
-        until("a read cycle", async || last().await.filter(|at| Some(*at) > before)).await;
+        sync(&self.engine).await;
     }
 
     /// Waits until nothing is left to be written.
     pub async fn idle(&self) {
-        let queued = async || Some(self.engine.sync_state(LOCATION).await.ok()?.queued);
-        until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
+        idle(&self.engine).await;
+    }
+
+    /// Waits until a booking's insert is done.
+    pub async fn written(&self, id: u64) -> records::Appointment {
+        written(&self.engine, id).await
     }
 
     /// Our id of what the EHR calls so.
@@ -166,7 +167,7 @@ impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
     }
 
     pub fn appointment(&self, id: u64) -> records::Appointment {
-        self.engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
+        appointment(&self.engine, id)
     }
 
     /// What we made of an appointment of the EHR, if anything.
@@ -251,21 +252,37 @@ impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
     ) -> Result<Booked, Refused> {
         self.engine.book(self.request(to, key, patient, note)).await
     }
+}
 
-    /// Waits until a booking's insert is done.
-    pub async fn written(&self, id: u64) -> records::Appointment {
-        let confirmed = async || {
-            let record = self.appointment(id);
-            match record.booking.as_ref().expect("it was booked here") {
-                booking if booking.writeback == Writeback::Confirmed => Some(record),
-                booking if booking.writeback == Writeback::Failed => {
-                    panic!("not written: {:?}", booking.failure_reason)
-                }
-                _ => None,
-            }
-        };
-        until("the write-back", confirmed).await
-    }
+/// Reads the EHR now, to the end.
+pub async fn sync(engine: &Engine) {
+    let last = async || engine.sync_state(LOCATION).await.ok()?.last_sync;
+    let before = last().await;
+    engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
+    until("a read cycle", async || last().await.filter(|at| Some(*at) > before)).await;
+}
+
+/// Waits until nothing is left to be written.
+pub async fn idle(engine: &Engine) {
+    let queued = async || Some(engine.sync_state(LOCATION).await.ok()?.queued);
+    until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
+}
+
+pub fn appointment(engine: &Engine, id: u64) -> records::Appointment {
+    engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
+}
+
+/// Waits until a booking's insert is done.
+pub async fn written(engine: &Engine, id: u64) -> records::Appointment {
+    let confirmed = async || {
+        let record = appointment(engine, id);
+        match record.booking.as_ref().expect("it was booked here") {
+            booking if booking.writeback == Writeback::Confirmed => Some(record),
+            booking if booking.writeback == Writeback::Failed => panic!("not written: {:?}", booking.failure_reason),
+            _ => None,
+        }
+    };
+    until("the write-back", confirmed).await
 }
 
 async fn start(dir: &Path, setup: Setup) -> Engine {

@@ -7,11 +7,12 @@ mod practice;
 
 use serde_json::{Value, json};
 use tests::{
+    clinic::LOCATION,
     conformance::proxy::{Trouble, When},
     gnuhealth::{LOGIN, PASSWORD, RECEPTION, moment, today},
 };
 
-use practice::{LOCATION, Practice, number};
+use practice::{Practice, number};
 
 const NINE: i64 = 9 * 60;
 const TEN: i64 = 10 * 60;

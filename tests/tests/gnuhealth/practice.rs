@@ -19,7 +19,6 @@ use engine::{
     store::{SledConfig, SledStore, Store, StoreKey},
 };
 use location::{
-    ids::{AppointmentId, LocationId},
     settings::{PullRules, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
@@ -27,6 +26,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{
     adapters,
+    clinic::{self, LOCATION, ZONE},
     conformance::proxy::Proxy,
     gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
     http::Caller,
@@ -34,11 +34,8 @@ use tests::{
     wait::until,
 };
 
-pub const LOCATION: LocationId = LocationId(7);
 pub const SUBDOMAIN: &str = "harbour-dental";
 const API_KEY: &str = "psk_of_the_practice";
-/// It has one offset all year.
-const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
 const OFFSET: i64 = 7 * 3_600;
 const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}]"#;
 
@@ -76,16 +73,12 @@ impl Practice {
 
     /// Reads the EHR now, to the end.
     pub async fn sync(&self) {
-        let last = async || self.engine.sync_state(LOCATION).await.ok()?.last_sync;
-        let before = last().await;
-        self.engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
-        until("a read cycle", async || last().await.filter(|at| Some(*at) > before)).await;
+        clinic::sync(&self.engine).await;
     }
 
     /// Waits until nothing is left to be written.
     pub async fn idle(&self) {
-        let queued = async || Some(self.engine.sync_state(LOCATION).await.ok()?.queued);
-        until("the end of the queue", async || queued().await.filter(|queued| *queued == 0)).await;
+        clinic::idle(&self.engine).await;
     }
 
     pub async fn get(&mut self, path: &str) -> Value {
@@ -139,19 +132,11 @@ impl Practice {
 
     /// Waits until a booking's insert is done.
     pub async fn written(&self, id: u64) -> records::Appointment {
-        let confirmed = async || {
-            let record = self.appointment(id);
-            match record.booking.as_ref().expect("it was booked here") {
-                booking if booking.writeback == records::Writeback::Confirmed => Some(record),
-                booking if booking.writeback == records::Writeback::Failed => panic!("{:?}", booking.failure_reason),
-                _ => None,
-            }
-        };
-        until("the write-back", confirmed).await
+        clinic::written(&self.engine, id).await
     }
 
     pub fn appointment(&self, id: u64) -> records::Appointment {
-        self.engine.appointment(AppointmentId(id)).expect("the store can be read").expect("it is known")
+        clinic::appointment(&self.engine, id)
     }
 
     /// The appointment as the EHR has it.
