@@ -19,10 +19,10 @@ pub enum FromWorkstation {
     State(State),
     Answer(Answer),
     Failure(Failure),
-    /// The staff said yes to these writes.
+    /// The staff decided about these writes.
     Approved {
         #[serde(default)]
-        writes: Vec<Approved>,
+        writes: Vec<String>,
     },
     Pong {
         n: u64,
@@ -56,39 +56,9 @@ pub struct State {
     pub session: Login,
     #[serde(default)]
     pub paused: bool,
+    /// How many writes wait for the staff's yes.
     #[serde(default)]
-    pub awaiting: Awaiting,
-}
-
-/// Writes that wait for the staff's yes: how many, or which.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Awaiting {
-    Count(u32),
-    Writes(Vec<Approved>),
-}
-
-impl Default for Awaiting {
-    fn default() -> Awaiting {
-        Awaiting::Count(0)
-    }
-}
-
-impl Awaiting {
-    pub fn count(&self) -> u32 {
-        match self {
-            Awaiting::Count(count) => *count,
-            Awaiting::Writes(writes) => u32::try_from(writes.len()).unwrap_or(u32::MAX),
-        }
-    }
-}
-
-/// A write the staff was asked about, by its id or whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Approved {
-    Id(String),
-    Write { id: String },
+    pub awaiting: u32,
 }
 
 /// Which request an answer claims to be for.
@@ -318,11 +288,7 @@ mod tests {
         assert!(!format!("{hello:?}").contains("psw_1"), "tokens are not printed");
         let state = heard(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
         let FromWorkstation::State(state) = state else { panic!("a state") };
-        assert_eq!((state.session, state.paused, state.awaiting.count()), (Login::In, false, 2));
-        let named =
-            heard(json!({"type": "state", "session": "out", "awaiting": [{"id": "w", "kind": "k", "at": null}]}));
-        let FromWorkstation::State(named) = named else { panic!("a state") };
-        assert_eq!((named.session, named.awaiting.count()), (Login::Out, 1));
+        assert_eq!((state.session, state.paused, state.awaiting), (Login::In, false, 2));
         let answer = json!({"type": "answer", "lease": 7, "number": 3, "location": 101, "status": 200,
             "headers": [["Content-Type", "application/json"]], "body": "e30="});
         let FromWorkstation::Answer(answer) = heard(answer) else { panic!("an answer") };
@@ -334,7 +300,7 @@ mod tests {
             let FromWorkstation::Failure(failure) = heard(failure) else { panic!("a failure") };
             assert_eq!((failure.claim, json!(failure.kind)), (CLAIM, json!(kind)));
         }
-        heard(json!({"type": "approved", "writes": [{"id": "w", "kind": "appointment-insert", "at": null}, "w2"]}));
+        heard(json!({"type": "approved", "writes": ["w", "w2"]}));
         heard(json!({"type": "pong", "n": 3}));
     }
 

@@ -199,7 +199,7 @@ impl Room {
             FromWorkstation::Hello(_) => return Err(ByeReason::Protocol),
             FromWorkstation::Pong { .. } => return Ok(()),
             FromWorkstation::State(state) => {
-                let stand = Stand { login: state.session, paused: state.paused, awaiting: state.awaiting.count() };
+                let stand = Stand { login: state.session, paused: state.paused, awaiting: state.awaiting };
                 inner.desk.said(now, id, stand)
             }
             FromWorkstation::Answer(answer) => inner.desk.answered(now, id, answer),
