@@ -10,15 +10,11 @@ use super::{
     Options, Outcome,
     bodies::{PlainSlot, booking, request},
     cluster::{self, Cluster},
-    floor,
     load::{Load, Outcome as Run, Requests},
     own_ehr::{OPERATORIES, PROVIDERS},
     practices::SUBDOMAIN,
     report::{Aim, Report, short},
-    servers::{
-        Server, WORKERS,
-        product::{API_KEY, COMMITS},
-    },
+    servers::{Server, WORKERS, product::API_KEY},
 };
 use crate::{http::Caller, practice};
 
@@ -46,15 +42,6 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
     report_run(report, "practice-sync, write-backs queued", &ours);
     let drained = runtime.block_on(product(options, dir, "at-once"))?;
     report_run(report, "practice-sync, each written back at once as well", &drained);
-    let together = options.connections;
-    let floor = floor::replay(&dir.join("wait").join(COMMITS), &dir.join("bare"), together)?;
-    let bare = floor.commits as f64 / floor.took.as_secs_f64();
-    report.number(
-        &format!("bare sled, the same {} keys, {together} commits at a time", floor.keys),
-        bare,
-        "/s",
-        Aim::None,
-    );
     report.number("practice-sync / echo", ours.per_second / echo.per_second, "", Aim::AtLeast(0.35));
     match cluster::missing() {
         Some(missing) => report.note(format!("PostgreSQL 15 by hand: SKIPPED, {missing}")),

@@ -18,7 +18,6 @@ use super::{WORKERS, ready};
 use crate::{
     bench::{
         activation::{first_sync, own},
-        floor::Recorded,
         own_ehr::Writes,
         practices,
     },
@@ -27,20 +26,13 @@ use crate::{
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
 
-/// What was committed, where write-backs wait.
-pub const COMMITS: &str = "commits";
-
 pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Result<(), Box<dyn Error>> {
-    let mut store = practices::store(dir)?;
     let writes = match writes {
-        "wait" => {
-            store = Recorded::new(store, &dir.join(COMMITS))?;
-            Writes::Wait
-        }
+        "wait" => Writes::Wait,
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let mut parts = Parts::new(store, Wire::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
     parts.own = own(locations, writes);
     let engine = Arc::new(Engine::start(practices::setup(locations), parts).await?);
     for id in 1..=locations {
