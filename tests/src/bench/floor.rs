@@ -97,8 +97,8 @@ pub struct Floor {
     pub took: Duration,
 }
 
-/// Writes it all again, so many commits in one durable batch.
-pub fn replay(file: &Path, dir: &Path, together: usize) -> Result<Floor, Box<dyn Error>> {
+/// Writes it all again, each commit a durable batch.
+pub fn replay(file: &Path, dir: &Path) -> Result<Floor, Box<dyn Error>> {
     let mut written = BufReader::new(File::open(file)?);
     let db = sled::Config::new()
         .path(dir)
@@ -111,16 +111,9 @@ pub fn replay(file: &Path, dir: &Path, together: usize) -> Result<Floor, Box<dyn
     let mut floor = Floor { commits: 0, keys: 0, took: Duration::ZERO };
     loop {
         let mut batch = sled::Batch::default();
-        let before = floor.commits;
-        while floor.commits < before + together
-            && let Some(keys) = next(&mut written, &mut batch)?
-        {
-            floor.commits += 1;
-            floor.keys += keys;
-        }
-        if floor.commits == before {
-            return Ok(floor);
-        }
+        let Some(keys) = next(&mut written, &mut batch)? else { return Ok(floor) };
+        floor.commits += 1;
+        floor.keys += keys;
         let started = Instant::now();
         db.apply_batch(batch)?;
         db.flush()?;

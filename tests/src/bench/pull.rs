@@ -163,7 +163,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         report.time(&format!("a cycle with {CHANGED} changes among them"), delta, Aim::Below(Duration::from_millis(50)));
         report.number("  requests it made", timed.requests.load(Ordering::Relaxed) as f64, "", Aim::None);
         engine.stop().await;
-        let floor = floor::replay(&first_pull, &dir.path().join("bare"), 1)?;
+        let floor = floor::replay(&first_pull, &dir.path().join("bare"))?;
         let bare = records as f64 / floor.took.as_secs_f64();
         let what = format!("bare sled, the first pull's {} keys in {} commits", floor.keys, floor.commits);
         report.number(&what, bare, "/s", Aim::None);
