@@ -98,8 +98,27 @@ enum Lease {
 #[derive(Debug)]
 struct Asked {
     until: Instant,
-    /// None: it is under way.
-    waiting: Option<GateRequest>,
+    write: bool,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Waiting(GateRequest),
+    /// At the holder of the lease.
+    UnderWay,
+    /// A write whose workstation vanished: its browser may still be at it, until its time is up.
+    Adrift,
+}
+
+impl Asked {
+    fn waits(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(_))
+    }
+
+    fn under_way(&self) -> bool {
+        matches!(self.stage, Stage::UnderWay)
+    }
 }
 
 #[derive(Debug)]
@@ -177,12 +196,13 @@ impl Desk {
     pub fn request(&mut self, now: Instant, until: Instant, request: GateRequest) -> (Number, Vec<Effect>) {
         let number = self.next;
         self.next += 1;
-        let waiting = self.requests.values().filter(|asked| asked.waiting.is_some()).count();
+        let waiting = self.requests.values().filter(|asked| asked.waits()).count();
         if waiting >= WAITING {
             let full = GateError::NotSent("too many requests wait for the workstation".to_owned());
             return (number, vec![Effect::End(number, Err(full))]);
         }
-        self.requests.insert(number, Asked { until, waiting: Some(request) });
+        let write = request.write.is_some();
+        self.requests.insert(number, Asked { until, write, stage: Stage::Waiting(request) });
         (number, self.settle(now, Vec::new()))
     }
 
@@ -231,7 +251,7 @@ impl Desk {
         if claim.location != self.rules.location {
             return Err(Refusal::OtherLocation);
         }
-        let under_way = self.requests.get(&claim.number).is_some_and(|asked| asked.waiting.is_none());
+        let under_way = self.requests.get(&claim.number).is_some_and(Asked::under_way);
         if under_way { Ok(()) } else { Err(Refusal::NotUnderWay) }
     }
 
@@ -291,13 +311,20 @@ impl Desk {
             effects.push(Effect::Say(id, ToWorkstation::Lease { lease: None }));
         }
         self.lease = Lease::Nobody;
-        let under_way: Vec<Number> =
-            self.requests.iter().filter(|(_, asked)| asked.waiting.is_none()).map(|(number, _)| *number).collect();
-        for number in under_way {
-            self.requests.remove(&number);
+        // One that is told gives up what it is at. Of one that is not, nobody knows.
+        let told = self.seats.contains_key(&id);
+        self.requests.retain(|number, asked| {
+            if !asked.under_way() {
+                return true;
+            }
+            if asked.write && !told {
+                asked.stage = Stage::Adrift;
+                return true;
+            }
             let lost = GateError::NoAnswer("the workstation went before it answered".to_owned());
-            effects.push(Effect::End(number, Err(lost)));
-        }
+            effects.push(Effect::End(*number, Err(lost)));
+            false
+        });
     }
 
     fn eligible(&self, id: ConnectionId) -> bool {
@@ -362,9 +389,10 @@ impl Desk {
     /// Its time is up.
     fn end_late(&mut self, number: Number, effects: &mut Vec<Effect>) {
         let Some(asked) = self.requests.remove(&number) else { return };
-        let error = match asked.waiting {
-            Some(_) => GateError::NotSent("the workstation had no turn for it in time".to_owned()),
-            None => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
+        let error = match asked.stage {
+            Stage::Waiting(_) => GateError::NotSent("the workstation had no turn for it in time".to_owned()),
+            Stage::UnderWay => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
+            Stage::Adrift => GateError::NoAnswer("the workstation went before it answered".to_owned()),
         };
         effects.push(Effect::End(number, Err(error)));
     }
@@ -372,11 +400,11 @@ impl Desk {
     /// The next requests, in order, as many as may be under way.
     fn hand_out(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let Lease::Held(id, lease) = self.lease else { return };
-        let under_way = self.requests.values().filter(|asked| asked.waiting.is_none()).count();
+        let under_way = self.requests.values().filter(|asked| asked.under_way()).count();
         let free = self.rules.in_flight.max(1).saturating_sub(under_way);
         let location = self.rules.location;
-        for (number, asked) in self.requests.iter_mut().filter(|(_, asked)| asked.waiting.is_some()).take(free) {
-            let Some(request) = asked.waiting.take() else { continue };
+        for (number, asked) in self.requests.iter_mut().filter(|(_, asked)| asked.waits()).take(free) {
+            let Stage::Waiting(request) = std::mem::replace(&mut asked.stage, Stage::UnderWay) else { continue };
             let left = asked.until.saturating_duration_since(now).as_millis();
             let request = Request {
                 claim: Claim { lease, number: *number, location },
@@ -401,9 +429,12 @@ impl Desk {
             GateState::LoggedOut => "nobody is logged in to the EHR at the workstation",
             _ => "no workstation is connected",
         };
-        for number in std::mem::take(&mut self.requests).into_keys() {
-            effects.push(Effect::End(number, Err(GateError::NotSent(why.to_owned()))));
-        }
+        self.requests.retain(|number, asked| {
+            if asked.waits() {
+                effects.push(Effect::End(*number, Err(GateError::NotSent(why.to_owned()))));
+            }
+            !asked.waits()
+        });
     }
 }
 

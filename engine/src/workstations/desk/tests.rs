@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
+use crate::adapter_host::WriteTag;
 
 const HERE: u32 = 101;
 const IN_FLIGHT: usize = 2;
@@ -20,7 +21,7 @@ enum Op {
     /// A lease that was asked for becomes durable and is heard of; the order in which they are heard is anybody's.
     Leased(Index),
     NoLease(Index),
-    Request(u64),
+    Request(u64, bool),
     GiveUp(Index),
     Answer(Index, Answering),
     Step(u64),
@@ -57,7 +58,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (index(), login, prop::bool::weighted(0.1)).prop_map(|(who, login, paused)| Op::Said(who, login, paused)),
         4 => index().prop_map(Op::Leased),
         1 => index().prop_map(Op::NoLease),
-        6 => (1..40_000_u64).prop_map(Op::Request),
+        6 => (1..40_000_u64, any::<bool>()).prop_map(|(wait, write)| Op::Request(wait, write)),
         1 => index().prop_map(Op::GiveUp),
         8 => (index(), answering).prop_map(|(who, what)| Op::Answer(who, what)),
         2 => (1..30_000_u64).prop_map(Op::Step),
@@ -79,6 +80,10 @@ struct World {
     last_lease: u64,
     open: BTreeSet<Number>,
     ended: BTreeSet<Number>,
+    /// Until when there is an answer to each write.
+    writes: BTreeMap<Number, Instant>,
+    /// Writes whose workstation vanished while it was at them.
+    adrift: BTreeSet<Number>,
     /// What was handed out, in order: to whom, and the claim with which it is answered.
     handed: Vec<(ConnectionId, Claim)>,
     told: Option<Gate>,
@@ -98,6 +103,8 @@ impl World {
             last_lease: 0,
             open: BTreeSet::new(),
             ended: BTreeSet::new(),
+            writes: BTreeMap::new(),
+            adrift: BTreeSet::new(),
             handed: Vec::new(),
             told: None,
         }
@@ -126,7 +133,12 @@ impl World {
             Op::Vanish(index) => {
                 let Some(id) = self.who(*index) else { return };
                 self.stands.remove(&id);
-                self.believing.remove(&id);
+                if let Some(lease) = self.believing.remove(&id) {
+                    let at_it = |(who, claim): &&(ConnectionId, Claim)| *who == id && claim.lease == lease;
+                    let open = self.handed.iter().filter(at_it).map(|(_, claim)| claim.number);
+                    let writes = open.filter(|number| self.open.contains(number) && self.writes.contains_key(number));
+                    self.adrift.extend(writes);
+                }
                 let effects = self.desk.gone(self.now, id);
                 self.follow(effects, None);
             }
@@ -139,14 +151,18 @@ impl World {
             }
             Op::Leased(index) => self.hear(*index, true),
             Op::NoLease(index) => self.hear(*index, false),
-            Op::Request(wait) => {
+            Op::Request(wait, write) => {
                 let until = self.now + Duration::from_millis(*wait);
-                let (number, effects) = self.desk.request(self.now, until, asking());
+                let request = if *write { writing() } else { asking() };
+                let (number, effects) = self.desk.request(self.now, until, request);
                 assert!(self.open.insert(number) && !self.ended.contains(&number), "a number comes once");
+                if *write {
+                    self.writes.insert(number, until);
+                }
                 self.follow(effects, None);
             }
             Op::GiveUp(index) => {
-                let open: Vec<Number> = self.open.iter().copied().collect();
+                let open: Vec<Number> = self.open.difference(&self.adrift).copied().collect();
                 if open.is_empty() {
                     return;
                 }
@@ -189,7 +205,8 @@ impl World {
         // What is to be believed: an answer of the holder, under the lease it was told last, for what it was handed under it.
         let believed = self.believing.get(&id) == Some(&claim.lease)
             && self.handed.contains(&(id, claim))
-            && self.open.contains(&claim.number);
+            && self.open.contains(&claim.number)
+            && !self.adrift.contains(&claim.number);
         let effects = match what {
             Answering::Failure(_, kind) => {
                 self.desk.failed(self.now, id, &Failure { claim, kind: *kind, reason: "no".into() })
@@ -238,6 +255,9 @@ impl World {
                     if how.is_ok() {
                         assert_eq!(answered, Some(number), "only a believed answer ends a request as answered");
                     }
+                    if self.adrift.contains(&number) {
+                        assert!(self.writes[&number] <= self.now, "the browser of one that vanished may still be at it");
+                    }
                     let handed = self.handed.iter().any(|(_, claim)| claim.number == number);
                     if let Err(GateError::NotSent(_)) = how {
                         assert!(!handed || answered == Some(number), "what was handed out is never not sent");
@@ -262,7 +282,8 @@ impl World {
         if !eligible.is_empty() {
             assert!(self.desk.is_open(self.now) && self.told == Some(Gate::Open), "somebody stands by: it is open");
         }
-        let under_way = self.handed.iter().filter(|(_, claim)| self.open.contains(&claim.number));
+        let at_a_holder = |number| self.open.contains(number) && !self.adrift.contains(number);
+        let under_way = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
         assert!(under_way.clone().count() <= IN_FLIGHT);
         for (id, claim) in under_way {
             assert_eq!(self.believing.get(id), Some(&claim.lease), "what is under way is under way at the holder");
@@ -318,6 +339,11 @@ fn asking() -> GateRequest {
     }
 }
 
+fn writing() -> GateRequest {
+    let tag = WriteTag { id: "w1".into(), kind: "payment-insert".into(), at: None };
+    GateRequest { method: "POST".into(), write: Some(tag), ..asking() }
+}
+
 fn answer(claim: Claim) -> Answer {
     Answer { claim, status: 200, headers: Vec::new(), body: Vec::new() }
 }
@@ -356,6 +382,23 @@ fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
     let Effect::Say(B, ToWorkstation::Request(request)) = &effects[1] else { panic!("{effects:?}") };
     assert_eq!(request.claim, Claim { lease: 8, number: third, location: HERE });
     assert_eq!(desk.answered(now, A, answer(request.claim)), [Effect::Refused(A, Refusal::NotTheHolder)]);
+}
+
+#[test]
+fn a_write_whose_workstation_vanished_is_given_its_whole_time() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    let until = now + Duration::from_secs(30);
+    let (write, _) = desk.request(now, until, writing());
+    desk.connected(now, B);
+    desk.said(now, B, IN);
+    assert_eq!(desk.gone(now, A), [Effect::AskLease(B)]);
+    desk.leased(now, B, Some(8));
+    let forged = Claim { lease: 8, number: write, location: HERE };
+    assert_eq!(desk.answered(now, B, answer(forged)), [Effect::Refused(B, Refusal::NotUnderWay)]);
+    assert_eq!(desk.tick(until - Duration::from_millis(1)), []);
+    let lost = GateError::NoAnswer("the workstation went before it answered".into());
+    assert_eq!(desk.tick(until), [Effect::End(write, Err(lost))]);
 }
 
 #[test]
