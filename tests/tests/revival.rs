@@ -12,37 +12,40 @@ use std::{
 
 use api::shapes::Wire;
 use engine::{
-    ehr::{Description, Ehr, EhrFuture, Page, PullAbility, Receipt, Resource, Write},
+    ehr::{Description, Ehr, EhrFuture, Page, Receipt, Resource, Write},
     engine::{Engine, Parts},
+    saving::{NewEntry, SaveRequest, Saving},
     store::MemoryStore,
 };
+use serde_json::{Value, json};
 use tests::practice;
 
-/// An EHR whose first pull takes the actor down.
+/// An EHR whose first write takes the actor down.
 #[derive(Default)]
 struct Poison {
     described: AtomicU32,
-    pulled: AtomicU32,
+    written: AtomicU32,
 }
 
 impl Ehr for Poison {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
         self.described.fetch_add(1, Ordering::SeqCst);
-        let providers = PullAbility { resource: Resource::Providers, delta: false, deletions_by_absence: false };
-        Box::pin(async { Ok(Description { pulls: vec![providers], ..Description::default() }) })
+        Box::pin(async {
+            Ok(Description { writes: vec!["create-insurance-plan".to_owned()], ..Description::default() })
+        })
     }
 
     fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
-        assert!(self.pulled.fetch_add(1, Ordering::SeqCst) > 0, "poison");
-        Box::pin(async { Ok(Page { last: true, ..Page::default() }) })
+        unreachable!("nothing is read")
     }
 
     fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
-        unreachable!("nothing is written")
+        self.written.fetch_add(1, Ordering::SeqCst);
+        panic!("poison")
     }
 
     fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
-        unreachable!("nothing is written")
+        Box::pin(async { Ok(None) })
     }
 }
 
@@ -54,12 +57,30 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     parts.own = HashMap::from([(practice::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
     let engine = Engine::start(setup, parts).await.unwrap();
-    for _ in 0..200 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        if ehr.described.load(Ordering::SeqCst) > 1 {
-            assert_eq!(ehr.pulled.load(Ordering::SeqCst), 1, "it died of the first pull");
-            return engine.stop().await;
+    until(|| ehr.described.load(Ordering::SeqCst) == 1, "it was not asked who it is").await;
+    let body = json!({"name": "Family Plan"});
+    let plan = Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None });
+    let request = SaveRequest { location: practice::MAIN_STREET, what: plan, once: None };
+    for tries in 1.. {
+        match engine.save::<Value>(request.clone()).await {
+            Ok(_) => break,
+            // What the EHR can do is known a moment after it said so.
+            Err(refused) => assert!(tries < 100, "{refused:?}"),
         }
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("it did not come back within 10 s");
+    until(|| ehr.written.load(Ordering::SeqCst) > 0, "nothing was written").await;
+    until(|| ehr.described.load(Ordering::SeqCst) > 1, "it did not come back").await;
+    assert_eq!(ehr.written.load(Ordering::SeqCst), 1, "it died of the first write");
+    engine.stop().await;
+}
+
+async fn until(done: impl Fn() -> bool, else_say: &str) {
+    for _ in 0..200 {
+        if done() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{else_say} within 10 s");
 }

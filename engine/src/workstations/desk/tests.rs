@@ -256,7 +256,10 @@ impl World {
                         assert_eq!(answered, Some(number), "only a believed answer ends a request as answered");
                     }
                     if self.adrift.contains(&number) {
-                        assert!(self.writes[&number] <= self.now, "the browser of one that vanished may still be at it");
+                        assert!(
+                            self.writes[&number] <= self.now,
+                            "the browser of one that vanished may still be at it"
+                        );
                     }
                     let handed = self.handed.iter().any(|(_, claim)| claim.number == number);
                     if let Err(GateError::NotSent(_)) = how {
