@@ -22,7 +22,8 @@ export class Browser {
       userDataDir: profile,
       protocolTimeout: PATIENCE_MS,
       // The sandbox wants user namespaces, which root and containers do not have. Only our own pages are opened.
-      args: ["--no-sandbox", "--no-first-run", "--lang=en-US", "--disable-background-networking"],
+      // Containers have little shared memory, and no sandbox inside their own.
+      args: ["--no-sandbox", "--disable-dev-shm-usage", "--no-first-run", "--lang=en-US", "--disable-background-networking"],
     });
     const worker = await browser.waitForTarget(isWorker, { timeout: PATIENCE_MS });
     return new Browser(browser, `chrome-extension://${new URL(worker.url()).host}`);
