@@ -21,8 +21,8 @@ export class Browser {
       enableExtensions: [extension],
       userDataDir: profile,
       protocolTimeout: PATIENCE_MS,
-      // The sandbox wants user namespaces, which root and containers do not have. Only our own pages are opened.
-      // Containers have little shared memory, and no sandbox inside their own.
+      // The sandbox wants user namespaces, which root and containers do not have; containers have little shared memory. Only our own pages
+      // are opened.
       args: ["--no-sandbox", "--disable-dev-shm-usage", "--no-first-run", "--lang=en-US", "--disable-background-networking"],
     });
     const worker = await browser.waitForTarget(isWorker, { timeout: PATIENCE_MS });
