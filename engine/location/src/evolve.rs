@@ -96,7 +96,13 @@ impl State {
                 self.queue.push(*write, queued(at, *work, *lane, key, *deadline));
             }
             Event::WriteRetried { write, of: _, work, lane, key, deadline, look_first } => {
-                let retried = Write { unknown: *look_first, ..queued(at, *work, *lane, key, *deadline) };
+                let mut retried = Write { unknown: *look_first, ..queued(at, *work, *lane, key, *deadline) };
+                if *look_first {
+                    // It may be there as it was sent, and what became of it since may have been told to nobody.
+                    retried.sent_hour = hour_of(*work).and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
+                    let of_appointment = work.appointment().map(|_| Resource::Appointments);
+                    self.pulls.unsure.extend(of_appointment.or(hour_of(*work).map(|_| Resource::WorkingHours)));
+                }
                 self.queue.push(*write, retried);
             }
             // The failure that goes with it says what it does.
