@@ -15,7 +15,7 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReaso
 use bytestring::ByteString;
 use engine::workstations::{
     ByeReason, Gateway, Messages, Session, ToWorkstation,
-    limits::{FRAME_BYTES, FRAMES_PER_SECOND, HELLO},
+    limits::{FRAME_BYTES, FRAMES, HELLO},
     protocol::SUBPROTOCOL,
 };
 use futures_core::Stream;
@@ -40,7 +40,7 @@ pub async fn connect(request: HttpRequest, payload: Payload) -> Answer {
     from_extension(request.headers())?;
     in_our_words(request.headers())?;
     let seat = api.seats.clone().try_acquire_owned().map_err(|_| ApiError::Unavailable { retry_after: FULL })?;
-    let gauge = Gauge::new(HELLO_BYTES, FRAMES_PER_SECOND);
+    let gauge = Gauge::new(HELLO_BYTES, FRAMES);
     let walled: BoxedPayloadStream = Box::pin(Walled::new(payload.into_inner(), gauge.clone()));
     let walled =
         Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::Internal)?;

@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     rc::Rc,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use actix_web::{
@@ -14,11 +14,11 @@ use actix_web::{
     error::PayloadError,
     web::{Buf, Bytes},
 };
+use engine::workstations::limits::FRAMES_WITHIN;
 use futures_core::Stream;
 
-const SECOND: Duration = Duration::from_secs(1);
 /// Browsers cut a long message into frames of some 64 KiB: far more than the longest message has.
-const MAX_FRAGMENTS: u32 = 1_000;
+const MAX_FRAGMENTS: u32 = 10_000;
 /// Two bytes, a length of eight, a mask of four.
 const LONGEST_HEAD: usize = 14;
 
@@ -32,13 +32,13 @@ pub enum Breach {
 /// How high the walls are, and whether one was run into. Whoever reads the messages holds the other end.
 pub struct Gauge {
     pub max_message: Cell<u64>,
-    messages_per_second: u32,
+    max_messages: u32,
     breach: Cell<Option<Breach>>,
 }
 
 impl Gauge {
-    pub fn new(max_message: u64, messages_per_second: u32) -> Rc<Gauge> {
-        Rc::new(Gauge { max_message: Cell::new(max_message), messages_per_second, breach: Cell::new(None) })
+    pub fn new(max_message: u64, max_messages: u32) -> Rc<Gauge> {
+        Rc::new(Gauge { max_message: Cell::new(max_message), max_messages, breach: Cell::new(None) })
     }
 
     pub fn breach(&self) -> Option<Breach> {
@@ -130,12 +130,12 @@ impl Frames {
             return Err(Breach::TooLong);
         }
         let window = self.window.get_or_insert(Window { since: now, messages: 0, fragments: 0 });
-        if now.duration_since(window.since) >= SECOND {
+        if now.duration_since(window.since) >= FRAMES_WITHIN {
             *window = Window { since: now, messages: 0, fragments: 0 };
         }
         window.messages += u32::from(!continues);
         window.fragments += u32::from(continues);
-        let flood = window.messages > gauge.messages_per_second || window.fragments > MAX_FRAGMENTS;
+        let flood = window.messages > gauge.max_messages || window.fragments > MAX_FRAGMENTS;
         if flood { Err(Breach::Flood) } else { Ok(()) }
     }
 }
@@ -219,11 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn so_many_messages_in_a_second_and_no_more() {
+    fn so_many_messages_in_a_while_and_no_more() {
         let gauge = Gauge::new(100, 3);
         let mut frames = Frames::default();
         let begin = Instant::now();
-        let mut at = |millis: u64| frames.follow(&frame(TEXT, 5), &gauge, begin + Duration::from_millis(millis));
+        let mut at =
+            |thousandth: u32| frames.follow(&frame(TEXT, 5), &gauge, begin + FRAMES_WITHIN * thousandth / 1_000);
         assert_eq!([at(0), at(10), at(999), at(1_000), at(1_500)], [Ok(()); 5]);
         assert_eq!([at(1_900), at(1_999)], [Ok(()), Err(Breach::Flood)]);
     }

@@ -9,7 +9,9 @@ use location::{
 
 /// One frame of an extension: 8 MiB of body in base64, and its headers.
 pub const FRAME_BYTES: usize = 12 << 20;
-pub const FRAMES_PER_SECOND: u32 = 50;
+/// 50 a second: what is sent evenly may come in a bunch, after a network stood still.
+pub const FRAMES: u32 = 500;
+pub const FRAMES_WITHIN: Duration = Duration::from_secs(10);
 /// From the opening of a connection to its `hello`.
 pub const HELLO: Duration = Duration::from_secs(10);
 /// Between two pings to a workstation: shorter than the 30 seconds after which a browser suspends a service worker.

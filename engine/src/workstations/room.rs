@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{
     desk::{ConnectionId, Desk, Effect, GateState, Number, Rules, Stand},
     devices::Devices,
-    limits::{FRAMES_PER_SECOND, HEARTBEAT, LAST_WRITES, QUEUE_EVERY, SILENCE},
+    limits::{FRAMES, FRAMES_WITHIN, HEARTBEAT, LAST_WRITES, QUEUE_EVERY, SILENCE},
     protocol::{Answer, ByeReason, FromWorkstation, LastWrite, Login, Queue, ToWorkstation},
 };
 use crate::{
@@ -97,8 +97,8 @@ struct Line {
     name: String,
     out: mpsc::Sender<Box<ToWorkstation>>,
     heard: Instant,
-    /// Frames since the beginning of a second.
-    second: Instant,
+    /// Of the stretch of time whose frames are counted.
+    counted_since: Instant,
     frames: u32,
 }
 
@@ -137,7 +137,7 @@ impl Room {
         let now = Instant::now();
         let mut inner = self.lock();
         self.dismiss_workstation(&mut inner, workstation, ByeReason::Replaced);
-        inner.lines.insert(id, Line { workstation, name, out, heard: now, second: now, frames: 0 });
+        inner.lines.insert(id, Line { workstation, name, out, heard: now, counted_since: now, frames: 0 });
         inner.unshown = true;
         let mut effects = vec![Effect::Say(id, welcome)];
         effects.extend(inner.desk.connected(now, id));
@@ -218,11 +218,11 @@ impl Room {
         let mut inner = self.lock();
         let Some(line) = inner.lines.get_mut(&id) else { return Ok(()) };
         line.heard = now;
-        if now.duration_since(line.second) >= Duration::from_secs(1) {
-            (line.second, line.frames) = (now, 0);
+        if now.duration_since(line.counted_since) >= FRAMES_WITHIN {
+            (line.counted_since, line.frames) = (now, 0);
         }
         line.frames += 1;
-        if line.frames > FRAMES_PER_SECOND { Err(ByeReason::Flood) } else { Ok(()) }
+        if line.frames > FRAMES { Err(ByeReason::Flood) } else { Ok(()) }
     }
 
     /// Once a second: silent connections end, others are pinged in their turn, the popup's figures go out, what is late ends.

@@ -15,7 +15,7 @@ use super::{
     CodeKind, GateState, Gateway, WorkstationError,
     desk::Refusal,
     devices::Devices,
-    limits::{CODES, FRAME_BYTES, FRAMES_PER_SECOND, GUESSES_OF_ONE, SILENCE},
+    limits::{CODES, FRAME_BYTES, FRAMES, GUESSES_OF_ONE, SILENCE},
     protocol::{ByeReason, Claim, ToWorkstation},
     testing::{Fake, HERE, PEER, THERE, UNGATED, ask, gateway, paired},
 };
@@ -190,7 +190,7 @@ async fn a_flood_and_what_is_not_of_the_protocol_end_the_connection() {
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
     let pong = json!({"type": "pong", "n": 1});
-    let ended = (0..=FRAMES_PER_SECOND).find_map(|_| fake.say(pong.clone()).err());
+    let ended = (0..=FRAMES).find_map(|_| fake.say(pong.clone()).err());
     assert_eq!((ended, fake.bye().await), (Some(ByeReason::Flood), ByeReason::Flood));
     let mut fake = Fake::at_work(&gateway, &token).await;
     let huge = "x".repeat(FRAME_BYTES + 1);

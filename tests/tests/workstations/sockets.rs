@@ -121,7 +121,7 @@ async fn a_flood_ends_the_connection_and_nobody_else_notices() {
     calm.leased().await.unwrap();
     for message in [Message::text(json!({"type": "pong", "n": 1}).to_string()), Message::Ping(Vec::new().into())] {
         let mut socket = flooding.socket().await.unwrap();
-        for _ in 0..200 {
+        for _ in 0..600 {
             // It may be closed before the last one.
             if socket.say_raw(message.clone()).await.is_err() {
                 break;
