@@ -99,6 +99,8 @@ impl State {
                 let mut retried = Write { unknown: *look_first, ..queued(at, *work, *lane, key, *deadline) };
                 if *look_first {
                     // It may be there as it was sent, and what became of it since may have been told to nobody.
+                    let booked = work.appointment().and_then(|id| self.appointments.get(&id));
+                    retried.sent = booked.map(|a| a.placement);
                     retried.sent_hour = hour_of(*work).and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
                     let of_appointment = work.appointment().map(|_| Resource::Appointments);
                     self.pulls.unsure.extend(of_appointment.or(hour_of(*work).map(|_| Resource::WorkingHours)));

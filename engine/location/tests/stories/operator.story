@@ -12,7 +12,7 @@ retry w0 with op1 prov1 10:00 30m patient p1 -> retried w1
 + retried w0 as w1 create_appointment a1 deadline 10:00 look_first
 expect slot op1 prov1 10:00 30m busy*
 wake
-> find w1 1 create_appointment a1
+> find w1 1 create_appointment a1 op1 prov1 10:00 30m
 found w1 1 nothing
 wake
 > push w1 2 create_appointment a1 op1 prov1 10:00 30m
@@ -26,10 +26,29 @@ wake
 pushed w0 1 rejected "so it said"
 retry w0 with op1 prov1 10:00 30m patient p1 -> retried w1
 wake
-> find w1 1 create_appointment a1
+> find w1 1 create_appointment a1 op1 prov1 10:00 30m
 found w1 1 written f1
 + done w1 create_appointment a1
 + insert_done a1 f1
+
+story what may have arrived after all keeps its place while it is cancelled
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 rejected "so it said"
+retry w0 with op1 prov1 10:00 30m patient p1 -> retried w1
+cancel a1 -> cancelled
++ cancelled a1 by client
++ queued w2 cancel a1 *
+expect slot op1 prov1 10:00 30m busy
+wake
+> find w1 1 create_appointment a1 op1 prov1 10:00 30m
+found w1 1 written f1
+wake
+> push w2 1 cancel a1 *
+pushed w2 1 written f1
++ done w2 cancel a1
++ cancel_confirmed a1
+expect slot op1 prov1 10:00 30m free
 
 story what was never sent is sent at once
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
