@@ -207,6 +207,8 @@ pub enum Failure {
     GateClosed,
     /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
     NotReady(String),
+    /// A lookup of what cannot have been sent: what the write refers to never was in the EHR.
+    NeverSent(String),
 }
 
 /// Proof of a write.

@@ -34,7 +34,7 @@ impl Location {
                 self.deferred(id, write, cx.now.plus(wait), reason, events);
                 self.path_failed(cx, id, events);
             }
-            Err(Failure::NotReady(reason)) => {
+            Err(Failure::NotReady(reason) | Failure::NeverSent(reason)) => {
                 self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, events);
             }
             Err(Failure::Unknown(reason)) => {
@@ -72,12 +72,9 @@ impl Location {
             Ok(Some(written)) => self.written(cx, id, write, Some(written), events),
             Ok(None) => {
                 self.path_worked(events);
-                if write.deadline <= cx.now {
-                    self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
-                } else {
-                    self.deferred(id, write, cx.now, "looked up: not in the EHR", events);
-                }
+                self.not_there(cx, id, write, "looked up: not in the EHR", events);
             }
+            Err(Failure::NeverSent(reason)) => self.not_there(cx, id, write, reason, events),
             Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
                 let reason = "the outcome stayed unknown: the EHR could not be asked";
                 self.failed(id, write, InsertFailure::Failed, reason, events);
@@ -96,6 +93,15 @@ impl Location {
                     _ => self.path_failed(cx, id, events),
                 }
             }
+        }
+    }
+
+    /// Certainly not in the EHR: once more while there is time.
+    fn not_there(&self, cx: Cx, id: WriteId, write: &Write, reason: &str, events: &mut Vec<Event>) {
+        if write.deadline <= cx.now {
+            self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
+        } else {
+            self.deferred(id, write, cx.now, reason, events);
         }
     }
 
@@ -308,7 +314,8 @@ pub(crate) fn reason_of(failure: &Failure) -> String {
         | Failure::Unknown(reason)
         | Failure::Unauthorized(reason)
         | Failure::Unsupported(reason)
-        | Failure::NotReady(reason) => reason.clone(),
+        | Failure::NotReady(reason)
+        | Failure::NeverSent(reason) => reason.clone(),
         Failure::GateClosed => "the workstation gate is closed".to_owned(),
     }
 }

@@ -77,7 +77,10 @@ impl LocationActor {
                     Ok(Err(failure)) => {
                         let command = match kind {
                             CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
-                            CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
+                            CallKind::Find => {
+                                let outcome = Err(outgoing::lookup_failure(work, failure));
+                                Command::Found { write, attempt, outcome }
+                            }
                         };
                         return tell(ctx, Own::Request(Request::Command(command)));
                     }

@@ -222,6 +222,17 @@ impl Visitor for Out<'_> {
     }
 }
 
+/// Why a lookup cannot be composed. Foreign ids are never lost, so what lacks one now lacked it then, and the write was not sent. Hours
+/// alone may refer to something else since.
+pub fn lookup_failure(work: Work, failure: Failure) -> Failure {
+    match (work, failure) {
+        (Work::Record { resource: Resource::WorkingHours, .. }, Failure::Rejected(reason)) => Failure::NotReady(reason),
+        (Work::Record { resource: Resource::WorkingHours, .. }, failure) => failure,
+        (_, Failure::Rejected(reason) | Failure::NotReady(reason)) => Failure::NeverSent(reason),
+        (_, failure) => failure,
+    }
+}
+
 /// A fault of a call, in the machine's words.
 pub fn failure(fault: Fault) -> Failure {
     match fault {

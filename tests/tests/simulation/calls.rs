@@ -42,7 +42,8 @@ impl World {
                         return self.answer(self.now, id, incarnation, Request::Command(command));
                     }
                     (CallKind::Find, Err(failure)) => {
-                        let command = Command::Found { write, attempt, outcome: Err(failure) };
+                        let outcome = Err(outgoing::lookup_failure(work, failure));
+                        let command = Command::Found { write, attempt, outcome };
                         return self.answer(self.now, id, incarnation, Request::Command(command));
                     }
                 };

@@ -79,6 +79,30 @@ after 15m
 wake
 > find w0 4 *
 
+story what cannot have been sent is sent when it can be
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+after 30s
+wake
+after 5s
+wake
+> find w0 2 *
+found w0 2 never_sent "the patient is not in the EHR yet"
++ deferred w0 until * "the patient is not in the EHR yet"
+wake
+> push w0 3 *
+
+story past its start what cannot have been sent times out
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+at 2026-12-01T10:00:01
+wake
+> find w0 2 *
+found w0 2 never_sent "the patient was refused"
++ failed w0 create_appointment a1 timed_out *
++ insert_failed a1 timed_out *
+
 story past its start an unknown insert is still looked up: it may be there
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 at 2026-12-01T09:59:50
