@@ -1,6 +1,6 @@
 //! The write-back queue as a structure: unfinished writes, their order per patient, and what is due when.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
     pub work: Work,
-    /// Writes of one lane go to the EHR one after the other, in this order.
+    /// Writes of one lane go to the EHR one after the other, in this order: the patient, then the others by their ids.
     pub lane: Lane,
     /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
     pub key: String,
@@ -59,8 +59,8 @@ impl Write {
 #[serde(from = "Stored", into = "Stored")]
 pub struct Queue {
     writes: BTreeMap<WriteId, Write>,
-    /// Derived: the order per lane. Only the front of a lane may be called.
-    lanes: BTreeMap<Lane, VecDeque<WriteId>>,
+    /// Derived: the writes of each lane by id. Only the front of a lane may be called.
+    lanes: BTreeMap<Lane, Vec<WriteId>>,
     /// Derived: the writes of each appointment, in order.
     appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
     /// Derived: fronts that wait, by the time they may be tried.
@@ -189,7 +189,6 @@ impl Queue {
         })
     }
 
-    /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
     /// Records of a resource the EHR may have made by now, without an answer that says under which name.
     pub fn inserts_on_their_way(&self, resource: Resource) -> impl Iterator<Item = u64> {
         let sent = self.writes.values().filter(|write| !write.withdrawable());
@@ -202,6 +201,7 @@ impl Queue {
         })
     }
 
+    /// Unfinished writes of one appointment, in order. They share a lane, whatever patient the EHR says it has by now.
     pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
@@ -212,70 +212,82 @@ impl Queue {
     }
 
     fn insert(&mut self, id: WriteId, write: Write) {
-        self.lanes.entry(write.lane).or_default().push_back(id);
         let lane = write.lane;
-        if let Some(appointment) = write.work.appointment() {
-            self.appointments.entry(appointment).or_default().push(id);
-        }
-        self.writes.insert(id, write);
-        self.index(id);
-        debug_assert!(self.lanes[&lane].iter().is_sorted(), "ids rise within a lane");
+        self.change_lane(lane, |queue| {
+            queue.lanes.entry(lane).or_default().push(id);
+            if let Some(appointment) = write.work.appointment() {
+                queue.appointments.entry(appointment).or_default().push(id);
+            }
+            queue.writes.insert(id, write);
+            queue.index(id);
+            debug_assert!(queue.lanes[&lane].is_sorted(), "ids rise within a lane");
+        });
     }
 
     /// Changes a write; the indices follow.
     pub fn update(&mut self, id: WriteId, change: impl FnOnce(&mut Write)) {
-        self.unindex(id);
-        if let Some(write) = self.writes.get_mut(&id) {
-            change(write);
-        }
-        self.index(id);
+        let Some(lane) = self.writes.get(&id).map(|write| write.lane) else { return };
+        self.change_lane(lane, |queue| {
+            queue.unindex(id);
+            queue.writes.get_mut(&id).map(change);
+            queue.index(id);
+        });
     }
 
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {
-        self.unindex(id);
-        let write = self.writes.remove(&id)?;
-        if let Some(appointment) = write.work.appointment()
-            && let Some(writes) = self.appointments.get_mut(&appointment)
-        {
-            writes.retain(|other| *other != id);
-            if writes.is_empty() {
-                self.appointments.remove(&appointment);
+        let lane = self.writes.get(&id)?.lane;
+        self.change_lane(lane, |queue| {
+            queue.unindex(id);
+            let write = queue.writes.remove(&id)?;
+            if let Some(appointment) = write.work.appointment() {
+                leave(&mut queue.appointments, appointment, id);
             }
+            leave(&mut queue.lanes, lane, id);
+            Some(write)
+        })
+    }
+
+    /// What is under way; then what makes the patient, whom all others of the lane need; then the oldest.
+    fn front(&self, lane: Lane) -> Option<WriteId> {
+        let ids = self.lanes.get(&lane)?;
+        let first = |wanted: fn(&Write) -> bool| ids.iter().find(|id| self.writes.get(id).is_some_and(wanted));
+        let calling = first(|write| matches!(write.state, WriteState::Calling { .. }));
+        let patient = || first(|write| matches!(write.work, Work::CreatePatient(_)));
+        calling.or_else(patient).or(ids.first()).copied()
+    }
+
+    /// The front of a lane that may be called, and when.
+    fn ready_front(&self, lane: Lane) -> Option<(Timestamp, WriteId)> {
+        let front = self.front(lane)?;
+        match self.writes.get(&front)?.state {
+            WriteState::Waiting { not_before } => Some((not_before, front)),
+            WriteState::Calling { .. } => None,
         }
-        if let Some(lane) = self.lanes.get_mut(&write.lane) {
-            lane.retain(|other| *other != id);
-            match lane.front().copied() {
-                Some(front) => self.index(front),
-                None => {
-                    self.lanes.remove(&write.lane);
-                }
-            }
+    }
+
+    fn change_lane<T>(&mut self, lane: Lane, change: impl FnOnce(&mut Queue) -> T) -> T {
+        if let Some(front) = self.ready_front(lane) {
+            self.ready.remove(&front);
         }
-        Some(write)
+        let changed = change(self);
+        self.ready.extend(self.ready_front(lane));
+        changed
     }
 
     fn index(&mut self, id: WriteId) {
         let Some(write) = self.writes.get(&id) else { return };
         self.deadlines.insert((write.deadline, id));
-        match write.state {
-            WriteState::Calling { until, .. } => {
-                self.calling.insert((until, id));
-            }
-            WriteState::Waiting { not_before } => {
-                if self.lanes.get(&write.lane).and_then(|lane| lane.front()) == Some(&id) {
-                    self.ready.insert((not_before, id));
-                }
-            }
+        if let WriteState::Calling { until, .. } = write.state {
+            self.calling.insert((until, id));
         }
     }
 
     fn unindex(&mut self, id: WriteId) {
         let Some(write) = self.writes.get(&id) else { return };
         self.deadlines.remove(&(write.deadline, id));
-        match write.state {
-            WriteState::Calling { until, .. } => self.calling.remove(&(until, id)),
-            WriteState::Waiting { not_before } => self.ready.remove(&(not_before, id)),
-        };
+        if let WriteState::Calling { until, .. } = write.state {
+            self.calling.remove(&(until, id));
+        }
     }
 
     /// Panics where the derived parts do not follow from the writes.
@@ -285,8 +297,17 @@ impl Queue {
         for (id, write) in &self.writes {
             assert!(id.0 < self.next, "write ids are handed out once");
             if let WriteState::Calling { .. } = write.state {
-                assert_eq!(self.lanes[&write.lane].front(), Some(id), "only the front of a lane is called");
+                assert_eq!(self.front(write.lane), Some(*id), "only the front of a lane is called");
             }
+        }
+    }
+}
+
+fn leave<K: Ord>(groups: &mut BTreeMap<K, Vec<WriteId>>, group: K, id: WriteId) {
+    if let Some(ids) = groups.get_mut(&group) {
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            groups.remove(&group);
         }
     }
 }

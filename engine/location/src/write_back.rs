@@ -167,14 +167,15 @@ impl Location {
                 }
             }
             Work::CreatePatient(patient) => {
-                // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient.
+                // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient, and
+                // what it may have is looked up.
                 let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
-                let waits = |other: &Write| !other.work.appointment().is_some_and(in_ehr);
-                let later = self.state.queue.lane(patient).filter(|(other, later)| *other > id && waits(later));
-                for (other, later) in later {
+                let waits = |other: &Write| other.withdrawable() && !other.work.appointment().is_some_and(in_ehr);
+                let waiting = self.state.queue.lane(patient).filter(|(other, write)| *other != id && waits(write));
+                for (other, waiting) in waiting {
                     let reason = reason.clone();
-                    events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
-                    if let Work::CreateAppointment(appointment) = later.work {
+                    events.push(Event::WriteFailed { write: other, work: waiting.work, how, reason: reason.clone() });
+                    if let Work::CreateAppointment(appointment) = waiting.work {
                         events.push(Event::InsertFailed { appointment, how, reason });
                     }
                 }

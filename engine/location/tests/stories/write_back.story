@@ -179,3 +179,31 @@ pushed w2 1 rejected "known already"
 + insert_failed a2 failed *
 wake
 > push w4 1 cancel a1 *
+
+story a patient made after all goes before what waited for it
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 create_appointment a1 *
+pushed w0 1 not_ready "the patient is not in the EHR yet"
+book a2 op1 prov1 11:00 30m patient p1 new -> booked a2
+wake
+> push w1 1 create_patient p1
+pushed w1 1 written f1
++ done w1 create_patient p1
+after 5s
+wake
+> push w0 2 create_appointment a1 *
+
+story what waited for a patient fails with it, whoever asked first
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 not_ready "the patient is not in the EHR yet"
+book a2 op1 prov1 11:00 30m patient p1 new -> booked a2
+wake
+pushed w1 1 rejected "no such town"
++ failed w1 create_patient p1 failed "no such town"
++ failed w0 create_appointment a1 failed "no such town"
++ insert_failed a1 failed "no such town"
++ failed w2 create_appointment a2 failed "no such town"
++ insert_failed a2 failed "no such town"
+expect queue none
