@@ -2,7 +2,7 @@
 
 use engine::{
     EngineError,
-    store::Direction,
+    store::{Direction, StoreError},
     webhooks::{
         delivery::{Delivery, State, made_at},
         log::Replay,
@@ -178,7 +178,8 @@ pub async fn show(mut call: Call) -> Answer {
     call.anywhere(|_| Some(()))?;
     let delivery = find(&call, endpoint, id)?;
     tracing::info!(target: "audit", key = %call.key.name, what = "read", record = "webhook message", %id);
-    let body = String::from_utf8(delivery.body()).map_err(|_| ApiError::Internal)?;
+    let body = call.api.engine.webhook_log().body(&delivery).map_err(unreadable)?;
+    let body = String::from_utf8(body).map_err(|_| ApiError::Internal)?;
     let message = RawValue::from_string(body).map_err(|_| ApiError::Internal)?;
     Ok(call.show(DeliveryDetail { delivery: DeliveryView::of(&delivery), message }))
 }
@@ -228,12 +229,14 @@ fn delivery_id(call: &Call) -> Result<Uuid, ApiError> {
 /// A delivery of the caller's endpoint that the caller may see.
 fn find(call: &Call, endpoint: EndpointId, id: Uuid) -> Result<Delivery, ApiError> {
     own_endpoint(call, endpoint)?;
-    let found = call.api.engine.webhook_log().find(endpoint, id).map_err(|error| {
-        tracing::error!(%error, "a webhook delivery cannot be read");
-        ApiError::Internal
-    })?;
+    let found = call.api.engine.webhook_log().find(endpoint, id).map_err(unreadable)?;
     let found = found.filter(may_see(call));
     found.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+}
+
+fn unreadable(error: StoreError) -> ApiError {
+    tracing::error!(%error, "a webhook delivery cannot be read");
+    ApiError::Internal
 }
 
 fn unknown(error: ApiError, id: Uuid) -> ApiError {

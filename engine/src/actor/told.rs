@@ -28,9 +28,9 @@ use crate::{
     },
 };
 
-/// Deliveries one commit adds at most, and their bytes: a page of 500 records for 20 subscriptions of one event. Beyond that the store
-/// would refuse the change itself. What is left out is logged; the feed of changes has it.
-const MOST_DELIVERIES: usize = 10_000;
+/// Deliveries one commit adds at most, and the bytes of what they show: a page of 500 records for 50 subscriptions of one event. Beyond
+/// that the store would refuse the change itself. What is left out is logged; the feed of changes has it.
+const MOST_DELIVERIES: usize = 25_000;
 const MOST_BYTES: usize = 24 << 20;
 
 /// Adds the messages to the turn's batch. An institution nobody listens to costs one look.
@@ -67,8 +67,7 @@ struct Room {
 
 impl Room {
     fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
-        let left =
-            self.deliveries.checked_sub(deliveries).zip(self.bytes.checked_sub(deliveries.saturating_mul(bytes)));
+        let left = self.deliveries.checked_sub(deliveries).zip(self.bytes.checked_sub(bytes));
         match left {
             Some((deliveries, bytes)) => (self.deliveries, self.bytes) = (deliveries, bytes),
             None => self.left_out += deliveries,

@@ -74,6 +74,8 @@ spaces! {
     Subscription = 0x51 "webhook subscription",
     /// id -> one message to one endpoint
     Delivery = 0x53 "webhook delivery",
+    /// first delivery of an event -> what the event shows, for all its deliveries
+    DeliveryData = 0x59 "webhook delivery data",
     /// endpoint, time, delivery -> the record it is about; what is to be sent
     DeliveryDue = 0x54 "webhook delivery due",
     /// endpoint, institution, event -> nothing; keeps a subscription from being made twice

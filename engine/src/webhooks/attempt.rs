@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use location::time::Timestamp;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
     delivery::{Delivery, State},
-    egress::Egress,
+    egress::{Egress, Fault},
     keys, limits,
     model::{Endpoint, EndpointId},
     registry::Registry,
@@ -67,7 +68,8 @@ impl Sender {
         let mut after = before.clone();
         let delivered = match self.active_endpoint(&before) {
             Some(endpoint) => {
-                let outcome = self.send(&endpoint, &before, attempted).await;
+                let Some(data) = self.data(due.delivery)? else { return self.set_aside(due, "empty").await };
+                let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
                 after.record(attempted, outcome);
                 let counted =
                     if outcome.is_ok() { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
@@ -89,11 +91,19 @@ impl Sender {
         Ok(After::Ended)
     }
 
-    async fn send(&self, endpoint: &Endpoint, delivery: &Delivery, at: Timestamp) -> Result<u16, super::egress::Fault> {
-        let body = delivery.body();
+    /// What the event of a delivery shows; none: there is nothing that can be read.
+    fn data(&self, delivery: Uuid) -> Result<Option<Box<RawValue>>, StoreError> {
+        match self.store.get(&keys::data(delivery)) {
+            Ok(stored) => Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok())),
+            Err(StoreError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn send(&self, endpoint: &Endpoint, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, Fault> {
         let timestamp = sign::timestamp(at);
         let (secret, next) = endpoint.secrets(at);
-        let (id, seconds) = (delivery.id.to_string(), sign::seconds(at));
+        let (id, seconds) = (id.to_string(), sign::seconds(at));
         let mut headers = vec![("signature", sign::sign(secret.reveal(), &timestamp, &body))];
         headers.extend(next.map(|next| ("signature-next", sign::sign(next.reveal(), &timestamp, &body))));
         let standard = sign::standard([secret].into_iter().chain(next), &id, &seconds, &body);

@@ -36,8 +36,6 @@ pub struct Delivery {
     /// The record it is about. Of two messages about one record the second is not under way together with the first.
     #[serde(default)]
     pub record: String,
-    /// A JSON object, compact.
-    pub data: Box<RawValue>,
     /// Made so far.
     #[serde(default)]
     pub attempts: u32,
@@ -101,12 +99,13 @@ struct Message<'a> {
 }
 
 impl Delivery {
-    pub fn body(&self) -> Vec<u8> {
+    /// `data`: what the message shows, a compact JSON object. It is kept once for all deliveries of one event.
+    pub fn body(&self, data: &RawValue) -> Vec<u8> {
         let message = Message {
             resource_type: self.resource(),
             event_name: &self.event_name,
             event_time: sign::timestamp(self.event_time),
-            data: &self.data,
+            data,
             delivery_errors: &self.delivery_errors,
         };
         serde_json::to_vec(&message).expect("strings and JSON make JSON")
@@ -185,6 +184,7 @@ impl Delivery {
         }
     }
 
+    /// What the event shows is put there beside its deliveries.
     pub fn insert(&self, batch: &mut Batch) {
         batch.put(keys::logged(self.endpoint_id, self.id), Vec::new());
         self.put(batch);
@@ -212,23 +212,40 @@ impl Delivery {
     }
 }
 
-/// Gives ids that rise with time (UUID version 7), also within a millisecond: what was made later has the greater id.
+/// Gives ids that rise with time (UUID version 7), also within a millisecond: what was made later has the greater id. Those of one event
+/// differ in their last bits only, so that each of them leads to what the event shows.
 #[derive(Debug, Default)]
 pub struct DeliveryIds(AtomicU64);
+
+/// Bits of an id that number the deliveries of an event.
+const NUMBERED: u32 = 20;
+/// As many as they count.
+pub const MAX_OF_ONE_EVENT: usize = 1 << NUMBERED;
 
 /// Bits of an id's first half that count within a millisecond.
 const COUNTED: u32 = 12;
 
 impl DeliveryIds {
-    /// `random` is what nobody can guess of it.
+    /// The first of an event. `random` tells it from ids given while the clock stood there before.
     pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
         let wanted = at.0.max(0).unsigned_abs() << COUNTED;
         let later = |last: u64| wanted.max(last + 1);
         let last = self.0.update(Ordering::Relaxed, Ordering::Relaxed, later);
         let number = later(last);
         let version = 0x7000 | (number & ((1 << COUNTED) - 1));
-        Uuid::from_u64_pair(((number >> COUNTED) << 16) | version, random.as_u64_pair().1)
+        Uuid::from_u64_pair(((number >> COUNTED) << 16) | version, first_of(random).as_u64_pair().1)
     }
+}
+
+/// The first delivery of the event that a delivery tells of.
+pub fn first_of(id: Uuid) -> Uuid {
+    Uuid::from_u128(id.as_u128() & !(MAX_OF_ONE_EVENT as u128 - 1))
+}
+
+/// A further delivery of an event, by its number.
+pub fn nth_of(first: Uuid, number: usize) -> Uuid {
+    debug_assert!(number < MAX_OF_ONE_EVENT && first == first_of(first), "ids of an event are numbered from its first");
+    Uuid::from_u128(first.as_u128() | number as u128)
 }
 
 /// When a delivery was made, as its id says.
@@ -255,6 +272,8 @@ mod tests {
         assert!(first_id_at(at) < made[0] && made[0] < first_id_at(at.plus(1)));
         let later = ids.next(at.plus(60_000), random);
         assert_eq!(made_at(later), at.plus(60_000));
+        let many = [0, 1, 999, MAX_OF_ONE_EVENT - 1].map(|number| nth_of(later, number));
+        assert!(many.is_sorted() && many.iter().all(|id| first_of(*id) == later && id.get_version_num() == 7));
         assert!(ids.next(at, random) > later, "a clock that goes back makes no older ids");
     }
 }

@@ -1,9 +1,14 @@
 //! The one task that sends: watches the due index, gives every endpoint its turn, and forgets finished deliveries in time.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     attempt::{After, Due, Sender},
+    delivery::first_of,
     keys,
     lanes::{Kind, Lanes, catch_up_offset},
     limits,
@@ -17,6 +22,7 @@ use tokio::{
     task::{self, JoinError, JoinHandle, JoinSet},
     time::{sleep, timeout},
 };
+use uuid::Uuid;
 
 /// A running dispatcher. Stops when told to, or when this is dropped.
 pub struct Dispatcher {
@@ -271,8 +277,10 @@ impl Sender {
             return Ok(false);
         }
         let mut batch = Batch::new();
+        let mut gone: BTreeMap<Uuid, BTreeSet<Uuid>> = BTreeMap::new();
         for (key, endpoint) in &old {
             if let Some((_, delivery)) = keys::parse_finished(key) {
+                gone.entry(first_of(delivery)).or_default().insert(delivery);
                 batch.delete(keys::delivery(delivery));
                 let logged = keys::parse_endpoint(endpoint).map(|endpoint| keys::logged(endpoint, delivery));
                 if let Some(logged) = logged {
@@ -280,6 +288,13 @@ impl Sender {
                 }
             }
             batch.expect_present(key.clone()).delete(key.clone());
+        }
+        // An event gets no further deliveries: with its last one goes what it shows.
+        for (first, gone) in gone {
+            let beside = self.store.scan_keys(keys::deliveries_beside(first), Direction::Forward, gone.len() + 1)?;
+            if beside.iter().filter_map(|key| keys::parse_delivery(key)).all(|id| gone.contains(&id)) {
+                batch.delete(keys::data(first));
+            }
         }
         match self.store.commit(batch).await {
             Ok(()) => Ok(old.len() == limits::SWEEP),

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     catalogue::Event,
+    delivery::{MAX_OF_ONE_EVENT, first_of, nth_of},
     model::{EndpointId, SubscriptionId},
 };
 use crate::store::{Key, KeyRange, keys::Space};
@@ -12,6 +13,7 @@ use crate::store::{Key, KeyRange, keys::Space};
 const ENDPOINT: u8 = Space::Endpoint as u8;
 const SUBSCRIPTION: u8 = Space::Subscription as u8;
 const DELIVERY: u8 = Space::Delivery as u8;
+const DATA: u8 = Space::DeliveryData as u8;
 const DUE: u8 = Space::DeliveryDue as u8;
 const SUBSCRIBED: u8 = Space::Subscribed as u8;
 const FINISHED: u8 = Space::DeliveryFinished as u8;
@@ -40,6 +42,23 @@ pub fn subscribed(endpoint: EndpointId, institution: InstitutionId, event: Event
 
 pub fn delivery(id: Uuid) -> Key {
     key(DELIVERY, &[id.as_bytes()])
+}
+
+pub fn parse_delivery(key: &[u8]) -> Option<Uuid> {
+    Uuid::from_slice(key.strip_prefix(&[DELIVERY])?).ok()
+}
+
+/// All deliveries of the event that a delivery tells of.
+pub fn deliveries_beside(id: Uuid) -> KeyRange {
+    let first = first_of(id);
+    let mut range = KeyRange::prefix(&delivery(nth_of(first, MAX_OF_ONE_EVENT - 1)));
+    range.start = delivery(first);
+    range
+}
+
+/// What the event shows that a delivery tells of.
+pub fn data(delivery: Uuid) -> Key {
+    key(DATA, &[first_of(delivery).as_bytes()])
 }
 
 /// What is to be sent to one endpoint, by time. One range per endpoint: the backlog of one never stands before that of another.

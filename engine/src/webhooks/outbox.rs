@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::{
     catalogue::{Event, EventName},
-    delivery::{Delivery, State},
+    delivery::{Delivery, MAX_OF_ONE_EVENT, State, nth_of},
+    keys,
     model::{EndpointId, Subscription},
     subscriptions::Subscriptions,
 };
@@ -85,31 +86,35 @@ impl Outbox {
         if subscribed.is_empty() {
             return enqueued;
         }
+        let admitted: Vec<_> = subscribed
+            .iter()
+            .filter(|it| self.subscriptions.backlogs.admits(it.webhook_endpoint_id, event.time, batch))
+            .collect();
         let record = record(event);
-        let data = serde_json::value::to_raw_value(event.data).expect("a JSON object makes JSON");
-        for subscription in subscribed {
-            let endpoint = subscription.webhook_endpoint_id;
-            if !self.subscriptions.backlogs.admits(endpoint, event.time, batch) {
-                continue;
+        let data = serde_json::to_vec(event.data).expect("a JSON object makes JSON");
+        for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
+            let first = self.subscriptions.delivery_ids.next(event.time, new_id());
+            batch.put(keys::data(first), data.clone());
+            for (number, subscription) in admitted.iter().enumerate() {
+                let endpoint = subscription.webhook_endpoint_id;
+                let delivery = Delivery {
+                    id: nth_of(first, number),
+                    endpoint_id: endpoint,
+                    subscription_id: Some(subscription.id),
+                    institution_id: Some(event.institution),
+                    resource_type: Some(event.name.resource_type()),
+                    event_name: event.name.to_string(),
+                    event_time: event.time,
+                    record: record.clone(),
+                    attempts: 0,
+                    attempted_at: None,
+                    delivery_errors: Vec::new(),
+                    first_attempt_at: None,
+                    state: State::Pending { next_attempt_at: event.time },
+                };
+                delivery.insert(batch);
+                enqueued.add(endpoint, 1);
             }
-            let delivery = Delivery {
-                id: self.subscriptions.delivery_ids.next(event.time, new_id()),
-                endpoint_id: endpoint,
-                subscription_id: Some(subscription.id),
-                institution_id: Some(event.institution),
-                resource_type: Some(event.name.resource_type()),
-                event_name: event.name.to_string(),
-                event_time: event.time,
-                record: record.clone(),
-                data: data.clone(),
-                attempts: 0,
-                attempted_at: None,
-                delivery_errors: Vec::new(),
-                first_attempt_at: None,
-                state: State::Pending { next_attempt_at: event.time },
-            };
-            delivery.insert(batch);
-            enqueued.add(endpoint, 1);
         }
         enqueued
     }

@@ -289,3 +289,35 @@ async fn the_log_forgets_with_its_deliveries() {
     assert!(logged(&world, endpoint).is_empty());
     assert!(world.store.scan_keys(KeyRange::prefix(&[0x57]), Direction::Forward, 1).unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn what_an_event_shows_is_kept_once_and_goes_with_its_last_delivery() {
+    let (quick, slow) = (
+        Receiver::start(|_| Answer::Status(200)).await,
+        Receiver::start(|n| Answer::Status(if n == 0 { 500 } else { 200 })).await,
+    );
+    let world = World::new().sending();
+    let data = || world.store.scan_keys(KeyRange::prefix(&[0x59]), Direction::Forward, 10).unwrap().len();
+    world.subscribed(&quick.url()).await;
+    let late = world.subscribed(&slow.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until_delivered(1).await;
+    slow.wait_for(1).await;
+    assert_eq!(data(), 1);
+
+    world.set_clock(T0.plus(2 * DAY));
+    world.wait_until_delivered(2).await;
+    let told = |at: usize, receiver: &Receiver| {
+        let body: serde_json::Value = serde_json::from_slice(&receiver.received()[at].body).unwrap();
+        body["data"].clone()
+    };
+    assert_eq!(told(1, &slow), told(0, &quick));
+    world.set_clock(T0.plus(WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
+    world.wait_until("one left", |all| all.len() == 1).await;
+    let left = logged(&world, late).remove(0);
+    let body: serde_json::Value = serde_json::from_slice(&log(&world).body(&left).unwrap()).unwrap();
+    assert_eq!((data(), &body["data"]), (1, &told(0, &quick)));
+    world.set_clock(T0.plus(2 * DAY + WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
+    world.wait_until("nothing left", |all| all.is_empty()).await;
+    assert_eq!(data(), 0);
+}
