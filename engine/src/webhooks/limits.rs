@@ -74,7 +74,7 @@ pub struct WebhookRules {
 
 impl Default for WebhookRules {
     fn default() -> Self {
-        // A full queue weighs about 150 MB on the disk, and nothing in memory.
+        // A full queue weighs some 50 MB on the disk beside what its events show, and nothing in memory.
         WebhookRules { queue: 50_000, keep: 30 * DAY, secret_overlap: DAY }
     }
 }
