@@ -4,7 +4,7 @@ use engine::{
     actor::docs::Document,
     entries::rules,
     lists::{Narrow, Order, Part, Walk},
-    records::entry::{Body, Entry},
+    records::entry::{Body, Entry, WriteStatus},
     store::Direction,
 };
 use location::{ids::LocationId, pull::Resource};
@@ -89,7 +89,7 @@ impl Call {
     /// The one a path names, at a location.
     pub fn entry_at<T: Body>(&self, place: &Place, id: u64) -> Result<Entry<T>, ApiError> {
         let found = match place.location.source {
-            Some(source) => self.api.engine.entry::<T>(source, id)?,
+            Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
             None => None,
         };
         let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
@@ -119,13 +119,14 @@ impl Call {
         Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
     }
 
-    /// The same of records in a frame, for shapes that tell that one is deleted.
+    /// The same of records in a frame that stand and may be seen, for shapes that tell that one is deleted.
     pub fn whole_entries_ever<T: Body>(
         &mut self,
         sources: &[u32],
         narrow: Vec<Narrow>,
     ) -> Result<Vec<Entry<T>>, ApiError> {
-        let rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
+        let mut rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
+        rows.retain(|it| self.made_in_reach(it) && stands(it));
         rows.iter().for_each(|it| self.saw(it));
         Ok(rows)
     }
@@ -143,7 +144,7 @@ impl Call {
     }
 
     /// It came from the EHR, or was made at a location that is open to the caller.
-    fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
+    pub fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 
@@ -153,6 +154,11 @@ impl Call {
             self.audit("read", name_of(T::RESOURCE), entry.id);
         }
     }
+}
+
+/// What was made here and the EHR refused is in force nowhere.
+pub fn stands<T>(entry: &Entry<T>) -> bool {
+    entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
 }
 
 /// Whether records in a frame are about a patient.

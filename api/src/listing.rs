@@ -102,7 +102,14 @@ impl<'a> Reading<'a> {
     /// `name`: each word of it begins a word of the record's names, whatever the case and the accents.
     pub fn name(mut self) -> Self {
         let asked = self.input.query.optional("name", text(MAX_NAME));
-        self.listing.narrow.extend(asked.iter().flat_map(|name| Narrow::name(name)));
+        if let Some(name) = &asked {
+            let before = self.listing.narrow.len();
+            self.listing.narrow.extend(Narrow::name(name));
+            if self.listing.narrow.len() == before {
+                // It has no word: nobody is called so.
+                self.listing.narrow.push(Narrow::OneOf(BTreeSet::new()));
+            }
+        }
         self
     }
 

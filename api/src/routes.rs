@@ -194,7 +194,9 @@ fn workstations_of_staff() -> Vec<Route> {
 
 fn institutions_and_locations() -> Vec<Route> {
     vec![
-        get("/locations", locations::list).lists_all::<InstitutionView>("Institutions and their locations", "4.10"),
+        get("/locations", locations::list)
+            .lists_all::<InstitutionView>("Institutions and their locations", "4.10")
+            .noting("`filter_by_subscription_feature` has no effect and is named among the ignored parameters."),
         get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
         get("/locations/{id}/capabilities", capabilities::show)
             .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
@@ -220,7 +222,9 @@ fn institutions_and_locations() -> Vec<Route> {
         get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
         get("/operatories/{id}", operatories::show).shows::<OperatoryView>("One operatory", "2.9"),
         get("/providers/{id}", providers::show).shows::<ProviderView>("One provider", "4.10"),
-        get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10"),
+        get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10").noting(
+            "With `location_id`: those with working hours there, and those of its health record system who have none anywhere.",
+        ),
         get("/sync_status", sync_status::list)
             .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
     ]

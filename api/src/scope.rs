@@ -190,7 +190,8 @@ impl Call {
         Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
     }
 
-    /// Like `in_tenant`; a caller who names no institution in the query is refused access (specification 5.7).
+    /// Like `in_tenant`; a caller who names no institution in the query is refused access, and may name one of its locations there
+    /// (specification 5.7).
     pub fn in_tenant_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
@@ -198,6 +199,10 @@ impl Call {
         let tenant = self.tenant()?;
         if tenant.is_none() && self.notes.is_none() {
             return Err(ApiError::Forbidden);
+        }
+        let location = self.input.query.optional("location_id", id());
+        if let Some((tenant, id)) = tenant.as_ref().zip(location) {
+            self.place(tenant, LocationId(id))?;
         }
         let value = read(&mut self.input);
         self.finish(tenant.zip(value))

@@ -329,8 +329,10 @@ impl<'a> File<'a> {
         name.iter().for_each(|name| self.seen.once(&self.problems, "key name", name));
         let spelled = hash.map(|hash| Placed { value: hex::encode(hash.value), at: hash.at });
         spelled.iter().for_each(|hash| self.seen.once(&self.problems, "key hash", hash));
-        let grants = self.grants(&grants);
+        let mut grants = self.grants(&grants);
         let environment = environment?.value;
+        // Specification 5.10.
+        grants.financial |= environment == Environment::Sandbox;
         let institutions = self.institutions_of(&institutions?, environment);
         let locations = locations.map(|ids| self.locations_of(&ids, &institutions));
         let name = name?.value;

@@ -11,10 +11,11 @@ use rust_decimal::Decimal;
 
 use super::{
     Answer, charges,
-    ledger_entry::{self, Given, stands},
+    ledger_entry::{self, Given},
     related::{Related, shown},
 };
 use crate::{
+    framed::stands,
     kinds::{Kind, includes, long_id, money},
     scope::Call,
     views::{

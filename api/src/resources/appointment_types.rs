@@ -55,11 +55,19 @@ pub fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTyp
     Ok(all.iter().filter(|it| it.deleted_at.is_none()).map(|it| (it.id, AppointmentTypeView::of(it))).collect())
 }
 
-/// The one a request names: of the institution, or of a location the caller may reach.
-pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<AppointmentType, ApiError> {
-    let here = |location| call.open_places(tenant).iter().any(|place| place.location.id.0 == location);
+/// Whether one of these locations has it: a type is of a location, of all of an EHR, or of all of the institution.
+fn is_at(it: &AppointmentType, places: &[Place]) -> bool {
+    let its = |place: &Place| {
+        it.location_id.is_none_or(|id| id == place.location.id.0)
+            && it.source_id.is_none_or(|source| place.location.source == Some(source))
+    };
+    places.iter().any(its)
+}
+
+/// The one a request names, as one of these locations has it.
+pub fn find(call: &Call, tenant: &Tenant, places: &[Place], id: u32) -> Result<AppointmentType, ApiError> {
     let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
-    let found = found.filter(|it| it.deleted_at.is_none() && it.location_id.is_none_or(here));
+    let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, places));
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
@@ -67,9 +75,8 @@ pub async fn list(mut call: Call) -> Answer {
     let (tenant, place, include) =
         call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
     let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
-    let here = |location| places.iter().any(|place| place.location.id.0 == location);
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
-    all.retain(|it| it.deleted_at.is_none() && it.location_id.is_none_or(here));
+    all.retain(|it| it.deleted_at.is_none() && is_at(it, &places));
     let of_type = |it: &AppointmentType| match include.is_empty() {
         true => Ok(None),
         false => descriptors::by_ids(&call, &tenant, it.descriptor_ids.iter().copied()).map(Some),
@@ -136,7 +143,7 @@ pub async fn update(mut call: Call) -> Answer {
         };
         Some((parent, change))
     })?;
-    let record = find(&call, &tenant, path_id)?;
+    let record = find_at(&call, &tenant, None, path_id)?;
     let (place, of_location) = parent.place(&call, &tenant)?;
     let place = match (of_location, record.location_id) {
         (None, Some(own)) => call.place(&tenant, LocationId(own))?,
@@ -163,9 +170,10 @@ async fn save(call: &mut Call, place: &Place, what: Saving) -> Answer {
 }
 
 fn find_at(call: &Call, tenant: &Tenant, place: Option<&Place>, id: u32) -> Result<AppointmentType, ApiError> {
-    let record = find(call, tenant, id)?;
-    let here = |place: &Place| record.location_id.is_none_or(|own| own == place.location.id.0);
-    if place.is_none_or(here) { Ok(record) } else { Err(ApiError::NotFound(format!("Appointment Type with id {id}"))) }
+    match place {
+        Some(place) => find(call, tenant, std::slice::from_ref(place), id),
+        None => find(call, tenant, &call.open_places(tenant), id),
+    }
 }
 
 /// What a type is to belong to, as the request says it.

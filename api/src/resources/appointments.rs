@@ -162,6 +162,9 @@ pub struct AppointmentDetail<'a> {
 pub struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
+    location_ids: &'a [u32],
+    /// Null: no health record system tells it.
+    preferred_locale: Option<()>,
     #[serde(skip_serializing_if = "Option::is_none")]
     guarantor: Included<UserView<'a>>,
 }
@@ -246,6 +249,8 @@ pub async fn show(mut call: Call) -> Answer {
         ehr_writeback: record.booking.as_ref().map(|booking| booking.writeback),
         patient: shown(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
+            location_ids: &it.location_ids,
+            preferred_locale: None,
             guarantor: shown(&guarantor, |it| call.patient_user(it)),
         }),
         operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),

@@ -68,7 +68,7 @@ pub async fn list(mut call: Call) -> Answer {
     near(asked.start_date, call.api.engine.now())?;
     let places: Vec<Place> =
         asked.locations.iter().map(|id| call.place(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
-    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, id)).transpose()?;
+    let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &places, id)).transpose()?;
     asked.check_ids(&call, &tenant, &places)?;
     let (mut rows, mut any) = (Vec::new(), false);
     for place in &places {

@@ -63,12 +63,11 @@ pub async fn list(mut call: Call) -> Answer {
     for entry in &changes.entries {
         rows.extend(view(&call, &place, entry)?);
     }
-    let cursor = |number: u64| Some(cursors.seal(Position::id(number), Timestamp(0)));
     let info = PageInfo {
         has_previous_page: false,
         has_next_page: changes.more,
-        start_cursor: since,
-        end_cursor: cursor(changes.next),
+        start_cursor: since.unwrap_or_default(),
+        end_cursor: cursors.seal(Position::id(changes.next), Timestamp(0)),
     };
     Ok(call.page(&Page { rows, found: Found::Cursors(info) }))
 }

@@ -67,7 +67,7 @@ pub async fn show(mut call: Call) -> Answer {
     let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
     let (source, own) = wire_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
     let entry: Option<Entry<CommunicationLog>> = call.api.engine.entry(source, own)?;
-    let entry = entry.filter(|it| it.write.is_some()).ok_or_else(missing)?;
+    let entry = entry.filter(|it| it.write.is_some() && call.made_in_reach(it)).ok_or_else(missing)?;
     call.audit("read", "Communication Log", own);
     Ok(call.show(CommunicationLogView::of(&entry)))
 }

@@ -2,7 +2,10 @@
 
 use engine::{
     index::{Field, Term},
-    records::catalogue::{Fee, FeeSchedule},
+    records::{
+        catalogue::{Fee, FeeSchedule},
+        entry::Entry,
+    },
 };
 
 use super::Answer;
@@ -16,10 +19,11 @@ use crate::{
 pub async fn list(mut call: Call) -> Answer {
     let (place, (active, listing)) = call.in_place(|input| {
         let active = input.query.defaulted("active", boolean(), true);
-        Some((active, input.listing().since().without_deleted().done()))
+        Some((active, input.listing().since().done()))
     })?;
     // Where the EHR does not tell, a schedule is in use.
-    let page = listing.entries_at::<FeeSchedule>(&call, &place, |it| it.body.active.unwrap_or(true) == active)?;
+    let in_use = |it: &Entry<FeeSchedule>| it.body.active.unwrap_or(true) && it.deleted_at.is_none();
+    let page = listing.entries_at(&call, &place, |it| active == in_use(it))?;
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 

@@ -15,6 +15,7 @@ use crate::{
     body::Fields,
     bounds::{MAX_NAME, MAX_TEXT},
     errors::{ApiError, name_of},
+    framed::stands,
     kinds::{Kind, Raw, boolean, date, filled, id, integer, long_id, object, one_of, text},
     scope::Call,
     views::insurance::{CoverageView, SubscriberView},
@@ -38,7 +39,7 @@ pub async fn list(mut call: Call) -> Answer {
         let active = input.query.defaulted("active", boolean(), true);
         Some((input.listing().since().patient().done(), active))
     })?;
-    let keep = |it: &Entry<Coverage>| active == (it.body.active && it.deleted_at.is_none());
+    let keep = |it: &Entry<Coverage>| stands(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
     Ok(call.page_of(&page, CoverageView::of))
 }

@@ -17,6 +17,7 @@ use crate::{
     body::Fields,
     bounds::MAX_TEXT,
     errors::ApiError,
+    framed::stands,
     kinds::{filled, includes, long_id, object, text, two_letters},
     scope::{Call, Tenant},
     views::{
@@ -30,7 +31,7 @@ pub async fn list(mut call: Call) -> Answer {
         let plans = input.listing().sort().since().include_deleted();
         Some(plans.text("payer_id", Field::Payer).text("group_num", Field::Group).done())
     })?;
-    let page = listing.entries(&call, &call.sources(&tenant), |_| true)?;
+    let page = listing.entries(&call, &call.sources(&tenant), stands)?;
     Ok(call.page_of(&page, InsurancePlanView::of))
 }
 
@@ -80,7 +81,10 @@ fn subscribers<'a>(coverages: &'a [Entry<Coverage>], patients: &'a [Option<Patie
 pub async fn create(mut call: Call) -> Answer {
     let (place, plan) = call.in_place(|input| read(&mut input.body))?;
     let saved = call.save_entry(&place, &plan, None).await?;
-    Ok(call.made(saved.replay, InsurancePlanView::of(&saved.record)))
+    let mut view = InsurancePlanView::of(&saved.record);
+    // A new plan covers nobody yet (specification 2.2).
+    (view.patient_coverages, view.subscribers, view.fee_schedule) = (Some(vec![]), Some(vec![]), Some(None));
+    Ok(call.made(saved.replay, view))
 }
 
 fn read(b: &mut Fields) -> Option<InsurancePlan> {

@@ -3,7 +3,7 @@
 use engine::{
     Refused,
     records::{
-        entry::{Body, Entry, WriteStatus},
+        entry::{Body, Entry},
         ledger::{ChargeSplit, ProviderSplit},
         money::{Currency, Money},
         values::Day,
@@ -101,11 +101,6 @@ pub async fn save<T: Body>(
 ) -> Result<Saved<Entry<T>>, ApiError> {
     let saved = call.save_entry(place, body, Some(patient_id)).await;
     saved.map_err(|refused| refusal(refused, place.location.id.0))
-}
-
-/// Whether the EHR has it or still may: what it would not take is not on the ledger.
-pub fn stands<T>(entry: &Entry<T>) -> bool {
-    entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
 }
 
 /// Specification 7.3.

@@ -12,9 +12,10 @@ use crate::{
 pub async fn payment_types(mut call: Call) -> Answer {
     let (place, (active, listing)) = call.in_place(|input| {
         let active = input.query.defaulted("active", boolean(), true);
-        Some((active, input.listing().since().without_deleted().done()))
+        Some((active, input.listing().since().done()))
     })?;
-    let page = listing.entries_at::<PaymentType>(&call, &place, |it| it.body.active == active)?;
+    let page =
+        listing.entries_at::<PaymentType>(&call, &place, |it| active == (it.body.active && it.deleted_at.is_none()))?;
     Ok(call.page(&page.views(PaymentTypeView::of)))
 }
 
@@ -27,9 +28,10 @@ pub async fn payment_type(mut call: Call) -> Answer {
 pub async fn adjustment_types(mut call: Call) -> Answer {
     let (place, (active, listing)) = call.in_place(|input| {
         let active = input.query.defaulted("active", boolean(), true);
-        Some((active, input.listing().since().without_deleted().done()))
+        Some((active, input.listing().since().done()))
     })?;
-    let page = listing.entries_at::<AdjustmentType>(&call, &place, |it| it.body.active == active)?;
+    let page = listing
+        .entries_at::<AdjustmentType>(&call, &place, |it| active == (it.body.active && it.deleted_at.is_none()))?;
     Ok(call.page(&page.views(AdjustmentTypeView::of)))
 }
 

@@ -65,7 +65,7 @@ impl<'a> OperatoryView<'a> {
     }
 }
 
-/// The one a request names.
+/// The one a request names, to put something into it.
 pub fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, ApiError> {
     let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
     found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
@@ -76,7 +76,7 @@ pub async fn list(mut call: Call) -> Answer {
         // Types are always there; their category is part of them.
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
-        Some((input.listing_by_cursor().foreign_id().since().without_deleted().done(), name))
+        Some((input.listing_by_cursor().foreign_id().since().done(), name))
     })?;
     let types = appointment_types::by_id(&call, &Tenant { institution })?;
     let named = |it: &Operatory| name.as_ref().is_none_or(|name| it.name.to_lowercase().contains(name));
@@ -95,7 +95,7 @@ pub async fn show(mut call: Call) -> Answer {
     let types = appointment_types::by_id(&call, &tenant)?;
     for place in call.open_places(&tenant) {
         let found = call.api.engine.operatory(place.location.id, id)?;
-        if let Some(record) = found.filter(|it| it.deleted_at.is_none()) {
+        if let Some(record) = found {
             let adapter = call.api.directory.adapter(&place.location);
             return Ok(call.show(OperatoryView::basic(&record, adapter).with_types(&record, &types)));
         }

@@ -10,10 +10,11 @@ use engine::{
 
 use super::{
     Answer, charges,
-    ledger_entry::{self, Given, stands},
+    ledger_entry::{self, Given},
     related::{Related, shown},
 };
 use crate::{
+    framed::stands,
     kinds::{includes, long_id, positive_money},
     scope::Call,
     views::{

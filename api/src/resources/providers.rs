@@ -94,10 +94,12 @@ impl<'a> ProviderView<'a> {
     }
 }
 
-/// The one a request names.
+/// The one a request names: of an EHR the caller may reach.
 pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Provider, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
-    found.ok_or_else(|| ApiError::NotFound(format!("Provider with id {id}")))
+    found
+        .filter(|it| call.sources(tenant).contains(&it.source_id))
+        .ok_or_else(|| ApiError::NotFound(format!("Provider with id {id}")))
 }
 
 /// Names of the providers a list of records mentions, each read once.
@@ -141,9 +143,12 @@ pub async fn list(mut call: Call) -> Answer {
     })?;
     let places = call.open_places(&tenant);
     let working = Working::at(&call, &tenant, &places)?;
-    let here = |it: &Provider| place.as_ref().is_none_or(|place| working.works(it.id, place.location.id));
-    let page = listing
-        .page(&call, &[tenant.institution.id.0], &call.sources(&tenant), |it| filter.keeps(it, &working) && here(it))?;
+    let sources = call.sources(&tenant);
+    let keep = |it: &Provider| {
+        let here = place.as_ref().is_none_or(|place| working.may_work(it, place));
+        sources.contains(&it.source_id) && filter.keeps(it, &working) && here
+    };
+    let page = listing.page(&call, &[tenant.institution.id.0], &sources, keep)?;
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
@@ -212,6 +217,12 @@ impl<'a> Working<'a> {
 
     fn works(&self, provider: u32, location: LocationId) -> bool {
         self.hours_of(provider).any(|(place, _)| place.location.id == location)
+    }
+
+    /// Who has no hours anywhere may get some at any location of their EHR, and at those without one.
+    fn may_work(&self, provider: &Provider, at: &Place) -> bool {
+        let theirs = at.location.source.is_none_or(|source| source == provider.source_id);
+        (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.location.id)
     }
 
     fn anywhere(&self, provider: u32) -> bool {

@@ -12,6 +12,7 @@ use engine::{
 
 use crate::{
     errors::ApiError,
+    framed::stands,
     scope::{Call, Tenant},
     views::{
         Included,
@@ -72,7 +73,8 @@ impl Call {
         let walk = Walk { narrow: vec![Narrow::Has(term)], ..Walk::new(source, Order::Id) };
         let found =
             self.api.engine.walk::<Entry<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
-        Ok(found.into_iter().map(|(_, entry)| entry).filter(|entry| entry.deleted_at.is_none()).collect())
+        let found = found.into_iter().map(|(_, entry)| entry);
+        Ok(found.filter(|it| it.deleted_at.is_none() && stands(it) && self.made_in_reach(it)).collect())
     }
 
     pub fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {

@@ -61,7 +61,7 @@ struct Filter {
 impl Filter {
     fn keeps(&self, it: &WorkingHour) -> bool {
         let label = || it.label.as_ref().map(|name| label_id(it.location_id, name));
-        it.deleted_at.is_none()
+        is_shown(it)
             && it.in_force() == self.active
             && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
             && self.label.is_none_or(|id| label() == Some(id))
@@ -69,11 +69,16 @@ impl Filter {
     }
 }
 
+/// What the EHR deletes stays, and is not active any more; what was deleted here is gone.
+fn is_shown(it: &WorkingHour) -> bool {
+    it.deleted_at.is_none() || it.source == HourSource::Synced
+}
+
 pub async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, include) =
         call.in_tenant(|input| Some(input.query.list("include", includes(&["appointment_types"]))))?;
-    let (place, record) = find(&call, &tenant, id)?;
+    let (place, record) = find(&call, &tenant, id, is_shown)?;
     let types = types_of(&call, &place, &include)?;
     Ok(call.show(view(&record, &place, &types, call.api.engine.now())))
 }
@@ -87,9 +92,8 @@ pub async fn create(mut call: Call) -> Answer {
         let end = b.required("working_hour.end_time", time_of_day());
         let operatory_id = b.optional("working_hour.operatory_id", long_id());
         let appointment_type_ids = b.list("working_hour.appointment_type_ids", id());
-        let problem = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
         let recurrence = recurrence(b).unwrap_or_else(|| {
-            b.problem(problem);
+            b.problem(ONE_RECURRENCE);
             None
         });
         let active = b.defaulted("working_hour.active", boolean(), true);
@@ -125,7 +129,7 @@ pub async fn update(mut call: Call) -> Answer {
         };
         Some(change)
     })?;
-    let (place, _) = find(&call, &tenant, path_id)?;
+    let (place, _) = find(&call, &tenant, path_id, |it| it.deleted_at.is_none())?;
     let saved = save(&mut call, &place, Saving::HourChange { id: path_id, change }).await?;
     let types = types_of(&call, &place, &["appointment_types"])?;
     Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
@@ -134,7 +138,7 @@ pub async fn update(mut call: Call) -> Answer {
 pub async fn delete(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
-    let (place, _) = find(&call, &tenant, id)?;
+    let (place, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
     save(&mut call, &place, Saving::HourRemoval { id }).await?;
     Ok(call.empty())
 }
@@ -149,7 +153,9 @@ async fn save(call: &mut Call, place: &Place, what: Saving) -> Result<Saved<Work
     })
 }
 
-/// When hours recur. None: nothing or more than one thing is said; the inner none: what is said is wrong, and told.
+const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";
+
+/// When hours recur. None: nothing is said of it; the inner none: what is said is wrong, and told.
 fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
     const DAYS: &[(&str, Weekday)] = &[
         ("Sunday", Weekday::Sunday),
@@ -171,23 +177,32 @@ fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
     let unit = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.unit", one_of(UNITS));
     let reference = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.ref", date());
     let wrong = b.problem_count() > before;
-    match (days.filter(|days| !days.is_empty()), specific, custom) {
+    match (days, specific, custom) {
         _ if wrong => Some(None),
-        (Some(days), None, None) => Some(Some(Recurrence::Weekly(days))),
+        (None, None, None) => None,
+        (Some(days), None, None) if !days.is_empty() => Some(Some(Recurrence::Weekly(days))),
         (None, Some(date), None) => Some(Some(Recurrence::On(date))),
         (None, None, Some(())) => {
             let (number, unit, reference) = (number? as u32, unit?, reference?);
             Some(Some(Recurrence::Every { number, unit, reference }))
         }
-        _ => None,
+        _ => {
+            b.problem(ONE_RECURRENCE);
+            Some(None)
+        }
     }
 }
 
 /// One of the caller's, at whatever location.
-fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<(Place, WorkingHour), ApiError> {
+fn find(
+    call: &Call,
+    tenant: &Tenant,
+    id: u32,
+    wanted: impl Fn(&WorkingHour) -> bool,
+) -> Result<(Place, WorkingHour), ApiError> {
     for place in call.open_places(tenant) {
         let found = call.api.engine.working_hour(place.location.id, id)?;
-        if let Some(record) = found.filter(|it| it.deleted_at.is_none()) {
+        if let Some(record) = found.filter(&wanted) {
             return Ok((place, record));
         }
     }

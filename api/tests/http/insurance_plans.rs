@@ -49,6 +49,8 @@ async fn a_new_one_is_written() {
         "state": "ny", "zip_code": "1", "country_code": "us", "group_num": "G3",
     }});
     let made = world.post(CREATE, plan.clone()).version("v3.1.0").answers(201).await;
+    let nobody = ["patient_coverages", "subscribers", "fee_schedule"].map(|field| made["data"].get(field));
+    assert_eq!(nobody, [Some(&json!([])), Some(&json!([])), Some(&Value::Null)]);
     assert_eq!((&made["description"], &made["data"]["foreign_id"]), (&Value::Null, &Value::Null));
     assert_eq!((&made["data"]["state"], &made["data"]["country_code"]), (&json!("NY"), &json!("US")));
     let told = world.told(Resource::InsurancePlans, 1).await;

@@ -1,3 +1,4 @@
+use engine::ehr::Resource;
 use serde_json::json;
 
 use crate::support::*;
@@ -21,5 +22,22 @@ async fn types_in_use_and_others() {
             world.get(&format!("/{path}/77?subdomain=acme")).fails(404).await,
             [format!("{name} with id 77 not found")]
         );
+    }
+}
+
+#[actix_web::test]
+async fn what_the_practice_deletes_is_not_in_use_any_more() {
+    let world = world().await;
+    let ids = async |path: &str| {
+        each(&world.get(&format!("{path}?subdomain=acme&location_id=1&active=false")).ok().await["data"], "id")
+    };
+    for (path, resource, foreign_id) in [
+        ("/payment_types", Resource::PaymentTypes, "cash"),
+        ("/adjustment_types", Resource::AdjustmentTypes, "courtesy"),
+    ] {
+        assert_eq!(ids(path).await, [2]);
+        world.books.remove(resource, foreign_id);
+        world.sync(MAIN).await;
+        assert_eq!(ids(path).await, [1, 2]);
     }
 }

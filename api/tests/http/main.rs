@@ -45,6 +45,7 @@ mod payments;
 mod practice;
 mod practice_ledger;
 mod providers;
+mod reach;
 mod server;
 mod support;
 mod sync;

@@ -40,6 +40,7 @@ async fn filters() {
     assert_eq!(foreign(&world, "sort=-id").await, ["lead", "ada", "quinn", "pat"].map(Value::from));
     assert_eq!(foreign(&world, "name=pres%20q").await, ["quinn"]);
     assert_eq!(foreign(&world, "name=LUBKE").await, ["ada"], "whatever the case and the accents");
+    assert_eq!(foreign(&world, "name=-").await, [""; 0], "nobody is called so");
     assert_eq!(foreign(&world, "email=ADA@example.com").await, ["ada"]);
     assert_eq!(foreign(&world, "phone_number=5550102030").await, ["ada"]);
     assert_eq!(foreign(&world, "date_of_birth=1980-05-06").await, ["pat"]);

@@ -77,6 +77,10 @@ pub const RIVALS_APPOINTMENT: u64 = 14;
 pub const ACME_KEY: &str = "key-acme";
 /// Only at the first location, without grants.
 pub const MAIN_KEY: &str = "key-main";
+/// The same with all grants.
+pub const MAIN_FULL_KEY: &str = "key-main-full";
+/// Only at the location without EHR.
+pub const BARE_KEY: &str = "key-bare";
 pub const RIVAL_KEY: &str = "key-rival";
 pub const REAL_KEY: &str = "key-real";
 
@@ -171,6 +175,8 @@ pub fn keys() -> Vec<ApiKey> {
     vec![
         key(ACME_KEY, 1, Environment::Sandbox, None, true),
         key(MAIN_KEY, 1, Environment::Sandbox, Some(vec![MAIN]), false),
+        key(MAIN_FULL_KEY, 1, Environment::Sandbox, Some(vec![MAIN]), true),
+        key(BARE_KEY, 1, Environment::Sandbox, Some(vec![BARE]), true),
         key(RIVAL_KEY, 2, Environment::Sandbox, None, true),
         key(REAL_KEY, 3, Environment::Production, None, false),
     ]

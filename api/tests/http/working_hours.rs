@@ -67,6 +67,10 @@ async fn hours_set_here_offer_slots_until_they_are_removed() {
     let changed = world.patch(&one, every).ok().await["data"].clone();
     assert_eq!((&changed["days"], &changed["custom_recurrence"]["num"]), (&json!([]), &json!(2)));
     assert_eq!(world.get(&one).ok().await["data"]["custom_recurrence"]["unit"], json!("week"));
+    for contradiction in [json!({"days": ["Monday"], "specific_date": sunday}), json!({"days": []})] {
+        let errors = world.patch(&one, json!({ "working_hour": contradiction })).fails(400).await;
+        assert_eq!(errors, ["working_hour needs exactly one of days, specific_date and custom_recurrence."]);
+    }
     let gone = world.delete(&one).reply().await;
     assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
     assert_eq!(count().await, 0);

@@ -74,8 +74,6 @@ spaces! {
     Subscription = 0x51 "webhook subscription",
     /// id -> one message to one endpoint
     Delivery = 0x53 "webhook delivery",
-    /// first delivery of an event -> what the event shows, for all its deliveries
-    DeliveryData = 0x59 "webhook delivery data",
     /// endpoint, time, delivery -> the record it is about; what is to be sent
     DeliveryDue = 0x54 "webhook delivery due",
     /// endpoint, institution, event -> nothing; keeps a subscription from being made twice
@@ -86,6 +84,8 @@ spaces! {
     DeliveryLog = 0x57 "webhook delivery log",
     /// endpoint -> how many events its queue had no room for, and when
     Overflow = 0x58 "webhook overflow",
+    /// first delivery of an event -> what the event shows, for all its deliveries
+    DeliveryData = 0x59 "webhook delivery data",
     /// digest of a pairing code -> the location it pairs with, and how often still
     PairingCode = 0x60 "pairing code",
     /// location, expiry, digest of a pairing code -> nothing
@@ -502,7 +502,7 @@ mod tests {
             (Space::Link, link(1, 2, b"EHR-7")),
             (Space::Claim, claim(1, &[7; 32])),
         ];
-        let webhooks = 8;
+        let webhooks = 9;
         assert_eq!(keys.len() + webhooks, Space::ALL.len());
         for (space, key) in keys {
             assert_eq!(Space::of(&key), Some(space));

@@ -49,6 +49,7 @@ struct Asked {
     latest: Option<i64>,
     days_of_week: Vec<Weekday>,
     limit: usize,
+    new_patient: bool,
 }
 
 pub async fn create(mut call: Call) -> IntentAnswer {
@@ -57,6 +58,12 @@ pub async fn create(mut call: Call) -> IntentAnswer {
     let from = asked.start_date.unwrap_or_else(|| wire::local(now, place.location.zone).0);
     near(from, now)?;
     let query = asked.query(&call, &place, from, now)?;
+    let ehr = call.api.engine.description(place.location.id).map_err(ApiError::from)?;
+    if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
+        call.warn(
+            "The practice's system takes no new patients from here: a booking is possible for patients it knows.",
+        );
+    }
     let (slots, next) = asked.find(&call, &place, query).await?;
     let wanted =
         Wanted { appointment_type: asked.appointment_type.map(AppointmentTypeId), join_blocks: !call.version.is_v2() };
@@ -80,9 +87,8 @@ impl Asked {
             latest: b.optional("latest", time_of_day()),
             days_of_week: b.list("days_of_week", weekday()),
             limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
+            new_patient: b.defaulted("new_patient", boolean(), false),
         };
-        // Whether the practice takes new patients is decided when their data is known, at booking.
-        b.optional("new_patient", boolean());
         if asked.earliest.zip(asked.latest).is_some_and(|(earliest, latest)| latest < earliest) {
             b.problem("latest must not lie before earliest.");
         }
@@ -91,7 +97,8 @@ impl Asked {
 
     fn query(&self, call: &Call, place: &Place, from: Date, now: Timestamp) -> Result<SlotQuery, ApiError> {
         let tenant = Tenant { institution: place.institution.clone() };
-        let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, id)).transpose()?;
+        let here = std::slice::from_ref(place);
+        let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, here, id)).transpose()?;
         for id in &self.providers {
             providers::find(call, &tenant, *id)?;
         }

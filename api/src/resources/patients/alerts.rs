@@ -15,7 +15,7 @@ use super::find;
 use crate::{
     bounds::MAX_NOTE,
     errors::ApiError,
-    kinds::{boolean, filled, id, long_id, text},
+    kinds::{boolean, filled, id, long_id, object, text},
     resources::Answer,
     scope::{Call, Tenant},
     views::talk::PatientAlertView,
@@ -60,7 +60,10 @@ fn not_synced() -> ApiError {
 
 pub async fn update(mut call: Call) -> Answer {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
-    let (tenant, disabled) = call.in_tenant(|input| Some(input.body.optional("patient_alert.disabled", boolean())))?;
+    let (tenant, disabled) = call.in_tenant(|input| {
+        input.body.required("patient_alert", object());
+        Some(input.body.optional("patient_alert.disabled", boolean()))
+    })?;
     let alert = one(&call, &tenant, patient, alert)?;
     let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
     match disabled {

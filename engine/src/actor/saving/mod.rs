@@ -73,16 +73,18 @@ impl Shell {
         Ok(if patient.foreign_id.is_some() { Ok(patient) } else { Err(Unmet::PatientNotSynced) })
     }
 
-    /// A provider of this location's data source.
+    /// A provider of this location's data source; without one, of the institution.
     fn known_provider(&self, id: u32, docs: &mut Docs<'_>) -> Result<Option<records::Provider>, TurnError> {
         let found = docs.get::<records::Provider>(self.institution.id.0, u64::from(id))?;
-        Ok(found.filter(|provider| Some(provider.source_id) == self.source()))
+        Ok(found.filter(|provider| self.source().is_none_or(|source| source == provider.source_id)))
     }
 
     fn known_type(&self, id: u32, docs: &mut Docs<'_>) -> Result<bool, TurnError> {
         let found = docs.get::<records::AppointmentType>(self.institution.id.0, u64::from(id))?;
         let here = |kind: &records::AppointmentType| {
-            kind.deleted_at.is_none() && kind.location_id.is_none_or(|location| location == self.setup.id.0)
+            kind.deleted_at.is_none()
+                && kind.location_id.is_none_or(|location| location == self.setup.id.0)
+                && kind.source_id.is_none_or(|source| Some(source) == self.source())
         };
         Ok(found.is_some_and(|kind| here(&kind)))
     }

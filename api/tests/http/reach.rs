@@ -1,0 +1,79 @@
+//! What a key for some locations sees of the others: nothing made there, nothing of EHRs it does not reach.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const AT_SECOND: &str = "subdomain=acme&location_id=2";
+
+#[actix_web::test]
+async fn what_was_made_elsewhere_is_not_shown() {
+    let world = world().await;
+    let pat = PAT;
+    let log = json!({"communication_log": {"patient_id": pat, "note": "Called"}});
+    let log = world.post(&format!("/communication_logs?{AT_SECOND}"), log).version("v3.1.0").answers(202).await;
+    let log = format!("/communication_logs/{}?subdomain=acme", log["data"]["id"].as_str().unwrap());
+
+    let items = "/medical_history/items?subdomain=acme&location_id=1&category=allergies&search_term=latex";
+    let latex = world.get(items).version("v3.1.0").ok().await["data"][0]["id"].clone();
+    let history = json!({"patient_id": pat, "allergies": [{"item_id": latex, "note": "gloves"}]});
+    world.post(&format!("/medical_history/patient_items?{AT_SECOND}"), history).version("v3.1.0").answers(201).await;
+    let of_patient =
+        format!("/medical_history/patient_items?subdomain=acme&location_id=1&patient_id={pat}&category=allergies");
+
+    let payment = json!({"payment": {"patient_id": pat, "transaction_id": "T-1", "amount": 5, "payment_type_id": 1}});
+    world.post(&format!("/payments?{AT_SECOND}"), payment).answers(202).await;
+    let patient = format!("/patients/{pat}?subdomain=acme&include[]=payments");
+    let ours = |it: &Value| {
+        let all = it["data"]["payments"].as_array().unwrap().clone();
+        all.iter().filter(|it| it["transaction_id"] == "T-1").count()
+    };
+
+    world.get(&log).version("v3.1.0").ok().await;
+    assert_eq!(world.get(&of_patient).version("v3.1.0").ok().await["count"], json!(1));
+    assert_eq!(ours(&world.get(&patient).ok().await), 1);
+
+    world.get(&log).version("v3.1.0").key(MAIN_FULL_KEY).fails(404).await;
+    assert_eq!(world.get(&of_patient).version("v3.1.0").key(MAIN_FULL_KEY).ok().await["count"], json!(0));
+    assert_eq!(ours(&world.get(&patient).key(MAIN_FULL_KEY).ok().await), 0);
+}
+
+#[actix_web::test]
+async fn providers_and_types_are_those_of_the_ehrs_in_reach() {
+    let world = world().await;
+    assert_eq!(world.get("/providers?subdomain=acme").key(BARE_KEY).ok().await["data"], json!([]));
+    let one = format!("/providers/{ANNA}?subdomain=acme");
+    assert_eq!(world.get(&one).key(BARE_KEY).fails(404).await, [format!("Provider with id {ANNA} not found")]);
+    let types = async |key: &str, rest: &str| {
+        each(&world.get(&format!("/appointment_types?subdomain=acme{rest}")).key(key).ok().await["data"], "id")
+    };
+    assert_eq!(types(BARE_KEY, "").await, Vec::<Value>::new());
+    assert_eq!(types(ACME_KEY, &format!("&location_id={BARE}")).await, Vec::<Value>::new());
+    assert!(types(ACME_KEY, "&location_id=1").await.contains(&json!(CLEANING)));
+    world.get(&format!("/appointment_types/{CLEANING}?subdomain=acme&location_id={BARE}")).fails(404).await;
+    let search = json!({"appointment_type_id": CLEANING});
+    world.post(&format!("/intent/booking/search?subdomain=acme&location_id={BARE}"), search).answers(404).await;
+}
+
+/// Their bookings stay here (specification 1 and 3).
+#[actix_web::test]
+async fn a_location_without_an_ehr_takes_bookings() {
+    let world = world().await;
+    let at_bare = format!("subdomain=acme&location_id={BARE}");
+    let here = world.get(&format!("/providers?{at_bare}")).ok().await;
+    assert_eq!(here["data"], json!([]), "all have hours elsewhere");
+    let hour = json!({"working_hour": {"provider_id": ANNA, "begin_time": "09:00", "end_time": "12:00",
+        "days": ["Monday"]}});
+    world.post(&format!("/working_hours?{at_bare}"), hour).answers(201).await;
+    assert_eq!(each(&world.get(&format!("/providers?{at_bare}")).ok().await["data"], "id"), [ANNA]);
+    let search = json!({"start_date": world.monday().to_string(), "limit": 1});
+    let found = world.post(&format!("/intent/booking/search?{at_bare}"), search).ok().await;
+    let body = json!({
+        "slot_token": found["slots"][0]["slot_token"], "idempotency_key": "bare",
+        "patient": {"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-01-02", "phone_number": "555-010-4444"},
+    });
+    let made = world.post(&format!("/intent/booking/book?{at_bare}"), body).ok().await["booking"].clone();
+    assert_eq!((&made["booking_status"], &made["ehr_writeback"]), (&json!("confirmed"), &json!("pending")));
+    let shown = world.get(&format!("/appointments/{}?subdomain=acme", made["appointment_id"])).ok().await;
+    assert_eq!(shown["data"]["ehr_writeback"], json!("pending"));
+}
