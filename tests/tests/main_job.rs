@@ -56,6 +56,7 @@ fn query(engine: &Engine, length: i64) -> SlotQuery {
         providers: Vec::new(),
         operatories: Vec::new(),
         source: None,
+        hours: None,
         join_blocks: true,
         overlapping_operatory_slots: false,
         appointments_per_timeslot: 1,

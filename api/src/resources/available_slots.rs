@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::{FreeSlots, records::AppointmentType};
 use location::{
     hours::HourSource,
-    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId},
+    ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
     slots::{Slot, SlotQuery},
     time::MINUTE,
     zone::Date,
@@ -20,6 +20,7 @@ use crate::{
     kinds::{boolean, date, id, integer, long_id, one_of},
     query::Params,
     scope::{Call, Place, Tenant},
+    views::hours::label_id,
     wire,
 };
 
@@ -46,7 +47,8 @@ struct SlotView {
     operatory_id: Option<OperatoryId>,
     #[schemars(with = "u32")]
     provider_id: ProviderId,
-    working_hour_label_id: Option<()>,
+    /// The label that was asked for; null when none was.
+    working_hour_label_id: Option<u64>,
 }
 
 struct Asked {
@@ -54,6 +56,7 @@ struct Asked {
     days: u16,
     appointment_type: Option<u32>,
     source: Option<HourSource>,
+    label: Option<u64>,
     length: Option<i64>,
     interval: Option<i64>,
     overlapping: bool,
@@ -70,9 +73,11 @@ pub async fn list(mut call: Call) -> Answer {
         asked.locations.iter().map(|id| call.place(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
     let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &places, id)).transpose()?;
     asked.check_ids(&call, &tenant, &places)?;
+    let labelled = asked.labelled(&call, &places)?;
     let (mut rows, mut any) = (Vec::new(), false);
-    for place in &places {
-        let free = call.api.engine.free_slots(place.location.id, asked.query(&call, kind.as_ref())).await?;
+    for (place, hours) in places.iter().zip(labelled) {
+        let query = SlotQuery { hours, ..asked.query(&call, kind.as_ref()) };
+        let free = call.api.engine.free_slots(place.location.id, query).await?;
         any |= free.any_hours && (!free.slots.is_empty() || free.next_available_date.is_some());
         rows.extend(grouped(place, &asked, free));
     }
@@ -102,6 +107,7 @@ impl Asked {
         let (start_date, days) = (q.required("start_date", date()), q.required("days", integer(SLOT_DAYS)));
         let appointment_type = q.optional("appointment_type_id", id());
         let source = q.optional("working_hour_source", one_of(SOURCES));
+        let label = q.optional("working_hour_label_id", long_id());
         let (length, interval) =
             (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_MINUTES)));
         let overlapping = q.defaulted("overlapping_operatory_slots", boolean(), false);
@@ -116,6 +122,7 @@ impl Asked {
             days: days? as u16,
             appointment_type,
             source,
+            label,
             length,
             interval,
             overlapping,
@@ -141,6 +148,21 @@ impl Asked {
         Ok(())
     }
 
+    /// For each location its working hours with the label that is asked for; none: all of them.
+    fn labelled(&self, call: &Call, places: &[Place]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
+        let Some(label) = self.label else { return Ok(vec![None; places.len()]) };
+        let mut labelled = Vec::with_capacity(places.len());
+        for place in places {
+            let mut hours = call.api.engine.working_hours(place.location.id)?;
+            hours.retain(|it| it.label.as_ref().is_some_and(|name| label_id(it.location_id, name) == label));
+            labelled.push(Some(hours.iter().map(|it| WorkingHourId(it.id)).collect::<Vec<_>>()));
+        }
+        if labelled.iter().flatten().all(Vec::is_empty) {
+            return Err(ApiError::NotFound(format!("Working Hour Label with id {label}")));
+        }
+        Ok(labelled)
+    }
+
     fn query(&self, call: &Call, kind: Option<&AppointmentType>) -> SlotQuery {
         SlotQuery {
             from: self.start_date,
@@ -151,6 +173,7 @@ impl Asked {
             providers: self.providers.iter().copied().map(ProviderId).collect(),
             operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
             source: self.source,
+            hours: None,
             join_blocks: !call.version.is_v2(),
             overlapping_operatory_slots: self.overlapping,
             appointments_per_timeslot: self.per_timeslot,
@@ -173,7 +196,7 @@ fn grouped(place: &Place, asked: &Asked, free: FreeSlots) -> Vec<SlotsView> {
     }
     let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
     for slot in &free.slots {
-        groups.entry((slot.provider, slot.operatory)).or_default().push(view(place, slot));
+        groups.entry((slot.provider, slot.operatory)).or_default().push(view(place, asked, slot));
     }
     let entry = |((pid, operatory_id), slots)| SlotsView {
         lid,
@@ -185,12 +208,12 @@ fn grouped(place: &Place, asked: &Asked, free: FreeSlots) -> Vec<SlotsView> {
     groups.into_iter().map(entry).collect()
 }
 
-fn view(place: &Place, slot: &Slot) -> SlotView {
+fn view(place: &Place, asked: &Asked, slot: &Slot) -> SlotView {
     SlotView {
         time: wire::with_zone(slot.span.start, place.location.zone),
         end_time: wire::with_zone(slot.span.end, place.location.zone),
         operatory_id: slot.operatory,
         provider_id: slot.provider,
-        working_hour_label_id: None,
+        working_hour_label_id: asked.label,
     }
 }

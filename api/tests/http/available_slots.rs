@@ -110,3 +110,17 @@ async fn ids_of_others_are_not_found() {
     );
     assert_eq!(fails("&lids[]=5").await, ["Location with id 5 not found"]);
 }
+
+#[actix_web::test]
+async fn only_hours_with_a_label() {
+    let world = world().await;
+    let labels = world.get("/working_hour_labels?subdomain=acme&location_id=1").ok().await;
+    let hygiene = labels["data"].as_array().unwrap().iter().find(|it| it["name"] == "Hygiene").unwrap()["id"].clone();
+    let path = format!("/available_slots?subdomain=acme&lids[]=1&start_date={}&days=1", world.monday());
+    assert_eq!(each(&world.get(&path).ok().await["data"], "pid"), [ANNA, BEN]);
+    let labelled = world.get(&format!("{path}&working_hour_label_id={hygiene}")).ok().await["data"].clone();
+    assert_eq!(each(&labelled, "pid"), [ANNA]);
+    assert_eq!(labelled[0]["slots"][0]["working_hour_label_id"], hygiene);
+    let unknown = world.get(&format!("{path}&working_hour_label_id=77")).fails(404).await;
+    assert_eq!(unknown, ["Working Hour Label with id 77 not found"]);
+}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     calendar::{Calendar, Holder},
     hours::{HourSource, WorkingHour},
-    ids::{AppointmentTypeId, OperatoryId, ProviderId},
+    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
     time::{DAY, MINUTE, Millis, Span, Timestamp},
     zone::{Date, Zone},
 };
@@ -30,6 +30,8 @@ pub struct SlotQuery {
     /// Empty means all, and hours without an operatory too.
     pub operatories: Vec<OperatoryId>,
     pub source: Option<HourSource>,
+    /// None accepts all hours.
+    pub hours: Option<Vec<WorkingHourId>>,
     /// Whether schedulable blocks join synced hours, or a slot must lie in either alone.
     pub join_blocks: bool,
     /// Whether to offer a provider's slots of the same start in each operatory, or in the first only.
@@ -74,6 +76,7 @@ impl SlotQuery {
         let operatory_asked_for = |operatory| self.operatories.contains(operatory);
         hour.active
             && self.source.is_none_or(|source| hour.source == source)
+            && self.hours.as_ref().is_none_or(|ids| ids.contains(&hour.id))
             && (self.providers.is_empty() || self.providers.contains(&hour.provider))
             && (self.operatories.is_empty() || hour.operatory.as_ref().is_some_and(operatory_asked_for))
             && hour.accepts(self.appointment_type)
@@ -238,6 +241,7 @@ pub fn nearest<'a>(
             providers: Vec::new(),
             operatories: Vec::new(),
             source: None,
+            hours: None,
             join_blocks: wanted.join_blocks,
             overlapping_operatory_slots: false,
             appointments_per_timeslot: 1,

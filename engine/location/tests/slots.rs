@@ -27,6 +27,7 @@ fn query(day: &str) -> SlotQuery {
         providers: vec![],
         operatories: vec![],
         source: None,
+        hours: None,
         join_blocks: true,
         overlapping_operatory_slots: true,
         appointments_per_timeslot: 1,

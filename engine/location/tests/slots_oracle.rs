@@ -109,6 +109,7 @@ fn queries(around: Date, noon: Timestamp) -> impl Strategy<Value = SlotQuery> {
             providers: who.0.map(ProviderId).into_iter().collect(),
             operatories: who.1.into_iter().map(OperatoryId).collect(),
             source: what.1.map(|synced| if synced { HourSource::Synced } else { HourSource::Manual }),
+            hours: None,
             join_blocks: what.2,
             overlapping_operatory_slots: how.0,
             appointments_per_timeslot: how.1,

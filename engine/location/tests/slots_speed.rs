@@ -73,6 +73,7 @@ fn slots_speed() {
         providers: vec![],
         operatories: vec![],
         source: None,
+        hours: None,
         join_blocks: true,
         overlapping_operatory_slots: true,
         appointments_per_timeslot: 1,

@@ -127,6 +127,7 @@ fn week() -> SlotQuery {
         providers: Vec::new(),
         operatories: Vec::new(),
         source: None,
+        hours: None,
         join_blocks: true,
         overlapping_operatory_slots: false,
         appointments_per_timeslot: 1,

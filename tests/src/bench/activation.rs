@@ -108,6 +108,7 @@ fn query(from: i32) -> SlotQuery {
         providers: Vec::new(),
         operatories: Vec::new(),
         source: None,
+        hours: None,
         join_blocks: true,
         overlapping_operatory_slots: false,
         appointments_per_timeslot: 1,

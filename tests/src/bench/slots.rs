@@ -123,6 +123,7 @@ fn query(from: Date) -> SlotQuery {
         providers: Vec::new(),
         operatories: Vec::new(),
         source: None,
+        hours: None,
         join_blocks: true,
         overlapping_operatory_slots: true,
         appointments_per_timeslot: 1,

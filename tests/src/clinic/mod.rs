@@ -201,6 +201,7 @@ impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
             providers: Vec::new(),
             operatories: vec![self.operatory(room)],
             source: None,
+            hours: None,
             join_blocks: true,
             overlapping_operatory_slots: false,
             appointments_per_timeslot: 1,

@@ -133,6 +133,7 @@ impl World {
             providers: Vec::new(),
             operatories: Vec::new(),
             source: None,
+            hours: None,
             join_blocks: true,
             overlapping_operatory_slots: true,
             appointments_per_timeslot: 1,

@@ -114,6 +114,7 @@ impl Asked {
             providers: self.providers.iter().copied().map(ProviderId).collect(),
             operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
             source: None,
+            hours: None,
             join_blocks: !call.version.is_v2(),
             overlapping_operatory_slots: false,
             appointments_per_timeslot: 1,
