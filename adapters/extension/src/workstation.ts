@@ -200,6 +200,10 @@ export class Workstation {
     }
     const reason = this.#whyNot(request);
     if (reason !== null) {
+      if (reason.kind === "declined") {
+        // A no is forgotten before it is answered: whoever has the write tried again is asked again.
+        await this.#keep({ decisions: this.#approvals.stored });
+      }
       return reason;
     }
     const signal = AbortSignal.any([held.end.signal, AbortSignal.timeout(request.deadline_ms)]);
@@ -261,7 +265,7 @@ export class Workstation {
     this.#changed();
   }
 
-  async #decide(writes: string[], yes: boolean): Promise<void> {
+  async #decide(writes: Write[], yes: boolean): Promise<void> {
     const decided = this.#approvals.decide(writes, yes, Date.now());
     await this.#keep({ decisions: this.#approvals.stored });
     if (decided.length > 0) {
