@@ -27,7 +27,7 @@ export class Workstation {
   readonly #show: (view: View) => void;
   readonly #connection: Connection;
   readonly #session = new Session(() => this.#changed());
-  readonly #approvals: Approvals;
+  #approvals: Approvals;
   #kept: store.Kept;
   #performed: store.Running["performed"];
   #phase: Phase = "off";
@@ -301,6 +301,7 @@ export class Workstation {
     // Another engine counts its leases for itself.
     this.#performed = { lease: 0, number: 0 };
     await this.#setReplaced(false);
+    this.#approvals = new Approvals({}, Date.now());
     await this.#keep({ pairing: { engine, name, ...paired }, unpaired: null, paused: false, begun: [], decisions: {} });
     await this.#readGrant();
     await this.tick();
@@ -326,6 +327,7 @@ export class Workstation {
   async #unpair(reason: store.Kept["unpaired"]): Promise<void> {
     this.#connection.end();
     this.#queue = null;
+    this.#approvals = new Approvals({}, Date.now());
     await this.#keep({ pairing: null, unpaired: reason, decisions: {}, begun: [] });
     await this.#readGrant();
   }
