@@ -171,6 +171,35 @@ test("writes wait for the staff where the operator wants it", async () => {
   assert.equal(ehr.written.length, 2);
 });
 
+test("a no is for one try, a yes for what was shown", async () => {
+  const connection = await working({ approval: true });
+  const ask = (id, at) => connection.ask({ method: "POST", path: "/api/appointments", write: { ...aWrite(id), at } });
+  const [ten, three] = ["2026-11-23T10:00", "2026-11-23T15:00"];
+  assert.equal((await ask("a", ten)).kind, "approval");
+  await browser.see("popup", "#approvals-list", "10:00 AM");
+  await browser.click("popup", "#approvals-list li button:last-child");
+  await waited("the no", () => connection.of("approved").length === 1);
+  assert.equal((await ask("a", ten)).kind, "declined");
+  const stored = () => browser.page("popup").evaluate(() => chrome.storage.local.get("decisions"));
+  assert.deepEqual(await stored(), { decisions: {} });
+  // An operator has it tried again.
+  assert.equal((await ask("a", ten)).kind, "approval");
+  await browser.see("popup", "#approvals-list", "10:00 AM");
+  await browser.click("popup", "#approvals-list li button:first-child");
+  await waited("the yes", () => connection.of("approved").length === 2);
+  // It was rescheduled before it was sent, and again before the staff looked.
+  assert.equal((await ask("a", three)).kind, "approval");
+  await browser.see("popup", "#approvals-list", "3:00 PM");
+  assert.equal((await ask("a", "2026-11-23T16:00")).kind, "approval");
+  await browser.see("popup", "#approvals-list", "4:00 PM");
+  await command({ do: "decide", writes: [{ ...aWrite("a"), at: three }], yes: true });
+  assert.equal((await ask("a", three)).kind, "approval");
+  await browser.see("popup", "#approvals-title", "(1)");
+  assert.deepEqual([connection.of("approved").length, ehr.written.length], [2, 0]);
+  assert.equal((await ask("a", ten)).status, 201);
+  await connection.stands({ awaiting: 0 });
+});
+
 test("paused, nothing new is begun and what is under way ends first", async () => {
   const connection = await working();
   const slow = connection.send({ method: "POST", path: "/api/slow", deadline_ms: 1_500, write: aWrite("slow") });

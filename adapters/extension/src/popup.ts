@@ -85,11 +85,11 @@ function explanation(now: View): string {
 function showApprovals({ awaiting }: View): void {
   toggle("approvals", awaiting.length > 0);
   setText("approvals-title", text("title_approvals", awaiting.length));
-  const ids = awaiting.map(({ id }) => id).join(" ");
+  const shown = JSON.stringify(awaiting);
   const list = element("approvals-list");
   // Not made anew while it stays the same: the keyboard's focus is in it.
-  if (list.dataset["shown"] !== ids) {
-    list.dataset["shown"] = ids;
+  if (list.dataset["shown"] !== shown) {
+    list.dataset["shown"] = shown;
     list.replaceChildren(...awaiting.map(approval));
   }
 }
@@ -215,7 +215,7 @@ async function grant(): Promise<void> {
 }
 
 async function decide(writes: Write[], yes: boolean): Promise<void> {
-  await ask({ do: "decide", writes: writes.map(({ id }) => id), yes });
+  await ask({ do: "decide", writes, yes });
   if (element("approvals").hidden) {
     element("pause").focus();
   }

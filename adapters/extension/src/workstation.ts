@@ -27,7 +27,7 @@ export class Workstation {
   readonly #show: (view: View) => void;
   readonly #connection: Connection;
   readonly #session = new Session(() => this.#changed());
-  readonly #approvals: Approvals;
+  #approvals: Approvals;
   #kept: store.Kept;
   #performed: store.Running["performed"];
   #phase: Phase = "off";
@@ -200,6 +200,10 @@ export class Workstation {
     }
     const reason = this.#whyNot(request);
     if (reason !== null) {
+      if (reason.kind === "declined") {
+        // A no is forgotten before it is answered: whoever has the write tried again is asked again.
+        await this.#keep({ decisions: this.#approvals.stored });
+      }
       return reason;
     }
     const signal = AbortSignal.any([held.end.signal, AbortSignal.timeout(request.deadline_ms)]);
@@ -261,7 +265,7 @@ export class Workstation {
     this.#changed();
   }
 
-  async #decide(writes: string[], yes: boolean): Promise<void> {
+  async #decide(writes: Write[], yes: boolean): Promise<void> {
     const decided = this.#approvals.decide(writes, yes, Date.now());
     await this.#keep({ decisions: this.#approvals.stored });
     if (decided.length > 0) {
@@ -297,6 +301,7 @@ export class Workstation {
     // Another engine counts its leases for itself.
     this.#performed = { lease: 0, number: 0 };
     await this.#setReplaced(false);
+    this.#approvals = new Approvals({}, Date.now());
     await this.#keep({ pairing: { engine, name, ...paired }, unpaired: null, paused: false, begun: [], decisions: {} });
     await this.#readGrant();
     await this.tick();
@@ -322,6 +327,7 @@ export class Workstation {
   async #unpair(reason: store.Kept["unpaired"]): Promise<void> {
     this.#connection.end();
     this.#queue = null;
+    this.#approvals = new Approvals({}, Date.now());
     await this.#keep({ pairing: null, unpaired: reason, decisions: {}, begun: [] });
     await this.#readGrant();
   }

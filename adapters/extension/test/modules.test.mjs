@@ -108,20 +108,53 @@ test("addresses and codes as people type them", () => {
   assert.equal(plainCode("abcdefghjkmnpqrstvwxyz2345"), "ABCDEFGHJKMNPQRSTVWXYZ2345");
 });
 
+const WAITING = (id, at = null) => ({ id, kind: "create-appointment", at });
+const DAY = 24 * 60 * 60 * 1_000;
+
 test("decisions hold for a day, and only for what was asked", () => {
-  const write = (id) => ({ id, kind: "create-appointment", at: null });
-  const DAY = 24 * 60 * 60 * 1_000;
-  const approvals = new Approvals({ old: { yes: true, at: 0 } }, DAY);
+  const write = WAITING;
+  const before = new Approvals({}, 0);
+  before.ask(write("old"), 0);
+  before.decide([write("old")], true, 0);
+  assert.equal(before.ask(write("old"), DAY - 1), "approved");
+  const approvals = new Approvals(before.stored, DAY);
   assert.equal(approvals.ask(write("old"), DAY), "open");
   assert.equal(approvals.ask(write("a"), DAY), "open");
   assert.deepEqual(approvals.open.map(({ id }) => id), ["old", "a"]);
-  assert.deepEqual(approvals.decide(["a", "unheard of"], true, DAY), ["a"]);
-  assert.deepEqual(approvals.decide(["old"], false, DAY), ["old"]);
+  assert.deepEqual(approvals.decide([write("a"), write("unheard of")], true, DAY), ["a"]);
+  assert.deepEqual(approvals.decide([write("old")], false, DAY), ["old"]);
   assert.deepEqual([approvals.ask(write("a"), DAY + 1), approvals.ask(write("old"), DAY + 1)], ["approved", "declined"]);
   const later = new Approvals(approvals.stored, 2 * DAY - 1);
   assert.deepEqual([later.ask(write("a"), 2 * DAY - 1), later.ask(write("a"), 2 * DAY)], ["approved", "open"]);
   later.newLease();
   assert.deepEqual(later.open, []);
+});
+
+test("a no is said once: what is tried again is asked about again", () => {
+  const approvals = new Approvals({}, 0);
+  approvals.ask(WAITING("a"), 0);
+  approvals.decide([WAITING("a")], false, 0);
+  // One that was not said yet outlives the service worker.
+  const later = new Approvals(approvals.stored, 1);
+  assert.deepEqual([later.ask(WAITING("a"), 1), later.stored], ["declined", {}]);
+  assert.equal(later.ask(WAITING("a"), 2), "open");
+  later.decide([WAITING("a")], true, 2);
+  assert.equal(later.ask(WAITING("a"), 3), "approved");
+});
+
+test("a decision is about a write as it was shown, not about what became of it", () => {
+  const [ten, three] = [WAITING("a", "2026-11-23T10:00"), WAITING("a", "2026-11-23T15:00")];
+  const approvals = new Approvals({}, 0);
+  approvals.ask(ten, 0);
+  approvals.ask(WAITING("b"), 0);
+  assert.deepEqual(approvals.decide([ten], true, 0), ["a"]);
+  assert.equal(approvals.ask(three, 1), "open");
+  assert.deepEqual(approvals.decide([ten, { ...three, kind: "cancel-appointment" }], true, 1), [], "of what is shown no more");
+  assert.equal(approvals.ask({ ...three, kind: "cancel-appointment" }, 1), "open");
+  assert.equal(approvals.ask(three, 1), "open");
+  assert.deepEqual(approvals.open, [WAITING("b"), three], "each once, as it is now");
+  assert.deepEqual(approvals.decide(approvals.open, true, 2), ["b", "a"]);
+  assert.equal(approvals.ask(three, 3), "approved");
 });
 
 test("the one word for where things stand", () => {

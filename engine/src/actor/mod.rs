@@ -257,9 +257,9 @@ impl LocationActor {
         Box::pin(taken)
     }
 
-    /// One timer, for the machine's next wake time.
+    /// One timer, for the next wake time.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
-        let wake = self.shell.as_ref().and_then(|shell| shell.machine.wake_at());
+        let wake = self.shell.as_ref().and_then(Shell::wake_at);
         if self.timer.as_ref().map(|(at, _)| *at) == wake {
             return;
         }
@@ -311,7 +311,7 @@ impl LocationActor {
 
     /// Nothing to do for a while: out of memory.
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
-        let wake = self.shell.as_ref().and_then(|shell| shell.machine.wake_at());
+        let wake = self.shell.as_ref().and_then(Shell::wake_at);
         let soon = clock::now().plus(i64::try_from(self.idle.as_millis()).unwrap_or(i64::MAX));
         let busy = self.last_used.elapsed() < self.idle || wake.is_some_and(|at| at <= soon);
         if busy {

@@ -1,6 +1,6 @@
 //! When subscribers hear that reading or writing works no more, or works again: in the commit that changes it, and never in a flutter.
 //! After a message about one direction of a location there is none about it for five minutes; what stands at the first commit after
-//! that is told if it is not what was told last.
+//! that is told if it is not what was told last. A location at which something changed too soon to tell wakes for that commit.
 
 use location::{
     event::Event as Happened,
@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 use super::{
     docs::{Kind, decode},
     told::Teller,
-    turn::TurnError,
+    turn::{Shell, TurnError},
 };
 use crate::{
     engine::SyncState,
@@ -45,15 +45,13 @@ impl Teller<'_, '_> {
             return Ok(());
         }
         let (before, after) = self.before_and_after(events);
-        let (store, key) = (&self.shell.env.store, key(self.shell.setup.id.0));
-        let said: Option<SaidOfBoth> = store.get(&key)?.map(|bytes| decode(&bytes)).transpose()?;
-        let said = said.unwrap_or_default();
+        let said = said(self.shell)?;
         let (read_said, read_news) = next(said.read, (before.read_ok, after.read_ok), self.cx.now);
         let (write_said, write_news) = next(said.write, (before.write_ok, after.write_ok), self.cx.now);
         let now_said = SaidOfBoth { read: read_said, write: write_said };
         if now_said != said {
             let bytes = serde_json::to_vec(&now_said).map_err(|_| TurnError::Damaged("what was said of the sync"))?;
-            self.batch.put(key, bytes);
+            self.batch.put(key(self.shell.setup.id.0), bytes);
         }
         for (event, news, field, ok) in
             [(read, read_news, "read_status", after.read_ok), (write, write_news, "write_status", after.write_ok)]
@@ -85,6 +83,22 @@ impl Teller<'_, '_> {
         events.iter().for_each(|event| machine.evolve(now, event));
         (before, state(&machine, now))
     }
+}
+
+/// When what was held back may be told.
+pub fn due(shell: &Shell) -> Result<Option<Timestamp>, TurnError> {
+    let heard = |event| !shell.env.outbox.subscribed(shell.institution.id, event).is_empty();
+    if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
+        return Ok(None);
+    }
+    let SaidOfBoth { read, write } = said(shell)?;
+    let held = [read, write].into_iter().flatten().filter(|said| said.held);
+    Ok(held.map(|said| said.at.plus(QUIET)).min())
+}
+
+fn said(shell: &Shell) -> Result<SaidOfBoth, TurnError> {
+    let said = shell.env.store.get(&key(shell.setup.id.0))?.map(|bytes| decode(&bytes)).transpose()?;
+    Ok(said.unwrap_or_default())
 }
 
 fn key(location: u32) -> Key {

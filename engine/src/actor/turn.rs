@@ -22,7 +22,7 @@ use super::{
     pool::Pool,
     project,
     request::{Answer, Request},
-    told,
+    sync_told, told,
 };
 use crate::{
     ehr::Description,
@@ -122,12 +122,14 @@ pub struct Turn {
     events: Vec<Event>,
     calls: Vec<Call>,
     enqueued: Enqueued,
+    /// It stands in the journal.
+    recorded: bool,
 }
 
 impl Turn {
     /// Nothing to commit: the answer stands as it is.
     pub fn is_free(&self) -> bool {
-        self.events.is_empty()
+        !self.recorded
     }
 
     pub fn events(&self) -> &[Event] {
@@ -207,7 +209,8 @@ impl Shell {
         let Decision { mut events, calls, .. } = decision;
         self.supersede(cx, &mut events, &mut docs)?;
         let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
-        if !events.is_empty() {
+        let recorded = !events.is_empty() || self.tells_late(cx.now, request)?;
+        if recorded {
             for event in &events {
                 project::event(self, cx, event, &mut docs)?;
             }
@@ -218,7 +221,22 @@ impl Shell {
             enqueued = told::told(self, cx, &events, &docs, &mut batch)?;
             docs.into_batch(&mut batch)?;
         }
-        Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued })
+        Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued, recorded })
+    }
+
+    /// Whether it was woken for what subscribers could not be told earlier: also where nothing happens any more.
+    fn tells_late(&self, now: Timestamp, request: &Request) -> Result<bool, TurnError> {
+        let woken = matches!(request, Request::Command(Command::Wake));
+        Ok(woken && sync_told::due(self)?.is_some_and(|at| at <= now))
+    }
+
+    /// When something will be due: for the machine, or for those who listen. None: nothing ever, unless a command comes.
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        let told = sync_told::due(self).unwrap_or_else(|error| {
+            tracing::error!(location = %self.setup.id, %error, "what was said of the sync cannot be read");
+            None
+        });
+        self.machine.wake_at().into_iter().chain(told).min()
     }
 
     /// A pull may show what we wrote before we know that we did. Where the EHR does not keep our key it then counts as an appointment
@@ -264,7 +282,7 @@ impl Shell {
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
         }
-        if !turn.events.is_empty() {
+        if turn.recorded {
             self.next_seq += 1;
             self.since_snapshot += 1;
             self.marked = true;
@@ -331,7 +349,7 @@ impl Shell {
         if let Some(at) = self.last_turn.filter(|_| self.env.outbox.has_subscribers(self.institution.id)) {
             batch.put(last_turn_key(self.setup.id), at.0.to_be_bytes().to_vec());
         }
-        let wake = self.machine.wake_at().map(|at| at.0);
+        let wake = self.wake_at().map(|at| at.0);
         if wake != self.asleep {
             due::set_wake(&mut batch, id, self.asleep, wake);
             match wake {

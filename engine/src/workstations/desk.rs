@@ -70,7 +70,7 @@ pub enum Effect {
     End(Number, Result<Answer, GateError>),
     /// Something was not believed.
     Refused(ConnectionId, Refusal),
-    /// The gate opened or shut, as the location is to know it.
+    /// The gate opened or shut, as the location is to know it, or it is open for another lease.
     Gate(Gate),
 }
 
@@ -180,6 +180,8 @@ impl Desk {
                 self.fence = number;
                 self.lease = Lease::Held(id, number);
                 effects.push(Effect::Say(id, ToWorkstation::Lease { lease: Some(number) }));
+                // Also where the gate stayed open meanwhile: what waits for the staff is to be shown to those who are there now.
+                effects.push(Effect::Gate(Gate::Open));
             }
             Some(_) => {}
             None if self.lease == Lease::Asked(id) => {

@@ -103,6 +103,35 @@ async fn what_the_staff_must_approve_waits_and_what_they_decline_fails() {
 }
 
 #[actix::test]
+async fn what_waits_for_the_staff_is_shown_to_whoever_comes_next() {
+    let cloud = Cloud::new();
+    let office = Office::unhurried(&cloud).await;
+    let (one, two) = (office.pair(1).await, office.pair(2).await);
+    let first = office.connect(&one, Does::AsksTheStaff).await;
+    office.patients_are_there().await;
+    office.pay("1").await;
+    office.pay("2").await;
+    let asked = until("both are asked for", async || Some(first.asked()).filter(|asked| asked.len() == 2)).await;
+    first.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
+    let second = office.connect(&two, Does::AsksTheStaff).await;
+    first.leave().await;
+    let again = async |staff: &office::Workstation| {
+        let shown = until("both are asked for again", async || Some(staff.asked()).filter(|asked| asked.len() == 2));
+        let mut shown = shown.await;
+        shown.sort_by_key(|id| asked.iter().position(|known| known == id));
+        assert_eq!(shown, asked);
+    };
+    again(&second).await;
+    // The same one comes back at once: the gate has not been shut.
+    second.leave().await;
+    let back = office.connect(&two, Does::AsksTheStaff).await;
+    again(&back).await;
+    assert!(office.state().await.write_ok);
+    back.leave().await;
+    office.close().await;
+}
+
+#[actix::test]
 async fn somebody_logs_out_and_in_again() {
     let cloud = Cloud::new();
     let office = Office::open(&cloud).await;

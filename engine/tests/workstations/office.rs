@@ -27,7 +27,7 @@ use engine::{
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{PullRules, Quota, WriteRules},
-    time::SECOND,
+    time::{DAY, HOUR, SECOND},
 };
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -126,20 +126,33 @@ impl Shapes for Plain {
 
 pub struct Office {
     engine: Engine,
+    rules: WriteRules,
     store: Arc<MemoryStore>,
     cloud: Arc<Cloud>,
 }
 
 impl Office {
     pub async fn open(cloud: &Arc<Cloud>) -> Office {
+        let rules =
+            WriteRules { concurrency: 1, call_deadline: 8 * SECOND, settle: SECOND / 4, ..WriteRules::default() };
+        Office::with(cloud, rules).await
+    }
+
+    /// What waits for the staff is tried again when there is reason to, and else not while a test runs.
+    pub async fn unhurried(cloud: &Arc<Cloud>) -> Office {
+        let rules = WriteRules { backoff_base: HOUR, backoff_cap: DAY, ..WriteRules::default() };
+        Office::with(cloud, rules).await
+    }
+
+    async fn with(cloud: &Arc<Cloud>, rules: WriteRules) -> Office {
         let store = Arc::new(MemoryStore::new());
-        let engine = start(&store).await;
-        Office { engine, store, cloud: cloud.clone() }
+        let engine = start(&store, rules).await;
+        Office { engine, rules, store, cloud: cloud.clone() }
     }
 
     pub async fn restart(&mut self) {
         self.engine.stop().await;
-        self.engine = start(&self.store).await;
+        self.engine = start(&self.store, self.rules).await;
     }
 
     pub async fn close(self) {
@@ -209,7 +222,7 @@ impl Office {
     }
 }
 
-async fn start(store: &Arc<MemoryStore>) -> Engine {
+async fn start(store: &Arc<MemoryStore>, rules: WriteRules) -> Engine {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let component = BUILT.get_or_init(|| {
         let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/hostile");
@@ -220,10 +233,10 @@ async fn start(store: &Arc<MemoryStore>) -> Engine {
     let adapters = Registry::new();
     adapters.swap("cloud", host.load(component).await.unwrap());
     let store: Arc<dyn Store> = store.clone();
-    Engine::start(setup(), Parts { adapters, ..Parts::new(store, Arc::new(Plain)) }).await.unwrap()
+    Engine::start(setup(rules), Parts { adapters, ..Parts::new(store, Arc::new(Plain)) }).await.unwrap()
 }
 
-fn setup() -> Setup {
+fn setup(write: WriteRules) -> Setup {
     let institution = Institution {
         id: PRACTICE,
         subdomain: "practice".into(),
@@ -265,7 +278,7 @@ fn setup() -> Setup {
         source: Some(SOURCE),
         foreign_id: None,
         booking: Default::default(),
-        write: WriteRules { concurrency: 1, call_deadline: 8 * SECOND, settle: SECOND / 4, ..WriteRules::default() },
+        write,
         pull: PullRules { retry_base: SECOND / 10, ..PullRules::default() },
         quota: Quota { per_minute: 6_000, burst: 100 },
         adapter_config: BTreeMap::from([("behaviour".to_owned(), "gated".to_owned())]),

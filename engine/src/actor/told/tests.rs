@@ -235,7 +235,7 @@ impl World {
                 for call in self.turn(location, &request).await.1 {
                     requests.extend([self.answer(location, call)]);
                 }
-            } else if self.shells[&location].machine.wake_at().is_some_and(|at| at <= self.now) {
+            } else if self.shells[&location].wake_at().is_some_and(|at| at <= self.now) {
                 requests.push_back(Request::Command(Command::Wake));
             } else {
                 return;
@@ -268,7 +268,7 @@ impl World {
     /// Time passes, and what is due meanwhile happens when it is due.
     async fn pass(&mut self, location: u32, time: i64) {
         let until = self.now.plus(time);
-        while let Some(at) = self.shells[&location].machine.wake_at().filter(|at| *at <= until) {
+        while let Some(at) = self.shells[&location].wake_at().filter(|at| *at <= until) {
             self.now = self.now.max(at);
             self.nap(location);
             self.run(location).await;
@@ -786,6 +786,38 @@ async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
     world.follow(MAIN, gate(Gate::Open)).await;
     let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": true}));
+}
+
+#[tokio::test]
+async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_any_more() {
+    let mut world = World::new().await;
+    world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
+    let gate = |gate| VecDeque::from([Request::Command(Command::Gate(gate))]);
+    let shut = Gate::Shut(Shut::NoWorkstation);
+    world.follow(MAIN, gate(shut)).await;
+    world.pass(MAIN, HOUR).await;
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 2);
+    world.pass(MAIN, 3 * MINUTE).await;
+    world.follow(MAIN, gate(shut)).await;
+    assert_eq!(world.news().len(), 0, "too soon to tell");
+    // Out of memory, and woken for this.
+    world.pass(MAIN, 3 * MINUTE).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    assert_eq!(data["previous_attributes"], json!({"write_status": "green"}));
+    world.pass(MAIN, 12 * HOUR).await;
+    assert_eq!(world.news().len(), 0, "once");
+
+    // A flutter is no news, and nobody is woken for it again.
+    world.follow(MAIN, gate(Gate::Open)).await;
+    world.pass(MAIN, MINUTE).await;
+    world.follow(MAIN, gate(shut)).await;
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 1);
+    world.pass(MAIN, 10 * MINUTE).await;
+    assert_eq!(world.news().len(), 0, "it is as it was told");
+    assert!(world.shells[&MAIN].wake_at() > Some(world.now));
 }
 
 #[tokio::test]

@@ -78,6 +78,8 @@ struct World {
     /// Who was told last that it holds a lease, and not told otherwise since.
     believing: BTreeMap<ConnectionId, u64>,
     last_lease: u64,
+    /// A lease was given, and the location does not know yet.
+    lease_untold: bool,
     open: BTreeSet<Number>,
     ended: BTreeSet<Number>,
     /// Until when there is an answer to each write.
@@ -101,6 +103,7 @@ impl World {
             durable: 0,
             believing: BTreeMap::new(),
             last_lease: 0,
+            lease_untold: false,
             open: BTreeSet::new(),
             ended: BTreeSet::new(),
             writes: BTreeMap::new(),
@@ -235,6 +238,7 @@ impl World {
                     assert!(number > self.last_lease, "fencing numbers grow");
                     assert!(self.believing.is_empty(), "never two holders");
                     self.last_lease = number;
+                    self.lease_untold = true;
                     self.believing.insert(id, number);
                 }
                 Effect::Say(id, ToWorkstation::Request(request)) => {
@@ -268,7 +272,11 @@ impl World {
                 }
                 Effect::Refused(..) => {}
                 Effect::Gate(gate) => {
-                    assert_ne!(self.told, Some(gate), "only what changed is told");
+                    let anew = std::mem::take(&mut self.lease_untold) && gate == Gate::Open;
+                    assert!(
+                        anew || self.told != Some(gate),
+                        "only what changed is told, and that there is a new lease"
+                    );
                     self.told = Some(gate);
                 }
             }
@@ -276,6 +284,7 @@ impl World {
     }
 
     fn check(&self) {
+        assert!(!self.lease_untold, "under a new lease what waits is tried again");
         let eligible: BTreeSet<ConnectionId> = self.eligible().collect();
         for id in self.believing.keys() {
             assert!(eligible.contains(id), "a holder is connected, logged in and not paused");
@@ -361,7 +370,7 @@ fn held(now: Instant) -> Desk {
     desk.connected(now, A);
     assert_eq!(desk.said(now, A, IN), [Effect::AskLease(A), Effect::Gate(Gate::Open)]);
     let lease = Effect::Say(A, ToWorkstation::Lease { lease: Some(7) });
-    assert_eq!(desk.leased(now, A, Some(7)), [lease]);
+    assert_eq!(desk.leased(now, A, Some(7)), [lease, Effect::Gate(Gate::Open)]);
     desk
 }
 
@@ -382,7 +391,7 @@ fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
     );
     assert_eq!(effects[2..], [Effect::AskLease(B)]);
     let effects = desk.leased(now, B, Some(8));
-    let Effect::Say(B, ToWorkstation::Request(request)) = &effects[1] else { panic!("{effects:?}") };
+    let Effect::Say(B, ToWorkstation::Request(request)) = &effects[2] else { panic!("{effects:?}") };
     assert_eq!(request.claim, Claim { lease: 8, number: third, location: HERE });
     assert_eq!(desk.answered(now, A, answer(request.claim)), [Effect::Refused(A, Refusal::NotTheHolder)]);
 }
@@ -474,6 +483,29 @@ fn writes_that_await_approval_leave_the_gate_open() {
     let mut desk = held(now);
     desk.said(now, A, Stand { awaiting: 3, ..IN });
     assert_eq!((desk.state(), desk.told()), (GateState::WaitingForApproval, Some(Gate::Open)));
+}
+
+#[test]
+fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
+    let now = Instant::now();
+    let waiting = Stand { awaiting: 3, ..IN };
+    // Another one takes over; or the same one comes back, before anybody minds.
+    for (next, stands_by) in [(B, true), (B, false)] {
+        let mut desk = held(now);
+        desk.said(now, A, waiting);
+        if stands_by {
+            desk.connected(now, next);
+            assert_eq!(desk.said(now, next, IN), []);
+        }
+        let gone = desk.gone(now, A);
+        if !stands_by {
+            desk.connected(now, next);
+            assert_eq!((gone, desk.said(now, next, IN)), (vec![], vec![Effect::AskLease(next)]));
+        }
+        assert_eq!(desk.told(), Some(Gate::Open));
+        let lease = Effect::Say(next, ToWorkstation::Lease { lease: Some(8) });
+        assert_eq!(desk.leased(now, next, Some(8)), [lease, Effect::Gate(Gate::Open)]);
+    }
 }
 
 #[test]
