@@ -1,7 +1,7 @@
 //! What every request may use.
 
 use std::sync::{
-    Arc, RwLock,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -13,7 +13,7 @@ use crate::{
     cursor::Cursors,
     directory::Directory,
     kept::Kept,
-    keys::{ApiKey, Keys},
+    keys::{ApiKey, KeyRing, Keys},
     limits::Limits,
     secret::Secret,
     slot_token::SlotTokens,
@@ -32,11 +32,11 @@ pub struct Api {
     pub kept: Kept,
     /// One for each workstation that may be connected.
     pub seats: Arc<Semaphore>,
-    keys: RwLock<Arc<Keys>>,
+    keys: KeyRing,
 }
 
 impl Api {
-    pub fn new(engine: Arc<Engine>, keys: Vec<ApiKey>, secret: &Secret, rules: HttpRules) -> Api {
+    pub fn new(engine: Arc<Engine>, keys: impl Into<KeyRing>, secret: &Secret, rules: HttpRules) -> Api {
         Api {
             directory: Directory::new(engine.setup()),
             tokens: Tokens::new(secret),
@@ -46,19 +46,19 @@ impl Api {
             answered: Answered::default(),
             kept: Kept::new(rules.kept_pages),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
-            keys: RwLock::new(Arc::new(Keys::new(keys))),
+            keys: keys.into(),
             engine,
             rules,
         }
     }
 
     pub fn keys(&self) -> Arc<Keys> {
-        self.keys.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.keys.keys()
     }
 
-    /// Takes effect on the next call, also for tokens already handed out.
+    /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.
     pub fn replace_keys(&self, keys: Vec<ApiKey>) {
-        *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(Keys::new(keys));
+        self.keys.replace(keys);
         // What a key may see may have changed.
         self.kept.clear();
     }

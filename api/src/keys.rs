@@ -1,6 +1,9 @@
 //! API keys: who may call, and what for. Only the hash of a key is known here.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use engine::setup::Environment;
 use location::ids::{InstitutionId, LocationId};
@@ -48,6 +51,7 @@ impl ApiKey {
 pub struct Keys {
     by_hash: HashMap<KeyHash, Arc<ApiKey>>,
     by_id: HashMap<String, Arc<ApiKey>>,
+    by_organisation: HashMap<String, Vec<Arc<ApiKey>>>,
 }
 
 impl Keys {
@@ -55,6 +59,7 @@ impl Keys {
         let mut all = Keys::default();
         for key in keys.into_iter().map(Arc::new) {
             all.by_hash.insert(key.hash, key.clone());
+            all.by_organisation.entry(key.organisation.clone()).or_default().push(key.clone());
             all.by_id.insert(key.id(), key);
         }
         all
@@ -68,6 +73,30 @@ impl Keys {
     /// The key a token was made for.
     pub fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
         self.by_id.get(id)
+    }
+
+    pub fn of_organisation(&self, organisation: &str) -> &[Arc<ApiKey>] {
+        self.by_organisation.get(organisation).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The keys as they are now. Who holds it sees them change.
+#[derive(Clone)]
+pub struct KeyRing(Arc<RwLock<Arc<Keys>>>);
+
+impl From<Vec<ApiKey>> for KeyRing {
+    fn from(keys: Vec<ApiKey>) -> KeyRing {
+        KeyRing(Arc::new(RwLock::new(Arc::new(Keys::new(keys)))))
+    }
+}
+
+impl KeyRing {
+    pub fn keys(&self) -> Arc<Keys> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn replace(&self, keys: Vec<ApiKey>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys::new(keys));
     }
 }
 

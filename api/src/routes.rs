@@ -559,7 +559,10 @@ fn webhooks() -> Vec<Route> {
         post(endpoints, webhook_endpoints::create).creates::<EndpointView>("Register a webhook endpoint", "4.9"),
         patch(endpoint, webhook_endpoints::update)
             .shows::<EndpointView>("Change a webhook endpoint", "4.9")
-            .noting("One that is active again gets nothing until its subscriptions are set to active too (6.4)."),
+            .noting(
+                "One that is active again gets nothing until its subscriptions are set to active too (6.4). It is changed and removed by a \
+                 key that could make all its subscriptions. Those that no key of its owner could make any more become inactive.",
+            ),
         get(endpoint, webhook_endpoints::show).shows::<EndpointView>("One webhook endpoint", "4.9"),
         delete(endpoint, webhook_endpoints::delete).empty("Remove a webhook endpoint with its subscriptions", "4.9"),
         get(subscriptions, webhook_subscriptions::list)
@@ -573,6 +576,7 @@ fn webhooks() -> Vec<Route> {
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
             .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")
+            .noting("A key changes and ends the subscriptions that it could make.")
             .fails(&[409]),
         get(subscription, webhook_subscriptions::show).shows::<SubscriptionView>("One subscription", "4.9"),
         delete(subscription, webhook_subscriptions::delete).empty("End a subscription", "4.9"),
@@ -592,7 +596,8 @@ fn webhook_deliveries() -> Vec<Route> {
             .noting(
                 "`secret_key` of the answer is the new one. Until `earlier_secret_until` the header `signature` is still made with the \
                  earlier secret and `signature-next` with the new one; `webhook-signature` carries both. With `overlap_hours` 0 the new \
-                 one signs alone at once. While an earlier secret still signs, only that is possible.",
+                 one signs alone at once. While an earlier secret still signs, only that is possible. A key does this that could make all \
+                 subscriptions of the endpoint.",
             )
             .named("rotate_webhook_secret"),
         post("/webhook_endpoints/{id}/test", webhook_deliveries::test)
@@ -605,8 +610,8 @@ fn webhook_deliveries() -> Vec<Route> {
         post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
             .shows::<ReplayView>("Send the messages of a time again", "6.4")
             .noting(
-                "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time: \
-                 `next_since` says where to go on.",
+                "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time, and as many \
+                 as may wait for the endpoint: `next_since` says where to go on.",
             )
             .named("replay_webhook_deliveries"),
         get(deliveries, webhook_deliveries::list)

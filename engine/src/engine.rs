@@ -47,6 +47,7 @@ use crate::{
         outbox::{Doorbell, Outbox},
         registry::{LoadError as WebhookLoadError, Registry as Webhooks},
         shapes::Shapes,
+        subscriptions::{Audience, Everyone},
     },
     workstations::{GateStatus, Gateway, news},
     zones,
@@ -190,11 +191,15 @@ pub struct Parts {
     pub own: HashMap<LocationId, Arc<dyn Ehr>>,
     /// How records look in messages to subscribers.
     pub shapes: Arc<dyn Shapes>,
+    /// Who may be sent what.
+    pub audience: Arc<dyn Audience>,
 }
 
 impl Parts {
     pub fn new(store: Arc<dyn Store>, shapes: Arc<dyn Shapes>) -> Parts {
-        Parts { store, shapes, adapters: Adapters::new(), in_process: BTreeMap::new(), own: HashMap::new() }
+        let (adapters, in_process, own, audience) =
+            (Adapters::new(), BTreeMap::new(), HashMap::new(), Arc::new(Everyone));
+        Parts { store, shapes, adapters, in_process, own, audience }
     }
 }
 
@@ -234,7 +239,8 @@ impl Engine {
         known::note(&*store, &setup, clock::now()).await?;
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
-        let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone(), setup.engine.webhooks)?;
+        let rules = setup.engine.webhooks;
+        let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone(), rules, parts.audience)?;
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
         let webhook_log = Log { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };

@@ -18,7 +18,7 @@ use crate::{
     sandbox_host::{Hosted, OpenError as SandboxError},
     setup::Setup,
     store::{Batch, CommitError, SledConfig, SledStore, Store, StoreError, StoreKey, keys},
-    webhooks::shapes::Shapes,
+    webhooks::{shapes::Shapes, subscriptions::Audience},
     zones,
 };
 
@@ -47,7 +47,12 @@ pub struct Opened {
 }
 
 /// Opens (or makes) the store in `dir` and starts the engine. Must be called within an actix system.
-pub async fn open(setup: Setup, dir: &Path, shapes: Arc<dyn Shapes>) -> Result<Opened, OpenError> {
+pub async fn open(
+    setup: Setup,
+    dir: &Path,
+    shapes: Arc<dyn Shapes>,
+    audience: Arc<dyn Audience>,
+) -> Result<Opened, OpenError> {
     let unusable = |source| OpenError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(unusable)?;
     let key = StoreKey::load_or_create(&dir.join("store.key"))?;
@@ -59,7 +64,7 @@ pub async fn open(setup: Setup, dir: &Path, shapes: Arc<dyn Shapes>) -> Result<O
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));
     let host = Host::new(HostLimits::default(), &cache)?;
-    let mut parts = Parts::new(store.clone(), shapes);
+    let mut parts = Parts { audience, ..Parts::new(store.clone(), shapes) };
     for (name, file) in &setup.engine.adapters {
         let failed = |source| OpenError::Adapter { name: name.clone(), source };
         parts.adapters.swap(name, host.load(file).await.map_err(failed)?);

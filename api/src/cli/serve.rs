@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::fail;
-use crate::{app::Api, config::Config, secret::Secret, server, shapes::Wire};
+use crate::{app::Api, config::Config, keys::KeyRing, secret::Secret, server, shapes::Wire};
 
 pub fn run(file: &Path) -> ExitCode {
     let config = match Config::load(file) {
@@ -45,11 +45,13 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
-    let opened = engine::open(config.setup, data_dir, Wire::shapes()).await.map_err(|error| error.to_string())?;
+    let keys = KeyRing::from(config.keys);
+    let opened = engine::open(config.setup, data_dir, Wire::shapes(), Arc::new(keys.clone())).await;
+    let opened = opened.map_err(|error| error.to_string())?;
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
-    let api = Data::new(Api::new(engine.clone(), config.keys, &secret, config.http));
+    let api = Data::new(Api::new(engine.clone(), keys, &secret, config.http));
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.

@@ -46,7 +46,8 @@ pub struct DeliveryView {
     resource_type: &'static str,
     event_name: String,
     event_time: At,
-    /// `stopped`: its endpoint or subscription was not active any more.
+    /// `stopped`: its endpoint or subscription was not active any more, or no key of its owner could have made the subscription any
+    /// more.
     #[schemars(extend("enum" = ["pending", "delivered", "failed", "stopped"]))]
     status: &'static str,
     attempts: u32,
@@ -73,7 +74,7 @@ pub struct DeliveryDetail {
 pub struct ReplayView {
     /// Messages that are sent again.
     deliveries: usize,
-    /// The `since` of a further replay, when there were more.
+    /// The `since` of a further replay, when there were more, or as many as may wait for the endpoint wait already.
     next_since: Option<At>,
 }
 

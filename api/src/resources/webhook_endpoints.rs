@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::Answer;
+use super::{Answer, webhook_subscriptions::might_make};
 use crate::{
     bounds::MAX_URL,
     errors::ApiError,
@@ -108,6 +108,7 @@ pub async fn show(mut call: Call) -> Answer {
 pub async fn rotate_secret(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
     let hours = call.anywhere(|input| Some(input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP))))?;
+    governs(&call, id)?;
     let engine = &call.api.engine;
     let registry = engine.webhooks();
     let overlap = hours.map_or(registry.rules().secret_overlap, |hours| hours * HOUR);
@@ -123,6 +124,7 @@ pub async fn update(mut call: Call) -> Answer {
         let target_url = input.body.optional("target_url", filled(https_url()));
         Some((target_url, input.body.optional("active", boolean())))
     })?;
+    governs(&call, id)?;
     let engine = &call.api.engine;
     let updated =
         engine.webhooks().update_endpoint(&owner(&call), id, target_url.as_deref(), active, engine.now()).await;
@@ -133,6 +135,7 @@ pub async fn update(mut call: Call) -> Answer {
 pub async fn delete(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
+    governs(&call, id)?;
     let deleted = call.api.engine.webhooks().delete_endpoint(&owner(&call), id).await;
     deleted.map_err(|error| named(error.into(), id))?;
     Ok(call.empty())
@@ -146,6 +149,16 @@ pub fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
 /// The caller's, or none at all.
 pub fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
+}
+
+/// Where messages go, what signs them and whether they are sent at all is changed by a key that may hear all of them. What no key of
+/// the organisation may hear any more is nobody's hindrance: a change leaves it inactive.
+fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
+    let endpoint = own_endpoint(call, id)?;
+    let known = call.api.engine.webhooks().subscriptions();
+    let all = known.subscriptions_of(id);
+    let mut heard = all.iter().filter(|it| known.hears(&endpoint.owner, it.institution_id, it.event.resource_type()));
+    if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden) }
 }
 
 pub fn named(error: ApiError, id: EndpointId) -> ApiError {

@@ -1,9 +1,12 @@
 //! /webhook_endpoints/{id}/webhook_subscriptions (specification 6.1)
 
+use std::sync::Arc;
+
 use engine::webhooks::{
     catalogue::{self, ResourceType},
-    model::{EndpointId, Subscription, SubscriptionId},
+    model::{EndpointId, Owner, Subscription, SubscriptionId},
     registry::NewSubscription,
+    subscriptions::Audience,
 };
 use location::ids::InstitutionId;
 use schemars::JsonSchema;
@@ -17,7 +20,7 @@ use super::{
 use crate::{
     bounds::MAX_NAME,
     errors::ApiError,
-    keys::ApiKey,
+    keys::{ApiKey, KeyRing},
     kinds::{Kind, boolean, filled, id, text},
     scope::{Call, Tenant},
     wire::At,
@@ -82,9 +85,7 @@ pub async fn create(mut call: Call) -> Answer {
 pub async fn show(mut call: Call) -> Answer {
     let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
-    let found = call.api.engine.webhooks().subscription(&owner(&call), endpoint, id).ok();
-    let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
-    let here = here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))?;
+    let here = of_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(SubscriptionView::of(&here)))
 }
 
@@ -94,6 +95,20 @@ pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
     key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
 
+/// An organisation hears what one of its keys might subscribe to now, whichever key did so once.
+impl Audience for KeyRing {
+    fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        let keys = self.keys();
+        keys.of_organisation(&owner.0).iter().any(|key| key.institutions.contains(&institution) && hears(key, kind))
+    }
+}
+
+/// Whether the caller might have made the subscription. Nobody else changes it, ends it, or changes where its messages go.
+pub fn might_make(call: &Call, subscription: &Subscription) -> bool {
+    let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
+    own && hears(&call.key, subscription.event.resource_type())
+}
+
 pub async fn update(mut call: Call) -> Answer {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {
@@ -101,7 +116,7 @@ pub async fn update(mut call: Call) -> Answer {
         Some((new_endpoint, input.body.optional("active", boolean())))
     })?;
     let engine = &call.api.engine;
-    of_tenant(&call, &tenant, endpoint, subscription)?;
+    own_subscription(&call, &[tenant], endpoint, subscription)?;
     let to = new_endpoint.map(|id| EndpointId(id as i32));
     let updated = engine.webhooks();
     let updated = updated.update_subscription(&owner(&call), (endpoint, subscription), to, active, engine.now()).await;
@@ -111,7 +126,8 @@ pub async fn update(mut call: Call) -> Answer {
 
 pub async fn delete(mut call: Call) -> Answer {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
-    call.anywhere(|_| Some(()))?;
+    let tenants = call.in_tenants(|_| Some(()))?.0;
+    own_subscription(&call, &tenants, endpoint, subscription)?;
     let deleted = call.api.engine.webhooks().delete_subscription(&owner(&call), endpoint, subscription).await;
     deleted.map_err(|error| unknown(error.into(), subscription))?;
     Ok(call.empty())
@@ -122,10 +138,21 @@ fn subscription_id(call: &Call) -> Result<SubscriptionId, ApiError> {
 }
 
 /// A subscription is scoped by its institution: another one's is not found.
-fn of_tenant(call: &Call, tenant: &Tenant, endpoint: EndpointId, id: SubscriptionId) -> Result<(), ApiError> {
-    let found = call.api.engine.webhooks().subscription(&owner(call), endpoint, id);
-    let here = found.ok().filter(|it| it.institution_id == tenant.institution.id);
-    here.map(drop).ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+fn of_tenants(
+    call: &Call,
+    tenants: &[Tenant],
+    endpoint: EndpointId,
+    id: SubscriptionId,
+) -> Result<Arc<Subscription>, ApiError> {
+    let found = call.api.engine.webhooks().subscription(&owner(call), endpoint, id).ok();
+    let here = found.filter(|it| tenants.iter().any(|tenant| it.institution_id == tenant.institution.id));
+    here.ok_or_else(|| unknown(ApiError::NotFound(String::new()), id))
+}
+
+/// One that the caller may change.
+fn own_subscription(call: &Call, tenants: &[Tenant], endpoint: EndpointId, id: SubscriptionId) -> Result<(), ApiError> {
+    let found = of_tenants(call, tenants, endpoint, id)?;
+    if might_make(call, &found) { Ok(()) } else { Err(ApiError::Forbidden) }
 }
 
 fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {

@@ -16,7 +16,7 @@ use actix_web::{
 use api::{
     app::Api,
     config::{HttpRules, RateRules},
-    keys::{ApiKey, Grants, hash},
+    keys::{ApiKey, Grants, KeyRing, hash},
     secret::Secret,
     server,
     shapes::Wire,
@@ -123,7 +123,9 @@ pub async fn world_that_sends() -> World {
 async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
     let books = Arc::new(Books::default());
+    let ring = KeyRing::from(keys());
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
+    parts.audience = Arc::new(ring.clone());
     for (order, location) in PULLED.into_iter().enumerate() {
         let ehr = Practice::new(location, order, turn.clone(), books.clone());
         parts.own.insert(LocationId(location), Arc::new(ehr));
@@ -133,7 +135,7 @@ async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
         turn.store(order, Ordering::SeqCst);
         pulled(&engine, LocationId(location)).await;
     }
-    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
     World { api: Data::new(api), engine, books }
 }
 

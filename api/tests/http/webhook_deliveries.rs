@@ -9,6 +9,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use api::{
     app::Api,
     config::{HttpRules, RateRules},
+    keys::{ApiKey, KeyRing, hash},
     secret::Secret,
     shapes::Wire,
 };
@@ -16,8 +17,12 @@ use engine::{
     Engine, clock,
     engine::Parts,
     store::{Batch, Direction, KeyRange, MemoryStore, Store},
+    webhooks::catalogue::Event,
 };
-use location::time::{DAY, HOUR, Timestamp};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{DAY, HOUR, Timestamp},
+};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -69,10 +74,12 @@ async fn receive(request: HttpRequest, body: web::Bytes, got: web::Data<Arc<Mute
 async fn world_over(store: Arc<MemoryStore>) -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
-    let engine = Arc::new(Engine::start(setup, Parts::new(store, Wire::shapes())).await.unwrap());
+    let ring = KeyRing::from(keys());
+    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, Wire::shapes()) };
+    let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { rates, ..HttpRules::default() };
-    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
     World { api: web::Data::new(api), engine, books: Arc::default() }
 }
 
@@ -286,4 +293,40 @@ async fn one_endpoint_and_one_subscription_are_shown_to_their_owner() {
     assert_eq!(world.get(&format!("{one}?subdomain=acme")).ok().await["data"], made["data"]);
     world.get(&one).key(RIVAL_KEY).fails(404).await;
     world.get(&format!("{path}/webhook_subscriptions/99")).fails(404).await;
+}
+
+/// Keys that are read again count for messages too: for new ones, and for those that wait.
+#[actix_web::test]
+async fn what_keys_lose_is_not_sent_any_more() {
+    let world = sending_world().await;
+    let known = world.engine.webhooks().subscriptions().clone();
+    let path = endpoint(&world, "https://hooks.example.com/in").await;
+    for (kind, event) in [("Appointment", "appointment_insertion"), ("Payment", "payment_created")] {
+        let subscribe = format!("{path}/webhook_subscriptions?subdomain=acme");
+        world.post(&subscribe, json!({"resource_type": kind, "event": event})).answers(201).await;
+    }
+    let told = || {
+        [Event::AppointmentInsertion, Event::PaymentCreated]
+            .map(|event| known.subscribed(InstitutionId(1), event).len())
+    };
+    let changed = |change: fn(&mut ApiKey)| {
+        let mut all = keys();
+        all.iter_mut().filter(|key| key.name == ACME_KEY).for_each(change);
+        world.api.replace_keys(all);
+    };
+    assert_eq!(told(), [1, 1]);
+    changed(|key| key.grants.financial = false);
+    assert_eq!(told(), [1, 0]);
+    changed(|key| key.institutions = vec![InstitutionId(2)]);
+    assert_eq!(told(), [0, 0], "another key of the institution belongs to another organisation");
+    changed(|key| key.locations = Some(vec![LocationId(MAIN)]));
+    assert_eq!(told(), [0, 0], "messages tell of all locations");
+    world.api.replace_keys(keys().into_iter().filter(|key| key.name != ACME_KEY).collect());
+    assert_eq!(told(), [0, 0]);
+    let renewed = keys().into_iter().map(|key| match key.name.as_str() {
+        ACME_KEY => ApiKey { hash: hash("another"), ..key },
+        _ => key,
+    });
+    world.api.replace_keys(renewed.collect());
+    assert_eq!(told(), [1, 1], "whichever key of the organisation");
 }

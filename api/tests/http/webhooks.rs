@@ -1,3 +1,8 @@
+use api::keys::{ApiKey, hash};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::HOUR,
+};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -157,4 +162,75 @@ async fn an_idempotency_key_registers_once() {
     assert_eq!((first.header("idempotent-replay"), again.header("idempotent-replay")), (None, Some("true")));
     register("https://8.8.8.8/two").fails(409).await;
     assert_eq!(world.get("/webhook_endpoints").ok().await["count"], 1);
+}
+
+/// A further key of the first organisation, and the header it calls with.
+fn second_key(world: &World, change: fn(&mut ApiKey)) -> String {
+    let mut all = keys();
+    let mut second = all[0].clone();
+    (second.name, second.hash) = ("key-second".to_owned(), hash("key-second"));
+    change(&mut second);
+    let token = world.api.tokens.mint(second.id(), world.engine.now(), HOUR);
+    all.push(second);
+    world.api.replace_keys(all);
+    format!("Bearer {token}")
+}
+
+/// Keys of one organisation share its endpoints. One that may not hear all that is sent there does not decide where it goes.
+#[actix_web::test]
+async fn a_weaker_key_of_the_owner_redirects_nothing() {
+    let weaker: [fn(&mut ApiKey); 3] = [
+        |key| key.grants.financial = false,
+        |key| key.institutions = vec![InstitutionId(2)],
+        |key| key.locations = Some(vec![LocationId(MAIN)]),
+    ];
+    for (n, change) in weaker.into_iter().enumerate() {
+        let world = world().await;
+        let token = second_key(&world, change);
+        let id = registered(&world, "https://8.8.8.8/one").await;
+        let path = format!("/webhook_endpoints/{id}");
+        let body = json!({"resource_type": "Payment", "event": "payment_created", "active": false});
+        let subscribe = format!("{path}/webhook_subscriptions?subdomain=acme");
+        let subscription = world.post(&subscribe, body).answers(201).await["data"]["id"].clone();
+        let one = format!("{path}/webhook_subscriptions/{subscription}");
+
+        world.get(&path).with("Authorization", &token).ok().await;
+        let redirect = json!({"target_url": "https://8.8.4.4/mine"});
+        world.patch(&path, redirect.clone()).with("Authorization", &token).fails(403).await;
+        world.patch(&path, json!({"active": false})).with("Authorization", &token).fails(403).await;
+        let rotate = format!("{path}/rotate_secret");
+        world.post(&rotate, json!({"overlap_hours": 0})).with("Authorization", &token).fails(403).await;
+        world.delete(&path).with("Authorization", &token).fails(403).await;
+        // Of another institution there is nothing to be seen.
+        let (changed, ended) = if n == 1 { (403, 404) } else { (403, 403) };
+        let inside = format!("{one}?subdomain=acme");
+        world.patch(&inside, json!({"active": true})).with("Authorization", &token).fails(changed).await;
+        world.patch(&inside, json!({"new_endpoint_id": 2})).with("Authorization", &token).fails(changed).await;
+        world.delete(&one).with("Authorization", &token).fails(ended).await;
+        assert_eq!(world.get(&one).ok().await["data"]["active"], false, "as it was made");
+        assert_eq!(world.get(&path).ok().await["data"]["target_url"], "https://8.8.8.8/one");
+
+        // What is its own to hear, or nobody's, is no hindrance.
+        world.delete(&one).answers_nothing(204).await;
+        world.patch(&path, redirect).with("Authorization", &token).ok().await;
+        world.delete(&path).with("Authorization", &token).answers_nothing(204).await;
+    }
+}
+
+/// An institution that left the organisation's keys blocks nothing, and what it is told stays off until somebody may hear it who says so.
+#[actix_web::test]
+async fn what_no_key_may_hear_any_more_hinders_nobody() {
+    let world = world().await;
+    let id = registered(&world, "https://8.8.8.8/one").await;
+    let path = format!("/webhook_endpoints/{id}");
+    let subscription = subscription(&world, &id, "appointment_insertion").await;
+    let one = format!("{path}/webhook_subscriptions/{subscription}");
+    let mut left = keys();
+    left[0].institutions = vec![InstitutionId(2)];
+    world.api.replace_keys(left);
+    world.patch(&path, json!({"target_url": "https://8.8.4.4/two"})).ok().await;
+    world.delete(&one).fails(404).await;
+    world.api.replace_keys(keys());
+    assert_eq!(world.get(&one).ok().await["data"]["active"], false);
+    world.patch(&format!("{one}?subdomain=acme"), json!({"active": true})).ok().await;
 }

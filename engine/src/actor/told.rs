@@ -22,15 +22,16 @@ use crate::{
     webhooks::{
         catalogue::{Event, EventName, ResourceType, WriteOutcome},
         model::Subscription,
-        outbox::{CommittedEvent, Enqueued},
+        outbox::{CommittedEvent, Enqueued, keys_of},
         payload::{self, Item, Layout},
         shapes::{Related, Scene, Shapes},
     },
 };
 
-/// Deliveries one commit adds at most, and the bytes of what they show: a page of 500 records for 50 subscriptions of one event. Beyond
-/// that the store would refuse the change itself. What is left out is logged; the feed of changes has it.
-const MOST_DELIVERIES: usize = 25_000;
+/// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
+/// The turn's own keys come on top, and with more of both the store would refuse the change itself. What is left out is logged; the
+/// feed of changes has it.
+const MOST_KEYS: usize = 500 * keys_of(20);
 const MOST_BYTES: usize = 24 << 20;
 
 /// Adds the messages to the turn's batch. An institution nobody listens to costs one look.
@@ -44,7 +45,7 @@ pub fn told(
     if !shell.env.outbox.has_subscribers(shell.institution.id) {
         return Ok(Enqueued::default());
     }
-    let room = Room { deliveries: MOST_DELIVERIES, bytes: MOST_BYTES, left_out: 0 };
+    let room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
     let mut teller = Teller { shell, cx, docs, batch, room, enqueued: Enqueued::default() };
     teller.sync_status(events)?;
     for event in events {
@@ -60,16 +61,16 @@ pub fn told(
 
 /// What still fits into the commit.
 struct Room {
-    deliveries: usize,
+    keys: usize,
     bytes: usize,
     left_out: usize,
 }
 
 impl Room {
     fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
-        let left = self.deliveries.checked_sub(deliveries).zip(self.bytes.checked_sub(bytes));
+        let left = self.keys.checked_sub(keys_of(deliveries)).zip(self.bytes.checked_sub(bytes));
         match left {
-            Some((deliveries, bytes)) => (self.deliveries, self.bytes) = (deliveries, bytes),
+            Some((keys, bytes)) => (self.keys, self.bytes) = (keys, bytes),
             None => self.left_out += deliveries,
         }
         left.is_some()

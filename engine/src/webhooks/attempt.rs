@@ -48,34 +48,45 @@ pub enum After {
     Pending,
 }
 
+/// What is wrong with a delivery that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Missing,
+    Damaged,
+    NotReadable,
+    NotDue,
+}
+
 impl Sender {
     /// Makes the attempt. An error means that the store did not let it begin.
     pub async fn attempt(&self, due: Due) -> Result<After, StoreError> {
         let stored = match self.store.get(&keys::delivery(due.delivery)) {
             Ok(Some(stored)) => stored,
-            Ok(None) => return self.set_aside(due, "missing").await,
-            Err(StoreError::Damaged { .. }) => return self.set_aside(due, "damaged").await,
+            Ok(None) => return self.set_aside(due, Why::Missing).await,
+            Err(StoreError::Damaged { .. }) => return self.set_aside(due, Why::Damaged).await,
             Err(error) => return Err(error),
         };
         let Ok(before) = Delivery::from_bytes(&stored) else {
-            return self.set_aside(due, "not readable").await;
+            return self.set_aside(due, Why::NotReadable).await;
         };
         if before.state != (State::Pending { next_attempt_at: due.at }) {
-            return self.set_aside(due, "not due").await;
+            return self.set_aside(due, Why::NotDue).await;
         }
         let attempted = (self.clock)();
         let known = self.registry.subscriptions();
         let mut after = before.clone();
         let delivered = match self.active_endpoint(&before) {
-            Some(endpoint) => {
-                let Some(data) = self.data(due.delivery)? else { return self.set_aside(due, "empty").await };
-                let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
-                after.record(attempted, outcome);
-                let counted =
-                    if outcome.is_ok() { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
-                counted.add(1);
-                Some(outcome.is_ok())
-            }
+            Some(endpoint) => match self.data(due.delivery)? {
+                Some(data) => {
+                    let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
+                    Some(self.note(&mut after, attempted, outcome))
+                }
+                None => {
+                    tracing::error!(delivery = %due.delivery, "what a webhook delivery shows cannot be read");
+                    after.give_up(attempted);
+                    None
+                }
+            },
             None => {
                 after.stop(attempted);
                 None
@@ -89,6 +100,15 @@ impl Sender {
         }
         known.backlogs.ended(due.endpoint);
         Ok(After::Ended)
+    }
+
+    /// Whether it was delivered.
+    fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, Fault>) -> bool {
+        let delivered = outcome.is_ok();
+        delivery.record(attempted, outcome);
+        let counted = if delivered { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
+        counted.add(1);
+        delivered
     }
 
     /// What the event of a delivery shows; none: there is nothing that can be read.
@@ -118,7 +138,9 @@ impl Sender {
         if let Some(id) = delivery.subscription_id {
             known.subscription(id).filter(|subscription| subscription.active)?;
         }
-        known.endpoint(delivery.endpoint_id).filter(|endpoint| endpoint.active)
+        let endpoint = known.endpoint(delivery.endpoint_id).filter(|endpoint| endpoint.active)?;
+        let about = delivery.institution_id.zip(delivery.resource_type);
+        about.is_none_or(|(institution, kind)| known.hears(&endpoint.owner, institution, kind)).then_some(endpoint)
     }
 
     /// Until the store takes it: a message that was delivered must not be sent again because the disk is full. False: somebody else
@@ -143,12 +165,16 @@ impl Sender {
         }
     }
 
-    /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever.
-    async fn set_aside(&self, due: Due, why: &'static str) -> Result<After, StoreError> {
-        tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, why, "webhook delivery set aside");
+    /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever. What nobody can read has
+    /// ended, and is kept as long as others that have; a record that can be read is found under what it says itself.
+    async fn set_aside(&self, due: Due, why: Why) -> Result<After, StoreError> {
+        tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, ?why, "webhook delivery set aside");
         let mut batch = Batch::new();
         let key = keys::due(due.endpoint, due.at, due.delivery);
         batch.expect_present(key.clone()).delete(key);
+        if why != Why::NotDue {
+            batch.put(keys::finished((self.clock)(), due.delivery), keys::endpoint_bytes(due.endpoint));
+        }
         if self.commit(due.endpoint, None, due.at, batch).await {
             self.registry.subscriptions().backlogs.ended(due.endpoint);
         }
@@ -163,6 +189,8 @@ fn report(delivery: &Delivery) {
         State::Delivered { status, .. } => tracing::debug!(%id, %endpoint, event, status, "webhook delivered"),
         State::Pending { .. } => tracing::info!(%id, %endpoint, event, code, "webhook attempt failed"),
         State::Failed { .. } => tracing::warn!(%id, %endpoint, event, code, "webhook delivery given up"),
-        State::Stopped { .. } => tracing::info!(%id, %endpoint, event, "webhook delivery stopped: not active any more"),
+        State::Stopped { .. } => {
+            tracing::info!(%id, %endpoint, event, "webhook delivery stopped: not active or not allowed any more")
+        }
     }
 }

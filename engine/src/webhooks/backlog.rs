@@ -90,6 +90,11 @@ impl Backlogs {
         false
     }
 
+    /// How many more may wait.
+    pub(super) fn room(&self, endpoint: EndpointId) -> usize {
+        self.limit.saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
+    }
+
     pub(super) fn added(&self, endpoint: EndpointId, deliveries: usize) {
         self.lock().entry(endpoint).or_default().waiting += deliveries as i64;
     }

@@ -58,11 +58,11 @@ pub enum State {
         at: Timestamp,
         status: u16,
     },
-    /// The last retry failed.
+    /// The last retry failed, or what it shows cannot be read any more.
     Failed {
         at: Timestamp,
     },
-    /// Its endpoint or subscription was not active any more.
+    /// Its endpoint or subscription was not active any more, or its owner may not hear of it any more.
     Stopped {
         at: Timestamp,
     },
@@ -137,6 +137,7 @@ impl Delivery {
     /// What follows from an attempt begun at `attempted`.
     pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, Fault>) {
         let first = *self.first_attempt_at.get_or_insert(attempted);
+        let due = if let State::Pending { next_attempt_at } = self.state { next_attempt_at } else { attempted };
         self.attempts = self.attempts() + 1;
         self.attempted_at = Some(attempted);
         self.state = match outcome {
@@ -150,7 +151,7 @@ impl Delivery {
                 });
                 let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_ERRORS_TOLD);
                 self.delivery_errors.drain(..too_many);
-                match schedule::next_attempt(first, attempted) {
+                match schedule::retry(first, due, attempted) {
                     Some(next_attempt_at) => State::Pending { next_attempt_at },
                     None => State::Failed { at: attempted },
                 }
@@ -160,6 +161,10 @@ impl Delivery {
 
     pub fn stop(&mut self, at: Timestamp) {
         self.state = State::Stopped { at };
+    }
+
+    pub fn give_up(&mut self, at: Timestamp) {
+        self.state = State::Failed { at };
     }
 
     pub fn is_pending(&self) -> bool {

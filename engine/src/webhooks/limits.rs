@@ -26,6 +26,10 @@ pub const MAX_SUBSCRIPTIONS_PER_ENDPOINT: usize = 1_000;
 
 /// After this much failure in a row an endpoint is deactivated.
 pub const DEACTIVATE_AFTER: Millis = 48 * HOUR;
+/// Failures further apart than this are not in a row: some time beyond the longest between two retries of a message.
+pub const LONGEST_SILENCE: Millis = 26 * HOUR;
+/// How often an endpoint that goes on failing is written for it.
+pub const FAILURE_NOTED_EVERY: Millis = HOUR;
 /// Failed attempts that a message tells of: those of three full schedules, for one that was sent again by hand.
 pub const MAX_ERRORS_TOLD: usize = 33;
 /// The longest time in which both secrets of a rotation sign.

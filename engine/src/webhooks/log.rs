@@ -40,7 +40,7 @@ pub struct Replay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replayed {
     pub deliveries: usize,
-    /// Where to go on: there are more than one replay takes.
+    /// Where to go on: there are more than one replay takes, or than the endpoint's queue has room for.
     pub next: Option<Timestamp>,
 }
 
@@ -178,35 +178,45 @@ impl Log {
                 let next = ids.first().map(|id| made_at(*id));
                 return Ok(Replayed { deliveries, next });
             }
-            deliveries += self.send_again(endpoint.id, &ids, &wanted, now).await?;
+            let (sent, no_room) = self.send_again(endpoint.id, &ids, &wanted, now).await?;
+            deliveries += sent;
+            if let Some(id) = no_room {
+                return Ok(Replayed { deliveries, next: Some(made_at(id)) });
+            }
             range = range.after(last);
         }
     }
 
-    /// One commit for all of them. A conflict means that one of them changed, so what they are is read anew.
+    /// One commit for all of them, and the first one that the queue had no room for. A conflict means that one of them changed, so what
+    /// they are is read anew.
     async fn send_again(
         &self,
         endpoint: EndpointId,
         ids: &[Uuid],
         wanted: &impl Fn(&Delivery) -> bool,
         now: Timestamp,
-    ) -> Result<usize, RegistryError> {
+    ) -> Result<(usize, Option<Uuid>), RegistryError> {
         for _ in 0..RACES {
-            let (mut batch, mut count) = (Batch::new(), 0);
+            let room = self.registry.subscriptions().backlogs.room(endpoint);
+            let (mut batch, mut count, mut no_room) = (Batch::new(), 0, None);
             for id in ids {
                 let Some(before) = self.read(*id)?.filter(wanted) else { continue };
+                if count == room {
+                    no_room = Some(*id);
+                    break;
+                }
                 let mut after = before.clone();
                 after.again(now);
                 after.replace(&before, &mut batch);
                 count += 1;
             }
             if count == 0 {
-                return Ok(0);
+                return Ok((0, no_room));
             }
             match self.store.commit(batch).await {
                 Ok(()) => {
                     self.added(endpoint, count);
-                    return Ok(count);
+                    return Ok((count, no_room));
                 }
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),

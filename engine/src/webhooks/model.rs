@@ -3,7 +3,7 @@
 use location::{ids::InstitutionId, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{catalogue::Event, sign::SecretKey};
+use super::{catalogue::Event, schedule::Streak, sign::SecretKey};
 
 macro_rules! ids {
     ($($name:ident),*) => {$(
@@ -42,6 +42,9 @@ pub struct Endpoint {
     pub updated_at: Timestamp,
     /// Since when it has done nothing but fail.
     pub failing_since: Option<Timestamp>,
+    /// When it last failed since then, as noted now and then.
+    #[serde(default)]
+    pub last_failed: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +62,10 @@ impl Endpoint {
             Some(next) if at < next.alone_from => (&self.secret_key, Some(&next.secret_key)),
             Some(next) => (&next.secret_key, None),
         }
+    }
+
+    pub fn failing(&self) -> Option<Streak> {
+        self.failing_since.map(|since| Streak { since, last: self.last_failed })
     }
 
     /// Until when a rotation's earlier secret still signs.

@@ -47,6 +47,11 @@ impl Enqueued {
     }
 }
 
+/// Keys that an event with so many deliveries adds to its batch: three for each, and what the event shows.
+pub const fn keys_of(deliveries: usize) -> usize {
+    3 * deliveries + 1
+}
+
 /// What an actor holds of webhooks.
 #[derive(Clone)]
 pub struct Outbox {

@@ -18,7 +18,7 @@ use super::{
     model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
     schedule::{self, Health},
     sign::SecretKey,
-    subscriptions::{Changed, Subscriptions},
+    subscriptions::{Audience, Changed, Subscriptions},
 };
 use crate::once::{Look, Once, Seen};
 use crate::store::{
@@ -125,8 +125,9 @@ impl Registry {
         ids: Arc<Ids>,
         egress: Arc<Egress>,
         rules: WebhookRules,
+        audience: Arc<dyn Audience>,
     ) -> Result<Arc<Registry>, LoadError> {
-        let subscriptions = Arc::new(Subscriptions::new(Backlogs::load(&*store, rules.queue)?));
+        let subscriptions = Arc::new(Subscriptions::new(Backlogs::load(&*store, rules.queue)?, audience));
         each(&*store, keys::endpoints(), |endpoint| {
             subscriptions.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
         })?;
@@ -172,6 +173,7 @@ impl Registry {
             created_at: now,
             updated_at: now,
             failing_since: None,
+            last_failed: None,
         };
         batch.expect_absent(keys::endpoint(endpoint.id));
         claim.put(&endpoint, now, &mut batch);
@@ -208,11 +210,12 @@ impl Registry {
         }
         let mut batch = Batch::new();
         claim.put(&endpoint, now, &mut batch);
-        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), ..Changed::default() }).await?;
+        self.commit(turn, batch, self.taken_over(&endpoint, now)).await?;
         Ok(Made { record: endpoint, replay: false })
     }
 
-    /// Only what is given changes. One that is active again has not failed yet; its subscriptions stay as they are.
+    /// Only what is given changes. One that is active again has not failed yet; its subscriptions stay as they are, unless its owner
+    /// may not hear them.
     pub async fn update_endpoint(
         self: &Arc<Self>,
         owner: &Owner,
@@ -230,7 +233,7 @@ impl Registry {
             url.clone_into(&mut endpoint.target_url);
         }
         if active == Some(true) && !endpoint.active {
-            endpoint.failing_since = None;
+            (endpoint.failing_since, endpoint.last_failed) = (None, None);
         }
         endpoint.active = active.unwrap_or(endpoint.active);
         endpoint.updated_at = now;
@@ -239,9 +242,18 @@ impl Registry {
             batch.delete(keys::overflow(id));
             self.subscriptions.backlogs.forget_overflow(id);
         }
-        let changed = Changed { endpoint: Some(endpoint.clone()), ..Changed::default() };
-        self.commit(turn, batch, changed).await?;
+        self.commit(turn, batch, self.taken_over(&endpoint, now)).await?;
         Ok(endpoint)
+    }
+
+    /// An endpoint that its owner changes, without what nobody of them may hear at present: whoever may hear that again did not see the
+    /// change, and has to say anew that it is to be sent there.
+    fn taken_over(&self, endpoint: &Endpoint, now: Timestamp) -> Changed {
+        let (known, owner) = (&self.subscriptions, &endpoint.owner);
+        let unheard = |it: &Subscription| !known.hears(owner, it.institution_id, it.event.resource_type());
+        let ended = known.subscriptions_of(endpoint.id).into_iter().filter(|it| it.active && unheard(it));
+        let subscriptions = ended.map(|it| Subscription { active: false, updated_at: now, ..(*it).clone() }).collect();
+        Changed { endpoint: Some(endpoint.clone()), subscriptions, ..Changed::default() }
     }
 
     /// With its subscriptions. What waits to be delivered is not sent any more.
@@ -399,7 +411,7 @@ impl Registry {
         attempted: Timestamp,
         batch: Batch,
     ) -> Result<(), CommitError> {
-        let health = |endpoint: &Endpoint| schedule::health(endpoint.failing_since, delivered, attempted);
+        let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), delivered, attempted);
         if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == Health::Unchanged) {
             return self.store.commit(batch).await;
         }
@@ -413,8 +425,9 @@ impl Registry {
         let mut subscriptions = Vec::new();
         match health {
             Health::Unchanged => return Changed::default(),
-            Health::FailingSince(since) => endpoint.failing_since = Some(since),
-            Health::Recovered => endpoint.failing_since = None,
+            Health::FailingSince(since) => (endpoint.failing_since, endpoint.last_failed) = (Some(since), Some(since)),
+            Health::StillFailing => endpoint.last_failed = Some(at),
+            Health::Recovered => (endpoint.failing_since, endpoint.last_failed) = (None, None),
             Health::Deactivated => {
                 tracing::warn!(endpoint = %endpoint.id, "webhook endpoint deactivated after 48 hours of failures");
                 (endpoint.active, endpoint.updated_at) = (false, at);

@@ -1,8 +1,11 @@
 //! When a message is tried again and when an endpoint is given up. Pure: the time is an argument.
+//!
+//! Time in which nothing was tried counts for nobody: failures that lie further apart than those of one message ever do are not one
+//! outage, and a message whose last retries were all missed gets one more after the attempt that stood for them.
 
 use location::time::{HOUR, MINUTE, Millis, SECOND, Timestamp};
 
-use super::limits::DEACTIVATE_AFTER;
+use super::limits::{DEACTIVATE_AFTER, FAILURE_NOTED_EVERY, LONGEST_SILENCE};
 
 /// Time from the first attempt to each retry.
 pub const RETRIES: [Millis; 10] = [
@@ -24,30 +27,56 @@ pub fn next_attempt(first_attempt: Timestamp, attempted: Timestamp) -> Option<Ti
     RETRIES.iter().map(|elapsed| first_attempt.plus(*elapsed)).find(|retry| *retry > attempted)
 }
 
+/// The same for an attempt that was due at `due`. One that stood for missed retries, the last among them, is not the last itself.
+pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp) -> Option<Timestamp> {
+    let [.., before, last] = RETRIES;
+    let missed = due < first_attempt.plus(last);
+    next_attempt(first_attempt, attempted).or_else(|| missed.then(|| attempted.plus(last - before)))
+}
+
+/// Nothing but failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streak {
+    pub since: Timestamp,
+    /// The last one that was noted. Early records know of none.
+    pub last: Option<Timestamp>,
+}
+
 /// What an attempt means for its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     Unchanged,
-    /// The first failure after a success.
+    /// The first failure after a success, or after a time in which nothing was tried.
     FailingSince(Timestamp),
+    /// One more, worth noting.
+    StillFailing,
     /// The first success after a failure.
     Recovered,
     /// Nothing but failures for too long.
     Deactivated,
 }
 
-pub fn health(failing_since: Option<Timestamp>, delivered: bool, attempted: Timestamp) -> Health {
-    match (failing_since, delivered) {
-        (None, true) => Health::Unchanged,
-        (Some(_), true) => Health::Recovered,
-        (None, false) => Health::FailingSince(attempted),
-        (Some(since), false) if attempted.since(since) >= DEACTIVATE_AFTER => Health::Deactivated,
-        (Some(_), false) => Health::Unchanged,
+pub fn health(failing: Option<Streak>, delivered: bool, attempted: Timestamp) -> Health {
+    let Some(Streak { since, last }) = failing else {
+        return if delivered { Health::Unchanged } else { Health::FailingSince(attempted) };
+    };
+    let silence = last.map(|last| attempted.since(last));
+    if delivered {
+        Health::Recovered
+    } else if silence.is_some_and(|silence| silence > LONGEST_SILENCE) {
+        Health::FailingSince(attempted)
+    } else if attempted.since(since) >= DEACTIVATE_AFTER {
+        Health::Deactivated
+    } else if silence.is_none_or(|silence| silence >= FAILURE_NOTED_EVERY) {
+        Health::StillFailing
+    } else {
+        Health::Unchanged
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const T0: Timestamp = Timestamp(1_795_255_200_123);
@@ -55,20 +84,21 @@ mod tests {
     /// Attempts at one message, each begun `late` after it is due and failing unless `works` says otherwise: the times since
     /// the first one, and the endpoint's health after them.
     fn outage(late: Millis, works: impl Fn(Millis) -> bool) -> (Vec<Millis>, Option<Timestamp>, bool) {
-        let (mut attempts, mut failing_since, mut due) = (Vec::new(), None, Some(T0));
-        while let Some(at) = due {
-            let at = if attempts.is_empty() { at } else { at.plus(late) };
+        let (mut attempts, mut failing, mut due) = (Vec::new(), None::<Streak>, Some(T0));
+        while let Some(planned) = due {
+            let at = if attempts.is_empty() { planned } else { planned.plus(late) };
             attempts.push(at.since(T0));
             let delivered = works(at.since(T0));
-            match health(failing_since, delivered, at) {
+            match health(failing, delivered, at) {
                 Health::Unchanged => {}
-                Health::FailingSince(since) => failing_since = Some(since),
-                Health::Recovered => failing_since = None,
-                Health::Deactivated => return (attempts, failing_since, true),
+                Health::FailingSince(since) => failing = Some(Streak { since, last: Some(since) }),
+                Health::StillFailing => failing = failing.map(|streak| Streak { last: Some(at), ..streak }),
+                Health::Recovered => failing = None,
+                Health::Deactivated => return (attempts, failing.map(|streak| streak.since), true),
             }
-            due = if delivered { None } else { next_attempt(T0, at) };
+            due = if delivered { None } else { retry(T0, planned, at) };
         }
-        (attempts, failing_since, false)
+        (attempts, failing.map(|streak| streak.since), false)
     }
 
     #[test]
@@ -97,11 +127,37 @@ mod tests {
     #[test]
     fn one_success_a_minute_before_keeps_the_endpoint() {
         let other_message = T0.plus(48 * HOUR - MINUTE);
-        assert_eq!(health(Some(T0), true, other_message), Health::Recovered);
+        let failing = |since: Timestamp, last: Millis| Some(Streak { since, last: Some(since.plus(last)) });
+        assert_eq!(health(failing(T0, 24 * HOUR), true, other_message), Health::Recovered);
         let last = T0.plus(48 * HOUR);
         assert_eq!(health(None, false, last), Health::FailingSince(last));
-        assert_eq!(health(Some(last), false, last.plus(48 * HOUR - 1)), Health::Unchanged);
-        assert_eq!(health(Some(last), false, last.plus(48 * HOUR)), Health::Deactivated);
+        assert_eq!(health(failing(last, 47 * HOUR + 1), false, last.plus(48 * HOUR - 1)), Health::Unchanged);
+        assert_eq!(health(failing(last, 24 * HOUR), false, last.plus(48 * HOUR - 1)), Health::StillFailing);
+        assert_eq!(health(failing(last, 24 * HOUR), false, last.plus(48 * HOUR)), Health::Deactivated);
+    }
+
+    #[test]
+    fn failures_far_apart_are_not_one_outage() {
+        let failing = |last: Millis| Some(Streak { since: T0, last: Some(T0.plus(last)) });
+        // Down for two days after one failure; the same when a clock jumps, or when the failing message was stopped weeks ago.
+        for silence in [49 * HOUR, 21 * 24 * HOUR] {
+            let at = T0.plus(silence);
+            assert_eq!(health(failing(0), false, at), Health::FailingSince(at));
+        }
+        // The longest time between two retries of one message, with what may be late and not noted.
+        assert_eq!(health(failing(24 * HOUR), false, T0.plus(48 * HOUR + 15 * SECOND)), Health::Deactivated);
+        assert_eq!(health(failing(23 * HOUR), false, T0.plus(48 * HOUR + MINUTE)), Health::Deactivated);
+        assert_eq!(health(Some(Streak { since: T0, last: None }), false, T0.plus(48 * HOUR)), Health::Deactivated);
+    }
+
+    #[test]
+    fn one_retry_follows_the_attempt_that_stood_for_the_last_ones() {
+        let (back, due) = (T0.plus(49 * HOUR), T0.plus(RETRIES[0]));
+        let further = retry(T0, due, back).unwrap();
+        assert_eq!(further, back.plus(24 * HOUR));
+        assert_eq!(retry(T0, further, further), None);
+        assert_eq!(retry(T0, T0.plus(48 * HOUR), back), None, "the last one, an hour late");
+        assert_eq!(retry(T0, due, T0.plus(3 * HOUR)), Some(T0.plus(5 * HOUR)), "others are not made up for");
     }
 
     #[test]

@@ -10,16 +10,37 @@ use location::ids::InstitutionId;
 
 use super::{
     backlog::Backlogs,
-    catalogue::Event,
+    catalogue::{Event, ResourceType},
     delivery::DeliveryIds,
-    model::{Endpoint, EndpointId, Subscription, SubscriptionId},
+    model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
 };
 
-#[derive(Default)]
+/// Who may hear of what, as of now: what an owner could subscribe to once may be taken away later.
+pub trait Audience: Send + Sync {
+    fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool;
+}
+
+/// For engines without users: whoever subscribed may hear.
+pub struct Everyone;
+
+impl Audience for Everyone {
+    fn hears(&self, _: &Owner, _: InstitutionId, _: ResourceType) -> bool {
+        true
+    }
+}
+
 pub struct Subscriptions {
     index: RwLock<Index>,
+    audience: Arc<dyn Audience>,
     pub backlogs: Backlogs,
     pub(super) delivery_ids: DeliveryIds,
+}
+
+/// None, which everyone may hear.
+impl Default for Subscriptions {
+    fn default() -> Subscriptions {
+        Subscriptions::new(Backlogs::default(), Arc::new(Everyone))
+    }
 }
 
 #[derive(Default)]
@@ -39,17 +60,24 @@ pub(super) struct Changed {
 }
 
 impl Subscriptions {
-    pub(super) fn new(backlogs: Backlogs) -> Subscriptions {
-        Subscriptions { backlogs, ..Subscriptions::default() }
+    pub(super) fn new(backlogs: Backlogs, audience: Arc<dyn Audience>) -> Subscriptions {
+        Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids: DeliveryIds::default() }
     }
 
-    /// Active subscriptions of active endpoints, oldest first.
+    /// Active subscriptions of active endpoints whose owners may hear, oldest first.
     pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
         let index = self.read();
         let of_institution = index.by_institution.get(&institution).map_or(&[][..], Vec::as_slice);
         let wanted =
             of_institution.iter().filter_map(|id| index.subscriptions.get(id)).filter(|s| s.active && s.event == event);
-        wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(|e| e.active)).cloned().collect()
+        let heard = |endpoint: &Arc<Endpoint>| {
+            endpoint.active && self.hears(&endpoint.owner, institution, event.resource_type())
+        };
+        wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(heard)).cloned().collect()
+    }
+
+    pub fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        self.audience.hears(owner, institution, kind)
     }
 
     /// Whether there is any of the institution, active or not.

@@ -28,6 +28,7 @@ use engine::{
         limits::WebhookRules,
         outbox::{Doorbell, Outbox},
         registry::Registry,
+        subscriptions::Everyone,
     },
 };
 use location::{
@@ -121,8 +122,13 @@ fn query(from: i32) -> SlotQuery {
 async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Error>> {
     let ids = Arc::new(Ids::new(store.clone()));
     let secrets = Secrets::load(&store).await?;
-    let registry =
-        Registry::load(store.clone(), ids.clone(), Arc::new(Egress::new(Reach::Public)?), WebhookRules::default())?;
+    let registry = Registry::load(
+        store.clone(),
+        ids.clone(),
+        Arc::new(Egress::new(Reach::Public)?),
+        WebhookRules::default(),
+        Arc::new(Everyone),
+    )?;
     let outbox = Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default()));
     let stamps = Stamps::new(&setup);
     Ok(Arc::new(Env {

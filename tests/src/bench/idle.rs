@@ -18,6 +18,7 @@ use engine::{
     engine::Parts,
     setup::Setup,
     store::{Batch, Direction, Store, journal, keys},
+    webhooks::subscriptions::Everyone,
 };
 use location::{
     ids::{InstitutionId, LocationId},
@@ -126,7 +127,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     setup.engine.store_verify = verify;
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
-    let opened = engine::open(setup, dir, Wire::shapes()).await?;
+    let opened = engine::open(setup, dir, Wire::shapes(), Arc::new(Everyone)).await?;
     say(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());

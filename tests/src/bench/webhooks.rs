@@ -28,6 +28,7 @@ use engine::{
         outbox::{CommittedEvent, Doorbell, Outbox},
         registry::{NewSubscription, Registry},
         sign::SecretKey,
+        subscriptions::Everyone,
     },
 };
 use serde_json::{Map, Value, json};
@@ -114,7 +115,7 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
     let store = practices::store(dir)?;
     let egress = Arc::new(Egress::new(Reach::PublicAndLoopback)?);
     let ids = Arc::new(Ids::new(store.clone()));
-    let registry = Registry::load(store.clone(), ids, egress.clone(), WebhookRules::default())?;
+    let registry = Registry::load(store.clone(), ids, egress.clone(), WebhookRules::default(), Arc::new(Everyone))?;
     let endpoints = register(&registry, sink).await?;
     let (doorbell, metrics) = (Arc::new(Doorbell::default()), Arc::new(Metrics::default()));
     let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());

@@ -42,6 +42,7 @@ use crate::{
         registry::{NewSubscription, Registry},
         shapes::Unshaped,
         sign::SecretKey,
+        subscriptions::Everyone,
     },
 };
 
@@ -144,7 +145,8 @@ impl World {
         let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
         let ids = Arc::new(Ids::new(store.clone()));
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry = Registry::load(store.clone(), ids.clone(), egress, Default::default()).unwrap();
+        let registry =
+            Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
         let shapes = Arc::new(Plain::default());
         let env = Arc::new(Env {
             stamps: Stamps::new(&setup),
@@ -889,9 +891,21 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
 
 #[test]
 fn a_commit_has_room_for_so_many() {
-    let mut room = Room { deliveries: 10, bytes: 1_000, left_out: 0 };
+    let mut room = Room { keys: keys_of(4) + keys_of(6), bytes: 1_000, left_out: 0 };
     assert!(room.take(4, 100) && !room.take(7, 1) && !room.take(2, 901) && room.take(6, 100));
     assert_eq!(room.left_out, 9);
+}
+
+/// Beside its messages a turn writes its own: what deletes 5,000 records writes some five keys for each.
+#[test]
+fn the_messages_of_a_commit_leave_room_for_the_turn() {
+    let (own, most) = (5_000 * 5, crate::store::MAX_BATCH_KEYS);
+    assert!(MOST_KEYS + own < most * 2 / 3);
+    for subscribed in [1, 20, 1_000] {
+        let mut room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
+        let events = std::iter::repeat_with(|| room.take(subscribed, 1)).take_while(|taken| *taken).count();
+        assert!(events * (subscribed * 3 + 1) <= MOST_KEYS, "{subscribed} subscriptions");
+    }
 }
 
 /// Random subscriptions over tenants and random changes in their EHRs, beside a model that knows who asked for what.

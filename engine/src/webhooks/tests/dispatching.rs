@@ -324,10 +324,12 @@ async fn pending_messages_to_a_deactivated_endpoint_are_not_sent() {
     world.wait_until("the first failure", |all| errors(all) == 1).await;
     world.set_clock(T0.plus(HOUR));
     world.wait_until("the second failure", |all| errors(all) == 2).await;
+    world.set_clock(T0.plus(24 * HOUR));
+    world.wait_until("the third failure", |all| errors(all) == 3).await;
     // Of two messages that are due then, the first one's failure deactivates the endpoint.
     world.set_clock(T0.plus(47 * HOUR));
     world.inserted(SMILE).await;
-    world.wait_until("two more failures", |all| errors(all) == 4).await;
+    world.wait_until("one more failure", |all| errors(all) == 4).await;
     let sent = receiver.received().len();
     world.set_clock(T0.plus(48 * HOUR));
     let stopped = |all: &[Delivery]| all.iter().filter(|d| matches!(d.state, State::Stopped { .. })).count();
@@ -355,6 +357,88 @@ async fn what_cannot_be_read_does_not_stand_before_the_others() {
     eventually("an empty due index", || (world.due() == 0).then_some(())).await;
     let kept = world.store.get(&[&[DELIVERIES][..], broken.as_bytes()].concat()).unwrap();
     assert_eq!(kept.unwrap(), b"nonsense", "kept for inspection");
+
+    // For as long as others that have ended, and no longer.
+    let everything = || {
+        let of = |space: u8| world.store.scan_keys(KeyRange::prefix(&[space]), Direction::Forward, 10).unwrap().len();
+        [DELIVERIES, DUE, 0x56, 0x57, 0x59].map(of)
+    };
+    world.forget();
+    eventually("nothing left", || (everything() == [0; 5]).then_some(())).await;
+}
+
+/// A message without its data can never be sent: it has failed, says so, and goes in time.
+#[tokio::test]
+async fn a_message_whose_data_is_gone_has_failed() {
+    let receiver = Receiver::start(|_| Answer::Status(200)).await;
+    let before = World::new();
+    let endpoint = before.subscribed(&receiver.url()).await;
+    before.inserted(SMILE).await;
+    let lost = before.deliveries()[0].id;
+    let mut batch = Batch::new();
+    batch.delete(keys::data(lost));
+    before.store.commit(batch).await.unwrap();
+    let world = before.sending();
+    world.doorbell.ring([endpoint]);
+    world.wait_until("the end", |all| all[0].state == State::Failed { at: T0 }).await;
+    eventually("nothing waits", || (world.waiting(endpoint) == 0 && world.due() == 0).then_some(())).await;
+    assert!(receiver.received().is_empty());
+    assert_eq!(world.registry.endpoint(&owner(), endpoint).unwrap().failing_since, None, "not the endpoint's fault");
+    world.forget();
+    world.wait_until("nothing left", |all| all.is_empty()).await;
+}
+
+/// What an owner may hear of is taken away: nothing new is made, and what waits is not sent.
+#[tokio::test]
+async fn what_may_not_be_heard_any_more_is_not_sent() {
+    let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 500 } else { 200 })).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.subscribe(endpoint, OTHER, Event::AppointmentInsertion).await;
+    world.inserted(SMILE).await;
+    world.inserted(OTHER).await;
+    world.wait_until("both failed", |all| errors(all) == 2).await;
+    world.audience.0.lock().unwrap().push((SMILE, ResourceType::Appointment));
+    world.inserted(SMILE).await;
+    assert_eq!(world.deliveries().len(), 2, "no new one");
+    world.set_clock(T0.plus(RETRIES[0]));
+    world.wait_until_delivered(1).await;
+    let ended = world.wait_until("the other stopped", |all| all.iter().all(|it| !it.is_pending())).await;
+    let of = |institution| ended.iter().find(|it| it.institution_id == Some(institution)).unwrap().state;
+    assert_eq!(of(SMILE), State::Stopped { at: T0.plus(RETRIES[0]) });
+    assert!(matches!(of(OTHER), State::Delivered { .. }));
+    assert_eq!((receiver.received().len(), world.waiting(endpoint)), (3, 0));
+
+    // A change of the endpoint leaves inactive what nobody could agree to.
+    let url = receiver.url();
+    world.registry.update_endpoint(&owner(), endpoint, Some(&url), None, T0.plus(HOUR)).await.unwrap();
+    let active = |institution| {
+        let all = world.registry.subscriptions_of(&owner(), endpoint).unwrap();
+        all.iter().find(|it| it.institution_id == institution).unwrap().active
+    };
+    assert_eq!((active(SMILE), active(OTHER)), (false, true));
+    world.audience.0.lock().unwrap().clear();
+    world.inserted(SMILE).await;
+    assert_eq!(world.deliveries().len(), 2, "until it is activated again");
+}
+
+/// One failure, two days without us, one failure: that is no outage of the endpoint, and not the end of the message.
+#[tokio::test]
+async fn downtime_of_ours_is_no_failure_of_an_endpoint() {
+    let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 503 } else { 200 })).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    let world = world.killed_and_restarted(49 * HOUR).await;
+    let back = T0.plus(49 * HOUR + MINUTE);
+    world.set_clock(back);
+    let failed = world.wait_until("the second failure", |all| errors(all) == 2).await;
+    assert_eq!(failed[0].state, State::Pending { next_attempt_at: back.plus(24 * HOUR) });
+    let known = world.registry.endpoint(&owner(), endpoint).unwrap();
+    assert_eq!((known.active, known.failing_since), (true, Some(back)));
+    world.set_clock(back.plus(24 * HOUR));
+    world.wait_until_delivered(1).await;
 }
 
 #[tokio::test]

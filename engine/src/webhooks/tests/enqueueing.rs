@@ -1,4 +1,5 @@
 use super::*;
+use crate::webhooks::outbox;
 use std::collections::BTreeMap;
 
 const URL: &str = "https://hooks.example.com/in";
@@ -19,6 +20,22 @@ async fn an_event_becomes_a_delivery_in_the_same_batch() {
     assert_eq!(deliveries[0].event_name, "appointment_insertion.complete");
     assert_eq!(world.due(), 1);
     assert!(!format!("{:?}", deliveries[0]).contains("Zahn"));
+}
+
+/// The bounds of a commit count with it.
+#[tokio::test]
+async fn an_event_adds_as_many_keys_as_are_counted_for_it() {
+    for subscribed in [1, 2, 5] {
+        let world = World::new();
+        for n in 0..subscribed {
+            world.subscribed(&format!("https://{n}.example.com/")).await;
+        }
+        let keys =
+            || world.store.scan_keys(KeyRange::new(vec![0], vec![255]), Direction::Forward, 1_000).unwrap().len();
+        let before = keys();
+        world.inserted(SMILE).await;
+        assert_eq!(keys() - before, outbox::keys_of(subscribed));
+    }
 }
 
 #[tokio::test]

@@ -237,6 +237,39 @@ async fn a_replay_is_bounded_and_says_where_to_go_on() {
     assert_eq!(world.due(), limits::MAX_REPLAY + 500);
 }
 
+#[tokio::test]
+async fn a_replay_leaves_a_queue_within_its_bound() {
+    let rules = WebhookRules { queue: 250, ..WebhookRules::default() };
+    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
+    let endpoint = world.subscribed("https://a.example.com/").await;
+    let end = async |delivery: &Delivery| {
+        let mut after = delivery.clone();
+        after.stop(T0);
+        let mut batch = Batch::new();
+        after.replace(delivery, &mut batch);
+        world.store.commit(batch).await.unwrap();
+        world.registry.subscriptions().backlogs.ended(endpoint);
+    };
+    for n in 0..300 {
+        world.clock.set(T0.plus(n));
+        world.inserted(SMILE).await;
+        end(&world.deliveries().into_iter().find(Delivery::is_pending).unwrap()).await;
+    }
+    let asked = Replay { since: T0, until: T0.plus(DAY), undelivered: false };
+    let replay = async |since: Timestamp| {
+        let asked = Replay { since, ..asked };
+        log(&world).replay(&owner(), endpoint, asked, |_| true, T0.plus(HOUR)).await.unwrap()
+    };
+    let first = replay(T0).await;
+    assert_eq!(first, Replayed { deliveries: 250, next: Some(T0.plus(250)) });
+    assert_eq!((world.waiting(endpoint), world.due()), (250, 250));
+    assert_eq!(replay(T0.plus(250)).await, Replayed { deliveries: 0, next: Some(T0.plus(250)) });
+    for waiting in world.deliveries().iter().filter(|it| it.is_pending()) {
+        end(waiting).await;
+    }
+    assert_eq!(replay(T0.plus(250)).await, Replayed { deliveries: 50, next: None });
+}
+
 /// A dead endpoint: what waits for it is bounded, what is beyond is told, and the rest of the world goes on.
 #[tokio::test]
 async fn a_queue_that_is_full_takes_no_more_and_says_so() {

@@ -8,7 +8,7 @@ mod registering;
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -23,15 +23,17 @@ use uuid::Uuid;
 
 use super::{
     attempt::{Clock, Sender},
-    catalogue::{Event, EventName, WriteOutcome},
+    catalogue::{Event, EventName, ResourceType, WriteOutcome},
     delivery::{Delivery, State},
     dispatcher::Dispatcher,
     egress::{Egress, Reach},
-    limits::WebhookRules,
+    keys,
+    limits::{self, WebhookRules},
     model::{EndpointId, Owner, Subscription},
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
     registry::{NewSubscription, Registry, RegistryError},
     sign::SecretKey,
+    subscriptions::Audience,
     testing::{HandClock, eventually},
 };
 use crate::store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
@@ -42,11 +44,22 @@ const OTHER: InstitutionId = InstitutionId(8);
 const DELIVERIES: u8 = 0x53;
 const DUE: u8 = 0x54;
 
+/// Hear everything but what was taken away.
+#[derive(Default)]
+struct Keys(Mutex<Vec<(InstitutionId, ResourceType)>>);
+
+impl Audience for Keys {
+    fn hears(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        !self.0.lock().unwrap().contains(&(institution, kind))
+    }
+}
+
 /// One process: what the store holds outlives it.
 struct World {
     store: Arc<MemoryStore>,
     clock: HandClock,
     registry: Arc<Registry>,
+    audience: Arc<Keys>,
     doorbell: Arc<Doorbell>,
     outbox: Outbox,
     dispatcher: Option<Dispatcher>,
@@ -65,10 +78,11 @@ impl World {
 
     fn with_rules(store: Arc<MemoryStore>, clock: HandClock, rules: WebhookRules) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
-        let registry = Registry::load(store.clone(), Arc::new(Ids::new(store.clone())), egress, rules).unwrap();
+        let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(Keys::default()));
+        let registry = Registry::load(store.clone(), ids, egress, rules, audience.clone()).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
-        World { store, clock, registry, doorbell, outbox, dispatcher: None, next: AtomicU64::new(42) }
+        World { store, clock, registry, audience, doorbell, outbox, dispatcher: None, next: AtomicU64::new(42) }
     }
 
     fn sending(mut self) -> World {
@@ -167,6 +181,11 @@ impl World {
     async fn wait_until_delivered(&self, number: usize) {
         let delivered = |d: &&Delivery| matches!(d.state, State::Delivered { .. });
         self.wait_until("all delivered", |all| all.iter().filter(delivered).count() == number).await;
+    }
+
+    /// More time than ended deliveries are kept.
+    fn forget(&self) {
+        self.set_clock(self.clock.now().plus(WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
     }
 
     /// Messages that wait for an endpoint, as the process counts them.
