@@ -262,7 +262,7 @@ fn tls_server(certificate: rustls::pki_types::CertificateDer<'static>, key: &rcg
             let connection = rustls::ServerConnection::new(config.clone()).unwrap();
             let mut tls = rustls::StreamOwned::new(connection, stream);
             let _ = io::Read::read(&mut tls, &mut [0; 4096]);
-            let _ = io::Write::write_all(&mut tls, b"HTTP/1.1 200 x\r\ncontent-length: 0\r\n\r\n");
+            let _ = io::Write::write_all(&mut tls, b"HTTP/1.1 200 x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         }
     });
     address
