@@ -87,7 +87,7 @@ impl Asked {
             latest: b.optional("latest", time_of_day()),
             days_of_week: b.list("days_of_week", weekday()),
             limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
-            new_patient: b.defaulted("new_patient", boolean(), false),
+            new_patient: b.optional("new_patient", boolean()) == Some(true),
         };
         if asked.earliest.zip(asked.latest).is_some_and(|(earliest, latest)| latest < earliest) {
             b.problem("latest must not lie before earliest.");
