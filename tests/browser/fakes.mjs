@@ -86,7 +86,8 @@ class FakeConnection {
 
   async stands(fields) {
     const now = () => this.of("state").at(-1);
-    await waited(`state ${JSON.stringify(fields)}`, () => now() && Object.entries(fields).every(([name, value]) => now()[name] === value));
+    const wanted = () => `state ${JSON.stringify(fields)} after ${JSON.stringify(this.heard.at(-1))}`;
+    await waited(wanted, () => now() && Object.entries(fields).every(([name, value]) => now()[name] === value));
   }
 
   welcome() {
@@ -239,6 +240,6 @@ async function listening(server) {
 
 export async function waited(what, look) {
   if (!(await until(look))) {
-    throw new Error(`${what} did not happen`);
+    throw new Error(`${typeof what === "function" ? what() : what} did not happen`);
   }
 }
