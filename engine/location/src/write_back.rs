@@ -133,13 +133,16 @@ impl Location {
     ) {
         self.path_worked(events);
         events.push(Event::WriteDone { write: id, work: write.work, written: written.cloned() });
+        let says_where = |work| matches!(work, Work::Reschedule(_) | Work::Cancel(_));
         match (write.work, written) {
             (Work::CreateAppointment(appointment), Some(written)) => {
                 events.push(Event::InsertDone { appointment, written: written.clone() });
             }
             (Work::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
             // Once more, so that the client's move is the last word.
-            (Work::Reschedule(appointment), _) if write.overtaken && self.later(appointment, id).next().is_none() => {
+            (Work::Reschedule(appointment), _)
+                if write.overtaken && !self.later(appointment, id).any(|(_, later)| says_where(later.work)) =>
+            {
                 self.queue_write(cx, events, write.work, write.lane, None);
             }
             (Work::Record { resource: Resource::WorkingHours, id: hour, .. }, _) => {

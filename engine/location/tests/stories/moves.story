@@ -208,3 +208,25 @@ wake
 > push w1 1 reschedule a9 op2 prov1 11:00 30m
 pushed w1 1 written f9
 expect appointment a9 op2 prov1 11:00 30m pulled
+
+story what follows the move and says nothing of its place does not keep it from going out once more
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+wake
+move a9 op2 prov1 11:00 30m -> moved
+sync
+wake
+> push w0 1 reschedule a9 *
+> pull appointments 1 *
+pushed w0 1 unknown "reset"
+change a9 confirmation -> changed
+page appointments 1 cursor c2 last -> applied keep a9
+| a9 op3 prov1 12:00 30m patient p9
+after 5s
+wake
+found w0 2 written f9
++ path_cleared
++ done w0 reschedule a9
++ queued w2 reschedule a9 *
