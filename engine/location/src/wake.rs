@@ -9,7 +9,7 @@ use crate::{
     command::{Cx, Placement},
     decision::{Call, Decision, Reply},
     event::{CallKind, Event, InsertFailure, MoveReason, Work},
-    ids::{AppointmentId, WriteId},
+    ids::{AppointmentId, Lane, WriteId},
     queue::Write,
     settings::ConflictRule,
     slots::{Fit, Slot, Wanted, fits},
@@ -57,9 +57,10 @@ impl Location {
         }
     }
 
-    /// Writes whose deadline passed. The end of one may be that of others: of each patient and appointment the first goes alone.
+    /// Writes whose deadline passed. The end of one may be that of others: of each lane the first goes alone, and a call that ran out
+    /// before it.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
-        let mut lanes = BTreeSet::new();
+        let mut lanes: BTreeSet<Lane> = self.state.queue.overdue(now).map(|(_, write)| write.lane).collect();
         for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
             if lanes.insert(write.lane) {
                 self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
