@@ -78,7 +78,7 @@ pub struct WebhookRules {
 
 impl Default for WebhookRules {
     fn default() -> Self {
-        // A full queue weighs some 50 MB on the disk beside what its events show, and nothing in memory.
+        // A dead endpoint costs the disk this many small records beside what the events show, and nothing in memory.
         WebhookRules { queue: 50_000, keep: 30 * DAY, secret_overlap: DAY }
     }
 }
