@@ -343,3 +343,20 @@ story a full queue takes no more hours
 settings hours=create,update,delete max_queue=1
 set_hour 50 op4 prov1 -> saved
 set_hour 51 op4 prov1 -> refused queue_full 1
+
+story a change whose time is over with the look-up of the hours ends with them, once
+settings hours=create,update,delete deadline=1h
+set_hour 50 op4 prov1 -> saved
+wake
+pushed w0 1 unknown "reset"
+at 2026-12-01T08:59:50
+set_hour 50 op4 prov1 until 17 -> saved
+at 2026-12-01T09:59:45
+wake
+> find w0 2 *
+after 30s
+wake
++ failed w0 create hours 50 failed *
++ failed w1 update hours 50 failed *
++ hour_removed 50
+expect queue none
