@@ -122,8 +122,8 @@ impl Paging {
             }
             From::Skip(skip) => {
                 let (mut rows, mut count) = (Vec::new(), 0);
-                while let Some(row) = walk.next_batch()? {
-                    for row in row {
+                while let Some(batch) = walk.next_batch(READ_AHEAD)? {
+                    for row in batch {
                         if (skip..skip + self.per_page).contains(&count) {
                             rows.push(row);
                         }
@@ -203,33 +203,27 @@ impl<F, K, P> Walk<F, K, P> {
         K: Fn(&T) -> bool,
         P: Fn(&T) -> Position,
     {
-        let mut rows = Vec::new();
+        let (mut rows, mut ahead) = (Vec::new(), 0);
         while rows.len() <= count {
-            let Some(batch) = self.next_batch_of(count + 1 - rows.len())? else { break };
+            let read = ahead.max(count + 1 - rows.len());
+            let Some(batch) = self.next_batch(read)? else { break };
             rows.extend(batch);
+            // Most filters leave all that was read. Where one leaves little, more is read at a time.
+            ahead = READ_AHEAD.min(2 * read);
         }
         let more = rows.len() > count;
         rows.truncate(count);
         Ok((rows, more))
     }
 
-    fn next_batch<T>(&mut self) -> Result<Option<Vec<T>>, EngineError>
-    where
-        F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
-        K: Fn(&T) -> bool,
-        P: Fn(&T) -> Position,
-    {
-        self.next_batch_of(READ_AHEAD)
-    }
-
     /// None at the end; an empty batch when all of it was filtered out.
-    fn next_batch_of<T>(&mut self, wanted: usize) -> Result<Option<Vec<T>>, EngineError>
+    fn next_batch<T>(&mut self, count: usize) -> Result<Option<Vec<T>>, EngineError>
     where
         F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
         K: Fn(&T) -> bool,
         P: Fn(&T) -> Position,
     {
-        let mut batch = (self.fetch)(self.at, self.backwards, wanted.max(READ_AHEAD.min(wanted * 4)))?;
+        let mut batch = (self.fetch)(self.at, self.backwards, count)?;
         batch.sort_by_key(|row| (self.position)(row));
         if self.backwards {
             batch.reverse();

@@ -205,13 +205,14 @@ fn page(lists: &Lists<'_>, case: &Case, n: u32) -> Result<usize, StoreError> {
         (true, Order::Id) => Some(place(n)),
         (true, Order::By(_)) => Some(Position { at: Timestamp(i64::from(n) * MINUTE), id: 0 }),
     };
-    let mut kept = 0;
+    let (mut kept, mut ahead) = (0, 0);
     while kept <= ROWS {
-        let part = Part { from, direction: Direction::Forward, limit: (ROWS + 1 - kept).max(4 * ROWS) };
-        let rows = lists.walk::<Patient>(&walk, part)?;
+        let limit = ahead.max(ROWS + 1 - kept);
+        let rows = lists.walk::<Patient>(&walk, Part { from, direction: Direction::Forward, limit })?;
         let Some((last, _)) = rows.last() else { break };
         from = Some(*last);
         kept += rows.iter().filter(|(_, patient)| keep(patient)).count();
+        ahead = 2 * limit;
     }
     Ok(kept)
 }
