@@ -25,9 +25,14 @@ const COUNTED: usize = 256;
 const WORDS: usize = 256;
 /// Words of one beginning by which records found otherwise are judged: to read a record costs more than to look up so many keys.
 const JUDGED_BY: usize = 8;
-/// Records changed since a time that are collected; with more of them every two hundredth record of a million is one. Tests come to
-/// both sides of it.
-const COLLECTED: usize = if cfg!(test) { 50 } else { 5_000 };
+/// Times of change read at a time. Tests come to the end of the credit, too.
+const CHANGED_AT_ONCE: usize = if cfg!(test) { 4 } else { READ_AT_ONCE };
+/// Times of change read in vain before what changed is collected instead, and how many more for each that was not: as many as collecting
+/// costs where it is about as good, with five thousand of a million.
+const CREDIT: usize = 2 * CHANGED_AT_ONCE;
+const EARNED: usize = if cfg!(test) { 3 } else { 200 };
+/// Records changed since a time that are collected. Tests come to both sides of it.
+const COLLECTED: usize = if cfg!(test) { 50 } else { 20_000 };
 
 /// One call of a walk.
 pub(super) struct List<'a> {
@@ -44,8 +49,11 @@ pub(super) struct List<'a> {
 pub(super) enum Source {
     /// The records themselves.
     Records,
-    /// The times the records changed last.
-    Changed(Timestamp),
+    /// The times the records changed last, as long as enough of them are late enough: `credit` is how many more may be read in vain.
+    Changed {
+        since: Timestamp,
+        credit: usize,
+    },
     /// Ids under one or several keys of the index, those that meet the other conditions too.
     Indexed {
         runs: Vec<KeyRange>,
@@ -63,8 +71,6 @@ pub(super) enum Source {
 /// A condition the index knows: the records under any of these keys meet it.
 pub(super) struct Condition {
     runs: Vec<KeyRange>,
-    /// How many records it has, as far as they were counted.
-    count: usize,
 }
 
 impl<'a> List<'a> {
@@ -73,20 +79,26 @@ impl<'a> List<'a> {
         if let Some(ids) = self.one_of() {
             return Ok(Source::Few { positions: ids.iter().copied().map(Position::id).collect(), also: conditions });
         }
-        let best = most_selective(&conditions);
-        if best.is_none_or(|best| conditions[best].count > COUNTED)
-            && let Some(since) = self.updated_since()
-            && let Some(ids) = self.updated(since)?
-        {
-            return Ok(Source::Few { positions: ids.into_iter().map(Position::id).collect(), also: conditions });
+        let since = self.updated_since();
+        let best = match conditions.as_slice() {
+            // Nothing to choose between.
+            [_] if since.is_none() => Some((0, 0)),
+            _ => self.most_selective(&conditions)?,
+        };
+        let few = match (best, since) {
+            (None, Some(since)) if self.listed_by_id => return Ok(Source::Changed { since, credit: CREDIT }),
+            (best, Some(since)) if best.is_none_or(|(_, count)| count > COUNTED) => self.updated(since)?,
+            _ => None,
+        };
+        if let Some(positions) = few {
+            return Ok(Source::Few { positions, also: conditions });
         }
-        Ok(match (best, self.updated_since()) {
-            (Some(best), _) => {
+        Ok(match best {
+            Some((best, _)) => {
                 let best = conditions.swap_remove(best);
                 Source::Indexed { runs: best.runs, merge: None, also: conditions }
             }
-            (None, Some(since)) if self.listed_by_id => Source::Changed(since),
-            (None, _) => Source::Records,
+            None => Source::Records,
         })
     }
 
@@ -97,7 +109,7 @@ impl<'a> List<'a> {
             let positions = self.positions::<D>(order, ids.iter().copied().map(Ok))?;
             return Ok(Source::Few { positions, also: conditions });
         }
-        let Some(best) = most_selective(&conditions).filter(|best| conditions[*best].count <= COUNTED) else {
+        let Some((best, _)) = self.most_selective(&conditions)?.filter(|(_, count)| *count <= COUNTED) else {
             return Ok(Source::Order(order));
         };
         let best = conditions.swap_remove(best);
@@ -162,33 +174,56 @@ impl<'a> List<'a> {
                 Narrow::Begins(start) => words::beginning(store, secrets, (owner, kind), start, WORDS)?,
                 Narrow::UpdatedSince(_) | Narrow::OneOf(_) => None,
             };
-            let Some(runs) = runs else { continue };
-            let mut count = 0;
-            for run in &runs {
-                count += store.scan_keys(run.clone(), Direction::Forward, COUNTED + 1 - count)?.len();
-                if count > COUNTED {
-                    break;
-                }
-            }
-            conditions.push(Condition { runs, count });
+            conditions.extend(runs.map(|runs| Condition { runs }));
         }
         Ok(conditions)
     }
 
-    /// Ids of all records changed since a time, if they are few.
-    fn updated(&self, since: Timestamp) -> Result<Option<BTreeSet<u64>>, StoreError> {
+    /// Which condition has the fewest records, and how many, as far as they are counted.
+    fn most_selective(&self, conditions: &[Condition]) -> Result<Option<(usize, usize)>, StoreError> {
+        let counted = conditions.iter().enumerate().map(|(index, condition)| Ok((index, self.count(condition)?)));
+        let counted = counted.collect::<Result<Vec<_>, StoreError>>()?;
+        Ok(counted.into_iter().min_by_key(|(_, count)| *count))
+    }
+
+    fn count(&self, condition: &Condition) -> Result<usize, StoreError> {
+        let mut count = 0;
+        for run in &condition.runs {
+            count += self.lists.store.scan_keys(run.clone(), Direction::Forward, COUNTED + 1 - count)?.len();
+            if count > COUNTED {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// All records changed since a time, if they are few, in the order of ids.
+    fn updated(&self, since: Timestamp) -> Result<Option<Vec<Position>>, StoreError> {
         let place = |at, id| keys::place(self.walk.owner, self.kind, OrderBy::Updated as u8, at, id);
         let range = KeyRange::new(place(since.0, 0), place(i64::MAX, u64::MAX));
         let found = self.lists.store.scan_keys(range, Direction::Forward, COLLECTED + 1)?;
-        let ids = || found.iter().filter_map(|key| keys::parse_place(key)).map(|(.., id)| id).collect();
-        Ok((found.len() <= COLLECTED).then(ids))
+        if found.len() > COLLECTED {
+            return Ok(None);
+        }
+        // A place that was left is kept for a while: a record may have several.
+        let ids: BTreeSet<u64> = found.iter().filter_map(|key| keys::parse_place(key)).map(|(.., id)| id).collect();
+        Ok(Some(ids.into_iter().map(Position::id).collect()))
     }
 
     /// The next positions of a source; none at its end.
     pub fn next(&self, source: &mut Source, from: Option<Position>, limit: usize) -> Result<Vec<Position>, StoreError> {
         match source {
             Source::Records => self.next_records(from, limit),
-            Source::Changed(since) => self.next_changed(*since, from, limit),
+            Source::Changed { since, credit } => {
+                if let Some(found) = self.next_changed(*since, credit, from, limit)? {
+                    return Ok(found);
+                }
+                match self.updated(*since)? {
+                    Some(positions) => *source = Source::Few { positions, also: Vec::new() },
+                    None => *credit = usize::MAX,
+                }
+                self.next(source, from, limit)
+            }
             Source::Indexed { runs, merge, also } => {
                 let start = || Merge::new(std::mem::take(runs), self.direction, from);
                 let merge = merge.get_or_insert_with(start);
@@ -239,12 +274,14 @@ impl<'a> List<'a> {
         Ok(found.iter().filter_map(|key| keys::parse_record(key)).map(|(.., id)| Position::id(id)).collect())
     }
 
+    /// None: the credit is used up.
     fn next_changed(
         &self,
         since: Timestamp,
+        credit: &mut usize,
         from: Option<Position>,
         limit: usize,
-    ) -> Result<Vec<Position>, StoreError> {
+    ) -> Result<Option<Vec<Position>>, StoreError> {
         let mut range = keys::changed_of(self.walk.owner, self.kind);
         if let Some(from) = from {
             let at = if self.direction == Direction::Forward { i64::MAX } else { i64::MIN };
@@ -252,14 +289,19 @@ impl<'a> List<'a> {
         }
         let mut found = Vec::new();
         while found.len() < limit {
-            let changed = self.lists.store.scan_keys(range.clone(), self.direction, READ_AT_ONCE)?;
+            let changed = self.lists.store.scan_keys(range.clone(), self.direction, CHANGED_AT_ONCE)?;
             let Some(last) = changed.last() else { break };
+            if *credit == 0 {
+                return Ok(None);
+            }
             range = beyond(range, last, self.direction);
-            let changed = changed.iter().filter_map(|key| keys::parse_changed(key));
-            found.extend(changed.filter(|(.., at)| *at >= since.0).map(|(_, _, id, _)| Position::id(id)));
+            let late = changed.iter().filter_map(|key| keys::parse_changed(key)).filter(|(.., at)| *at >= since.0);
+            let before = found.len();
+            found.extend(late.map(|(_, _, id, _)| Position::id(id)));
+            *credit = credit.saturating_sub(changed.len()).saturating_add(EARNED * (found.len() - before));
         }
         found.truncate(limit);
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// False only if a record does not meet a condition; what is too much to look up the caller judges.
@@ -304,8 +346,4 @@ impl<'a> List<'a> {
         found.truncate(limit);
         Ok(found)
     }
-}
-
-fn most_selective(conditions: &[Condition]) -> Option<usize> {
-    (0..conditions.len()).min_by_key(|index| conditions[*index].count)
 }

@@ -155,6 +155,7 @@ fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
         (Narrow::name("smith33").collect(), has(&begins("smith33"))),
         (Narrow::name("smithers").collect(), vec![]),
         (vec![Narrow::UpdatedSince(Timestamp(world.now + 290))], (290..=300).collect()),
+        (vec![Narrow::UpdatedSince(Timestamp(world.now + 200))], (200..=300).collect()),
         (
             vec![Narrow::UpdatedSince(Timestamp(world.now + 200)), Narrow::Has(Term::flag(Field::Inactive))],
             has(&|it| it.inactive && it.id >= 200),

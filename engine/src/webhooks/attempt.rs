@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use location::time::Timestamp;
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
@@ -76,16 +75,17 @@ impl Sender {
         let known = self.registry.subscriptions();
         let mut after = before.clone();
         let delivered = match self.active_endpoint(&before) {
-            Some(endpoint) => match self.data(due.delivery)? {
-                Some(data) => {
-                    let outcome = self.send(&endpoint, before.body(&data), before.id, attempted).await;
+            Some(endpoint) => match before.body(&*self.store) {
+                Ok(body) => {
+                    let outcome = self.send(&endpoint, body, before.id, attempted).await;
                     Some(self.note(&mut after, attempted, outcome))
                 }
-                None => {
-                    tracing::error!(delivery = %due.delivery, "what a webhook delivery shows cannot be read");
+                Err(error @ StoreError::Damaged { .. }) => {
+                    tracing::error!(delivery = %due.delivery, %error, "a webhook message cannot be sent");
                     after.give_up(attempted);
                     None
                 }
+                Err(error) => return Err(error),
             },
             None => {
                 after.stop(attempted);
@@ -109,15 +109,6 @@ impl Sender {
         let counted = if delivered { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
         counted.add(1);
         delivered
-    }
-
-    /// What the event of a delivery shows; none: there is nothing that can be read.
-    fn data(&self, delivery: Uuid) -> Result<Option<Box<RawValue>>, StoreError> {
-        match self.store.get(&keys::data(delivery)) {
-            Ok(stored) => Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok())),
-            Err(StoreError::Damaged { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     async fn send(&self, endpoint: &Endpoint, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, Fault> {

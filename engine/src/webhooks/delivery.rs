@@ -14,7 +14,7 @@ use super::{
     model::{EndpointId, SubscriptionId},
     schedule, sign,
 };
-use crate::store::{Batch, Key};
+use crate::store::{Batch, Key, Store, StoreError};
 
 /// What a test message is about: its endpoint.
 pub const TEST_RESOURCE: &str = "webhook_endpoint";
@@ -99,16 +99,20 @@ struct Message<'a> {
 }
 
 impl Delivery {
-    /// `data`: what the message shows, a compact JSON object. It is kept once for all deliveries of one event.
-    pub fn body(&self, data: &RawValue) -> Vec<u8> {
+    /// The body of its next attempt. What the message shows, a compact JSON object, is kept once for all deliveries of one event;
+    /// `Damaged`: nobody can read it.
+    pub fn body(&self, store: &dyn Store) -> Result<Vec<u8>, StoreError> {
+        let key = keys::data(self.id);
+        let data = store.get(&key)?.and_then(|stored| serde_json::from_slice::<Box<RawValue>>(&stored).ok());
+        let data = data.ok_or_else(|| StoreError::damaged(&key, "what a webhook delivery shows cannot be read"))?;
         let message = Message {
             resource_type: self.resource(),
             event_name: &self.event_name,
             event_time: sign::timestamp(self.event_time),
-            data,
+            data: &data,
             delivery_errors: &self.delivery_errors,
         };
-        serde_json::to_vec(&message).expect("strings and JSON make JSON")
+        Ok(serde_json::to_vec(&message).expect("strings and JSON make JSON"))
     }
 
     /// As messages show it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use location::time::Timestamp;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{
@@ -71,10 +71,7 @@ impl Log {
 
     /// The body of a delivery, as its next attempt would carry it.
     pub fn body(&self, delivery: &Delivery) -> Result<Vec<u8>, StoreError> {
-        let key = keys::data(delivery.id);
-        let data = self.store.get(&key)?.and_then(|stored| serde_json::from_slice::<Box<RawValue>>(&stored).ok());
-        let data = data.ok_or_else(|| StoreError::damaged(&key, "a delivery whose data nobody can read"))?;
-        Ok(delivery.body(&data))
+        delivery.body(&*self.store)
     }
 
     /// A message that says nothing but that it came. It is delivered like any other.
