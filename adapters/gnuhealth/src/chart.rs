@@ -15,6 +15,7 @@ use crate::{
     responses::{Id, PartyOf},
     rpc,
     settings::Settings,
+    values,
 };
 
 const CONDITION: &str = "gnuhealth.patient.disease";
@@ -137,16 +138,15 @@ pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fau
         Some((_, row)) => Text { note: item.note.clone(), ..Text::of(row[keyed.field].as_str()) },
         None => Text::new(item.note.as_deref(), key),
     };
-    let values = match item.category {
-        HistoryCategory::Medications => requests::medication(item, entry, &text)?,
-        category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
+    let Some((id, row)) = held else {
+        let values = match item.category {
+            HistoryCategory::Medications => requests::medication(item, entry, &text)?,
+            category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
+        };
+        return rpc::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
-    match held {
-        Some((id, _)) => {
-            rpc::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
-        }
-        None => rpc::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id)),
-    }
+    let values = requests::changed_history(item, is_active(&row), keyed.field, &text);
+    rpc::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
 }
 
 /// The entry this key made; or, of a change, the entry once it is as it should be.
@@ -156,10 +156,12 @@ pub fn find_history(key: &str, item: &PatientHistoryItem) -> Result<Option<Recei
         return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
     };
     let Some(row) = keyed.read(id)? else { return Ok(None) };
-    let active =
-        matches!(&row["is_active"], Value::Bool(true)) || row["is_active"].as_i64().is_some_and(|yes| yes != 0);
-    let same = active == item.active && Text::of(row[keyed.field].as_str()).note == item.note;
+    let same = is_active(&row) == item.active && Text::of(row[keyed.field].as_str()).note == item.note;
     Ok(same.then(|| history_receipt(keyed.model, id)))
+}
+
+fn is_active(row: &Value) -> bool {
+    values::yes(&row["is_active"]).unwrap_or_default()
 }
 
 /// None of an entry that is new.

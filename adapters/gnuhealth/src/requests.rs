@@ -2,7 +2,10 @@
 
 use adapter_sdk::{
     Fault,
-    records::{Address, Appointment, CommunicationLog, Coverage, InsurancePlan, Patient, PatientHistoryItem, Payment},
+    records::{
+        Address, Appointment, CommunicationLog, Coverage, HistoryCategory, InsurancePlan, Patient, PatientHistoryItem,
+        Payment,
+    },
     time::instant_text,
 };
 use serde_json::{Map, Value, json};
@@ -391,10 +394,30 @@ pub fn condition(item: &PatientHistoryItem, pathology: i64, allergy: bool, text:
     )
 }
 
-/// What was stopped without a reason counts as completed: the EHR asks for a reason to discontinue.
 pub fn medication(item: &PatientHistoryItem, medicament: i64, text: &Text) -> Result<Value, Fault> {
-    Ok(json!({"patient": patient_number(&item.patient)?, "medicament": medicament, "is_active": item.active,
-        "course_completed": !item.active, "discontinued": false, "notes": text.to_string()}))
+    let mut values =
+        object(json!({"patient": patient_number(&item.patient)?, "medicament": medicament, "notes": text.to_string()}));
+    values.extend(state(item));
+    Ok(Value::Object(values))
+}
+
+/// An entry staff may have ended, and said why: its state is named only where it changes. `active`: whether it applies there now.
+pub fn changed_history(item: &PatientHistoryItem, active: bool, field: &str, text: &Text) -> Value {
+    let mut values = Map::from_iter([(field.to_owned(), text.to_string().into())]);
+    if item.active != active {
+        values.extend(state(item));
+    }
+    Value::Object(values)
+}
+
+/// What was stopped without a reason counts as completed: the EHR asks for a reason to discontinue.
+fn state(item: &PatientHistoryItem) -> Map<String, Value> {
+    object(match item.category {
+        HistoryCategory::Medications => {
+            json!({"is_active": item.active, "course_completed": !item.active, "discontinued": false})
+        }
+        _ => json!({"is_active": item.active}),
+    })
 }
 
 pub fn note(key: &str, log: &CommunicationLog) -> Result<Value, Fault> {

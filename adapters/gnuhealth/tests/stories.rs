@@ -260,3 +260,43 @@ fn what_it_does_not_write_it_says() {
     assert!(matches!(described, Err(Fault::Rejected(_))));
     tape.end();
 }
+
+#[test]
+fn what_staff_ended_stays_ended_as_they_said() {
+    let tape = Tape::of("history");
+    let mut item = PatientHistoryItem {
+        id: String::new(),
+        patient: "3".into(),
+        category: HistoryCategory::Medications,
+        item: "gnuhealth.medicament,2".into(),
+        note: Some("with food".into()),
+        active: true,
+        extra: Vec::new(),
+    };
+    item.id = push(&tape, "ps-7-60", &Write::SavePatientHistoryItem(item.clone())).unwrap().id;
+    let number: i64 = item.id.split_once(',').unwrap().1.parse().unwrap();
+    let model = "model.gnuhealth.patient.medication";
+    let ended = json!({"is_active": false, "discontinued": true, "discontinued_reason": "rash"});
+    tape.staff(&format!("{model}.write"), json!([[number], ended, context()]));
+    let state = |tape: &Tape| {
+        let fields = ["is_active", "discontinued", "course_completed", "discontinued_reason", "notes"];
+        let row = tape.staff(&format!("{model}.read"), json!([[number], fields, context()]))[0].clone();
+        let yes = |name: &str| gnuhealth_adapter::values::yes(&row[name]).unwrap();
+        assert!(row["notes"].as_str().unwrap().ends_with("[practice-sync ps-7-60]"), "{row}");
+        (yes("is_active"), yes("discontinued"), yes("course_completed"), row["discontinued_reason"].clone())
+    };
+    // Only its note changes.
+    item = PatientHistoryItem { active: false, note: Some("was with food".into()), ..item };
+    let change = Write::SavePatientHistoryItem(item.clone());
+    assert_eq!(find(&tape, "ps-7-61", &change), None);
+    push(&tape, "ps-7-61", &change).unwrap();
+    assert_eq!(find(&tape, "ps-7-61", &change), Some(item.id.clone()));
+    assert_eq!(state(&tape), (false, true, false, json!("rash")));
+    // Taken again, and to its end.
+    push(&tape, "ps-7-62", &Write::SavePatientHistoryItem(PatientHistoryItem { active: true, ..item.clone() }))
+        .unwrap();
+    assert_eq!((state(&tape).0, state(&tape).1), (true, false));
+    push(&tape, "ps-7-63", &change).unwrap();
+    assert_eq!((state(&tape).0, state(&tape).2), (false, true));
+    tape.end();
+}

@@ -5,7 +5,7 @@ use adapter_sdk::{
     Fault, Receipt, clock,
     records::{self, HistoryCategory},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     chart::{self, ALLERGY, CONDITION, MEDICATION},
@@ -171,28 +171,27 @@ pub fn save_history(office: &Office, item: &records::PatientHistoryItem) -> Resu
         };
     }
     let number = number_of(&item.id, prefix)?;
-    if find_history(office, item)?.is_none() {
-        office.put(&format!("{path}/{number}"), &changed_history(item))?;
+    let rows = history_of(office, item)?;
+    let held = rows.iter().find(|row| row.id == item.id);
+    if !held.is_some_and(|row| is_so(row, item)) {
+        office.put(&format!("{path}/{number}"), &changed_history(item, held.map(|row| row.active)))?;
     }
     Ok(Receipt { id: item.id.clone(), version: None })
 }
 
-/// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. A medication that applies
-/// no more is not listed.
+/// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. What is not listed cannot be
+/// told to be so: a change written once more is the same.
 pub fn find_history(office: &Office, item: &records::PatientHistoryItem) -> Found {
     let rows = history_of(office, item)?;
-    let is_so = |row: &records::PatientHistoryItem| {
-        row.active == item.active && keys::same_text(row.note.as_deref(), item.note.as_deref())
+    let same = |row: &&records::PatientHistoryItem| {
+        if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
-    if item.id.is_empty() {
-        let same = rows.iter().find(|row| row.item == item.item && is_so(row));
-        return Ok(same.map(|row| Receipt { id: row.id.clone(), version: None }));
-    }
-    let receipt = Receipt { id: item.id.clone(), version: None };
-    Ok(match rows.iter().find(|row| row.id == item.id) {
-        Some(row) => is_so(row).then_some(receipt),
-        None => (item.category == HistoryCategory::Medications && !item.active).then_some(receipt),
-    })
+    let found = rows.iter().filter(same).find(|row| is_so(row, item));
+    Ok(found.map(|row| Receipt { id: row.id.clone(), version: None }))
+}
+
+fn is_so(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
+    row.active == item.active && keys::same_text(row.note.as_deref(), item.note.as_deref())
 }
 
 fn history_of(office: &Office, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
@@ -252,12 +251,16 @@ fn new_history(item: &records::PatientHistoryItem) -> Result<Value, Fault> {
     })
 }
 
-fn changed_history(item: &records::PatientHistoryItem) -> Value {
-    let note = item.note.clone().unwrap_or_default();
+/// `held`: whether it applies there now. How it ended, and when, is staff's to say: named only where it changes.
+fn changed_history(item: &records::PatientHistoryItem, held: Option<bool>) -> Value {
+    let note = item.note.clone().unwrap_or_default().into();
+    // A medication that applies no more may not be listed.
+    let held = held.or((item.category == HistoryCategory::Medications).then_some(false));
+    let state = |state: Value| if held == Some(item.active) { Value::Null } else { state };
     match item.category {
-        HistoryCategory::Allergies => json!({"Reaction": note, "StatusIsActive": flag(item.active)}),
-        HistoryCategory::Conditions => json!({"PatNote": note, "ProbStatus": problem(item.active)}),
-        HistoryCategory::Medications => json!({"PatNote": note, "DateStop": stopped(item.active)}),
+        HistoryCategory::Allergies => object([("Reaction", note), ("StatusIsActive", state(flag(item.active)))]),
+        HistoryCategory::Conditions => object([("PatNote", note), ("ProbStatus", state(problem(item.active)))]),
+        HistoryCategory::Medications => object([("PatNote", note), ("DateStop", state(stopped(item.active)))]),
     }
 }
 

@@ -107,3 +107,65 @@ fn what_has_no_place_in_the_books_is_refused_before_anything_is_asked() {
         assert!(written.borrow().is_empty());
     }
 }
+
+/// An office with these rows in every list, and what it was asked to write.
+fn office_with(rows: Value) -> (Host, Written) {
+    let written = Rc::new(RefCell::new(Vec::new()));
+    let writes = written.clone();
+    let host = Host::new().at(instant_of("2026-12-01T13:00:00Z").unwrap()).config("location", "office");
+    let host = host.answer(move |request: &Request| {
+        let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap()).unwrap_or_default();
+        Ok(match request.method.as_str() {
+            "GET" => answer(200, &rows.to_string()),
+            method => {
+                writes.borrow_mut().push((format!("{method} {}", request.path), body));
+                answer(200, "{}")
+            }
+        })
+    });
+    (host, written)
+}
+
+/// How and when something ended stays as staff wrote it when only its note changes.
+#[test]
+fn a_change_of_a_note_says_nothing_of_the_state() {
+    use records::HistoryCategory::{Allergies, Conditions, Medications};
+    let medication = |stop: &str| json!([{"MedicationPatNum": 5, "PatNum": 21, "MedicationNum": 3, "DateStop": stop}]);
+    let problem = json!([{"DiseaseNum": 5, "PatNum": 21, "DiseaseDefNum": 3, "ProbStatus": "Resolved"}]);
+    let allergy = json!([{"AllergyNum": 5, "PatNum": 21, "AllergyDefNum": 3, "StatusIsActive": "false"}]);
+    for (category, rows, active, sent) in [
+        (Medications, medication("2019-03-04"), false, json!({"PatNote": "new"})),
+        (Medications, medication("2027-03-04"), true, json!({"PatNote": "new"})),
+        (Medications, medication("0001-01-01"), false, json!({"PatNote": "new", "DateStop": "2026-12-01"})),
+        (Medications, medication("2019-03-04"), true, json!({"PatNote": "new", "DateStop": ""})),
+        // An office does not list those that were discontinued.
+        (Medications, json!([]), false, json!({"PatNote": "new"})),
+        (Medications, json!([]), true, json!({"PatNote": "new", "DateStop": ""})),
+        (Conditions, problem.clone(), false, json!({"PatNote": "new"})),
+        (Conditions, problem, true, json!({"PatNote": "new", "ProbStatus": "Active"})),
+        (Allergies, allergy.clone(), false, json!({"Reaction": "new"})),
+        (Allergies, allergy, true, json!({"Reaction": "new", "StatusIsActive": "true"})),
+    ] {
+        let prefix = match category {
+            Allergies => "allergy",
+            Conditions => "condition",
+            Medications => "medication",
+        };
+        let item = records::PatientHistoryItem {
+            id: format!("{prefix}:5"),
+            patient: "21".into(),
+            category,
+            item: format!("{prefix}:3"),
+            note: Some("new".into()),
+            active,
+            extra: Vec::new(),
+        };
+        let (host, written) = office_with(rows);
+        host.run(|| {
+            let write = Write::SavePatientHistoryItem(item);
+            assert_eq!(OpenDental::find("k".into(), write.clone()), Ok(None));
+            OpenDental::push("k".into(), write).unwrap();
+        });
+        assert_eq!(written.borrow().iter().map(|(_, body)| body).collect::<Vec<_>>(), [&sent], "{category:?} {active}");
+    }
+}
