@@ -74,11 +74,11 @@ pub fn schedules(kind: &str, from: &str, to: &str) -> Query {
 }
 
 /// The fields of a patient as the EHR takes them.
-pub fn patient(settings: &Settings, p: &records::Patient) -> Value {
+pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
     let cell = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
     let text_messages = if p.unsubscribed_sms { Some("No") } else { None };
-    object([
+    fields([
         ("LName", p.last_name.as_str().into()),
         ("FName", p.first_name.as_str().into()),
         ("MiddleI", optional(&p.middle_name)),
@@ -103,6 +103,33 @@ pub fn patient(settings: &Settings, p: &records::Patient) -> Value {
         ("TxtMsgOk", text_messages.map_or(Value::Null, Value::from)),
         ("ClinicNum", settings.clinic.filter(|_| p.id.is_empty()).map_or(Value::Null, Value::from)),
     ])
+}
+
+/// What the API is told of a patient who has none of it.
+const NONE: [(&str, &str); 13] = [
+    ("MiddleI", ""),
+    ("Gender", "Unknown"),
+    ("Birthdate", "0001-01-01"),
+    ("Address", ""),
+    ("Address2", ""),
+    ("City", ""),
+    ("State", ""),
+    ("Zip", ""),
+    ("HmPhone", ""),
+    ("WkPhone", ""),
+    ("WirelessPhone", ""),
+    ("Email", ""),
+    ("Language", ""),
+];
+
+/// The fields of a patient who is there: what they have no more is emptied. What the office fills in itself, such as a provider and a
+/// chart number, is not named where it is not known.
+pub fn changed_patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
+    let mut fields = patient(settings, p);
+    for (name, none) in NONE {
+        fields.entry(name).or_insert_with(|| none.into());
+    }
+    fields
 }
 
 /// What a patient of Open Dental has no field for, by name: said in the log, since it is lost.
@@ -365,9 +392,13 @@ pub fn number(id: &Option<String>) -> Value {
 }
 
 /// An object without the fields that are null.
-pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let some = fields.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(some.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+pub fn object<const N: usize>(all: [(&str, Value); N]) -> Value {
+    Value::Object(fields(all))
+}
+
+fn fields<const N: usize>(all: [(&str, Value); N]) -> Map<String, Value> {
+    let some = all.into_iter().filter(|(_, value)| !value.is_null());
+    some.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 #[cfg(test)]
@@ -402,7 +433,7 @@ mod tests {
         };
         let (body, lines) = Host::new().config("location", "3").run_logged(|| patient(&Settings::read().unwrap(), &p));
         assert_eq!(
-            body,
+            Value::Object(body),
             json!({
                 "LName": "Łopata", "FName": "Zoë", "PatStatus": "Prospective", "Gender": "Unknown", "Birthdate": "1990-02-28",
                 "SSN": "123456789", "Address": "1 Rue de l’Été", "Zip": "60601", "WkPhone": "555 x7",

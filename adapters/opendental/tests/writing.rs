@@ -169,3 +169,36 @@ fn a_change_of_a_note_says_nothing_of_the_state() {
         assert_eq!(written.borrow().iter().map(|(_, body)| body).collect::<Vec<_>>(), [&sent], "{category:?} {active}");
     }
 }
+
+/// What a client took away the office is told to forget: a field that is not named stays as it is.
+#[test]
+fn what_a_patient_has_no_more_is_emptied() {
+    let row = json!({"PatNum": 21, "LName": "Łopata", "FName": "Zoë", "MiddleI": "Ann", "PatStatus": "Patient",
+        "Gender": "Female", "Birthdate": "1990-02-28", "Address": "1 Rue", "City": "Chicago", "State": "IL", "Zip": "60601",
+        "WirelessPhone": "555", "HmPhone": "556", "WkPhone": "557 x1", "Email": "zoe@mail.example", "Language": "spa",
+        "Guarantor": 21, "PriProv": 1, "BillingType": "Standard Account", "ChartNumber": "C-1", "TxtMsgOk": "Yes"});
+    let patient = records::Patient {
+        id: "21".into(),
+        first_name: "Zoë".into(),
+        last_name: "Łopata".into(),
+        cell_phone: Some("555".into()),
+        ..records::Patient::default()
+    };
+    let (host, written) = office_with(row);
+    host.run(|| {
+        assert_eq!(OpenDental::find("k".into(), Write::UpdatePatient(patient.clone())), Ok(None));
+        OpenDental::push("k".into(), Write::UpdatePatient(patient.clone())).unwrap();
+    });
+    let emptied = json!({"MiddleI": "", "Gender": "Unknown", "Birthdate": "0001-01-01", "Address": "", "City": "", "State": "",
+        "Zip": "", "HmPhone": "", "WkPhone": "", "Email": "", "Language": ""});
+    assert_eq!(*written.borrow(), [("PUT /patients/21".to_owned(), emptied)]);
+
+    let row = json!({"PatNum": 21, "LName": "Łopata", "FName": "Zoë", "Gender": "Unknown", "Birthdate": "0001-01-01",
+        "WirelessPhone": "555", "PriProv": 1, "BillingType": "Standard Account"});
+    let (host, written) = office_with(row);
+    host.run(|| {
+        assert!(OpenDental::find("k".into(), Write::UpdatePatient(patient.clone())).unwrap().is_some());
+        OpenDental::push("k".into(), Write::UpdatePatient(patient)).unwrap();
+    });
+    assert!(written.borrow().is_empty(), "{:?}", written.borrow());
+}
