@@ -26,8 +26,7 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
             made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
         }
     };
-    let (_, own) = requests::changes(&row, patient, &Place::default());
-    match write(PATIENT, row.id, own) {
+    match write(PATIENT, row.id, requests::own_of_new(&row, patient)) {
         // The patient is there all the same.
         Err(Fault::Rejected(why)) => warn!("the provider of a new patient is left out: {why}"),
         other => other.map_err(half_done)?,
@@ -38,8 +37,7 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
 /// The patient who carries this write key, once nothing is left to be done.
 pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fault> {
     let Some(row) = row_of(key)? else { return Ok(None) };
-    let (_, own) = requests::changes(&row, patient, &Place::default());
-    Ok(own.is_empty().then(|| receipt(row.id)))
+    Ok(requests::own_of_new(&row, patient).is_empty().then(|| receipt(row.id)))
 }
 
 pub fn update(settings: &Settings, patient: &Patient) -> Result<Receipt, Fault> {

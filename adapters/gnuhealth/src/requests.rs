@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     footer::{self, Text},
+    map,
     responses::{self, Invoice, PatientRow},
     settings::Settings,
     values::{Date, DateTime, Decimal},
@@ -216,45 +217,81 @@ pub struct Place {
     pub language: Option<i64>,
 }
 
-/// What of the person has to change, and what of the patient. What is not known is left as it is.
-pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Map<String, Value>, Map<String, Value>) {
-    let mut person = facts(patient);
-    person.retain(|name, value| row.party.fact(name) != *value);
-    let mut commands = Vec::new();
-    for (held, contact) in contacts(patient) {
-        match row.party.contacts.iter().find(|contact| contact.kind() == Some(held)) {
-            Some(there) if Some(there.value.as_str()) == contact["value"].as_str() => (),
-            Some(there) => commands.push(json!(["write", [there.id], {"value": contact["value"]}])),
-            None => commands.push(json!(["create", [contact]])),
-        }
+pub type Fields = Map<String, Value>;
+
+/// What of the person has to change, and what of the patient: where they read otherwise than they should. What they have no more is taken
+/// away, but for the number the EHR itself gave them.
+pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Fields, Fields) {
+    let shown = map::person(row);
+    let (mut person, held) = (facts(patient), facts(&shown));
+    person.retain(|name, value| held.get(name) != Some(value));
+    if patient.gender.is_none() && shown.gender.is_some() {
+        person.insert("gender".into(), "u".into());
     }
+    if patient.date_of_birth.is_none() && shown.date_of_birth.is_some() {
+        person.insert("dob".into(), Value::Null);
+    }
+    let commands = contact_changes(row, patient);
     if !commands.is_empty() {
         person.insert("contact_mechanisms".into(), Value::Array(commands));
     }
-    if let Some(address) = patient.address.as_ref().map(|address| object(self::address(address, place))) {
+    // One that reads as it is to be stays as staff wrote it.
+    if patient.address != shown.address {
+        let address = object(address(&patient.address.clone().unwrap_or_default(), place));
         match row.party.address() {
             Some(there) if address.iter().all(|(name, value)| there.fact(name) == *value) => (),
             Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),
             None => drop(person.insert("addresses".into(), json!([["create", [address]]]))),
         }
     }
-    let lang = row.party.language().map(|lang| lang.id);
-    if let Some(language) = place.language.filter(|language| Some(*language) != lang) {
+    if patient.preferred_language != shown.preferred_language {
         let ids: Vec<i64> = row.party.langs.iter().map(|row| row.id).collect();
-        let command = match ids.is_empty() {
-            true => json!(["create", [{"lang": language}]]),
-            false => json!(["write", ids, {"lang": language}]),
+        let command = match place.language {
+            Some(language) if ids.is_empty() => Some(json!(["create", [{"lang": language}]])),
+            Some(language) => Some(json!(["write", ids, {"lang": language}])),
+            None if patient.preferred_language.is_none() => Some(json!(["delete", ids])),
+            // The EHR has no such language.
+            None => None,
         };
-        person.insert("langs".into(), json!([command]));
+        person.extend(command.map(|command| ("langs".to_owned(), json!([command]))));
     }
+    let mut own = own_of_new(row, patient);
+    if patient.provider.is_none() && row.primary_care_doctor.is_some() {
+        own.insert("primary_care_doctor".into(), Value::Null);
+    }
+    (person, own)
+}
+
+/// What of a new patient stands with the patient and not with the person. Whatever else staff have added since is theirs.
+pub fn own_of_new(row: &PatientRow, patient: &Patient) -> Fields {
     let mut own = Map::new();
     if let Some(provider) = number(&patient.provider).filter(|provider| Some(*provider) != row.primary_care_doctor) {
         own.insert("primary_care_doctor".into(), provider.into());
     }
-    if patient.inactive == row.active {
+    if patient.inactive != map::person(row).inactive {
         own.insert("active".into(), (!patient.inactive).into());
     }
-    (person, own)
+    own
+}
+
+/// Whoever is not to be reached in a way is not to be reached by any entry of its kind: they are taken out of use, as staff would do.
+fn contact_changes(row: &PatientRow, patient: &Patient) -> Vec<Value> {
+    let wanted = contacts(patient);
+    let mut commands = Vec::new();
+    for (kind, contact) in &wanted {
+        match row.party.contacts.iter().find(|contact| contact.kind() == Some(*kind)) {
+            Some(there) if Some(there.value.as_str()) == contact["value"].as_str() => (),
+            Some(there) => commands.push(json!(["write", [there.id], {"value": contact["value"]}])),
+            None => commands.push(json!(["create", [contact]])),
+        }
+    }
+    let gone = |kind: Contact| wanted.iter().all(|(held, _)| *held != kind);
+    let gone = row.party.contacts.iter().filter(|contact| contact.kind().is_some_and(gone));
+    let gone: Vec<i64> = gone.map(|contact| contact.id).collect();
+    if !gone.is_empty() {
+        commands.push(json!(["write", gone, {"active": false}]));
+    }
+    commands
 }
 
 /// What the EHR has no field for, by name: said in the log, since it is lost.

@@ -300,3 +300,65 @@ fn what_staff_ended_stays_ended_as_they_said() {
     assert_eq!((state(&tape).0, state(&tape).2), (false, true));
     tape.end();
 }
+
+/// Whoever took their address away is not written to any more; what reads as it should stays as staff entered it.
+#[test]
+fn what_a_patient_has_no_more_is_taken_away() {
+    let tape = Tape::of("cleared");
+    let full = Patient {
+        first_name: "Zoë".into(),
+        middle_name: Some("Ann".into()),
+        last_name: "Cleared".into(),
+        date_of_birth: Some("1971-05-06".into()),
+        gender: Some("Other".into()),
+        email: Some("zoe@mail.example".into()),
+        cell_phone: Some("+1 555 010 3100".into()),
+        home_phone: Some("+1 555 010 3101".into()),
+        provider: Some("2".into()),
+        preferred_language: Some("fr".into()),
+        address: Some(Address {
+            line1: Some("5 Harbour Road".into()),
+            city: Some("Cork".into()),
+            ..Address::default()
+        }),
+        ..Patient::default()
+    };
+    let id = push(&tape, "ps-7-70", &Write::CreatePatient(full.clone())).unwrap().id;
+    let number: i64 = id.parse().unwrap();
+    let party = tape.staff("model.gnuhealth.patient.read", json!([[number], ["party"], context()]))[0]["party"].clone();
+    // Staff know it better, and have a second address.
+    tape.staff("model.party.party.write", json!([[party], {"gender": "nb"}, context()]));
+    let second = json!({"party": party, "type": "email", "value": "second@mail.example"});
+    tape.staff("model.party.contact_mechanism.create", json!([[second], context()]));
+    let named = Patient { id: id.clone(), last_name: "Named".into(), ..full.clone() };
+    push(&tape, "ps-7-71", &Write::UpdatePatient(named.clone())).unwrap();
+    let gender = |tape: &Tape| {
+        tape.staff("model.party.party.read", json!([[party], ["gender"], context()]))[0]["gender"].clone()
+    };
+    assert_eq!(gender(&tape), "nb");
+
+    let bare = Patient {
+        id: id.clone(),
+        first_name: "Zoë".into(),
+        last_name: "Named".into(),
+        cell_phone: full.cell_phone.clone(),
+        ..Patient::default()
+    };
+    let update = Write::UpdatePatient(bare.clone());
+    assert_eq!(find(&tape, "ps-7-72", &update), None);
+    push(&tape, "ps-7-72", &update).unwrap();
+    assert_eq!(find(&tape, "ps-7-72", &update), Some(id.clone()));
+    let patients = pull(&tape, Resource::Patients, None).records;
+    let shown = patients.iter().find_map(|record| match record {
+        Record::Patient(patient) if patient.id == id => Some(patient),
+        _ => None,
+    });
+    let shown = shown.unwrap();
+    assert!(shown.chart_id.is_some(), "the EHR's own number stays");
+    assert_eq!(Patient { chart_id: None, ..shown.clone() }, bare);
+    assert_eq!(gender(&tape), "u");
+    // And back again.
+    push(&tape, "ps-7-73", &Write::UpdatePatient(named.clone())).unwrap();
+    assert_eq!(find(&tape, "ps-7-73", &Write::UpdatePatient(named)), Some(id));
+    tape.end();
+}
