@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     keys,
     lists::{Shown, Trouble},
-    map::{extra, id, name},
+    map::{extra, id, is_deleted, name},
     office::{Office, typed},
     responses::{
         Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
@@ -57,9 +57,12 @@ pub fn disease(_: &Office, row: Value) -> Result<Shown, Trouble> {
 
 /// Allergies and medications are listed by patient only.
 pub fn allergies_and_medications(office: &Office, row: Value) -> Result<Shown, Trouble> {
-    let patient: Patient = typed(row)?;
-    let patient = id(patient.pat_num)?;
+    let row: Patient = typed(row)?;
+    let patient = id(row.pat_num)?;
     let mut shown = Shown::default();
+    if is_deleted(&row) {
+        return Ok(shown);
+    }
     for allergy in office.of_patient::<Allergy>("/allergies", &patient)? {
         shown.records.push(Record::PatientHistoryItem(of_allergy(&allergy)?));
     }

@@ -17,6 +17,9 @@ pub struct Cursor {
     pub whole_at: i64,
     /// Nothing can have been missed so far.
     pub steady: bool,
+    /// A row of this pass could not be read: what it does not show is not gone.
+    #[serde(default)]
+    pub left_out: bool,
     /// There was no pass before.
     #[serde(default)]
     pub first: bool,

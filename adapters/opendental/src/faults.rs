@@ -26,9 +26,19 @@ pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault 
             Fault::unsupported("the developer key has no permission for this method")
         }
         410 => Fault::unsupported("this version of Open Dental has the method no more"),
+        // Somebody in between, who says nothing about the record.
+        400 | 404 | 405 | 409 | 415 | 422 if !explains(answer) => {
+            let reason = format!("no explanation of Open Dental's came with the answer {}", answer.status);
+            if reads { Fault::retry_later(reason, None) } else { Fault::unknown(reason) }
+        }
         400 | 404 | 405 | 409 | 415 | 422 => Fault::rejected(reason(&said, answer.status, sent)),
         _ => fault_of_status(answer, reads),
     }
+}
+
+/// The API explains itself in plain text. Pages and objects are of somebody in between.
+pub fn explains(answer: &Response) -> bool {
+    !matches!(answer.body.trim_ascii_start().first(), None | Some(b'<' | b'{'))
 }
 
 /// Plain text, or a JSON string of it. Pages of a proxy in between explain nothing.
@@ -189,7 +199,12 @@ mod tests {
         assert_eq!(said, Fault::rejected("Open Dental: AdjAmt of … … … must be negative for this AdjType."));
         let plain = of_answer(&answer(404, "Operatory not found"), false, None);
         assert_eq!(plain, Fault::rejected("Open Dental: Operatory not found"));
-        assert_eq!(of_answer(&answer(404, "<html>Zoë"), true, None), Fault::rejected("Open Dental answered 404"));
+        // A proxy's page and an empty answer are nobody's refusal.
+        for unexplained in ["<html>Zoë", "", " {\"message\": \"Zoë\"}"] {
+            let Fault::RetryLater((why, None)) = of_answer(&answer(404, unexplained), true, None) else { panic!() };
+            assert!(!why.contains("Zoë"), "{why}");
+            assert!(matches!(of_answer(&answer(400, unexplained), false, None), Fault::Unknown(_)));
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The API's rows of insurance, fees and the ledger as the contract's records.
 
-use adapter_sdk::{Fault, Record, records};
+use adapter_sdk::{Record, records};
 use serde_json::Value;
 
 use crate::{
     chart::price,
     keys,
     lists::{Shown, Trouble},
-    map::{address, extra, id, name},
+    map::{address, extra, id, is_deleted, name},
     office::{Office, typed},
     responses::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
@@ -201,6 +201,9 @@ fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<re
 pub fn adjustments(office: &Office, row: Value) -> Result<Shown, Trouble> {
     let patient: Patient = typed(row)?;
     let mut shown = Shown::default();
+    if is_deleted(&patient) {
+        return Ok(shown);
+    }
     for row in office.of_patient::<Adjustment>("/adjustments", &id(patient.pat_num)?)? {
         let note = keys::read(&row.adj_note);
         shown.records.push(Record::Adjustment(records::Adjustment {
@@ -227,13 +230,10 @@ pub fn adjustments(office: &Office, row: Value) -> Result<Shown, Trouble> {
 pub fn balance(office: &Office, row: Value) -> Result<Shown, Trouble> {
     let guarantor: Patient = typed(row)?;
     let key = id(guarantor.pat_num)?;
-    if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 {
+    if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 || is_deleted(&guarantor) {
         return Ok(Shown::gone(Some(key)));
     }
-    let aging: Option<Aging> = match office.one(&format!("/accountmodules/{key}"), "Aging") {
-        Err(Fault::Rejected(_)) => None,
-        other => other?,
-    };
+    let aging: Option<Aging> = office.one(&format!("/accountmodules/{key}"), "Aging")?;
     let Some(aging) = aging else { return Ok(Shown::gone(Some(key))) };
     let money = |cents: Cents| Some(cents.money(&office.settings.currency));
     Ok(Shown::one(Record::GuarantorBalance(records::Balance {

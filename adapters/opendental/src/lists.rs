@@ -51,8 +51,10 @@ pub struct Shown {
 
 /// Why there is nothing to show.
 pub enum Trouble {
-    /// The row contradicts itself: it is left out.
+    /// The row cannot be read: it is left out, and nothing is said of what it was before.
     Row(String),
+    /// An appointment without a place in the calendar: whatever place it had before is free.
+    NoPlace(&'static str),
     Fault(Fault),
 }
 
@@ -102,7 +104,7 @@ impl Feed {
             None => return Err(Fault::rejected("not a cursor of this adapter")),
         };
         page.last = ends && cursor.part + 1 == self.parts.len();
-        page.whole = whole && cursor.steady;
+        page.whole = whole && cursor.steady && !cursor.left_out;
         page.cursor = match (ends, page.last) {
             (_, true) => cursor.finished().to_string(),
             (true, false) => cursor.next_part().to_string(),
@@ -149,8 +151,12 @@ impl List {
                 Err(Trouble::Fault(fault)) => return Err(fault),
                 Err(Trouble::Row(why)) => {
                     warn!("{} {} is left out: {why}", self.path, id.unwrap_or(0));
-                    // It may have had its place in the calendar before.
-                    Shown::gone(id.filter(|_| self.path == "/appointments").map(|id| id.to_string()))
+                    cursor.left_out = true;
+                    Shown::default()
+                }
+                Err(Trouble::NoPlace(why)) => {
+                    warn!("{} {} is left out: {why}", self.path, id.unwrap_or(0));
+                    Shown::gone(id.map(|id| id.to_string()))
                 }
             };
             let (room, unseen) = (limit - page.records.len(), records.len().saturating_sub(cursor.shown));

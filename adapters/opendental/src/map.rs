@@ -66,7 +66,7 @@ pub fn appointment_type(office: &Office, row: Value) -> Result<Shown, Trouble> {
 pub fn patient(_: &Office, row: Value) -> Result<Shown, Trouble> {
     let p: Patient = typed(row)?;
     let patient = id(p.pat_num)?;
-    if p.pat_status.0 == "Deleted" {
+    if is_deleted(&p) {
         return Ok(Shown::gone(Some(patient)));
     }
     let (work_phone, work_phone_extension) = extension(&p.wk_phone);
@@ -97,6 +97,11 @@ pub fn patient(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
+/// The API may refuse whatever is asked about one.
+pub fn is_deleted(row: &Patient) -> bool {
+    row.pat_status.0 == "Deleted"
+}
+
 /// Planned ones and notes have no place in the calendar.
 pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
     let a: Appointment = typed(row)?;
@@ -105,7 +110,7 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
     }
     let Some(start) = time::instant(&a.apt_date_time) else {
         // On the Unscheduled List without a time it had.
-        return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err("it has no time".to_owned().into()) };
+        return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err(Trouble::NoPlace("it has no time")) };
     };
     // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
     let (today, settings) = (adapter_sdk::clock::now(), &office.settings);
@@ -115,7 +120,7 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
     if start > today + (settings.ahead_days + 1) * DAY {
         return Ok(Shown::gone(a.apt_num.id()));
     }
-    let length = pattern::seconds(&a.pattern).ok_or_else(|| "its pattern is none".to_owned())?;
+    let length = pattern::seconds(&a.pattern).ok_or(Trouble::NoPlace("its pattern is none"))?;
     let note = keys::read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
     let confirmed = office.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());

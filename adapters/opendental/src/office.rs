@@ -5,7 +5,6 @@ use std::{cell::OnceCell, collections::BTreeMap};
 use adapter_sdk::{
     Fault, Receipt,
     http::{self, Call, Response, encode},
-    warn,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -35,6 +34,13 @@ pub struct Rows {
     pub now: Option<i64>,
 }
 
+/// What became of walking a list to its end.
+enum Walked<T> {
+    All(Vec<T>),
+    TooLong,
+    Missing(Fault),
+}
+
 impl Office {
     pub fn open() -> Result<Office, Fault> {
         Ok(Office { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
@@ -49,18 +55,58 @@ impl Office {
         offset: u32,
         limit: u32,
     ) -> Result<Rows, Fault> {
+        self.look(path, key, query, offset, limit)?
+    }
+
+    /// The inner fault is an explained 404: there is nothing of what the list is asked for by.
+    fn look(
+        &self,
+        path: &str,
+        key: &str,
+        query: &[(&str, String)],
+        offset: u32,
+        limit: u32,
+    ) -> Result<Result<Rows, Fault>, Fault> {
         let asked = limit.clamp(1, self.settings.page);
         let mut parameters: Vec<String> =
             query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         parameters.push(format!("Offset={offset}&Limit={asked}"));
-        let Value::Array(rows) = read(&format!("{path}?{}", parameters.join("&")), query)? else {
+        let answer = http::get(format!("{path}?{}", parameters.join("&"))).header("content-type", JSON).send_any()?;
+        if !(200..=299).contains(&answer.status) {
+            // An explanation may quote what was asked for.
+            let quoted = query.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
+            let fault = faults::of_answer(&answer, true, Some(&Value::Object(quoted)));
+            return if is_missing(&answer) { Ok(Err(fault)) } else { Err(fault) };
+        }
+        let Value::Array(rows) = answer.json()? else {
             return Err(unreadable("it is not a list"));
         };
         if !rows.iter().all(|row| has(row, key)) {
             return Err(unreadable("not all of its rows have a key"));
         }
         let now = rows.first().and_then(|row| crate::time::instant(row["serverDateTime"].as_str()?));
-        Ok(Rows { full: rows.len() >= asked as usize, rows, now })
+        Ok(Ok(Rows { full: rows.len() >= asked as usize, rows, now }))
+    }
+
+    /// A list to its end.
+    fn walk<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Walked<T>, Fault> {
+        let mut found = Vec::new();
+        let mut offset = 0;
+        for _ in 0..MAX_PAGES {
+            let page = match self.look(path, T::KEY, query, offset, self.settings.page)? {
+                Ok(page) => page,
+                Err(fault) => return Ok(Walked::Missing(fault)),
+            };
+            offset += u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
+            // One that cannot be read may be the one that is looked for.
+            for row in page.rows {
+                found.push(typed(row).map_err(|why| unreadable(&why))?);
+            }
+            if !page.full {
+                return Ok(Walked::All(found));
+            }
+        }
+        Ok(Walked::TooLong)
     }
 
     /// All rows of a list.
@@ -71,30 +117,21 @@ impl Office {
 
     /// All rows of a list; none where there are more than can be looked through.
     pub fn up_to_limit<T: Row>(&self, path: &str, query: &[(&str, String)]) -> Result<Option<Vec<T>>, Fault> {
-        let mut found = Vec::new();
-        let mut offset = 0;
-        for _ in 0..MAX_PAGES {
-            let page = self.page(path, T::KEY, query, offset, self.settings.page)?;
-            offset += u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
-            // One that cannot be read may be the one that is looked for.
-            for row in page.rows {
-                found.push(typed(row).map_err(|why| unreadable(&why))?);
-            }
-            if !page.full {
-                return Ok(Some(found));
-            }
+        match self.walk(path, query)? {
+            Walked::All(rows) => Ok(Some(rows)),
+            Walked::TooLong => Ok(None),
+            Walked::Missing(fault) => Err(fault),
         }
-        Ok(None)
     }
 
-    /// The rows of one patient; none of one who was deleted meanwhile.
+    /// The rows of one patient; none of one whom the API says it does not have. Any other refusal says nothing about them.
     pub fn of_patient<T: Row>(&self, path: &str, patient: &str) -> Result<Vec<T>, Fault> {
-        match self.all(path, &[("PatNum", patient.to_owned())]) {
-            Err(Fault::Rejected(why)) => {
-                warn!("{path} of patient {patient}: {why}");
-                Ok(Vec::new())
+        match self.walk(path, &[("PatNum", patient.to_owned())])? {
+            Walked::All(rows) => Ok(rows),
+            Walked::Missing(_) => Ok(Vec::new()),
+            Walked::TooLong => {
+                Err(Fault::retry_later(format!("a patient has more {path} than can be looked through"), None))
             }
-            rows => rows,
         }
     }
 
@@ -102,7 +139,7 @@ impl Office {
     pub fn one<T: Row>(&self, path: &str, id: &str) -> Result<Option<T>, Fault> {
         let answer = http::get(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
         match answer.status {
-            404 if explains(&answer) => Ok(None),
+            _ if is_missing(&answer) => Ok(None),
             200..=299 => {
                 let row: Value = answer.json()?;
                 if !has(&row, T::KEY) {
@@ -127,7 +164,7 @@ impl Office {
         let answer = http::delete(format!("{path}/{}", encode(id))).header("content-type", JSON).send_any()?;
         match answer.status {
             200..=299 => Ok(()),
-            404 if explains(&answer) => Ok(()),
+            _ if is_missing(&answer) => Ok(()),
             _ => Err(faults::of_answer(&answer, false, None)),
         }
     }
@@ -164,20 +201,8 @@ impl Office {
     }
 }
 
-const JSON: &str = "application/json";
-
 /// Every request says that it is JSON: the API refuses others.
-fn read(path: &str, asked: &[(&str, String)]) -> Result<Value, Fault> {
-    let answer = http::get(path).header("content-type", JSON).send_any()?;
-    match answer.status {
-        200..=299 => answer.json(),
-        _ => {
-            // An explanation may quote what was asked for.
-            let asked = asked.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
-            Err(faults::of_answer(&answer, true, Some(&Value::Object(asked))))
-        }
-    }
-}
+const JSON: &str = "application/json";
 
 fn write(call: Call, body: &Value) -> Result<Response, Fault> {
     let answer = call.json(body)?.send_any()?;
@@ -187,9 +212,9 @@ fn write(call: Call, body: &Value) -> Result<Response, Fault> {
     }
 }
 
-/// The API explains itself in plain text. Pages and objects are of somebody in between, and say nothing about the record.
-fn explains(answer: &Response) -> bool {
-    !answer.body.trim_ascii_start().starts_with(b"<") && !answer.body.trim_ascii_start().starts_with(b"{")
+/// The API itself does not have it.
+fn is_missing(answer: &Response) -> bool {
+    answer.status == 404 && faults::explains(answer)
 }
 
 fn has(row: &Value, key: &str) -> bool {

@@ -177,3 +177,76 @@ fn answers_that_are_no_rows_are_no_answers() {
         assert!(matches!(pulled, Err(Fault::RetryLater(_))), "{pulled:?}");
     }
 }
+
+/// An office whose patients are listed, and that answers so whatever else it is asked.
+fn refusing(status: u16, body: &'static str) -> Host {
+    Host::new().config("location", "office").answer(move |request: &Request| {
+        if request.path.starts_with("/patients") {
+            let rows = json!([{"PatNum": 48, "PatStatus": "Patient", "Guarantor": 48, "BalTotal": 5.0}, {"PatNum": 49, "PatStatus": "Deleted"}]);
+            return Ok(answer(&rows));
+        }
+        if request.path.starts_with("/diseases") {
+            return Ok(answer(&json!([])));
+        }
+        assert!(!request.path.contains("49"), "nothing is asked about a patient who is deleted: {}", request.path);
+        Ok(Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() })
+    })
+}
+
+/// A list that was refused is no empty one: what it does not show would be deleted.
+#[test]
+fn a_refused_look_up_is_not_a_patient_without_records() {
+    let resources = [Resource::PatientHistoryItems, Resource::Adjustments, Resource::GuarantorBalances];
+    for resource in resources {
+        let to_the_end = || {
+            let mut page = pull(resource, None, 500)?;
+            while !page.last {
+                page = pull(resource, Some(&page.cursor), 500)?;
+            }
+            Ok::<Page, Fault>(page)
+        };
+        let page = refusing(404, "\"Patient not found\"").run(to_the_end).unwrap();
+        assert!(page.whole && page.records.is_empty(), "{resource:?}");
+        for (status, body) in [
+            (404, "<html>no such page</html>"),
+            (404, ""),
+            (400, "Something is amiss."),
+            (401, "The developer key does not have the permission for this method."),
+            (500, "oops"),
+        ] {
+            let refused = refusing(status, body).run(to_the_end);
+            assert!(refused.is_err(), "{resource:?} {status}: {refused:?}");
+        }
+    }
+    // More rows than can be looked through are not none either.
+    let rows: Vec<Value> = (1..=100).map(|n| json!({"AdjNum": n, "PatNum": 48})).collect();
+    let endless = json!(rows).to_string().leak();
+    assert!(matches!(refusing(200, endless).run(|| pull(Resource::Adjustments, None, 500)), Err(Fault::RetryLater(_))));
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_not_one_that_is_gone() {
+    let rows = |broken: Value| {
+        json!([
+            {"serverDateTime": "2026-12-01 08:00:05", "AptNum": 7, "AptStatus": "Scheduled", "Pattern": "XX", "Op": 2,
+             "AptDateTime": "2026-12-01 09:00:00"},
+            {"AptNum": 8, "AptStatus": "Scheduled", "Pattern": "XX", "Op": broken, "AptDateTime": "2026-12-01 10:00:00"}
+        ])
+    };
+    for (op, whole) in [(json!(2), true), (json!({"of": "another kind"}), false)] {
+        let rows = rows(op);
+        let (host, _) =
+            office(move |path| Some(if path.starts_with("/appointments") { rows.clone() } else { json!([]) }));
+        host.run(|| {
+            let mut page = pull(Resource::Appointments, None, 500).unwrap();
+            assert_eq!((page.records.len(), page.deleted.len()), (1 + usize::from(whole), 0));
+            while !page.last {
+                page = pull(Resource::Appointments, Some(&page.cursor), 500).unwrap();
+            }
+            assert_eq!(page.whole, whole, "it is shown to the last page");
+            // What changed since: it is not reported either.
+            let delta = pull(Resource::Appointments, Some(&page.cursor), 500).unwrap();
+            assert!(delta.deleted.is_empty() && !delta.whole, "{delta:?}");
+        });
+    }
+}
