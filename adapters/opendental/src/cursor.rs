@@ -5,14 +5,20 @@ use serde::{Deserialize, Serialize};
 /// Clocks differ and transactions take time: a delta reaches back this many seconds before the pass before it began.
 const OVERLAP: i64 = 300;
 
+/// The same where nothing told the office's time: clocks of offices differ by less, even where the location's zone is wrong.
+const MARGIN: i64 = 86_400;
+
 /// The state of a pull, as JSON the engine's cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cursor {
     /// This pass shows what changed since, by the office's clock; none: everything.
     pub since: Option<i64>,
-    /// When this pass began, by the office's clock; none: it is about to.
+    /// When this pass began; none: it is about to.
     pub started: Option<i64>,
+    /// What the office's clock showed then, where something told it.
+    #[serde(default)]
+    pub told: Option<i64>,
     /// When the last whole pass began, by ours.
     pub whole_at: i64,
     /// Nothing can have been missed so far.
@@ -88,9 +94,14 @@ impl Cursor {
         Cursor { part: self.part + 1, offset: 0, last: 0, shown: 0, ..self }
     }
 
-    /// After the last page. A pass that may have missed something is done again: the next one starts where this one did.
+    /// After the last page. A pass that may have missed something is done again: the next one starts where this one did; so does one
+    /// after a delta that told no time, for an office whose clock is slow would never be asked about the past again.
     pub fn finished(self) -> Cursor {
-        let since = if self.steady { self.started.map(|at| at - OVERLAP) } else { self.since };
+        let since = match self.told {
+            _ if !self.steady => self.since,
+            Some(at) => Some(at - OVERLAP),
+            None => self.since.or(self.started.map(|at| at - MARGIN)),
+        };
         // A blockout that is gone shows only by absence.
         let gone = !self.is_whole() && self.ids != self.ids_before;
         let whole_at = if gone { 0 } else { self.whole_at };
@@ -117,7 +128,7 @@ mod tests {
     }
 
     fn begun(cursor: Cursor, at: i64) -> Cursor {
-        Cursor { started: Some(at), ..cursor }
+        Cursor { started: Some(at), told: Some(at), ..cursor }
     }
 
     #[test]
@@ -139,6 +150,15 @@ mod tests {
         assert!(again(&Cursor { steady: false, ..whole }.finished(), NOW, HOUR).is_whole());
         let delta = Cursor { since: Some(7), started: Some(NOW), whole_at: NOW, steady: false, ..Cursor::default() };
         assert_eq!(delta.finished().since, Some(7));
+    }
+
+    /// An empty page has no row that tells the time: our own clock may be ahead of the office's.
+    #[test]
+    fn a_pass_that_told_no_time_moves_nothing_ahead() {
+        let silent = |cursor: Cursor| Cursor { started: Some(NOW), ..cursor }.finished();
+        let first = silent(Cursor::parse(None, NOW, HOUR).unwrap());
+        assert_eq!(first.since, Some(NOW - MARGIN));
+        assert_eq!(silent(first.clone()).since, first.since);
     }
 
     #[test]

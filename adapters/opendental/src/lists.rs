@@ -128,10 +128,15 @@ impl List {
         let overlap = u32::from(cursor.offset > 0);
         let room = u32::try_from(limit).unwrap_or(u32::MAX).min(self.rows).saturating_add(overlap);
         let found = office.page(self.path, self.id, &query, cursor.offset - overlap, room)?;
-        let now = found.now.unwrap_or_else(clock::now);
-        let started = *cursor.started.as_ref().unwrap_or(&now);
-        disagree(cursor.started.is_none(), found.now);
-        let mut cursor = Cursor { started: Some(started), ..cursor };
+        let mut cursor = match cursor.started {
+            Some(_) => cursor,
+            None => {
+                let asked = self.since.is_some() && found.now.is_none() && !found.rows.is_empty();
+                let told = if asked { office.now() } else { found.now };
+                disagree(told);
+                Cursor { started: Some(told.unwrap_or_else(clock::now)), told, ..cursor }
+            }
+        };
         let mut rows = found.rows.into_iter().peekable();
         if overlap == 1 {
             let held = rows.peek().is_some_and(|row| self.id_of(row) == Some(cursor.last));
@@ -219,8 +224,8 @@ fn fingerprint(record: &Record) -> u64 {
 }
 
 /// The location's zone must be the office's: its times have none.
-fn disagree(first: bool, office: Option<i64>) {
-    let Some(office) = office.filter(|_| first) else { return };
+fn disagree(office: Option<i64>) {
+    let Some(office) = office else { return };
     let off = (office - clock::now()).abs();
     if off > 900 {
         warn!("the office's clock is {} minutes off: is the location's zone the office's?", off / 60);

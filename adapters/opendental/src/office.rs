@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     faults, requests,
-    responses::{AppointmentType, Carrier, Definition, Operatory, Row},
+    responses::{AppointmentType, Carrier, Definition, Operatory, Provider, Row},
     settings::Settings,
     values::Num,
 };
@@ -175,6 +175,11 @@ impl Office {
             let _ = self.carriers.set(carriers.into_iter().map(|carrier| (carrier.carrier_num, carrier)).collect());
         }
         self.carriers.get().ok_or_else(|| Fault::retry_later("the carriers were not read", None))
+    }
+
+    /// What the office's clock shows, for lists whose rows do not say it. An office has providers.
+    pub fn now(&self) -> Option<i64> {
+        self.page("/providers", Provider::KEY, &[], 0, 1).ok()?.now
     }
 
     /// The location's operatories.

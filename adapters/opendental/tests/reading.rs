@@ -250,3 +250,50 @@ fn a_row_that_cannot_be_read_is_not_one_that_is_gone() {
         });
     }
 }
+
+/// An office whose clock is an hour slow, and a row that is changed after a pass that showed none.
+#[test]
+fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
+    let changed = Rc::new(RefCell::new(None::<String>));
+    // What the API does with `DateTStamp`: rows changed after it, by the office's clock. Logs do not tell its time, providers do.
+    let office_with = |path: &'static str, key: &'static str, tells: bool| {
+        let rows = changed.clone();
+        Host::new().at(instant_of(NOW).unwrap()).config("location", "office").answer(move |request: &Request| {
+            if request.path.starts_with("/providers") {
+                return Ok(answer(&json!([{"ProvNum": 1, "serverDateTime": "2026-12-01 12:00:00"}])));
+            }
+            assert!(request.path.starts_with(path), "{}", request.path);
+            let since = request.path.split("DateTStamp=").nth(1).and_then(|rest| rest.split('&').next());
+            let since = since.map(|since| since.replace("%20", " ").replace("%3A", ":"));
+            let shown = rows.borrow().clone().filter(|stamp| since.is_none_or(|since| *stamp > since));
+            let row = |stamp: String| {
+                let mut row = json!({key: 5, "DateTStamp": stamp, "LName": "L", "FName": "F", "PatNum": 5, "Note": "n",
+                    "CommDateTime": "2026-12-01 09:00:00"});
+                if tells {
+                    row["serverDateTime"] = "2026-12-01 12:00:00".into();
+                }
+                row
+            };
+            Ok(answer(&json!(shown.map(row).into_iter().collect::<Vec<_>>())))
+        })
+    };
+    for (resource, path, key, tells) in [
+        (Resource::Patients, "/patients/Simple", "PatNum", true),
+        (Resource::CommunicationLogs, "/commlogs", "CommlogNum", false),
+    ] {
+        let pass = |cursor: Option<&str>| {
+            let page = office_with(path, key, tells).run(|| pull(resource, cursor, 500)).unwrap();
+            assert!(page.last);
+            (page.records.len(), page.cursor)
+        };
+        *changed.borrow_mut() = None;
+        let (none, first) = pass(None);
+        let (still, second) = pass(Some(&first));
+        *changed.borrow_mut() = Some("2026-12-01 12:00:30".to_owned());
+        let (one, third) = pass(Some(&second));
+        assert_eq!((none, still, one), (0, 0, 1), "{resource:?}");
+        // By the office's clock, and not by ours: what changes in the next hour is not missed.
+        *changed.borrow_mut() = Some("2026-12-01 12:01:00".to_owned());
+        assert_eq!(pass(Some(&third)).0, 1, "{resource:?}");
+    }
+}
