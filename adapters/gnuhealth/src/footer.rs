@@ -75,6 +75,17 @@ impl Footer {
         self.pairs.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
+    /// A value that is one of the contract's words: staff can write anything.
+    pub fn word(&self, name: &str, words: &[&str]) -> Option<String> {
+        self.get(name).filter(|word| words.contains(word)).map(str::to_owned)
+    }
+
+    /// A value that can be an id.
+    pub fn id(&self, name: &str) -> Option<String> {
+        let fits = |id: &&str| (1..=200).contains(&id.len()) && !id.chars().any(char::is_control);
+        self.get(name).filter(fits).map(str::to_owned)
+    }
+
     pub fn set(&mut self, name: &str, value: Option<&str>) {
         self.pairs.retain(|(held, _)| held != name);
         self.pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));

@@ -3,7 +3,7 @@
 use adapter_sdk::{
     Record, clock,
     records::{self, HistoryCategory, HourKind, Money},
-    time::instant_of,
+    time::{date_of, instant_of},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,10 +12,11 @@ use crate::{
     footer::Text,
     requests::{self, Contact, MIDDLE},
     responses::{
-        AddressRow, AppointmentRow, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication, Note,
-        Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
+        AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
+        Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
     },
     settings::{AppointmentType, Settings},
+    values::Decimal,
 };
 
 /// What a row is to the engine.
@@ -272,7 +273,6 @@ pub fn coverage(row: Value, _: &Settings) -> Mapped {
     let row: Insurance = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let footer = Text::of(row.notes.as_deref()).footer;
-    let kept = |name: &str| footer.get(name).map(str::to_owned);
     let plan = match row.plan_id {
         Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
         None => format!("party.party,{}", row.company),
@@ -281,15 +281,15 @@ pub fn coverage(row: Value, _: &Settings) -> Mapped {
         id: row.id.to_string(),
         patient: patient.to_string(),
         plan,
-        relation: kept("relation").unwrap_or_else(|| "self".into()),
-        priority: footer.get("priority").and_then(|text| text.parse().ok()),
-        subscriber: kept("subscriber"),
-        subscriber_name: kept("subscriber-name"),
-        subscriber_date_of_birth: kept("subscriber-born"),
+        relation: footer.word("relation", &RELATIONS).unwrap_or_else(|| "self".into()),
+        priority: footer.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
+        subscriber: footer.id("subscriber"),
+        subscriber_name: footer.get("subscriber-name").map(str::to_owned),
+        subscriber_date_of_birth: footer.get("subscriber-born").filter(|day| date_of(day).is_some()).map(str::to_owned),
         subscriber_number: row.number,
         effective_date: row.member_since.map(|date| date.text()),
         expiration_date: row.member_exp.map(|date| date.text()),
-        insurance_type: kept("type"),
+        insurance_type: footer.word("type", &["dental", "medical", "vision"]),
         active: row.status.as_deref() != Some("expired"),
         extra: Vec::new(),
     }))
@@ -304,8 +304,8 @@ pub fn communication_log(row: Value, _: &Settings) -> Mapped {
         id: row.id.to_string(),
         patient: patient.ok_or("it is about no patient")?.to_owned(),
         note: note.unwrap_or_default(),
-        mode: footer.get("mode").unwrap_or("none").to_owned(),
-        direction: footer.get("direction").unwrap_or("sent").to_owned(),
+        mode: footer.word("mode", &["email", "mail", "phone", "in_person", "text"]).unwrap_or_else(|| "none".into()),
+        direction: footer.word("direction", &["received"]).unwrap_or_else(|| "sent".into()),
         occurred_at: at.ok_or("it has no date")?,
         extra: Vec::new(),
     }))
@@ -365,13 +365,37 @@ pub fn payment_type(row: Value, _: &Settings) -> Mapped {
     shown(Record::PaymentType(records::PaymentType { id, name, active, extra: Vec::new() }))
 }
 
+const RELATIONS: [&str; 10] = [
+    "self",
+    "spouse",
+    "child",
+    "employee",
+    "handicap_dep",
+    "signif_other",
+    "injured_plaintiff",
+    "life_partner",
+    "dependent",
+    "other",
+];
+
+/// The contract writes amounts in digits, and currencies by their codes.
+fn plain(amount: &Decimal) -> Result<String, String> {
+    amount.millionths().map(|_| amount.text().to_owned()).ok_or_else(|| "its amount is no plain number".to_owned())
+}
+
+fn currency(row: Coded) -> Result<String, String> {
+    let code = row.code.filter(|code| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()));
+    code.ok_or_else(|| "it has no currency".to_owned())
+}
+
 /// An invoice to a patient.
 pub fn charge(row: Value, _: &Settings) -> Mapped {
     let row: Invoice = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let lines: Vec<&str> = row.lines.iter().filter_map(|line| line.description.as_deref()).collect();
-    let currency = row.currency.code.ok_or("it has no currency")?;
-    let fee = row.total_amount.map(|amount| Money { amount: amount.text().to_owned(), currency });
+    let currency = currency(row.currency)?;
+    let amount = row.total_amount.as_ref().map(plain).transpose()?;
+    let fee = amount.map(|amount| Money { amount, currency });
     shown(Record::Charge(records::Charge {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
@@ -390,13 +414,12 @@ pub fn payment(row: Value, _: &Settings) -> Mapped {
     let row: PaymentLine = read(row)?;
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
     let Text { note, footer } = Text::of(row.entry.description.as_deref());
-    let kept = |name: &str| footer.get(name).map(str::to_owned);
     // Money that went back stands on the other side.
     let amount = match row.credit.millionths() {
-        Some(0) => format!("-{}", row.debit.text()),
-        _ => row.credit.text().to_owned(),
+        Some(0) => format!("-{}", plain(&row.debit)?),
+        _ => plain(&row.credit)?,
     };
-    let currency = row.currency.code.ok_or("it has no currency")?;
+    let currency = currency(row.currency)?;
     shown(Record::Payment(records::Payment {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
@@ -406,13 +429,54 @@ pub fn payment(row: Value, _: &Settings) -> Mapped {
         claim: None,
         payment_plan: None,
         insurance_plan: None,
-        payment_type: kept("type"),
+        payment_type: footer.id("type"),
         amount: Money { amount, currency },
         paid_at: row.date.map(|date| date.text()),
-        transaction_id: kept("transaction"),
+        transaction_id: footer.get("transaction").map(str::to_owned),
         description: note,
         charge_splits: Vec::new(),
         provider_splits: Vec::new(),
         extra: Vec::new(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use adapter_sdk::testing::Host;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The host refuses a page with words the contract does not have, again and again.
+    #[test]
+    fn what_staff_make_of_our_line_refuses_no_page() {
+        let shown = |map: fn(Value, &Settings) -> Mapped, row: Value| match Host::new()
+            .config("location", "1")
+            .run(|| map(row, &Settings::read().unwrap()))
+            .unwrap()
+        {
+            Shown::Record(record) => *record,
+            other => panic!("{other:?}"),
+        };
+        let message = "x\n[practice-sync ps-1; mode=fax; direction=over; at=2026-12-01T10:00:00Z]";
+        let log = shown(communication_log, json!({"id": 1, "resource": "gnuhealth.patient,5", "message": message}));
+        let Record::CommunicationLog(log) = log else { panic!("{log:?}") };
+        assert_eq!((log.mode.as_str(), log.direction.as_str()), ("none", "sent"));
+        let notes = "[practice-sync ps-1; relation=cousin; priority=0; subscriber=; subscriber-born=may; type=pets]";
+        let covered = shown(coverage, json!({"id": 1, "patient": 5, "company": 2, "notes": notes}));
+        let Record::Coverage(covered) = covered else { panic!("{covered:?}") };
+        assert_eq!((covered.relation.as_str(), covered.priority, covered.subscriber), ("self", None, None));
+        assert_eq!((covered.subscriber_date_of_birth, covered.insurance_type), (None, None));
+        let line = |credit: &str, currency: &str| {
+            let amount = |text: &str| json!({"__class__": "Decimal", "decimal": text});
+            let row = json!({"id": 1, "patient": 5, "debit": amount("0"), "credit": amount(credit),
+                "currency.": {"id": 1, "code": currency}, "move.": {"description": "[practice-sync ps-1; type=%0A]"}});
+            payment(row, &Host::new().config("location", "1").run(Settings::read).unwrap())
+        };
+        let Ok(Shown::Record(paid)) = line("12.50", "USD") else { panic!("a payment") };
+        let Record::Payment(paid) = *paid else { panic!("{paid:?}") };
+        assert_eq!((paid.amount.amount.as_str(), paid.payment_type), ("12.50", None));
+        assert!(line("1E+3", "USD").is_err() && line("5", "$").is_err());
+    }
 }

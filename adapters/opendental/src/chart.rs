@@ -26,6 +26,10 @@ pub const CONDITION: &str = "condition:";
 
 pub const MEDICATION: &str = "medication:";
 
+/// What the contract takes: the longest interval of a recall, and procedures of a plan.
+const LONGEST: u32 = 1_000;
+const MOST: usize = 1_000;
+
 pub fn allergy_def(_: &Office, row: Value) -> Result<Shown, Trouble> {
     let def: AllergyDef = typed(row)?;
     item(ALLERGY, HistoryCategory::Allergies, def.allergy_def_num, &def.description, def.is_hidden.0)
@@ -208,7 +212,7 @@ pub fn treatment_plan(office: &Office, row: Value) -> Result<Shown, Trouble> {
         name: plan.heading.some(),
         patient: plan.pat_num.id(),
         status: Some(status.into()),
-        procedures: procedures.into_iter().filter_map(Num::id).collect(),
+        procedures: procedures.into_iter().filter_map(Num::id).take(MOST).collect(),
         extra: extra([("status", plan.status.some())]),
     })))
 }
@@ -242,18 +246,18 @@ fn interval(text: &str) -> Option<(u32, &'static str)> {
                     'd' => &mut days,
                     _ => return None,
                 };
-                *place = number.parse::<u32>().ok().filter(|n| *n <= 1_000)?;
+                *place = number.parse::<u32>().ok().filter(|n| *n <= LONGEST)?;
                 number.clear();
             }
         }
     }
-    match (years, months, weeks, days) {
-        (years @ 1.., 0, _, _) => Some((years, "year")),
-        (years, months, _, _) if years > 0 || months > 0 => Some((years * 12 + months, "month")),
-        (_, _, weeks @ 1.., _) => Some((weeks, "week")),
-        (_, _, _, days @ 1..) => Some((days, "day")),
-        _ => None,
-    }
+    let interval = match (years, months, weeks, days) {
+        (years @ 1.., 0, _, _) => (years, "year"),
+        (years, months, _, _) if years > 0 || months > 0 => (years * 12 + months, "month"),
+        (_, _, weeks @ 1.., _) => (weeks, "week"),
+        (_, _, _, days) => (days, "day"),
+    };
+    Some(interval).filter(|(number, _)| (1..=LONGEST).contains(number))
 }
 
 pub fn recall(_: &Office, row: Value) -> Result<Shown, Trouble> {
@@ -286,6 +290,7 @@ mod tests {
             ("", None),
             ("soon", None),
             ("0d", None),
+            ("999y11m", None),
         ] {
             assert_eq!(interval(text), expected, "{text}");
         }

@@ -76,7 +76,7 @@ pub fn coverages(office: &Office, row: Value) -> Result<Shown, Trouble> {
             patient: id(patient.pat_num)?,
             plan: id(subscription.plan_num)?,
             relation: relation(&patient.relationship).into(),
-            priority: u32::try_from(patient.ordinal.0).ok().filter(|ordinal| *ordinal > 0),
+            priority: u32::try_from(patient.ordinal.0).ok().filter(|ordinal| (1..=1_000).contains(ordinal)),
             subscriber: subscription.subscriber.id(),
             subscriber_name: None,
             subscriber_date_of_birth: None,

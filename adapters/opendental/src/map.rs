@@ -53,7 +53,7 @@ pub fn appointment_type(office: &Office, row: Value) -> Result<Shown, Trouble> {
     if kind.is_hidden.0 {
         return Ok(Shown::default());
     }
-    let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60);
+    let minutes = pattern::seconds(&kind.pattern).map(|seconds| seconds / 60).filter(|minutes| *minutes <= 1_440);
     Ok(Shown::one(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
         name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
