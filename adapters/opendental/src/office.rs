@@ -75,7 +75,7 @@ impl Office {
         if !(200..=299).contains(&answer.status) {
             // An explanation may quote what was asked for.
             let quoted = query.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
-            let fault = faults::of_answer(&answer, true, Some(&Value::Object(quoted)));
+            let fault = self.refusal("GET", path, &answer, Some(&Value::Object(quoted)));
             return if is_missing(&answer) { Ok(Err(fault)) } else { Err(fault) };
         }
         let Value::Array(rows) = answer.json()? else {
@@ -147,16 +147,37 @@ impl Office {
                 }
                 typed(row).map(Some).map_err(|why| unreadable(&why))
             }
-            _ => Err(faults::of_answer(&answer, true, None)),
+            _ => Err(self.refusal("GET", path, &answer, None)),
         }
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Result<Response, Fault> {
-        write(http::post(path), body)
+        self.write("POST", path, http::post(path), body)
     }
 
     pub fn put(&self, path: &str, body: &Value) -> Result<Response, Fault> {
-        write(http::put(path), body)
+        self.write("PUT", path, http::put(path), body)
+    }
+
+    fn write(&self, method: &str, path: &str, call: Call, body: &Value) -> Result<Response, Fault> {
+        let answer = call.json(body)?.send_any()?;
+        match answer.status {
+            200..=299 => Ok(answer),
+            _ => Err(self.refusal(method, path, &answer, Some(body))),
+        }
+    }
+
+    /// The API has one status for keys that are wrong and for methods they are not for, in words of its own: where the keys open
+    /// something else, only this method is closed, and nothing else is to wait for it.
+    fn refusal(&self, method: &str, path: &str, answer: &Response, sent: Option<&Value>) -> Fault {
+        let resource = path.split('/').nth(1).unwrap_or_default();
+        match faults::of_answer(answer, method == "GET", sent) {
+            Fault::Unsupported(why) => Fault::unsupported(format!("{method} {resource}: {why}")),
+            Fault::Unauthorized(_) if resource != PROOF && opens(PROOF) => {
+                Fault::unsupported(format!("{method} {resource}: the keys are not for this method"))
+            }
+            fault => fault,
+        }
     }
 
     /// What is gone already is as gone as it was to be.
@@ -165,7 +186,7 @@ impl Office {
         match answer.status {
             200..=299 => Ok(()),
             _ if is_missing(&answer) => Ok(()),
-            _ => Err(faults::of_answer(&answer, false, None)),
+            _ => Err(self.refusal("DELETE", path, &answer, None)),
         }
     }
 
@@ -209,12 +230,12 @@ impl Office {
 /// Every request says that it is JSON: the API refuses others.
 const JSON: &str = "application/json";
 
-fn write(call: Call, body: &Value) -> Result<Response, Fault> {
-    let answer = call.json(body)?.send_any()?;
-    match answer.status {
-        200..=299 => Ok(answer),
-        _ => Err(faults::of_answer(&answer, false, Some(body))),
-    }
+/// What `describe` asks for: the one thing that must work.
+const PROOF: &str = "operatories";
+
+fn opens(resource: &str) -> bool {
+    let answer = http::get(format!("/{resource}?Offset=0&Limit=1")).header("content-type", JSON).send_any();
+    answer.is_ok_and(|answer| (200..=299).contains(&answer.status))
 }
 
 /// The API itself does not have it.

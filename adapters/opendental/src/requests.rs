@@ -286,10 +286,30 @@ pub fn coverage(c: &records::Coverage, subscription: &str) -> Result<Value, Faul
     ]))
 }
 
-/// Procedures by name where there are some: the payment goes to them.
+/// The API takes procedures and no amounts for them: it pays one after the other as far as the payment reaches. So only what goes to one
+/// procedure as a whole can be said, and the provider is the procedure's.
 pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
-    let charges = p.charge.iter().chain(p.charge_splits.iter().map(|split| &split.id));
-    let charges: Vec<u64> = charges.filter_map(|id| id.parse().ok()).collect();
+    let whole = |split: &records::Split| {
+        split.amount.currency == p.amount.currency
+            && Cents::parse(&split.amount.amount) == Cents::parse(&p.amount.amount)
+    };
+    let charge = match p.charge_splits.as_slice() {
+        [] => p.charge.as_ref(),
+        [split] if whole(split) && p.charge.as_ref().is_none_or(|charge| *charge == split.id) => Some(&split.id),
+        _ => {
+            return Err(Fault::rejected(
+                "Open Dental takes a payment for one charge, and as a whole: post one for each",
+            ));
+        }
+    };
+    if p.provider_splits.len() > 1 || !p.provider_splits.iter().all(whole) {
+        return Err(Fault::rejected("Open Dental shares no payment between providers: post one for each charge"));
+    }
+    if p.provider.is_some() || !p.provider_splits.is_empty() {
+        warn!("the API has no field for the provider of a payment: it is the charge's");
+    }
+    let unknown = || Fault::rejected("Open Dental has no such charge");
+    let charges = charge.map(|id| id.parse::<u64>().map_err(|_| unknown())).transpose()?;
     Ok(object([
         ("PatNum", number(&p.patient)),
         ("PayAmt", amount(&p.amount)?),
@@ -297,7 +317,7 @@ pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
         ("PayDate", optional(&p.paid_at)),
         ("PayNote", keys::written(p.description.as_deref(), key, p.transaction_id.as_deref()).into()),
         ("isPatientPreferred", "true".into()),
-        ("procNums", if charges.is_empty() { Value::Null } else { charges.into() }),
+        ("procNums", charges.map_or(Value::Null, |charge| json!([charge]))),
     ]))
 }
 
@@ -470,6 +490,50 @@ mod tests {
                 "AdjNote": "Discount [ref:k-1 tx:tx%201]",
             })
         );
+    }
+
+    #[test]
+    fn a_payment_goes_to_one_charge_or_is_refused() {
+        let usd = |amount: &str| records::Money { amount: amount.into(), currency: "USD".into() };
+        let split = |id: &str, amount: &str| records::Split { id: id.into(), amount: usd(amount) };
+        let paid = |charge: Option<&str>, charges: Vec<records::Split>, providers: Vec<records::Split>| {
+            payment(
+                "k-1",
+                &records::Payment {
+                    id: String::new(),
+                    patient: Some("15".into()),
+                    guarantor: None,
+                    provider: None,
+                    charge: charge.map(str::to_owned),
+                    claim: None,
+                    payment_plan: None,
+                    insurance_plan: None,
+                    payment_type: Some("8".into()),
+                    amount: usd("80.00"),
+                    paid_at: None,
+                    transaction_id: None,
+                    description: None,
+                    charge_splits: charges,
+                    provider_splits: providers,
+                    extra: Vec::new(),
+                },
+            )
+            .map(|body| body["procNums"].clone())
+        };
+        assert_eq!(paid(None, vec![], vec![]), Ok(Value::Null));
+        assert_eq!(paid(Some("7"), vec![], vec![]), Ok(json!([7])));
+        assert_eq!(paid(Some("7"), vec![split("7", "80")], vec![split("1", "80.00")]), Ok(json!([7])));
+        for (charge, charges, providers) in [
+            (None, vec![split("7", "50.00"), split("8", "30.00")], vec![]),
+            (None, vec![split("7", "50.00")], vec![]),
+            (Some("8"), vec![split("7", "80.00")], vec![]),
+            (Some("none"), vec![], vec![]),
+            (None, vec![], vec![split("1", "50.00"), split("2", "30.00")]),
+            (None, vec![], vec![split("1", "50.00")]),
+        ] {
+            let refused = paid(charge, charges, providers);
+            assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
+        }
     }
 
     #[test]

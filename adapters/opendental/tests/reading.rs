@@ -297,3 +297,34 @@ fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
         assert_eq!(pass(Some(&third)).0, 1, "{resource:?}");
     }
 }
+
+/// What one developer key may not do is no reason to stop the rest: wrong keys are.
+#[test]
+fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
+    let office = |status: u16, body: &'static str, keys_work: bool| {
+        Host::new().config("location", "office").answer(move |request: &Request| match request.path.as_str() {
+            path if keys_work && path.starts_with("/operatories") => Ok(answer(&json!([]))),
+            _ => Ok(Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() }),
+        })
+    };
+    let log = adapter_sdk::Write::DeleteCoverage("5".into());
+    for (status, body) in [
+        (401, "The developer key does not have the permission for this method."),
+        (401, "ApiComm is required."),
+        (403, "Forbidden"),
+        (403, ""),
+    ] {
+        let pulled = office(status, body, true).run(|| pull(Resource::Patients, None, 5));
+        assert!(matches!(&pulled, Err(Fault::Unsupported(why)) if why.starts_with("GET patients: ")), "{pulled:?}");
+        let pushed = office(status, body, true).run(|| OpenDental::push("k".into(), log.clone()));
+        assert!(matches!(&pushed, Err(Fault::Unsupported(why)) if why.starts_with("DELETE patplans: ")), "{pushed:?}");
+        let described = office(status, "no", false).run(OpenDental::describe);
+        assert!(matches!(described, Err(Fault::Unauthorized(_))), "{described:?}");
+    }
+    for status in [401, 403] {
+        let pulled = office(status, "Invalid credentials.", false).run(|| pull(Resource::Patients, None, 5));
+        assert!(matches!(pulled, Err(Fault::Unauthorized(_))), "{pulled:?}");
+    }
+    let gone = office(410, "This method is deprecated.", true).run(|| pull(Resource::Fees, None, 5));
+    assert!(matches!(&gone, Err(Fault::Unsupported(why)) if why.starts_with("GET fees: ")), "{gone:?}");
+}
