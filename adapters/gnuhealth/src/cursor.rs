@@ -18,11 +18,14 @@ pub struct Cursor {
     /// nothing.
     pub part: usize,
     pub after: i64,
+    /// A row of this pass could not be read: what it does not show is not gone.
+    #[serde(default)]
+    pub left_out: bool,
 }
 
 impl Cursor {
     fn whole(now: i64) -> Cursor {
-        Cursor { since: None, started: None, whole_at: now, part: 0, after: 0 }
+        Cursor { since: None, started: None, whole_at: now, part: 0, after: 0, left_out: false }
     }
 
     /// None for text that is no cursor. A pass is whole where there is no cursor, where deltas are not possible, and once every
@@ -47,9 +50,7 @@ impl Cursor {
         let started = self.started.unwrap_or(now);
         match next {
             Some((part, after)) => Cursor { started: Some(started), part, after, ..self },
-            None => {
-                Cursor { since: Some(started - OVERLAP), started: None, part: 0, after: 0, whole_at: self.whole_at }
-            }
+            None => Cursor { since: Some(started - OVERLAP), ..Cursor::whole(self.whole_at) },
         }
     }
 }

@@ -4,6 +4,7 @@ use adapter_sdk::{
     Record, clock,
     records::{self, HistoryCategory, HourKind, Money},
     time::{date_of, instant_of},
+    warn,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -174,8 +175,11 @@ pub fn appointment(row: Value, settings: &Settings) -> Mapped {
 /// A place nobody has taken yet, on its local date.
 pub fn working_hour(row: Value, _: &Settings) -> Mapped {
     let row: AppointmentRow = read(row)?;
-    let (start, end) = row.span(0).filter(|(start, end)| start < end).ok_or("it has no end")?;
-    let provider = row.healthprof.ok_or("it has no professional")?;
+    let span = row.span(0).filter(|(start, end)| start < end);
+    let Some(((start, end), provider)) = span.zip(row.healthprof) else {
+        warn!("the free appointment {} has no end or no professional: it is no place", row.id);
+        return Ok(Shown::Nothing);
+    };
     let (from, to) = (clock::to_local(start).text, clock::to_local(end).text);
     let time = |local: &str| local.get(11..16).unwrap_or_default().to_owned();
     shown(Record::WorkingHour(records::WorkingHour {

@@ -48,6 +48,7 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         put_patients(&mut rows)?;
     }
     let mut page = Page { estimate: estimate(settings, parts, &cursor)?, ..Page::default() };
+    let mut left_out = cursor.left_out;
     for row in rows {
         let id = id_of(&row);
         match (part.map)(row, settings) {
@@ -55,7 +56,10 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
             // A whole pass tells what is gone by not showing it.
             Ok(Shown::Gone(id)) if !cursor.is_whole() => page.deleted.push(id),
             Ok(Shown::Gone(_) | Shown::Nothing) => (),
-            Err(why) => warn!("{} {id} is left out: {why}", part.model),
+            Err(why) => {
+                warn!("{} {id} is left out: {why}", part.model);
+                left_out = true;
+            }
         }
     }
     let next = match full {
@@ -63,8 +67,8 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
         false => Some((cursor.part + 1, 0)).filter(|(part, _)| *part < parts.len()),
     };
     page.last = next.is_none();
-    page.whole = cursor.is_whole();
-    page.cursor = cursor.after(next, now.unwrap_or_else(clock::now)).to_string();
+    page.whole = cursor.is_whole() && !left_out;
+    page.cursor = Cursor { left_out, ..cursor }.after(next, now.unwrap_or_else(clock::now)).to_string();
     Ok(page)
 }
 
@@ -113,16 +117,21 @@ fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page
     let search = Search { model: APPOINTMENT, domain: Value::Array(domain), limit, fields: APPOINTMENT_FIELDS };
     let rows = rpc::search::<Value>(&search)?.rows;
     let next = (rows.len() >= limit as usize).then(|| (0, rows.last().map(id_of).unwrap_or_default()));
-    let mut page = Page { last: next.is_none(), whole: true, ..Page::default() };
+    let mut page = Page { last: next.is_none(), ..Page::default() };
+    let mut left_out = cursor.left_out;
     for row in rows {
         let id = id_of(&row);
         match map::working_hour(row, settings) {
             Ok(Shown::Record(record)) => page.records.push(*record),
             Ok(Shown::Gone(_) | Shown::Nothing) => (),
-            Err(why) => warn!("the free appointment {id} is left out: {why}"),
+            Err(why) => {
+                warn!("the free appointment {id} is left out: {why}");
+                left_out = true;
+            }
         }
     }
-    page.cursor = cursor.after(next, now).to_string();
+    page.whole = !left_out;
+    page.cursor = Cursor { left_out, ..cursor }.after(next, now).to_string();
     Ok(page)
 }
 

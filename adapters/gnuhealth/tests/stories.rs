@@ -362,3 +362,51 @@ fn what_a_patient_has_no_more_is_taken_away() {
     assert_eq!(find(&tape, "ps-7-73", &Write::UpdatePatient(named)), Some(id));
     tape.end();
 }
+
+/// A server that refuses, and one with a row that is not as rows are: neither says that something is gone.
+#[test]
+fn what_cannot_be_read_is_not_gone() {
+    use adapter_sdk::{
+        http::{Request, Response},
+        testing::Host,
+    };
+    let host = |condition: Value, broken: Value| {
+        let answer = move |request: &Request| {
+            let asked: Value = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
+            let model = asked["method"].as_str().unwrap();
+            let medicine = model == "model.gnuhealth.patient.medication.search_read";
+            let result = match (medicine, model.ends_with("search_count")) {
+                (true, _) => broken.clone(),
+                (_, true) => json!({"result": 1}),
+                _ => {
+                    let row =
+                        json!({"id": 1, "patient": 5, "is_active": condition, "pathology.": {"id": 2, "name": "x"}});
+                    json!({"result": [row]})
+                }
+            };
+            Ok(Response { status: 200, headers: Vec::new(), body: result.to_string().into_bytes() })
+        };
+        Host::new().config("location", "1").answer(answer)
+    };
+    let pass = || {
+        let first = GnuHealth::pull(Resource::PatientHistoryItems, None, 500)?;
+        GnuHealth::pull(Resource::PatientHistoryItems, Some(first.cursor), 500)
+    };
+    let medication =
+        |id: i64, medicament: Value| json!({"id": id, "patient": 5, "medicament": medicament, "is_active": false});
+    let good = json!({"result": [medication(1, 2.into()), medication(2, 2.into())]});
+    let page = host(true.into(), good.clone()).run(pass).unwrap();
+    assert!(page.whole && page.last && page.records.len() == 2);
+    let page = host("perhaps".into(), good).run(pass).unwrap();
+    assert!(!page.whole && page.last && page.records.len() == 2, "what the first model left out counts to the end");
+    let page =
+        host(true.into(), json!({"result": [medication(1, 2.into()), medication(2, "two".into())]})).run(pass).unwrap();
+    assert!(!page.whole && page.last && page.records.len() == 1 && page.deleted.is_empty(), "{page:?}");
+    // The pass after it is a delta, and the next whole one is whole again.
+    let again = host(true.into(), json!({"result": []}))
+        .run(|| GnuHealth::pull(Resource::PatientHistoryItems, Some(page.cursor), 500));
+    assert!(!again.unwrap().whole);
+    let denied = json!({"error": ["UserError", ["You are not allowed to access \"Patient Medication\".", "", null]]});
+    let refused = host(true.into(), denied).run(pass);
+    assert_eq!(refused, Err(Fault::rejected("You are not allowed to access “Patient Medication”.")));
+}
