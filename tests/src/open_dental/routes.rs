@@ -8,7 +8,7 @@ use super::{
     BASE,
     faults::Fate,
     office::{Office, Row, number, plain},
-    tables::{Answers, Refusal, Since, Table},
+    tables::{Answers, NEVER, Refusal, Since, Table},
     verbs,
 };
 use crate::loopback::{Answered, Asked};
@@ -151,6 +151,8 @@ impl Office {
             && given("dateEnd").filter(|_| dated).is_none_or(|to| day.as_str() <= to);
         let special = match table.path {
             "payments" => given("DateEntry").is_none_or(|from| field("DateEntry").as_str() >= from),
+            // Those that were discontinued before today are not listed.
+            "medicationpats" => field("DateStop") == NEVER || field("DateStop") >= self.today(),
             "definitions" => given("includeHidden") == Some("true") || field("isHidden") == "false",
             "patients" => {
                 let part = |name: &str| {
