@@ -40,10 +40,13 @@ fn read<T: DeserializeOwned>(row: Value) -> Result<T, String> {
 }
 
 pub fn patient(row: Value, _: &Settings) -> Mapped {
-    let row: PatientRow = read(row)?;
+    shown(Record::Patient(person(&read(row)?)))
+}
+
+pub fn person(row: &PatientRow) -> records::Patient {
     let person = &row.party;
     let (first, middle) = given_names(person.name.as_deref().unwrap_or_default());
-    shown(Record::Patient(records::Patient {
+    records::Patient {
         id: row.id.to_string(),
         first_name: first,
         middle_name: middle,
@@ -60,7 +63,7 @@ pub fn patient(row: Value, _: &Settings) -> Mapped {
         preferred_language: person.language().and_then(|lang| language(lang.code.as_deref()?)),
         inactive: !row.active || !person.active || person.deceased,
         ..records::Patient::default()
-    }))
+    }
 }
 
 /// See [`MIDDLE`].
@@ -86,7 +89,7 @@ fn language(code: &str) -> Option<String> {
     (code.len() == 2).then(|| code.to_owned())
 }
 
-fn address(row: &AddressRow) -> records::Address {
+pub fn address(row: &AddressRow) -> records::Address {
     let mut street =
         row.street.as_deref().unwrap_or_default().lines().map(str::to_owned).filter(|line| !line.is_empty());
     records::Address {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     footer::{self, Text},
+    map,
     responses::{self, Invoice, PatientRow},
     settings::Settings,
     values::{Date, DateTime, Decimal},
@@ -213,8 +214,10 @@ pub struct Place {
     pub language: Option<i64>,
 }
 
+pub type Fields = Map<String, Value>;
+
 /// What of the person has to change, and what of the patient. What is not known is left as it is.
-pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Map<String, Value>, Map<String, Value>) {
+pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Fields, Fields) {
     let mut person = facts(patient);
     person.retain(|name, value| row.party.fact(name) != *value);
     let mut commands = Vec::new();
@@ -228,7 +231,10 @@ pub fn changes(row: &PatientRow, patient: &Patient, place: &Place) -> (Map<Strin
     if !commands.is_empty() {
         person.insert("contact_mechanisms".into(), Value::Array(commands));
     }
-    if let Some(address) = patient.address.as_ref().map(|address| object(self::address(address, place))) {
+    // One that reads as it is to be stays as staff wrote it.
+    let shown = row.party.address().map(map::address);
+    let moved = patient.address.as_ref().filter(|address| shown.as_ref() != Some(address));
+    if let Some(address) = moved.map(|address| object(self::address(address, place))) {
         match row.party.address() {
             Some(there) if address.iter().all(|(name, value)| there.fact(name) == *value) => (),
             Some(there) => drop(person.insert("addresses".into(), json!([["write", [there.id], address]]))),

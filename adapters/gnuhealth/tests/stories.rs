@@ -4,7 +4,7 @@
 mod tape;
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
+    Adapter, AppointmentChange, Fault, Page, PatientChange, Receipt, Record, Resource, Write,
     records::{
         Address, Appointment, CommunicationLog, Coverage, HistoryCategory, Money, Patient, PatientHistoryItem, Payment,
     },
@@ -168,8 +168,8 @@ fn a_patient_is_made_in_one_call_and_changed_where_they_differ() {
     assert_eq!(find(&tape, "ps-7-20", &create), None);
     let id = push(&tape, "ps-7-20", &create).unwrap().id;
     assert_eq!(find(&tape, "ps-7-20", &create), Some(id.clone()));
-    let update =
-        Write::UpdatePatient(Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() });
+    let patient = Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() };
+    let update = Write::UpdatePatient(PatientChange { patient, before: None });
     assert_eq!(find(&tape, "ps-7-21", &update), None);
     push(&tape, "ps-7-21", &update).unwrap();
     assert_eq!(find(&tape, "ps-7-21", &update), Some(id));

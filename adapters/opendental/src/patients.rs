@@ -1,8 +1,8 @@
 //! Writing patients. A row has no place for a key: a patient is known by name, date of birth, and e-mail or telephone, as Open Dental itself
 //! tells duplicates.
 
-use adapter_sdk::{Fault, Receipt, records::Patient as Wanted, warn};
-use serde_json::Value;
+use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, warn};
+use serde_json::{Map, Value};
 
 use crate::{
     keys, map,
@@ -18,15 +18,17 @@ pub fn create(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
     if let Some(earlier) = find(office, p)? {
         return Ok(earlier);
     }
-    let answer = office.post(PATH, &fields(office, p))?;
+    say_what_is_lost(p);
+    let answer = office.post(PATH, &requests::patient(&office.settings, p).into())?;
     office::receipt(&answer, "PatNum", || find(office, p))
 }
 
-pub fn update(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
-    let row = read(office, p)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
-    let changes = changes(office, p, &row);
-    if changes.as_object().is_some_and(|fields| !fields.is_empty()) {
-        office.put(&format!("{PATH}/{}", row.pat_num), &changes)?;
+pub fn update(office: &Office, change: &PatientChange) -> Result<Receipt, Fault> {
+    let row = read(office, &change.patient)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
+    say_what_is_lost(&change.patient);
+    let changes = changes(office, change, &row);
+    if !changes.is_empty() {
+        office.put(&format!("{PATH}/{}", row.pat_num), &changes.into())?;
     }
     Ok(receipt(&row))
 }
@@ -39,23 +41,21 @@ pub fn find(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
 }
 
 /// None where some field is not yet as it was to be.
-pub fn find_update(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
-    let row =
-        read(office, p)?.filter(|row| changes(office, p, row).as_object().is_some_and(|fields| fields.is_empty()));
+pub fn find_update(office: &Office, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+    let row = read(office, &change.patient)?.filter(|row| changes(office, change, row).is_empty());
     Ok(row.as_ref().map(receipt))
 }
 
-fn fields(office: &Office, p: &Wanted) -> Value {
+fn say_what_is_lost(p: &Wanted) {
     let lost = requests::unsupported(p);
     if !lost.is_empty() {
         warn!("a patient of Open Dental has no field for {}", lost.join(", "));
     }
-    requests::patient(&office.settings, p)
 }
 
 /// The fields to be written that are not so yet.
-fn changes(office: &Office, p: &Wanted, row: &Patient) -> Value {
-    let mut changes = fields(office, p);
+fn changes(office: &Office, change: &PatientChange, row: &Patient) -> Map<String, Value> {
+    let mut changes = change.fields(|p| requests::patient(&office.settings, p));
     let held = |name: &str| match name {
         "LName" => Some(&row.l_name),
         "FName" => Some(&row.f_name),
@@ -78,28 +78,28 @@ fn changes(office: &Office, p: &Wanted, row: &Patient) -> Value {
         "WirelessPhone" => Some(&row.wireless_phone),
         _ => None,
     };
-    if let Value::Object(fields) = &mut changes {
-        fields.retain(|name, value| {
-            let text = value.as_str().unwrap_or_default();
-            let so = match name.as_str() {
-                // An archived or a deceased patient is inactive already.
-                "PatStatus" if p.inactive => matches!(row.pat_status.as_str(), "Inactive" | "Archived" | "Deceased"),
-                "PatStatus" => row.pat_status.0 == text,
-                "Birthdate" => time::day(&row.birthdate).as_deref() == Some(text),
-                "Language" => crate::language::two(&row.language) == crate::language::two(text),
-                "Guarantor" => value.as_u64() == Some(row.guarantor.0),
-                "PriProv" => value.as_u64() == Some(row.pri_prov.0),
-                // Not shown: written again it is the same.
-                "SSN" => false,
-                name => match (held(name), phone(name)) {
-                    (Some(held), _) => keys::same_text(Some(held), Some(text)),
-                    (_, Some(held)) => digits(held) == digits(text),
-                    _ => false,
-                },
-            };
-            !so
-        });
-    }
+    changes.retain(|name, value| {
+        let text = value.as_str().unwrap_or_default();
+        let so = match name.as_str() {
+            // An archived or a deceased patient is inactive already.
+            "PatStatus" if change.patient.inactive => {
+                matches!(row.pat_status.as_str(), "Inactive" | "Archived" | "Deceased")
+            }
+            "PatStatus" => row.pat_status.0 == text,
+            "Birthdate" => time::day(&row.birthdate).as_deref() == Some(text),
+            "Language" => crate::language::two(&row.language) == crate::language::two(text),
+            "Guarantor" => value.as_u64() == Some(row.guarantor.0),
+            "PriProv" => value.as_u64() == Some(row.pri_prov.0),
+            // Not shown: written again it is the same.
+            "SSN" => false,
+            name => match (held(name), phone(name)) {
+                (Some(held), _) => keys::same_text(Some(held), Some(text)),
+                (_, Some(held)) => digits(held) == digits(text),
+                _ => false,
+            },
+        };
+        !so
+    });
     changes
 }
 

@@ -74,11 +74,11 @@ pub fn schedules(kind: &str, from: &str, to: &str) -> Query {
 }
 
 /// The fields of a patient as the EHR takes them.
-pub fn patient(settings: &Settings, p: &records::Patient) -> Value {
+pub fn patient(settings: &Settings, p: &records::Patient) -> Map<String, Value> {
     let address = p.address.clone().unwrap_or_default();
     let cell = p.cell_phone.clone().or_else(|| p.primary_phone.clone());
     let text_messages = if p.unsubscribed_sms { Some("No") } else { None };
-    object([
+    fields([
         ("LName", p.last_name.as_str().into()),
         ("FName", p.first_name.as_str().into()),
         ("MiddleI", optional(&p.middle_name)),
@@ -365,9 +365,13 @@ pub fn number(id: &Option<String>) -> Value {
 }
 
 /// An object without the fields that are null.
-pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let some = fields.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(some.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+pub fn object<const N: usize>(all: [(&str, Value); N]) -> Value {
+    Value::Object(fields(all))
+}
+
+fn fields<const N: usize>(all: [(&str, Value); N]) -> Map<String, Value> {
+    let some = all.into_iter().filter(|(_, value)| !value.is_null());
+    some.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 #[cfg(test)]
@@ -402,7 +406,7 @@ mod tests {
         };
         let (body, lines) = Host::new().config("location", "3").run_logged(|| patient(&Settings::read().unwrap(), &p));
         assert_eq!(
-            body,
+            Value::Object(body),
             json!({
                 "LName": "Łopata", "FName": "Zoë", "PatStatus": "Prospective", "Gender": "Unknown", "Birthdate": "1990-02-28",
                 "SSN": "123456789", "Address": "1 Rue de l’Été", "Zip": "60601", "WkPhone": "555 x7",

@@ -108,8 +108,13 @@ async fn a_change_goes_to_the_ehr() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let sent = world.books.all();
-    let [Write::UpdatePatient(told)] = &sent[..] else { panic!("{sent:?}") };
+    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()), ("ada", "Lovelace", Some("1")));
+    assert_eq!(
+        (before.id.as_str(), before.last_name.as_str()),
+        ("ada", "Byron"),
+        "what the EHR had: the rest is staff's"
+    );
 }
 
 #[actix_web::test]

@@ -125,7 +125,7 @@ impl Books {
         let mut written = self.written.lock().unwrap();
         let id = match &write {
             Write::CreatePatient(_) | Write::CreateAppointment(_) => String::new(),
-            Write::UpdatePatient(patient) => patient.id.clone(),
+            Write::UpdatePatient(patient, _) => patient.id.clone(),
             Write::RescheduleAppointment(it)
             | Write::CancelAppointment(it, _)
             | Write::ConfirmAppointment(it)

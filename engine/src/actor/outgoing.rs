@@ -20,13 +20,18 @@ use crate::{
 impl Shell {
     /// The write to send, or why it cannot be sent now or ever.
     pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, TurnError> {
+        let institution = self.institution.id.0;
         let patient = |id| {
-            let patient = self.read::<records::Patient>(self.institution.id.0, id)?;
+            let patient = self.read::<records::Patient>(institution, id)?;
             self.patient(patient.ok_or(TurnError::Damaged("a write without its patient"))?)
         };
         match work {
             Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
-            Work::Record { resource: Resource::Patients, id, .. } => return Ok(Ok(Write::UpdatePatient(patient(id)?))),
+            Work::Record { resource: Resource::Patients, id, .. } => {
+                let before = self.read_before::<records::Patient>(institution, id)?;
+                let before = before.map(|before| self.patient(before)).transpose()?;
+                return Ok(Ok(Write::UpdatePatient(patient(id)?, before.map(Box::new))));
+            }
             Work::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
             Work::Record { resource, id, verb } => {
                 let out = entries::on(resource, Out { shell: self, id, verb });

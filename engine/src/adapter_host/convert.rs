@@ -370,7 +370,10 @@ pub fn write(write: Write) -> Result<wit::Write, Fault> {
         Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
         Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
         Write::CancelAppointment(appointment, reason) => wit::Write::CancelAppointment(change(appointment, reason)),
-        Write::UpdatePatient(patient) => wit::Write::UpdatePatient(to_patient(patient)),
+        Write::UpdatePatient(patient, before) => wit::Write::UpdatePatient(wit::PatientChange {
+            patient: to_patient(patient),
+            before: before.map(|before| to_patient(*before)),
+        }),
         Write::ConfirmAppointment(appointment) => wit::Write::ConfirmAppointment(change(appointment, None)),
         Write::CheckInAppointment(appointment) => wit::Write::CheckInAppointment(change(appointment, None)),
         Write::NoteAppointment(appointment) => wit::Write::NoteAppointment(change(appointment, None)),
