@@ -170,7 +170,9 @@ impl Shell {
                 (self.read::<records::AppointmentType>(institution, id)?.and_then(|kind| kind.foreign_id), None)
             }
             Resource::Appointments => (self.appointment(id)?.and_then(|appointment| appointment.foreign_id), None),
-            Resource::WorkingHours => (None, None),
+            Resource::WorkingHours => {
+                (self.read::<records::WorkingHour>(location, id)?.and_then(|hour| hour.foreign_id), None)
+            }
             resource => entries::on(resource, Foreign { shell: self, id }).transpose()?.unwrap_or_default(),
         };
         Ok(match (found, failed) {
