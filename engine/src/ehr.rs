@@ -119,7 +119,8 @@ pub enum Write {
     CreateAppointment(EhrAppointment),
     RescheduleAppointment(EhrAppointment),
     CancelAppointment(EhrAppointment, Option<String>),
-    UpdatePatient(EhrPatient),
+    /// As they should be, and as the EHR last showed them: the rest is staff's.
+    UpdatePatient(EhrPatient, Option<Box<EhrPatient>>),
     ConfirmAppointment(EhrAppointment),
     CheckInAppointment(EhrAppointment),
     NoteAppointment(EhrAppointment),
@@ -134,7 +135,7 @@ impl Write {
     pub fn kind(&self) -> String {
         let (resource, what) = match self {
             Write::CreatePatient(_) => (Resource::Patients, "insert"),
-            Write::UpdatePatient(_) => (Resource::Patients, "update"),
+            Write::UpdatePatient(..) => (Resource::Patients, "update"),
             Write::CreateAppointment(_) => (Resource::Appointments, "insert"),
             Write::RescheduleAppointment(_) => (Resource::Appointments, "move"),
             Write::CancelAppointment(..) => (Resource::Appointments, "cancel"),

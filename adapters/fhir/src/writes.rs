@@ -75,10 +75,10 @@ pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fa
             lost("Patient", &requests::patient::unsupported(patient));
             create(&requests::patient::patient(settings, key, patient))
         }
-        Write::UpdatePatient(patient) => {
-            lost("Patient", &requests::patient::unsupported(patient));
-            server::revise(settings, key, ("Patient", &patient.id), |read| {
-                let changed = requests::patient::changed(settings, key, read, patient).map_err(unreadable)?;
+        Write::UpdatePatient(change) => {
+            lost("Patient", &requests::patient::unsupported(&change.patient));
+            server::revise(settings, key, ("Patient", &change.patient.id), |read| {
+                let changed = requests::patient::changed(settings, key, read, change).map_err(unreadable)?;
                 Ok(Some(changed.into()))
             })
         }

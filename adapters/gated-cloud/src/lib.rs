@@ -87,7 +87,7 @@ impl Adapter for GatedCloud {
         let application = Application::default();
         match &write {
             Write::CreatePatient(patient) => patients::create(&application, &key, patient),
-            Write::UpdatePatient(patient) => patients::update(&application, patient),
+            Write::UpdatePatient(change) => patients::update(&application, change),
             Write::CreateAppointment(change) => booking::create(&application, &key, &change.appointment),
             Write::RescheduleAppointment(change) => booking::reschedule(&application, &change.appointment),
             Write::ConfirmAppointment(change) => booking::confirm(&application, &change.appointment),
@@ -104,7 +104,7 @@ impl Adapter for GatedCloud {
         let application = Application::default();
         match &write {
             Write::CreatePatient(_) => patients::find(&application, &key),
-            Write::UpdatePatient(patient) => patients::find_update(&application, patient),
+            Write::UpdatePatient(change) => patients::find_update(&application, change),
             Write::CreateAppointment(_) => booking::find(&application, &key),
             Write::RescheduleAppointment(change) => {
                 booking::find_change(&application, &change.appointment, booking::stands)

@@ -1,6 +1,6 @@
 //! Writing patients.
 
-use adapter_sdk::{Fault, Receipt, records::Patient as Wanted, warn};
+use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, warn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -20,9 +20,9 @@ pub fn create(application: &Application, key: &str, p: &Wanted) -> Result<Receip
     sent(application, "POST", &format!("/api/{}", PATIENTS.name), &fields)
 }
 
-/// The whole form again: sent twice it says the same.
-pub fn update(application: &Application, p: &Wanted) -> Result<Receipt, Fault> {
-    sent(application, "PATCH", &requests::record(PATIENTS.name, &p.id), &fields(p))
+/// Sent twice it says the same.
+pub fn update(application: &Application, change: &PatientChange) -> Result<Receipt, Fault> {
+    sent(application, "PATCH", &requests::record(PATIENTS.name, &change.patient.id), &change.fields(fields))
 }
 
 pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fault> {
@@ -36,9 +36,9 @@ pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fau
 }
 
 /// None where some field is not yet as it was to be.
-pub fn find_update(application: &Application, p: &Wanted) -> Result<Option<Receipt>, Fault> {
-    let Some(row) = application.one(PATIENTS, &p.id)? else { return Ok(None) };
-    let so = requests::patient(p).iter().all(|(name, value)| row[name] == *value);
+pub fn find_update(application: &Application, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+    let Some(row) = application.one(PATIENTS, &change.patient.id)? else { return Ok(None) };
+    let so = change.fields(requests::patient).iter().all(|(name, value)| row[name] == *value);
     let held: Patient = typed(row).map_err(|why| Fault::retry_later(why, None))?;
     Ok(so.then(|| receipt(&held)))
 }

@@ -86,7 +86,7 @@ impl Adapter for GnuHealth {
         let settings = Settings::read()?;
         match &write {
             Write::CreatePatient(patient) => people::create(&settings, &key, patient),
-            Write::UpdatePatient(patient) => people::update(&settings, patient),
+            Write::UpdatePatient(change) => people::update(&settings, change),
             Write::CreateAppointment(change) => booking::create(&settings, &key, &change.appointment),
             Write::RescheduleAppointment(change) => booking::change(&settings, Change::Move, change),
             Write::ConfirmAppointment(change) => booking::change(&settings, Change::Confirm, change),
@@ -107,7 +107,7 @@ impl Adapter for GnuHealth {
         let settings = Settings::read()?;
         match &write {
             Write::CreatePatient(patient) => people::find_created(&key, patient),
-            Write::UpdatePatient(patient) => people::find_updated(&settings, patient),
+            Write::UpdatePatient(change) => people::find_updated(&settings, change),
             Write::CreateAppointment(_) => booking::find_created(&key),
             Write::RescheduleAppointment(change) => booking::find_changed(&settings, Change::Move, change),
             Write::ConfirmAppointment(change) => booking::find_changed(&settings, Change::Confirm, change),

@@ -1,7 +1,7 @@
 //! Writing patients: a person in one model, a patient in another.
 
 use adapter_sdk::{
-    Fault, Receipt,
+    Fault, PatientChange, Receipt,
     records::{Address, Patient},
     warn,
 };
@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     faults::half_done,
-    requests::{self, Place},
+    map,
+    requests::{self, Fields, Place},
     responses::{Id, PATIENT, PATIENT_FIELDS, PatientRow},
     rpc,
     settings::Settings,
@@ -40,10 +41,10 @@ pub fn find_created(key: &str, patient: &Patient) -> Result<Option<Receipt>, Fau
     Ok(requests::own_of_new(&row, patient).is_empty().then(|| receipt(row.id)))
 }
 
-pub fn update(settings: &Settings, patient: &Patient) -> Result<Receipt, Fault> {
-    let row = read(patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
-    say_what_is_lost(patient);
-    let (person, own) = requests::changes(&row, patient, &place_of(settings, patient)?);
+pub fn update(settings: &Settings, change: &PatientChange) -> Result<Receipt, Fault> {
+    let row = read(&change.patient)?.ok_or_else(|| Fault::rejected("the EHR no longer has the patient"))?;
+    say_what_is_lost(&change.patient);
+    let (person, own) = changes(settings, &row, change)?;
     let person_changes = !person.is_empty();
     write("party.party", row.party.id, person)?;
     write(PATIENT, row.id, own).map_err(|fault| if person_changes { half_done(fault) } else { fault })?;
@@ -51,10 +52,16 @@ pub fn update(settings: &Settings, patient: &Patient) -> Result<Receipt, Fault> 
 }
 
 /// Whether the patient is as an update would have them.
-pub fn find_updated(settings: &Settings, patient: &Patient) -> Result<Option<Receipt>, Fault> {
-    let Some(row) = read(patient)? else { return Ok(None) };
-    let (person, own) = requests::changes(&row, patient, &place_of(settings, patient)?);
+pub fn find_updated(settings: &Settings, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+    let Some(row) = read(&change.patient)? else { return Ok(None) };
+    let (person, own) = changes(settings, &row, change)?;
     Ok((person.is_empty() && own.is_empty()).then(|| receipt(row.id)))
+}
+
+/// What is not so yet, of the person and of the patient.
+fn changes(settings: &Settings, row: &PatientRow, change: &PatientChange) -> Result<(Fields, Fields), Fault> {
+    let wanted = change.onto(map::person(row));
+    Ok(requests::changes(row, &wanted, &place_of(settings, &wanted)?))
 }
 
 /// The ids of what an address and a language stand for here. A country or state the EHR does not know stays out of the address.

@@ -4,7 +4,7 @@
 mod tape;
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Fault, Page, Receipt, Record, Resource, Write,
+    Adapter, AppointmentChange, Fault, Page, PatientChange, Receipt, Record, Resource, Write,
     records::{
         Address, Appointment, CommunicationLog, Coverage, HistoryCategory, Money, Patient, PatientHistoryItem, Payment,
     },
@@ -168,8 +168,8 @@ fn a_patient_is_made_in_one_call_and_changed_where_they_differ() {
     assert_eq!(find(&tape, "ps-7-20", &create), None);
     let id = push(&tape, "ps-7-20", &create).unwrap().id;
     assert_eq!(find(&tape, "ps-7-20", &create), Some(id.clone()));
-    let update =
-        Write::UpdatePatient(Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() });
+    let patient = Patient { id: id.clone(), email: Some("new@mail.example".into()), ..new.clone() };
+    let update = Write::UpdatePatient(PatientChange { patient, before: None });
     assert_eq!(find(&tape, "ps-7-21", &update), None);
     push(&tape, "ps-7-21", &update).unwrap();
     assert_eq!(find(&tape, "ps-7-21", &update), Some(id));
@@ -301,6 +301,10 @@ fn what_staff_ended_stays_ended_as_they_said() {
     tape.end();
 }
 
+fn update_of(patient: &Patient) -> Write {
+    Write::UpdatePatient(PatientChange { patient: patient.clone(), before: None })
+}
+
 /// Whoever took their address away is not written to any more; what reads as it should stays as staff entered it.
 #[test]
 fn what_a_patient_has_no_more_is_taken_away() {
@@ -331,7 +335,7 @@ fn what_a_patient_has_no_more_is_taken_away() {
     let second = json!({"party": party, "type": "email", "value": "second@mail.example"});
     tape.staff("model.party.contact_mechanism.create", json!([[second], context()]));
     let named = Patient { id: id.clone(), last_name: "Named".into(), ..full.clone() };
-    push(&tape, "ps-7-71", &Write::UpdatePatient(named.clone())).unwrap();
+    push(&tape, "ps-7-71", &update_of(&named)).unwrap();
     let gender = |tape: &Tape| {
         tape.staff("model.party.party.read", json!([[party], ["gender"], context()]))[0]["gender"].clone()
     };
@@ -344,7 +348,7 @@ fn what_a_patient_has_no_more_is_taken_away() {
         cell_phone: full.cell_phone.clone(),
         ..Patient::default()
     };
-    let update = Write::UpdatePatient(bare.clone());
+    let update = update_of(&bare);
     assert_eq!(find(&tape, "ps-7-72", &update), None);
     push(&tape, "ps-7-72", &update).unwrap();
     assert_eq!(find(&tape, "ps-7-72", &update), Some(id.clone()));
@@ -358,8 +362,8 @@ fn what_a_patient_has_no_more_is_taken_away() {
     assert_eq!(Patient { chart_id: None, ..shown.clone() }, bare);
     assert_eq!(gender(&tape), "u");
     // And back again.
-    push(&tape, "ps-7-73", &Write::UpdatePatient(named.clone())).unwrap();
-    assert_eq!(find(&tape, "ps-7-73", &Write::UpdatePatient(named)), Some(id));
+    push(&tape, "ps-7-73", &update_of(&named)).unwrap();
+    assert_eq!(find(&tape, "ps-7-73", &update_of(&named)), Some(id));
     tape.end();
 }
 

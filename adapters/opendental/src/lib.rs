@@ -81,7 +81,7 @@ impl Adapter for OpenDental {
         let office = Office::open()?;
         match &write {
             Write::CreatePatient(patient) => patients::create(&office, patient),
-            Write::UpdatePatient(patient) => patients::update(&office, patient),
+            Write::UpdatePatient(change) => patients::update(&office, change),
             Write::CreateAppointment(change) => booking::create(&office, &key, &change.appointment),
             Write::RescheduleAppointment(change) => booking::reschedule(&office, &change.appointment),
             Write::ConfirmAppointment(change) => booking::confirm(&office, &change.appointment),
@@ -103,7 +103,7 @@ impl Adapter for OpenDental {
         let office = Office::open()?;
         let found = match &write {
             Write::CreatePatient(patient) => patients::find(&office, patient),
-            Write::UpdatePatient(patient) => patients::find_update(&office, patient),
+            Write::UpdatePatient(change) => patients::find_update(&office, change),
             Write::CreateAppointment(change) => booking::find(&office, &key, &change.appointment),
             Write::RescheduleAppointment(change) => {
                 let a = &change.appointment;

@@ -1,7 +1,7 @@
 //! Writing patients. A row has no place for a key: a patient is known by name, date of birth, and e-mail or telephone, as Open Dental itself
 //! tells duplicates.
 
-use adapter_sdk::{Fault, Receipt, records::Patient as Wanted, warn};
+use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, warn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -23,10 +23,10 @@ pub fn create(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
     office::receipt(&answer, "PatNum", || find(office, p))
 }
 
-pub fn update(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
-    let row = read(office, p)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
-    say_what_is_lost(p);
-    let changes = changes(office, p, &row);
+pub fn update(office: &Office, change: &PatientChange) -> Result<Receipt, Fault> {
+    let row = read(office, &change.patient)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
+    say_what_is_lost(&change.patient);
+    let changes = changes(office, change, &row);
     if let Some((name, _)) = changes.iter().find(|(_, value)| value.is_null()) {
         return Err(Fault::rejected(format!("Open Dental cannot take {name} away from a patient")));
     }
@@ -44,8 +44,8 @@ pub fn find(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
 }
 
 /// None where some field is not yet as it was to be.
-pub fn find_update(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
-    let row = read(office, p)?.filter(|row| changes(office, p, row).is_empty());
+pub fn find_update(office: &Office, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+    let row = read(office, &change.patient)?.filter(|row| changes(office, change, row).is_empty());
     Ok(row.as_ref().map(receipt))
 }
 
@@ -57,8 +57,8 @@ fn say_what_is_lost(p: &Wanted) {
 }
 
 /// The fields to be written that are not so yet.
-fn changes(office: &Office, p: &Wanted, row: &Patient) -> Map<String, Value> {
-    let mut changes = requests::changed_patient(&office.settings, p);
+fn changes(office: &Office, change: &PatientChange, row: &Patient) -> Map<String, Value> {
+    let mut changes = change.fields(|p| requests::changed_patient(&office.settings, p));
     let held = |name: &str| match name {
         "LName" => Some(&row.l_name),
         "FName" => Some(&row.f_name),
@@ -85,7 +85,9 @@ fn changes(office: &Office, p: &Wanted, row: &Patient) -> Map<String, Value> {
         let text = value.as_str().unwrap_or_default();
         let so = match name.as_str() {
             // An archived or a deceased patient is inactive already.
-            "PatStatus" if p.inactive => matches!(row.pat_status.as_str(), "Inactive" | "Archived" | "Deceased"),
+            "PatStatus" if change.patient.inactive => {
+                matches!(row.pat_status.as_str(), "Inactive" | "Archived" | "Deceased")
+            }
             "PatStatus" => row.pat_status.0 == text,
             "Birthdate" => time::day(&row.birthdate) == time::day(text),
             "Language" => crate::language::two(&row.language) == crate::language::two(text),

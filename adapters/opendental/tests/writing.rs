@@ -4,7 +4,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use adapter_sdk::{
-    Adapter, AppointmentChange, Fault, Write,
+    Adapter, AppointmentChange, Fault, PatientChange, Write,
     http::{Request, Response},
     records,
     testing::Host,
@@ -170,6 +170,10 @@ fn a_change_of_a_note_says_nothing_of_the_state() {
     }
 }
 
+fn all(patient: &records::Patient) -> PatientChange {
+    PatientChange { patient: patient.clone(), before: None }
+}
+
 /// What a client took away the office is told to forget: a field that is not named stays as it is.
 #[test]
 fn what_a_patient_has_no_more_is_emptied() {
@@ -186,8 +190,8 @@ fn what_a_patient_has_no_more_is_emptied() {
     };
     let (host, written) = office_with(row);
     host.run(|| {
-        assert_eq!(OpenDental::find("k".into(), Write::UpdatePatient(patient.clone())), Ok(None));
-        OpenDental::push("k".into(), Write::UpdatePatient(patient.clone())).unwrap();
+        assert_eq!(OpenDental::find("k".into(), Write::UpdatePatient(all(&patient))), Ok(None));
+        OpenDental::push("k".into(), Write::UpdatePatient(all(&patient))).unwrap();
     });
     let emptied = json!({"MiddleI": "", "Gender": "Unknown", "Birthdate": "0001-01-01", "Address": "", "City": "", "State": "",
         "Zip": "", "HmPhone": "", "WkPhone": "", "Email": "", "Language": ""});
@@ -197,8 +201,38 @@ fn what_a_patient_has_no_more_is_emptied() {
         "WirelessPhone": "555", "PriProv": 1, "BillingType": "Standard Account"});
     let (host, written) = office_with(row);
     host.run(|| {
-        assert!(OpenDental::find("k".into(), Write::UpdatePatient(patient.clone())).unwrap().is_some());
-        OpenDental::push("k".into(), Write::UpdatePatient(patient)).unwrap();
+        assert!(OpenDental::find("k".into(), Write::UpdatePatient(all(&patient))).unwrap().is_some());
+        OpenDental::push("k".into(), Write::UpdatePatient(all(&patient))).unwrap();
     });
     assert!(written.borrow().is_empty(), "{:?}", written.borrow());
+}
+
+#[test]
+fn only_what_a_client_changed_is_emptied() {
+    let before = records::Patient {
+        id: "21".into(),
+        first_name: "Zoë".into(),
+        last_name: "Łopata".into(),
+        email: Some("zoe@mail.example".into()),
+        cell_phone: Some("555".into()),
+        billing_type: Some("Standard Account".into()),
+        ..records::Patient::default()
+    };
+    // Staff have entered a telephone since.
+    let row = json!({"PatNum": 21, "LName": "Łopata", "FName": "Zoë", "Email": "zoe@mail.example", "WirelessPhone": "555",
+        "HmPhone": "556", "BillingType": "Standard Account", "Gender": "Female", "PatStatus": "Inactive"});
+    let change =
+        |patient: records::Patient| Write::UpdatePatient(PatientChange { patient, before: Some(before.clone()) });
+    let (host, written) = office_with(row.clone());
+    let cleared = change(records::Patient { email: None, ..before.clone() });
+    host.run(|| {
+        assert_eq!(OpenDental::find("k".into(), cleared.clone()), Ok(None));
+        OpenDental::push("k".into(), cleared).unwrap();
+    });
+    assert_eq!(*written.borrow(), [("PUT /patients/21".to_owned(), json!({"Email": ""}))]);
+    let (host, written) = office_with(row);
+    let impossible = change(records::Patient { billing_type: None, ..before.clone() });
+    let refused = host.run(|| OpenDental::push("k".into(), impossible));
+    assert_eq!(refused, Err(Fault::rejected("Open Dental cannot take BillingType away from a patient")));
+    assert!(written.borrow().is_empty());
 }

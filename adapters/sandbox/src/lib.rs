@@ -131,8 +131,11 @@ impl Adapter for Sandbox {
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {
         let update = |change: &AppointmentChange, body: Value| patch("appointments", &change.appointment.id, &body);
         match &write {
-            Write::CreatePatient(patient) => post("patients", &patient_fields(&key, patient)),
-            Write::UpdatePatient(patient) => patch("patients", &patient.id, &patient_fields(&key, patient)),
+            Write::CreatePatient(patient) => post("patients", &requests::with_key(&key, patient_fields(patient))),
+            Write::UpdatePatient(change) => {
+                let fields = change.fields(patient_fields);
+                patch("patients", &change.patient.id, &requests::with_key(&key, fields))
+            }
             Write::CreateAppointment(change) => {
                 let location = config::require("location")?;
                 post("appointments", &requests::new_appointment(&key, &location, &change.appointment))
@@ -227,12 +230,12 @@ fn page<T: DeserializeOwned>(
     })
 }
 
-fn patient_fields(key: &str, patient: &Patient) -> Value {
+fn patient_fields(patient: &Patient) -> Map<String, Value> {
     let lost = requests::unsupported(patient);
     if !lost.is_empty() {
         warn!("the EHR has no field for {}", lost.join(", "));
     }
-    requests::patient(key, patient)
+    requests::patient(patient)
 }
 
 fn read(path: &str) -> Result<Response, Fault> {

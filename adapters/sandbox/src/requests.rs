@@ -24,9 +24,8 @@ pub fn record(name: &str, id: &str) -> String {
 }
 
 /// The fields of a patient; what is not known is not named.
-pub fn patient(write_key: &str, patient: &Patient) -> Value {
-    object([
-        ("write_key", write_key.into()),
+pub fn patient(patient: &Patient) -> Map<String, Value> {
+    fields([
         ("first_name", patient.first_name.as_str().into()),
         ("middle_name", optional(&patient.middle_name)),
         ("last_name", patient.last_name.as_str().into()),
@@ -46,6 +45,11 @@ pub fn patient(write_key: &str, patient: &Patient) -> Value {
         ("no_texts", patient.unsubscribed_sms.into()),
         ("no_emails", patient.unsubscribed_email.into()),
     ])
+}
+
+pub fn with_key(write_key: &str, mut fields: Map<String, Value>) -> Value {
+    fields.insert("write_key".to_owned(), write_key.into());
+    Value::Object(fields)
 }
 
 /// What the dialect has no field for, by name: said in the log, since it is lost.
@@ -207,7 +211,11 @@ fn optional(text: &Option<String>) -> Value {
 }
 
 /// An object without the fields that are null: null would take a field away.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let some = fields.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(some.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+fn object<const N: usize>(all: [(&str, Value); N]) -> Value {
+    Value::Object(fields(all))
+}
+
+fn fields<const N: usize>(all: [(&str, Value); N]) -> Map<String, Value> {
+    let some = all.into_iter().filter(|(_, value)| !value.is_null());
+    some.map(|(name, value)| (name.to_owned(), value)).collect()
 }

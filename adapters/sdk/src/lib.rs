@@ -27,6 +27,7 @@
 //!
 //! The crate also compiles natively, so that an adapter's own tests run without a sandbox: [`testing`] then plays the host.
 
+mod change;
 pub mod clock;
 pub mod config;
 mod fault;
@@ -72,7 +73,8 @@ pub mod records {
 }
 
 pub use bindings::exports::practice_sync::ehr::ehr::{
-    AppointmentChange, Deletions, Description, Fault, Page, PullAbility, Receipt, Record, Resource, Write, WriteKind,
+    AppointmentChange, Deletions, Description, Fault, Page, PatientChange, PullAbility, Receipt, Record, Resource,
+    Write, WriteKind,
 };
 
 /// One EHR behind the contract. Every call runs in a fresh instance: an adapter remembers nothing.

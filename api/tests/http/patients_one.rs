@@ -108,8 +108,47 @@ async fn a_change_goes_to_the_ehr() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let sent = world.books.all();
-    let [Write::UpdatePatient(told)] = &sent[..] else { panic!("{sent:?}") };
+    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()), ("ada", "Lovelace", Some("1")));
+    assert_eq!(
+        (before.id.as_str(), before.last_name.as_str()),
+        ("ada", "Lübke"),
+        "what the EHR had: the rest is staff's"
+    );
+}
+
+async fn told(world: &World, id: u64) -> (bool, String) {
+    let told = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
+    (told["inactive"].as_bool().unwrap(), told["updated_at"].as_str().unwrap().to_owned())
+}
+
+#[actix_web::test]
+async fn one_the_ehr_shows_no_more_is_inactive_until_it_does() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    world.books.hidden.lock().unwrap().push("ada".to_owned());
+    world.sync(1).await;
+    let gone = told(&world, ada).await;
+    assert!(gone.0);
+    world.sync(1).await;
+    assert_eq!(told(&world, ada).await, gone, "it is not missed again and again");
+    world.books.hidden.lock().unwrap().clear();
+    world.sync(1).await;
+    assert!(!told(&world, ada).await.0);
+}
+
+#[actix_web::test]
+async fn what_staff_put_back_is_news() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let changed = patch(&world, ada, json!({"last_name": "Lovelace"})).ok().await["data"].clone();
+    assert_eq!(changed["last_name"], "Lovelace");
+    let done = |all: &Value| each(&all["data"], "status").iter().all(|status| *status == "done");
+    world.until("/write_requests?subdomain=acme&location_id=1", done).await;
+    // The practice of this test shows what it always showed: staff changed the name back.
+    world.sync(1).await;
+    let shown = world.get(&format!("/patients/{ada}?subdomain=acme")).ok().await["data"].clone();
+    assert_eq!(shown["last_name"], "Lübke");
 }
 
 #[actix_web::test]

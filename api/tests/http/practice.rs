@@ -75,6 +75,8 @@ pub struct Books {
     written: Mutex<Vec<(u32, Receipt, Write)>>,
     /// Deleted by the practice's staff.
     gone: Mutex<Vec<(Resource, String)>>,
+    /// Patients the EHR does not show for a while.
+    pub hidden: Mutex<Vec<String>>,
     /// Made or changed by the staff of the first location.
     edited: Mutex<Vec<EhrRecord>>,
     /// Nothing can be read.
@@ -125,7 +127,7 @@ impl Books {
         let mut written = self.written.lock().unwrap();
         let id = match &write {
             Write::CreatePatient(_) | Write::CreateAppointment(_) => String::new(),
-            Write::UpdatePatient(patient) => patient.id.clone(),
+            Write::UpdatePatient(patient, _) => patient.id.clone(),
             Write::RescheduleAppointment(it)
             | Write::CancelAppointment(it, _)
             | Write::ConfirmAppointment(it)
@@ -185,7 +187,8 @@ impl Books {
 
 impl Ehr for Practice {
     fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
-        let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: false };
+        let by_absence = |resource| resource == Resource::Patients;
+        let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: by_absence(resource) };
         let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
         let description = Description {
             name: "Practice".into(),
@@ -220,6 +223,10 @@ impl Ehr for Practice {
             records.extend(self.books.made(self.location, resource).into_iter().map(EhrRecord::Entry));
             if resource == Resource::WorkingHours {
                 records.extend(self.books.hours(self.location).into_iter().map(EhrRecord::WorkingHour));
+            }
+            if resource == Resource::Patients {
+                let hidden = self.books.hidden.lock().unwrap();
+                records.retain(|record| !hidden.iter().any(|id| id_of(record) == id));
             }
             let deleted = self.books.gone(resource);
             records.retain(|record| !matches!(record, EhrRecord::Entry(entry) if deleted.contains(&entry.id)));

@@ -21,6 +21,9 @@ use crate::{
 /// Times a page is put off because an insert whose answer is out may be on it: some minutes with the usual pauses.
 const WAITS_FOR_INSERT: u32 = 6;
 
+/// Failures in a row after which a cycle goes on with the next resource: one that cannot be read must not keep the others from being read.
+const TRIES: u32 = 5;
+
 impl Location {
     fn plan(&self) -> &[PullPlan] {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
@@ -108,6 +111,21 @@ impl Location {
         events.push(Event::PullFailed { resource, reason: reason.to_owned(), retry_at: cx.now.plus(wait) });
     }
 
+    /// The EHR did not give the page. `finally`: nor will it when it is asked again.
+    pub(crate) fn page_refused(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        (reason, finally): (&str, bool),
+        least: Millis,
+        events: &mut Vec<Event>,
+    ) {
+        self.pull_failed(cx, resource, reason, least, events);
+        if finally || self.state.pulls.failures + 1 >= TRIES {
+            events.push(Event::PullSuspended { resource, reason: reason.to_owned() });
+        }
+    }
+
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
@@ -119,7 +137,8 @@ impl Location {
             Ok(page) => page,
             Err(failure) => {
                 let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
-                self.pull_failed(cx, resource, &reason_of(failure), asked_for(after), &mut events);
+                let finally = matches!(failure, Failure::Rejected(_) | Failure::Unsupported(_));
+                self.page_refused(cx, resource, (&reason_of(failure), finally), asked_for(after), &mut events);
                 return Decision::of(Reply::PageIgnored, events);
             }
         };

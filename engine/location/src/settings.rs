@@ -84,7 +84,8 @@ pub struct WriteRules {
     pub backoff_cap: Millis,
     /// Writes other than appointment inserts give up after this; inserts at the appointment's start.
     pub deadline: Millis,
-    /// How long after an unknown outcome the EHR is asked: a slow request may still land.
+    /// How long after an unknown outcome the EHR is asked: a request nobody waits for any more may still land. Open Dental's remote API
+    /// gives one up after a minute.
     pub settle: Millis,
     /// Different writes that fail in a row before the circuit breaker opens.
     pub breaker_threshold: u8,
@@ -149,7 +150,7 @@ impl Default for WriteRules {
             backoff_base: 2 * SECOND,
             backoff_cap: 15 * MINUTE,
             deadline: 72 * HOUR,
-            settle: 5 * SECOND,
+            settle: MINUTE,
             breaker_threshold: 3,
             breaker_pause: 30 * SECOND,
             breaker_pause_cap: 15 * MINUTE,

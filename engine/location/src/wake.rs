@@ -47,7 +47,7 @@ impl Location {
             self.lose(now, events);
         }
         if let Some(call) = state.pulls.calling.as_ref().filter(|call| call.until <= now) {
-            self.pull_failed(cx, call.resource, "no answer before the call's deadline", 0, events);
+            self.page_refused(cx, call.resource, ("no answer before the call's deadline", false), 0, events);
         }
         if self.prune_at() <= now {
             for (key, _) in state.keys.iter().filter(|(_, known)| known.expires <= now) {

@@ -188,8 +188,11 @@ impl Location {
                 events.push(Event::InsertFailed { appointment, how, reason });
             }
             Work::Reschedule(appointment) => {
-                let later = self.later(appointment, id).any(|(_, other)| matches!(other.work, Work::Reschedule(_)));
-                if let (false, Some(to)) = (later, self.place_in_ehr(appointment)) {
+                // One that waits will carry the place it has here; where one that is out puts it, it will be.
+                let others = self.later(appointment, id).filter(|(_, other)| matches!(other.work, Work::Reschedule(_)));
+                let (waiting, out): (Vec<_>, Vec<_>) = others.partition(|(_, other)| other.withdrawable());
+                let sent = out.into_iter().find_map(|(_, other)| other.sent);
+                if let (true, Some(to)) = (waiting.is_empty(), sent.or_else(|| self.place_in_ehr(appointment))) {
                     events.push(Event::MoveReverted { appointment, to, reason });
                 }
             }

@@ -1,7 +1,11 @@
 //! While a change of ours is on its way to the EHR, what the EHR still has lies beside the document: a refused change is put back, and
 //! what a pull shows meanwhile goes there instead of over the change.
 
+use std::collections::BTreeSet;
+
 use location::event::Work;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use super::{
     docs::{Docs, Document, decode},
@@ -39,6 +43,24 @@ impl Docs<'_> {
     pub fn forget_before<T: Document>(&mut self, scope: u32, id: u64) {
         self.delete(keys::before(T::KIND.byte(), scope, id));
     }
+}
+
+/// A change of ours that is on its way, made on what the EHR has now instead of what it had: staff's changes of other fields stay.
+pub fn rebased<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, TurnError> {
+    let fields = |record: &T| match serde_json::to_value(record) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(TurnError::Damaged("a document that cannot be kept")),
+    };
+    let (had, ours, mut merged) = (fields(had)?, fields(ours)?, fields(has)?);
+    // A field without a value may be left out.
+    let names: BTreeSet<&String> = had.keys().chain(ours.keys()).collect();
+    for name in names.into_iter().filter(|name| had.get(*name) != ours.get(*name)) {
+        match ours.get(name) {
+            Some(value) => merged.insert(name.clone(), value.clone()),
+            None => merged.remove(name),
+        };
+    }
+    serde_json::from_value(Value::Object(merged)).map_err(|_| TurnError::Damaged("a document that cannot be kept"))
 }
 
 /// Copies what a write of an appointment is about.

@@ -182,6 +182,11 @@ impl Link {
         [&self.id.to_be_bytes()[..], &self.digest].concat()
     }
 
+    /// As after a write of ours: what the EHR shows next is news, also if it is what it showed before.
+    pub fn overwritten(self) -> Link {
+        if self.pulled() { Link { digest: [0xFF; 16], ..self } } else { self }
+    }
+
     /// The EHR has shown this record; without, only something that refers to it has, or we wrote it.
     pub fn pulled(self) -> bool {
         self.digest != [0; 16]

@@ -3,7 +3,7 @@
 use location::{command::Cx, pull::Resource, time::Timestamp};
 
 use super::{
-    docs::Docs,
+    docs::{Docs, Link},
     turn::{Shell, TurnError},
 };
 use crate::{
@@ -15,6 +15,15 @@ use crate::{
 };
 
 impl Shell {
+    /// Should the record come back as it was, it is news again; and it is not missed in every pass.
+    pub fn forget_shown(&self, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+        let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
+        if docs.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
+            docs.put_link(source, resource, &foreign_id, Link::new(id));
+        }
+        Ok(())
+    }
+
     pub fn gone(&self, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
         let (institution, location) = (self.institution.id.0, self.setup.id.0);
         match resource {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{
-    before::{changes_content, copy_written},
+    before::{changes_content, copy_written, rebased},
     book::narrow,
     docs::{Docs, Document, Link},
     own_hours,
@@ -165,7 +165,7 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let institution_id = self.shell.institution.id.0;
+        let (institution_id, now) = (self.shell.institution.id.0, self.cx.now);
         let before: Option<records::Patient> = self.docs.get(institution_id, id)?;
         let mut location_ids = before.as_ref().map_or_else(Vec::new, |b| b.location_ids.clone());
         if location_ids.is_empty() {
@@ -179,7 +179,7 @@ impl Intake<'_, '_, '_> {
             postal_code: address.postal_code.clone(),
             country: address.country.clone(),
         });
-        let fresh = records::Patient {
+        let mut fresh = records::Patient {
             id: narrow(id)?,
             institution_id,
             source_id: Some(self.source),
@@ -210,14 +210,15 @@ impl Intake<'_, '_, '_> {
             unsubscribed_email: said.unsubscribed_email,
             more: before.as_ref().map_or_else(Vec::new, |before| before.more.clone()),
             location_ids,
-            created_at: self.cx.now,
-            updated_at: self.cx.now,
-            last_sync_time: Some(self.cx.now),
+            created_at: now,
+            updated_at: now,
+            last_sync_time: Some(now),
             write_error: None,
         };
-        if self.docs.before::<records::Patient>(institution_id, id)?.is_some() {
-            // A change of ours is on its way.
-            return self.docs.set_before(&fresh);
+        if let (Some(had), Some(ours)) = (self.docs.before::<records::Patient>(institution_id, id)?, &before) {
+            self.docs.set_before(&fresh)?;
+            fresh = rebased(&had, ours, &fresh)?;
+            fresh.swap_times(Times { created: now, updated: now, synced: Some(now) });
         }
         self.shell.index_patient(before.as_ref(), &fresh, self.docs)?;
         self.put(before, fresh)
@@ -394,7 +395,7 @@ impl Visitor for Taken<'_, '_, '_, '_> {
             Err(wrong) => return Ok(Err(wrong)),
         };
         let before = intake.docs.get::<Entry<T>>(source, id)?;
-        let fresh = Entry {
+        let mut fresh = Entry {
             id,
             institution_id: intake.shell.institution.id.0,
             source_id: source,
@@ -407,9 +408,10 @@ impl Visitor for Taken<'_, '_, '_, '_> {
             write: before.as_ref().and_then(|before| before.write.clone()),
             body,
         };
-        if intake.docs.before::<Entry<T>>(source, id)?.is_some() {
-            // A change of ours is on its way.
-            return intake.docs.set_before(&fresh).map(Ok);
+        if let (Some(had), Some(ours)) = (intake.docs.before::<Entry<T>>(source, id)?, &before) {
+            intake.docs.set_before(&fresh)?;
+            fresh.body = rebased(&had.body, &ours.body, &fresh.body)?;
+            fresh.deleted_at = ours.deleted_at;
         }
         intake.put(before, fresh).map(Ok)
     }

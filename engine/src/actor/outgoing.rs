@@ -20,13 +20,18 @@ use crate::{
 impl Shell {
     /// The write to send, or why it cannot be sent now or ever.
     pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, TurnError> {
+        let institution = self.institution.id.0;
         let patient = |id| {
-            let patient = self.read::<records::Patient>(self.institution.id.0, id)?;
+            let patient = self.read::<records::Patient>(institution, id)?;
             self.patient(patient.ok_or(TurnError::Damaged("a write without its patient"))?)
         };
         match work {
             Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
-            Work::Record { resource: Resource::Patients, id, .. } => return Ok(Ok(Write::UpdatePatient(patient(id)?))),
+            Work::Record { resource: Resource::Patients, id, .. } => {
+                let before = self.read_before::<records::Patient>(institution, id)?;
+                let before = before.map(|before| self.patient(before)).transpose()?;
+                return Ok(Ok(Write::UpdatePatient(patient(id)?, before.map(Box::new))));
+            }
             Work::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
             Work::Record { resource, id, verb } => {
                 let out = entries::on(resource, Out { shell: self, id, verb });
@@ -165,7 +170,9 @@ impl Shell {
                 (self.read::<records::AppointmentType>(institution, id)?.and_then(|kind| kind.foreign_id), None)
             }
             Resource::Appointments => (self.appointment(id)?.and_then(|appointment| appointment.foreign_id), None),
-            Resource::WorkingHours => (None, None),
+            Resource::WorkingHours => {
+                (self.read::<records::WorkingHour>(location, id)?.and_then(|hour| hour.foreign_id), None)
+            }
             resource => entries::on(resource, Foreign { shell: self, id }).transpose()?.unwrap_or_default(),
         };
         Ok(match (found, failed) {

@@ -77,7 +77,11 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
                 docs.put_raw(known::last_sync_key(shell.setup.id), known::last_sync_value(cx.now));
             }
         }
-        Event::RecordGone { resource, id } => shell.gone(cx, *resource, *id, docs)?,
+        Event::RecordGone { resource, id } => {
+            shell.forget_shown(*resource, *id, docs)?;
+            shell.gone(cx, *resource, *id, docs)?;
+        }
+        Event::AppointmentGone { appointment } => shell.forget_shown(Resource::Appointments, appointment.0, docs)?,
         // These change the machine only: their documents came with the request, or there are none.
         Event::Booked { .. }
         | Event::RecordSaved { .. }
@@ -101,7 +105,6 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::PullSuspended { .. }
         | Event::PageApplied { .. }
         | Event::AppointmentPulled { .. }
-        | Event::AppointmentGone { .. }
         | Event::HourPulled(_)
         | Event::HourShown(_)
         | Event::HourGone { .. }

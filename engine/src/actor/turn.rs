@@ -366,6 +366,12 @@ impl Shell {
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
+    /// What the EHR has of a record that is being changed here.
+    pub fn read_before<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        let value = self.env.store.get(&keys::before(T::KIND.byte(), scope, id))?;
+        value.map(|bytes| decode(&bytes)).transpose()
+    }
+
     pub fn appointment(&self, id: u64) -> Result<Option<records::Appointment>, TurnError> {
         self.read(0, id)
     }

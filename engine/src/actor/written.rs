@@ -30,6 +30,7 @@ impl Shell {
         written: &Written,
         docs: &mut Docs<'_>,
     ) -> Result<(), TurnError> {
+        self.overwritten(work, written, docs)?;
         match work {
             Work::CreatePatient(patient) => {
                 let id = u64::from(patient.0);
@@ -129,6 +130,24 @@ impl Shell {
         let Some(source) = self.source() else { return Ok(()) };
         if docs.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
             docs.put_link(source, resource, &written.foreign_id, Link::new(id));
+        }
+        Ok(())
+    }
+
+    /// Staff may put back what a pull showed before this write: then that is news.
+    fn overwritten(&self, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+        let resource = match work {
+            Work::CreatePatient(_) | Work::CreateAppointment(_) => return Ok(()),
+            Work::Record { resource, .. } => resource,
+            Work::Reschedule(_) | Work::Confirm(_) | Work::CheckIn(_) | Work::Note(_) | Work::Cancel(_) => {
+                Resource::Appointments
+            }
+        };
+        let Some(source) = self.source() else { return Ok(()) };
+        if let Some(link) = docs.link(source, resource, &written.foreign_id)? {
+            let gone = matches!(work, Work::Record { verb: Verb::Delete, .. });
+            let link = if gone { Link::new(link.id) } else { link.overwritten() };
+            docs.put_link(source, resource, &written.foreign_id, link);
         }
         Ok(())
     }

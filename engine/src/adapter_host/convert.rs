@@ -68,19 +68,15 @@ pub fn description(from: wit::Description) -> Checked<Description> {
     let pulls: Vec<PullAbility> = from.pulls.into_iter().map(pull_ability).collect();
     let distinct: BTreeSet<Resource> = pulls.iter().map(|ability| ability.resource).collect();
     require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
-    let length = |(field, characters)| Ok((check::text("max_lengths", field)?, characters));
+    let length = |(field, characters)| (check::text(field), characters);
     Ok(Description {
-        name: check::text("name", from.name)?,
-        version: check::text("version", from.version)?,
+        name: check::text(from.name),
+        version: check::text(from.version),
         hosting: from.hosting,
         pulls,
         writes: from.writes.into_iter().map(|kind| write_kind(kind).to_string()).collect(),
-        required_patient_fields: from
-            .required_patient_fields
-            .into_iter()
-            .map(|field| check::text("required_patient_fields", field))
-            .collect::<Checked<_>>()?,
-        max_lengths: from.max_lengths.into_iter().map(length).collect::<Checked<_>>()?,
+        required_patient_fields: from.required_patient_fields.into_iter().map(check::text).collect(),
+        max_lengths: from.max_lengths.into_iter().map(length).collect(),
         new_patients: from.new_patients,
         operatories: from.operatories,
         requests_per_minute: from.requests_per_minute,
@@ -146,7 +142,7 @@ pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) 
 }
 
 pub fn receipt(from: wit::Receipt) -> Checked<Receipt> {
-    Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_text("version", from.version)? })
+    Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_text(from.version) })
 }
 
 /// The name the contract gives its kind, and the record.
@@ -210,25 +206,25 @@ fn patient(from: types::Patient) -> Checked<EhrPatient> {
     )?;
     Ok(EhrPatient {
         id: check::id("id", from.id)?,
-        first_name: check::text("first_name", from.first_name)?,
-        middle_name: check::optional_text("middle_name", from.middle_name)?,
-        last_name: check::text("last_name", from.last_name)?,
+        first_name: check::text(from.first_name),
+        middle_name: check::optional_text(from.middle_name),
+        last_name: check::text(from.last_name),
         date_of_birth: check::optional_date("date_of_birth", from.date_of_birth)?,
         gender: from.gender,
-        email: check::optional_text("email", from.email)?,
-        cell_phone: check::optional_text("cell_phone", from.cell_phone)?,
-        home_phone: check::optional_text("home_phone", from.home_phone)?,
-        work_phone: check::optional_text("work_phone", from.work_phone)?,
-        work_phone_extension: check::optional_text("work_phone_extension", from.work_phone_extension)?,
-        primary_phone: check::optional_text("primary_phone", from.primary_phone)?,
+        email: check::optional_text(from.email),
+        cell_phone: check::optional_text(from.cell_phone),
+        home_phone: check::optional_text(from.home_phone),
+        work_phone: check::optional_text(from.work_phone),
+        work_phone_extension: check::optional_text(from.work_phone_extension),
+        primary_phone: check::optional_text(from.primary_phone),
         address: from.address.map(address).transpose()?,
         ssn: None,
         guarantor: check::optional_id("guarantor", from.guarantor)?,
         provider: check::optional_id("provider", from.provider)?,
-        billing_type: check::optional_text("billing_type", from.billing_type)?,
-        chart_id: check::optional_text("chart_id", from.chart_id)?,
-        preferred_language: check::optional_text("preferred_language", from.preferred_language)?,
-        premedication: check::optional_long_text("premedication", from.premedication)?,
+        billing_type: check::optional_text(from.billing_type),
+        chart_id: check::optional_text(from.chart_id),
+        preferred_language: check::optional_text(from.preferred_language),
+        premedication: check::optional_long_text(from.premedication),
         inactive: from.inactive,
         new_patient: from.new_patient,
         non_patient: from.non_patient,
@@ -240,27 +236,27 @@ fn patient(from: types::Patient) -> Checked<EhrPatient> {
 
 fn address(from: types::Address) -> Checked<EhrAddress> {
     Ok(EhrAddress {
-        line1: check::optional_text("address.line1", from.line1)?,
-        line2: check::optional_text("address.line2", from.line2)?,
-        city: check::optional_text("address.city", from.city)?,
-        region: check::optional_text("address.region", from.region)?,
-        postal_code: check::optional_text("address.postal_code", from.postal_code)?,
-        country: check::optional_text("address.country", from.country)?,
+        line1: check::optional_text(from.line1),
+        line2: check::optional_text(from.line2),
+        city: check::optional_text(from.city),
+        region: check::optional_text(from.region),
+        postal_code: check::optional_text(from.postal_code),
+        country: check::optional_text(from.country),
     })
 }
 
 fn provider(from: types::Provider) -> Checked<EhrProvider> {
     Ok(EhrProvider {
         id: check::id("id", from.id)?,
-        first_name: check::text("first_name", from.first_name)?,
-        middle_name: check::optional_text("middle_name", from.middle_name)?,
-        last_name: check::text("last_name", from.last_name)?,
-        display_name: check::optional_text("display_name", from.display_name)?,
-        email: check::optional_text("email", from.email)?,
-        npi: check::optional_text("npi", from.npi)?,
-        tin: check::optional_text("tin", from.tin)?,
-        state_license: check::optional_text("state_license", from.state_license)?,
-        specialty_code: check::optional_text("specialty_code", from.specialty_code)?,
+        first_name: check::text(from.first_name),
+        middle_name: check::optional_text(from.middle_name),
+        last_name: check::text(from.last_name),
+        display_name: check::optional_text(from.display_name),
+        email: check::optional_text(from.email),
+        npi: check::optional_text(from.npi),
+        tin: check::optional_text(from.tin),
+        state_license: check::optional_text(from.state_license),
+        specialty_code: check::optional_text(from.specialty_code),
         inactive: from.inactive,
         extra: check::extra(from.extra)?,
     })
@@ -269,8 +265,8 @@ fn provider(from: types::Provider) -> Checked<EhrProvider> {
 fn operatory(from: types::Operatory) -> Checked<EhrOperatory> {
     Ok(EhrOperatory {
         id: check::id("id", from.id)?,
-        name: check::text("name", from.name)?,
-        display_name: check::optional_text("display_name", from.display_name)?,
+        name: check::text(from.name),
+        display_name: check::optional_text(from.display_name),
         active: from.active,
         bookable_online: from.bookable_online,
         appointment_types: check::ids("appointment_types", from.appointment_types)?,
@@ -282,7 +278,7 @@ fn appointment_type(from: types::AppointmentType) -> Checked<EhrAppointmentType>
     require((1..=1440).contains(&from.minutes), "minutes", "must be 1 to 1440")?;
     Ok(EhrAppointmentType {
         id: check::id("id", from.id)?,
-        name: check::text("name", from.name)?,
+        name: check::text(from.name),
         minutes: from.minutes,
         bookable_online: from.bookable_online,
         extra: check::extra(from.extra)?,
@@ -309,7 +305,7 @@ fn working_hour(from: types::WorkingHour) -> Checked<EhrWorkingHour> {
             types::HourKind::SchedulableBlock => HourKind::SchedulableBlock,
         },
         appointment_types: check::ids("appointment_types", from.appointment_types)?,
-        label: check::optional_text("label", from.label)?,
+        label: check::optional_text(from.label),
         active: from.active,
         extra: check::extra(from.extra)?,
     })
@@ -348,7 +344,7 @@ fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
         appointment_type: check::optional_id("appointment_type", from.appointment_type)?,
         start,
         end,
-        note: check::optional_long_text("note", from.note)?,
+        note: check::optional_long_text(from.note),
         unavailable: from.unavailable,
         cancelled: from.cancelled,
         confirmed: from.confirmed,
@@ -356,8 +352,8 @@ fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
         patient_missed: from.patient_missed,
         checkin_at: check::optional_instant("checkin_at", from.checkin_at)?,
         checked_out_at: check::optional_instant("checked_out_at", from.checked_out_at)?,
-        write_key: check::optional_text("write_key", from.write_key)?,
-        version: check::optional_text("version", from.version)?,
+        write_key: check::optional_text(from.write_key),
+        version: check::optional_text(from.version),
         extra: check::extra(from.extra)?,
     })
 }
@@ -370,7 +366,10 @@ pub fn write(write: Write) -> Result<wit::Write, Fault> {
         Write::CreateAppointment(appointment) => wit::Write::CreateAppointment(change(appointment, None)),
         Write::RescheduleAppointment(appointment) => wit::Write::RescheduleAppointment(change(appointment, None)),
         Write::CancelAppointment(appointment, reason) => wit::Write::CancelAppointment(change(appointment, reason)),
-        Write::UpdatePatient(patient) => wit::Write::UpdatePatient(to_patient(patient)),
+        Write::UpdatePatient(patient, before) => wit::Write::UpdatePatient(wit::PatientChange {
+            patient: to_patient(patient),
+            before: before.map(|before| to_patient(*before)),
+        }),
         Write::ConfirmAppointment(appointment) => wit::Write::ConfirmAppointment(change(appointment, None)),
         Write::CheckInAppointment(appointment) => wit::Write::CheckInAppointment(change(appointment, None)),
         Write::NoteAppointment(appointment) => wit::Write::NoteAppointment(change(appointment, None)),

@@ -38,7 +38,7 @@ const NOBODY: &str = "none-such-1";
 /// What a write is about: the resource, and the fields it leaves there. A deletion leaves none.
 pub fn left(write: &Write) -> (Resource, Option<Map<String, Value>>) {
     match write {
-        Write::CreatePatient(patient) | Write::UpdatePatient(patient) => {
+        Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => {
             (Resource::Patients, Some(fields(&EhrRecord::Patient(patient.clone()))))
         }
         Write::CreateAppointment(a)
@@ -145,7 +145,7 @@ impl<S: Subject> Bench<S> {
         };
         patient.cell_phone = Some(format!("+1 312 777 {:04}", self.number() % 10_000));
         patient.home_phone = None;
-        Write::UpdatePatient(patient)
+        Write::UpdatePatient(patient, None)
     }
 
     async fn changed_appointment(&self, kind: &str) -> Write {

@@ -154,7 +154,7 @@ impl Subject for Atomic {
 
     async fn copies(&self, write: &Write) -> usize {
         match write {
-            Write::CreatePatient(p) | Write::UpdatePatient(p) => self.matching("Patient", |held| {
+            Write::CreatePatient(p) | Write::UpdatePatient(p, _) => self.matching("Patient", |held| {
                 let mut mails = held["telecom"].as_array().into_iter().flatten();
                 mails.any(|point| point["value"].as_str() == p.email.as_deref())
                     && held["name"][0]["family"] == p.last_name.as_str()

@@ -153,7 +153,7 @@ impl Subject for Fhir {
 
     async fn copies(&self, write: &Write) -> usize {
         match write {
-            Write::CreatePatient(p) | Write::UpdatePatient(p) => {
+            Write::CreatePatient(p) | Write::UpdatePatient(p, _) => {
                 self.matching("Patient", |held| holds(held, &p.last_name) && holds(held, p.email.as_deref().unwrap()))
                     .await
             }

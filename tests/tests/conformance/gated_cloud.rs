@@ -82,7 +82,7 @@ impl Subject for Cloud {
 
     async fn copies(&self, write: &Write) -> usize {
         match write {
-            Write::CreatePatient(patient) | Write::UpdatePatient(patient) => self.patients(patient),
+            Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => self.patients(patient),
             Write::CreateAppointment(a)
             | Write::RescheduleAppointment(a)
             | Write::ConfirmAppointment(a)

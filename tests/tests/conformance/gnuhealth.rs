@@ -168,7 +168,7 @@ impl Subject for Clinic {
 
     async fn copies(&self, write: &Write) -> usize {
         match write {
-            Write::CreatePatient(p) | Write::UpdatePatient(p) => {
+            Write::CreatePatient(p) | Write::UpdatePatient(p, _) => {
                 let domain =
                     json!([["party.lastname", "=", p.last_name], ["party.contact_mechanisms.value", "=", p.email]]);
                 self.matching("gnuhealth.patient", domain).await

@@ -151,7 +151,7 @@ impl Subject for OpenDental {
     fn adjust(&self, write: &mut Write) {
         match write {
             // It keeps addresses of its own country, and does not say so.
-            Write::CreatePatient(patient) | Write::UpdatePatient(patient) => {
+            Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => {
                 if let Some(address) = &mut patient.address {
                     address.country = None;
                 }
@@ -179,7 +179,7 @@ impl Subject for OpenDental {
 
     async fn copies(&self, write: &Write) -> usize {
         match write {
-            Write::CreatePatient(p) | Write::UpdatePatient(p) => {
+            Write::CreatePatient(p) | Write::UpdatePatient(p, _) => {
                 self.matching("patients", json!({"FName": p.first_name, "LName": p.last_name, "Email": p.email}))
             }
             Write::CreateAppointment(a)

@@ -123,7 +123,7 @@ impl Subject for Sandbox {
             self.all(resource).iter().filter(|held| fits(held)).count()
         };
         match write {
-            Write::CreatePatient(p) | Write::UpdatePatient(p) => matching(
+            Write::CreatePatient(p) | Write::UpdatePatient(p, _) => matching(
                 Kept::Patients,
                 json!({"first_name": p.first_name, "last_name": p.last_name, "email": p.email}),
             ),

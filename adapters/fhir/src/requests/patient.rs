@@ -1,6 +1,6 @@
 //! Patients: new ones, and those that are there changed where they are to be other than they are shown.
 
-use adapter_sdk::records;
+use adapter_sdk::{PatientChange, records};
 use serde_json::{Value, json};
 
 use super::{address, key_identifier, list, object, optional, push, set, updated};
@@ -25,11 +25,11 @@ pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Va
     resource
 }
 
-/// The patient as they were read, changed where `wanted` says other than is shown. What is not shown is not touched.
-pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &records::Patient) -> Result<Value, String> {
+/// The patient as they were read, with what is to be changed. What is not shown is not touched.
+pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &PatientChange) -> Result<Value, String> {
     let shown = map::patient_record(read.clone())?;
     let mut resource = updated(settings, write_key, read);
-    change(settings, &mut resource, &shown, wanted);
+    change(settings, &mut resource, &shown, &wanted.onto(shown.clone()));
     Ok(resource)
 }
 
@@ -263,15 +263,18 @@ mod tests {
             "communication": [{"language": {"coding": [{"code": "fr-CA"}]}}],
             "maritalStatus": {"text": "M"}, "contact": [{"name": {"text": "Mother"}}]});
         let wanted = map::patient_record(theirs.clone()).unwrap();
-        let same = changed(&settings(), "k", &theirs, &wanted).unwrap();
+        let change = |patient| PatientChange { patient, before: Some(wanted.clone()) };
+        let same = changed(&settings(), "k", &theirs, &change(wanted.clone())).unwrap();
         let mut expected = theirs.clone();
         expected["identifier"] = json!([{"use": "secondary", "system": "urn:practice-sync:write-key", "value": "k"}]);
         assert_eq!(same, expected, "nothing but the key");
-        let moved =
-            records::Patient {
-                last_name: "Ångström".into(), home_phone: None, cell_phone: Some("2".into()), ..wanted
-            };
-        let moved = changed(&settings(), "k", &theirs, &moved).unwrap();
+        let moved = records::Patient {
+            last_name: "Ångström".into(),
+            home_phone: None,
+            cell_phone: Some("2".into()),
+            ..wanted.clone()
+        };
+        let moved = changed(&settings(), "k", &theirs, &change(moved)).unwrap();
         assert_eq!(
             moved["name"][1],
             json!({"use": "official", "family": "Ångström", "given": ["Zoë"], "prefix": ["Dr."]})

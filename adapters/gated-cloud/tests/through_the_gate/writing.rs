@@ -2,7 +2,7 @@
 
 use crate::desk::{Reply, answer, desk, fixture, login_page, nothing, refusal, session};
 use adapter_sdk::{
-    Adapter, AppointmentChange, Fault, Receipt, Write,
+    Adapter, AppointmentChange, Fault, PatientChange, Receipt, Write,
     http::{Error, Response},
     records,
 };
@@ -188,7 +188,10 @@ fn a_patient_is_as_they_were_to_be_where_every_field_is() {
     };
     let find = |patient: &records::Patient| {
         let (host, _) = desk(vec![shown()]);
-        host.run(|| GatedCloud::find(KEY.into(), Write::UpdatePatient(patient.clone()))).unwrap()
+        host.run(|| {
+            GatedCloud::find(KEY.into(), Write::UpdatePatient(PatientChange { patient: patient.clone(), before: None }))
+        })
+        .unwrap()
     };
     assert_eq!(find(&patient), Some(Receipt { id: "P-01".into(), version: Some("12".into()) }));
     patient.home_phone = Some("+1 518 555 2001".into());

@@ -230,3 +230,23 @@ found w0 2 written f9
 + path_cleared
 + done w0 reschedule a9
 + queued w2 reschedule a9 *
+
+story a move that is given up behind one that is out leaves the place where that one puts it
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+move a1 op2 prov1 11:00 30m -> moved
+wake
+pushed w1 1 unknown "reset"
+move a1 op1 prov1 10:00 30m -> moved
++ moved *
++ queued w2 reschedule a1 *
+drop w2 -> done
++ failed w2 reschedule a1 failed "dropped by an operator"
++ move_reverted a1 to op2 prov1 11:00 30m *
++ dropped w2
+after 5s
+wake
+found w1 2 written f1
+expect slot op1 prov1 10:00 30m free
+expect appointment a1 op2 prov1 11:00 30m done

@@ -91,10 +91,48 @@ after 10s
 wake
 pulled appointments 1 unauthorized "expired" -> ignored
 + pull_failed appointments * "expired"
-after 20s
+
+story a resource the EHR refuses does not keep others from being read
+settings pulls=patients,appointments
 wake
-pulled appointments 2 rejected "what?" -> ignored
-+ pull_failed appointments * "what?"
+pulled patients 0 rejected "not for you" -> ignored
++ pull_failed patients * "not for you"
++ pull_suspended patients "not for you"
+after 10s
+wake
+> pull appointments 1 cursor -
+page appointments 1 cursor d1 last -> applied
+wake
++ cycle_finished *
+expect reads failing since 08:00 not for you
+
+story a resource that cannot be read is left after a while, and the others are read
+settings pulls=patients,appointments
+wake
+pulled patients 0 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 1 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 2 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 3 retry "what?" -> ignored
++ pull_failed patients * "what?"
+after 10m
+wake
+> pull patients 4 cursor -
+pulled patients 4 retry "what?" -> ignored
++ pull_failed patients * "what?"
++ pull_suspended patients "what?"
+after 10m
+wake
+> pull appointments 5 cursor -
+page appointments 5 cursor d1 last -> applied
+wake
++ cycle_finished *
+expect reads failing since 08:00 what?
 
 story a sync request starts a cycle now
 settings pulls=appointments

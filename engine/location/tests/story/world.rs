@@ -50,6 +50,7 @@ impl World {
     /// Nothing is pulled unless a story says so; what the EHR has booked is known, unless a story is `new_here`.
     pub fn new() -> World {
         let mut settings = Settings::new(LocationId(1), Zone::utc());
+        settings.write.settle = 5_000;
         settings.capabilities = Capabilities {
             integrated: true,
             new_patients: true,

@@ -96,7 +96,7 @@ async fn is_there<S: Subject>(bench: &Bench<S>, write: &Write) -> bool {
 
 fn written_id(write: &Write) -> Option<String> {
     let id = match write {
-        Write::CreatePatient(patient) | Write::UpdatePatient(patient) => &patient.id,
+        Write::CreatePatient(patient) | Write::UpdatePatient(patient, _) => &patient.id,
         Write::CreateAppointment(a)
         | Write::RescheduleAppointment(a)
         | Write::ConfirmAppointment(a)

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use engine::ehr::{EhrAppointment, Fault, Resource, Write};
+use engine::ehr::{EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
 
 use crate::conformance::{
     Bench, KINDS, Subject,
@@ -41,6 +41,28 @@ pub async fn met<S: Subject>(bench: &Bench<S>, write: &Write, id: &str) {
         (None, None) => (),
         (shown, _) => panic!("{write:?}: {shown:?} is shown"),
     }
+}
+
+/// A change is of what differs from what the EHR last showed: what staff changed since stays, and what is taken away is gone.
+pub async fn a_change_leaves_the_rest_to_staff<S: Subject>(bench: Rc<Bench<S>>) {
+    if !bench.writes("create-patient") || !bench.writes("update-patient") {
+        return;
+    }
+    let mut write = Write::CreatePatient(bench.somebody());
+    bench.subject.adjust(&mut write);
+    let id = bench.written(&write).await.id;
+    let Write::CreatePatient(patient) = write else { panic!("a patient") };
+    let before = EhrPatient { id: id.clone(), ..patient };
+    let phone = Some(format!("+1 312 888 {:04}", bench.number() % 10_000));
+    bench.written(&Write::UpdatePatient(EhrPatient { cell_phone: phone.clone(), ..before.clone() }, None)).await;
+
+    let (given, key) = (Some("Zoë-Ann".to_owned()), bench.key());
+    let patient = EhrPatient { first_name: given.clone().unwrap(), home_phone: None, ..before.clone() };
+    let change = Write::UpdatePatient(patient, Some(Box::new(before)));
+    bench.push(&key, &change).await.unwrap();
+    assert!(bench.find(&key, &change).await.unwrap().is_some(), "it is found");
+    let Some(EhrRecord::Patient(shown)) = bench.shown(Resource::Patients, &id).await else { panic!("it is shown") };
+    assert_eq!((Some(shown.first_name), shown.cell_phone, shown.home_phone), (given, phone, None));
 }
 
 pub async fn one_key_writes_once<S: Subject>(bench: Rc<Bench<S>>) {

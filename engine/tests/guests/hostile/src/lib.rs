@@ -202,7 +202,6 @@ fn said() -> Result<String, Fault> {
                 gate::send(&http::Request { method: "GET".into(), path: "/".into(), headers: vec![], body: None });
             format!("{:?} {}", gate::current(), shown(answer))
         }
-        "long-name" => "n".repeat(501),
         "huge-name" => "n".repeat(40 << 20),
         _ => "hostile".into(),
     })
