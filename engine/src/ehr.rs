@@ -52,6 +52,9 @@ pub struct Description {
     /// Names of the WIT enum `write-kind`.
     pub writes: Vec<String>,
     pub required_patient_fields: Vec<String>,
+    /// Fields of a patient it has no place for; `extra`: all beyond the record's own.
+    #[serde(default)]
+    pub unkept_patient_fields: Vec<String>,
     pub max_lengths: Vec<(String, u32)>,
     pub new_patients: bool,
     pub operatories: bool,

@@ -43,6 +43,7 @@ impl Adapter for Fhir {
             pulls: pulls::offered(&offer, &settings),
             new_patients: writes.contains(&WriteKind::CreatePatient),
             writes,
+            unkept_patient_fields: vec!["extra".into()],
             operatories: true,
             ..Description::default()
         })

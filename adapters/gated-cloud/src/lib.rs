@@ -47,6 +47,9 @@ const WRITES: [WriteKind; 8] = [
     WriteKind::NoteAppointment,
 ];
 
+/// Of a patient, named as in the API.
+const UNKEPT: [&str; 5] = ["ssn", "work_phone_extension", "billing_type", "premedication", "extra"];
+
 impl Adapter for GatedCloud {
     /// Asks nobody: a location is set up before anyone has logged in.
     fn describe() -> Result<Description, Fault> {
@@ -57,6 +60,7 @@ impl Adapter for GatedCloud {
             hosting: "cloud".into(),
             pulls: PULLS.map(ability).to_vec(),
             writes: WRITES.to_vec(),
+            unkept_patient_fields: UNKEPT.map(String::from).to_vec(),
             max_lengths: vec![("appointment.note".into(), 4_000)],
             new_patients: true,
             operatories: true,

@@ -47,6 +47,9 @@ const WRITES: [(WriteKind, &str); 14] = [
     (WriteKind::CreatePayment, "account.invoice.payment.method"),
 ];
 
+/// Of a patient, named as in the API.
+const UNKEPT: [&str; 6] = ["ssn", "work_phone_extension", "billing_type", "premedication", "non_patient", "extra"];
+
 impl Adapter for GnuHealth {
     fn describe() -> Result<Description, Fault> {
         Settings::read()?;
@@ -71,6 +74,7 @@ impl Adapter for GnuHealth {
                 .filter(|(_, model)| there.iter().any(|m| m == model))
                 .map(|(kind, _)| *kind)
                 .collect(),
+            unkept_patient_fields: UNKEPT.map(String::from).to_vec(),
             new_patients: true,
             // An appointment names a professional and no room.
             operatories: false,

@@ -60,6 +60,7 @@ impl Adapter for OpenDental {
             hosting: "onprem".into(),
             pulls: feeds::abilities(),
             writes: WRITES.to_vec(),
+            unkept_patient_fields: vec!["premedication".into(), "extra".into()],
             max_lengths: vec![
                 ("insurance_plan.name".into(), 255),
                 ("insurance_plan.group_number".into(), 25),

@@ -91,6 +91,9 @@ const WRITES: [(WriteKind, &[&str]); 21] = [
     (WriteKind::CreateAdjustment, &["create_adjustment"]),
 ];
 
+/// Of a patient, named as in the API.
+const UNKEPT: [&str; 6] = ["ssn", "work_phone_extension", "billing_type", "premedication", "non_patient", "extra"];
+
 impl Adapter for Sandbox {
     fn describe() -> Result<Description, Fault> {
         let about: About = read(requests::ABOUT)?.json()?;
@@ -103,6 +106,7 @@ impl Adapter for Sandbox {
             pulls: PULLS.map(ability).to_vec(),
             writes: WRITES.iter().filter(|(_, dialect)| taken(dialect)).map(|(kind, _)| *kind).collect(),
             required_patient_fields: about.required_patient_fields.iter().map(|name| api_field(name)).collect(),
+            unkept_patient_fields: UNKEPT.map(String::from).to_vec(),
             max_lengths: about.max_plan_name.map(|n| ("insurance_plan.name".into(), n)).into_iter().collect(),
             new_patients: about.new_patients,
             operatories: true,

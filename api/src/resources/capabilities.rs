@@ -37,6 +37,8 @@ pub struct EhrView {
     accepts_new_patients: bool,
     /// What a new patient needs besides a name.
     required_patient_fields: Vec<String>,
+    /// Fields of a patient the health record system has no place for, which stay here; `extra`: all that it does not know by name.
+    unkept_patient_fields: Vec<String>,
     /// The longest text a field takes, by record and field.
     max_lengths: BTreeMap<String, u32>,
     has_operatories: bool,
@@ -75,6 +77,7 @@ impl EhrView {
             writes: it.writes,
             accepts_new_patients: it.new_patients,
             required_patient_fields: it.required_patient_fields,
+            unkept_patient_fields: it.unkept_patient_fields,
             max_lengths: it.max_lengths.into_iter().collect(),
             has_operatories: it.operatories,
             requests_per_minute: it.requests_per_minute,

@@ -123,6 +123,23 @@ async fn told(world: &World, id: u64) -> (bool, String) {
 }
 
 #[actix_web::test]
+async fn what_the_ehr_has_no_field_for_is_said() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let said = patch(&world, ada, json!({"work_phone_extension": "77", "last_name": "Lovelace"})).ok().await;
+    let expected = "work_phone_extension stays here: the health record system has no field for it.";
+    assert_eq!((&said["description"], &said["data"]["work_phone_extension"]), (&json!(expected), &json!("77")));
+    let said = patch(&world, ada, json!({"last_name": "Byron"})).ok().await;
+    assert_eq!(said["description"], Value::Null, "once, when it is sent");
+    let body = json!({"provider": {"provider_id": ANNA}, "patient": {
+        "first_name": "Rosa", "last_name": "Race", "email": "rosa@example.com",
+        "bio": {"date_of_birth": "1990-01-01", "phone_number": "555 010 9090", "race": "unknown"},
+    }});
+    let made = world.post("/patients?subdomain=acme&location_id=1", body).answers(201).await;
+    assert_eq!(made["description"], "race stays here: the health record system has no field for it.");
+}
+
+#[actix_web::test]
 async fn one_the_ehr_shows_no_more_is_inactive_until_it_does() {
     let world = world().await;
     let ada = world.patient("ada").await;

@@ -202,6 +202,7 @@ impl Ehr for Practice {
                 if self.location == RIVAL { Vec::new() } else { names(&practice_ledger::WRITES) },
             ]
             .concat(),
+            unkept_patient_fields: names(&["work_phone_extension", "extra"]),
             max_lengths: file_records::max_lengths(),
             required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
             new_patients: true,

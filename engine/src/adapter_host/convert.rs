@@ -63,6 +63,8 @@ pub fn description(from: wit::Description) -> Checked<Description> {
         "required_patient_fields",
         "must have at most 200 entries",
     )?;
+    let few = from.unkept_patient_fields.len() <= DESCRIBED;
+    require(few, "unkept_patient_fields", "must have at most 200 entries")?;
     require(from.max_lengths.len() <= DESCRIBED, "max_lengths", "must have at most 200 entries")?;
     require(from.requests_per_minute != Some(0), "requests_per_minute", "must be at least 1")?;
     let pulls: Vec<PullAbility> = from.pulls.into_iter().map(pull_ability).collect();
@@ -76,6 +78,7 @@ pub fn description(from: wit::Description) -> Checked<Description> {
         pulls,
         writes: from.writes.into_iter().map(|kind| write_kind(kind).to_string()).collect(),
         required_patient_fields: from.required_patient_fields.into_iter().map(check::text).collect(),
+        unkept_patient_fields: from.unkept_patient_fields.into_iter().map(check::text).collect(),
         max_lengths: from.max_lengths.into_iter().map(length).collect(),
         new_patients: from.new_patients,
         operatories: from.operatories,

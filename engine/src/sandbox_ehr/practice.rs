@@ -38,7 +38,7 @@ pub(super) struct Practice {
     /// Live records per feed.
     sizes: BTreeMap<Feed, usize>,
     last_number: BTreeMap<Resource, u64>,
-    /// Occupied time: operatory, start and id to the end.
+    /// Occupied time: place, start and id to the end.
     calendar: BTreeMap<(String, i64, String), i64>,
     write_keys: BTreeMap<String, (u64, Written)>,
     write_key_ages: BTreeMap<u64, String>,
@@ -71,10 +71,10 @@ impl Practice {
         self.write_keys.get(write_key).map(|(_, written)| written)
     }
 
-    /// The appointment that occupies the operatory at some time of `start..end`, other than `but`.
-    pub(super) fn occupied(&self, operatory: &str, start: i64, end: i64, but: &str) -> Option<&str> {
-        let from = (operatory.to_owned(), start - LONGEST, String::new());
-        let until = (operatory.to_owned(), end, String::new());
+    /// The appointment that occupies the place at some time of `start..end`, other than `but`.
+    pub(super) fn occupied(&self, place: &str, start: i64, end: i64, but: &str) -> Option<&str> {
+        let from = (place.to_owned(), start - LONGEST, String::new());
+        let until = (place.to_owned(), end, String::new());
         let mut near = self.calendar.range(from..until);
         near.find(|((_, _, id), ends)| **ends > start && id != but).map(|((_, _, id), _)| id.as_str())
     }
@@ -168,15 +168,17 @@ impl Practice {
         if let Some(size) = self.sizes.get_mut(&feed) {
             *size -= 1;
         }
-        if let Record::Appointment(a) = &record {
-            self.calendar.remove(&(a.operatory.clone(), a.start, a.id.clone()));
+        if let Record::Appointment(a) = &record
+            && let Some(place) = a.place()
+        {
+            self.calendar.remove(&(place.clone(), a.start, a.id.clone()));
         }
         Some(feed)
     }
 
     fn occupy(&mut self, a: &Appointment) {
-        if a.occupies() {
-            self.calendar.insert((a.operatory.clone(), a.start, a.id.clone()), a.end);
+        if let Some(place) = a.place().filter(|_| a.occupies()) {
+            self.calendar.insert((place.clone(), a.start, a.id.clone()), a.end);
         }
     }
 

@@ -180,7 +180,8 @@ pub struct Appointment {
     pub patient: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    pub operatory: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operatory: Option<String>,
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     #[serde(with = "calendar::instant")]
@@ -207,9 +208,14 @@ pub struct Appointment {
 }
 
 impl Appointment {
-    /// It keeps others out of its operatory.
+    /// It keeps others out of its place.
     pub(super) fn occupies(&self) -> bool {
         self.status != Status::Cancelled
+    }
+
+    /// Its operatory; its provider where it has none.
+    pub(super) fn place(&self) -> Option<&String> {
+        self.operatory.as_ref().or(self.provider.as_ref())
     }
 }
 

@@ -388,7 +388,7 @@ fn appointment(at: &LocationProfile, shift: &Shift, day: i32, from: i64, to: i64
         location: at.key.clone(),
         patient: None,
         provider: Some(shift.provider.clone()),
-        operatory: shift.operatory.clone(),
+        operatory: Some(shift.operatory.clone()),
         kind: None,
         start: at.instant(day, from),
         end: at.instant(day, to),

@@ -97,7 +97,11 @@ fn the_seeded_calendar_has_no_overlaps() {
     let ehr = ehr();
     for record in ehr.records(Resource::Appointments) {
         let Record::Appointment(a) = record else { unreachable!() };
-        assert!(!a.occupies() || ehr.practice.occupied(&a.operatory, a.start, a.end, &a.id).is_none(), "{}", a.id);
+        assert!(
+            !a.occupies() || ehr.practice.occupied(a.place().unwrap(), a.start, a.end, &a.id).is_none(),
+            "{}",
+            a.id
+        );
     }
 }
 
@@ -185,6 +189,22 @@ fn a_stale_version_is_refused() {
     assert_eq!(send(&mut ehr, "PATCH", &path, change.clone()).status, 200);
     let stale = send(&mut ehr, "PATCH", &path, change);
     assert_eq!((stale.status, &stale.json_body()["error"]), (409, &json!("stale")));
+}
+
+#[test]
+fn without_operatory_a_provider_is_never_booked_twice() {
+    let mut ehr = ehr();
+    let provider = ehr.records(Resource::Providers).next().unwrap().to_json()["id"].clone();
+    let with = |key: &str, provider: &Value| {
+        let mut fields = body(&SandboxEhr::new(profile()), key);
+        (fields["operatory"], fields["provider"]) = (Value::Null, provider.clone());
+        fields
+    };
+    assert_eq!(send(&mut ehr, "POST", "/v1/appointments", with("a", &provider)).status, 201);
+    let taken = send(&mut ehr, "POST", "/v1/appointments", with("b", &provider));
+    assert_eq!((taken.status, taken.json_body()["error"].as_str()), (409, Some("slot_taken")));
+    let nowhere = send(&mut ehr, "POST", "/v1/appointments", with("c", &Value::Null));
+    assert_eq!((nowhere.status, nowhere.json_body()["error"].as_str()), (422, Some("missing_field")));
 }
 
 #[test]

@@ -256,10 +256,16 @@ pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
     if a.end <= a.start || a.end - a.start > LONGEST {
         return Err(invalid("bad_time", "end must lie after start, by at most 24 hours"));
     }
-    match ehr.practice.get(Resource::Operatories, &a.operatory) {
-        Some(Record::Operatory(operatory)) if operatory.location == a.location => (),
-        _ => return Err(invalid("unknown_operatory", "The location has no such operatory")),
+    let here = |id| match ehr.practice.get(Resource::Operatories, id) {
+        Some(Record::Operatory(operatory)) => operatory.location == a.location,
+        _ => false,
+    };
+    if a.operatory.as_deref().is_some_and(|id| !here(id)) {
+        return Err(invalid("unknown_operatory", "The location has no such operatory"));
     }
+    let Some(place) = a.place() else {
+        return Err(invalid("missing_field", "operatory or provider is required"));
+    };
     let known = |resource, id: &Option<String>| id.as_ref().is_none_or(|id| ehr.practice.get(resource, id).is_some());
     if a.patient.is_none() && !a.blocked {
         return Err(invalid("missing_field", "patient is required"));
@@ -273,7 +279,7 @@ pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
     if !known(Resource::Types, &a.kind) {
         return Err(invalid("unknown_type", "There is no such appointment type"));
     }
-    if ehr.practice.occupied(&a.operatory, a.start, a.end, &a.id).is_some() {
+    if ehr.practice.occupied(place, a.start, a.end, &a.id).is_some() {
         return Err(SandboxReply::error(409, "slot_taken", "The operatory is occupied at that time"));
     }
     Ok(())

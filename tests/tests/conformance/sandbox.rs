@@ -136,9 +136,7 @@ impl Subject for Sandbox {
                 let ehr = self.server.ehr();
                 let there = |record: &&Record| match record {
                     Record::Appointment(held) => {
-                        held.patient == a.patient
-                            && Some(&held.operatory) == a.operatory.as_ref()
-                            && held.start == a.start
+                        held.patient == a.patient && held.operatory == a.operatory && held.start == a.start
                     }
                     _ => false,
                 };

@@ -188,6 +188,7 @@ fn description(ehr: &Ehr) -> Description {
         pulls: resources.map(ability).to_vec(),
         writes: names(&["create-patient", "create-appointment", "reschedule-appointment", "cancel-appointment"]),
         required_patient_fields: names(&["first_name", "last_name", "date_of_birth", "phone_number"]),
+        unkept_patient_fields: Vec::new(),
         max_lengths: Vec::new(),
         new_patients: true,
         operatories: true,

@@ -7,6 +7,8 @@ use location::{
     pull::{Resource, Verb},
 };
 
+use serde_json::Value;
+
 use super::{Prepared, refused, saved, unmet};
 use crate::{
     actor::{
@@ -69,7 +71,27 @@ impl Shell {
             self.index_patient(None, &patient, docs)?;
             docs.put(&patient)?;
         }
-        saved(decision, &patient)
+        let (decision, mut answer) = saved(decision, &patient)?;
+        answer.warnings = self.unkept(&records::Patient::default(), &patient)?;
+        Ok((decision, answer))
+    }
+
+    /// What of a change the EHR has no field for.
+    fn unkept(&self, before: &records::Patient, after: &records::Patient) -> Result<Vec<String>, TurnError> {
+        let unkept = self.description.as_ref().map_or(&[][..], |description| &description.unkept_patient_fields);
+        let fields = |patient: &records::Patient| match serde_json::to_value(patient) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            _ => Err(TurnError::Damaged("a document that cannot be written")),
+        };
+        let (was, is) = (fields(before)?, fields(after)?);
+        let own = is.iter().filter(|(name, value)| was.get(*name) != Some(value)).map(|(name, _)| name);
+        let own = own.filter(|name| unkept.contains(name));
+        let more = after.more.iter().filter(|pair| !before.more.contains(pair)).map(|(name, _)| name);
+        let more = more.filter(|_| unkept.iter().any(|name| name == "extra"));
+        Ok(own
+            .chain(more)
+            .map(|name| format!("{name} stays here: the health record system has no field for it."))
+            .collect())
     }
 
     /// The patient with the same date of birth, name and phone number.
@@ -103,7 +125,9 @@ impl Shell {
             self.index_patient(Some(&before), &after, docs)?;
             docs.put(&after)?;
         }
-        saved(decision, &after)
+        let (decision, mut answer) = saved(decision, &after)?;
+        answer.warnings = self.unkept(&before, &after)?;
+        Ok((decision, answer))
     }
 }
 
