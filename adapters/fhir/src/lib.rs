@@ -34,7 +34,7 @@ impl Adapter for Fhir {
         let settings = Settings::read()?;
         let offer = Offer::read(&settings)?;
         // The one thing that must work; it also proves the credentials.
-        server::page(&settings, "Location", &requests::rooms(settings.site.as_deref()), &Default::default(), 1)?;
+        server::first(&settings, "Location", &requests::rooms(settings.site.as_deref()), 1)?;
         let writes = writes::offered(&offer, &settings);
         Ok(Description {
             name: "FHIR R4".into(),

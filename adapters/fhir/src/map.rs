@@ -26,16 +26,54 @@ pub const EXTENSIONS: &str = "urn:practice-sync";
 /// The standard extension of a telephone number.
 pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/contactpoint-extension";
 
-/// A resource read into the parts we use. `Err` says what is wrong without quoting it.
-pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, String> {
-    serde_json::from_value(resource).map_err(|e| format!("{:?} error", e.classify()))
+/// A resource that is not as R4 has it; says what is wrong without quoting it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unreadable(pub String);
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-pub fn patient(resource: Value, _: &Settings) -> Result<Record, String> {
+/// Why a resource becomes no record.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unmapped {
+    /// It cannot be read: it may be one for all we know.
+    Unreadable(String),
+    /// It is none, or no longer: entered in error, or without what a record needs.
+    NoRecord(String),
+}
+
+impl std::fmt::Display for Unmapped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Unmapped::Unreadable(why) | Unmapped::NoRecord(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl From<Unreadable> for Unmapped {
+    fn from(why: Unreadable) -> Unmapped {
+        Unmapped::Unreadable(why.0)
+    }
+}
+
+impl From<&str> for Unmapped {
+    fn from(why: &str) -> Unmapped {
+        Unmapped::NoRecord(why.to_owned())
+    }
+}
+
+/// A resource read into the parts we use.
+pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unreadable> {
+    serde_json::from_value(resource).map_err(|e| Unreadable(format!("{:?} error", e.classify())))
+}
+
+pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     Ok(Record::Patient(patient_record(resource)?))
 }
 
-pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
+pub fn patient_record(resource: Value) -> Result<records::Patient, Unreadable> {
     let p: Patient = read(resource)?;
     let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
     let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
@@ -80,7 +118,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
     })
 }
 
-pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let p: Practitioner = read(resource)?;
     let name = main_name(&p.name).map(|at| &p.name[at]);
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
@@ -102,7 +140,7 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, String> {
     }))
 }
 
-pub fn operatory(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let l: Location = read(resource)?;
     Ok(Record::Operatory(records::Operatory {
         name: l.name.unwrap_or_else(|| l.id.clone()),
@@ -114,7 +152,7 @@ pub fn operatory(resource: Value, _: &Settings) -> Result<Record, String> {
     }))
 }
 
-pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
     let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone());
     Ok(Record::AppointmentType(records::AppointmentType {
@@ -136,7 +174,7 @@ pub fn configured_type(kind: &settings::AppointmentType) -> Record {
     })
 }
 
-pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let a: Appointment = read(resource)?;
     let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
     let end = a.end.as_deref().and_then(instant_of).or_else(|| Some(start + a.minutes_duration? * 60));

@@ -72,11 +72,6 @@ pub fn appointments_near(room: &str, start: i64, end: i64) -> String {
     search("Appointment", &[("actor", format!("Location/{room}")), bound("ge", start - LONGEST), bound("lt", end)])
 }
 
-/// The roles of these ids, or of these practitioners.
-pub fn roles(parameter: &str, ids: &[String]) -> String {
-    search("PractitionerRole", &[(parameter, ids.join(","))])
-}
-
 /// One resource about a coded concept.
 pub fn about(resource_type: &str, system: &str, code: &str) -> String {
     search(resource_type, &[("code", format!("{system}|{code}"))])

@@ -119,8 +119,8 @@ fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String
     let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
     let all = match server::all(settings, "Schedule", &search) {
-        // A server that keeps none.
-        Err(Fault::Rejected(_)) => return Ok(Vec::new()),
+        // A server that keeps none, or shows us none.
+        Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(Vec::new()),
         all => all?,
     };
     let in_room = |schedule: &Schedule| {

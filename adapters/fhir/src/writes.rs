@@ -8,8 +8,8 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
-    booking, capability::Offer, catalogue, map, map::history, requests, responses::filed::Questionnaire, server,
-    settings::Settings,
+    booking, capability::Offer, catalogue, enrich, map, map::history, requests, responses::filed::Questionnaire,
+    server, settings::Settings,
 };
 
 /// What the server takes.
@@ -161,9 +161,11 @@ fn save_history(
     let id = item.id.strip_prefix(resource_type).and_then(|rest| rest.strip_prefix('/'));
     let id = id.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
     let revised = server::revise(settings, key, (resource_type, id), |read| {
-        let Record::PatientHistoryItem(shown) = history::patient_item(read.clone(), settings).map_err(unreadable)?
-        else {
-            return Err(unreadable("another record".into()));
+        let mut told = [read.clone()];
+        enrich::medications(settings, &mut told)?;
+        let [told] = told;
+        let Record::PatientHistoryItem(shown) = history::patient_item(told, settings).map_err(unreadable)? else {
+            return Err(unreadable("another record"));
         };
         Ok(Some(requests::history::changed(settings, key, read, &shown, item).into()))
     })?;
@@ -182,7 +184,7 @@ fn answers(settings: &Settings, key: &str, response: &FormResponse) -> Result<Va
     requests::forms::response(settings, key, response, &form).map_err(Fault::rejected)
 }
 
-fn unreadable(why: String) -> Fault {
+fn unreadable(why: impl std::fmt::Display) -> Fault {
     Fault::rejected(format!("the EHR's record cannot be read: {why}"))
 }
 

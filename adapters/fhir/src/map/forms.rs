@@ -3,7 +3,7 @@
 use adapter_sdk::{Record, records};
 use serde_json::{Map, Value, json};
 
-use super::read;
+use super::{Unmapped, read};
 use crate::{
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
@@ -13,7 +13,7 @@ use crate::{
 /// Questions inside of questions.
 const DEEPEST: usize = 16;
 
-pub fn schema(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn schema(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let q: Questionnaire = read(resource)?;
     let components = components(&q.item, 0);
     Ok(Record::FormSchema(records::FormSchema {
@@ -73,10 +73,10 @@ fn option(option: &Value) -> Option<Value> {
 }
 
 /// Answers of a response whose `questionnaire` was made the form's id (`enrich`).
-pub fn response(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn response(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let r: QuestionnaireResponse = read(resource)?;
     if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
-        return Err(format!("it is {}", r.status));
+        return Err(Unmapped::NoRecord(format!("it is {}", r.status)));
     }
     let form = r.questionnaire.filter(|form| !form.is_empty() && form.len() <= 200).ok_or("it is of no form")?;
     let mut answers = Map::new();

@@ -7,7 +7,7 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-use super::read;
+use super::{Unmapped, read};
 use crate::{
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
@@ -34,7 +34,7 @@ pub fn resource_type(category: HistoryCategory) -> &'static str {
     }
 }
 
-pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let resource_type = resource["resourceType"].as_str().unwrap_or_default().to_owned();
     let h: History = read(resource)?;
     let code = |concept: &CodeableConcept| concept.coding.first().and_then(|c| c.code.clone()).unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
         return Err("it was entered in error".into());
     }
     let category = category(&resource_type);
-    let (item, _) = item(category, &h.code).ok_or("it says of nothing")?;
+    let (item, _) = about(category, &h)?;
     let clinical = code(&h.clinical_status);
     let active = match resource_type.as_str() {
         "MedicationStatement" => h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown")),
@@ -60,6 +60,22 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
     }))
 }
 
+/// What an entry is about, as an entry of the catalogue.
+pub fn catalogue_entry(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
+    let category = category(resource["resourceType"].as_str().unwrap_or_default());
+    let h: History = read(resource)?;
+    let (id, name) = about(category, &h)?;
+    Ok(Record::HistoryItem(records::HistoryItem { id, category, name, extra: Vec::new() }))
+}
+
+fn about(category: HistoryCategory, h: &History) -> Result<(String, String), Unmapped> {
+    let points = h.medication_reference.as_ref().is_some_and(|pointer| pointer.reference.is_some());
+    item(category, &h.code).ok_or_else(|| match points {
+        true => Unmapped::Unreadable("its medication is not to be found".into()),
+        false => "it says of nothing".into(),
+    })
+}
+
 /// The catalogue entry of a coded concept: its id and its name.
 pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(String, String)> {
     let coding = concept.coding.iter().find(|coding| coding.code.as_deref().is_some_and(|code| !code.is_empty()));
@@ -75,16 +91,13 @@ pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(Str
     }
 }
 
-pub fn configured(item: &HistoryItem) -> (String, String) {
+/// An entry the operator names.
+pub fn configured(item: &HistoryItem) -> records::HistoryItem {
     let id = match &item.code {
         Some(code) => id_of(item.category, item.system.as_deref().unwrap_or_default(), code),
         None => named(item.category, &item.name),
     };
-    (id, item.name.clone())
-}
-
-pub fn catalogue_item(category: HistoryCategory, id: String, name: String) -> Record {
-    Record::HistoryItem(records::HistoryItem { id, category, name, extra: Vec::new() })
+    records::HistoryItem { id, category: item.category, name: short(&item.name).to_owned(), extra: Vec::new() }
 }
 
 /// A catalogue entry's category, code system and code; without a code it is a name.

@@ -3,7 +3,7 @@
 use adapter_sdk::{Record, records};
 use serde_json::Value;
 
-use super::{address, amount, extensions, has_code, read};
+use super::{Unmapped, address, amount, extensions, has_code, read};
 use crate::{
     responses::{
         CodeableConcept, Identifier, Reference,
@@ -19,12 +19,12 @@ pub const PAYER: &str = "NIIP";
 pub const RELATIONS: &str = "urn:practice-sync:relation";
 pub const CLASSES: &str = "http://terminology.hl7.org/CodeSystem/coverage-class";
 
-pub fn organization(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let o: Organization = read(resource)?;
     Ok(plan(o.id, o.name, &o.identifier, o.address.first().map(address), &o.extension, settings))
 }
 
-pub fn insurance_plan(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn insurance_plan(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: InsurancePlan = read(resource)?;
     let payer = p.contact.iter().find_map(|contact| contact.address.as_ref()).map(address);
     Ok(plan(p.id, p.name, &p.identifier, payer, &p.extension, settings))
@@ -61,7 +61,7 @@ fn plan(
     })
 }
 
-pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let c: Coverage = read(resource)?;
     let status = c.status.as_deref().unwrap_or_default();
     if status == "entered-in-error" {

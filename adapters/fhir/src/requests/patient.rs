@@ -27,7 +27,7 @@ pub fn patient(settings: &Settings, write_key: &str, p: &records::Patient) -> Va
 
 /// The patient as they were read, changed where `wanted` says other than is shown. What is not shown is not touched.
 pub fn changed(settings: &Settings, write_key: &str, read: &Value, wanted: &records::Patient) -> Result<Value, String> {
-    let shown = map::patient_record(read.clone())?;
+    let shown = map::patient_record(read.clone()).map_err(|why| why.to_string())?;
     let mut resource = updated(settings, write_key, read);
     change(settings, &mut resource, &shown, wanted);
     Ok(resource)
