@@ -74,15 +74,26 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
 pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<Vec<Value>, Fault> {
     let mut freed = Vec::new();
     for id in slots {
-        let slot = server::read("Slot", id)?.filter(|slot| slot["status"] == "busy");
+        let slot = match server::read("Slot", id) {
+            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+                warn!("slot {id} cannot be read and is not freed: {reason}");
+                None
+            }
+            slot => slot?.filter(|slot| slot["status"] == "busy"),
+        };
         freed.extend(slot.map(|slot| requests::released(settings, &slot)));
     }
     Ok(freed)
 }
 
-/// Frees slots. What somebody else has changed meanwhile is left as it is.
+/// Frees slots.
 pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<(), Fault> {
-    for slot in freed(settings, slots)? {
+    free(freed(settings, slots)?)
+}
+
+/// Frees slots that were read before, see [`freed`]. What somebody else has changed meanwhile is left as it is.
+pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
+    for slot in slots {
         let id = server::text(&slot, "id");
         match server::update(&slot) {
             Ok(Updated::Written(_)) => (),
