@@ -70,9 +70,8 @@ pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Rec
         let held = read.slots();
         let plan = slots::plan(settings, key, a, &held)?;
         let earlier = slots.borrow().taken.clone();
-        let left = |kept: &[String]| {
-            slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)))
-        };
+        let left =
+            |kept: &[String]| slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)));
         let moved = |ids: &[String]| requests::reschedule(settings, key, resource, a, ids);
         if settings.transactions {
             let (resource, left) = (moved(&plan.ids), left(&plan.ids)?);

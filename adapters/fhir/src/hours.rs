@@ -3,6 +3,7 @@
 use adapter_sdk::records::{HourKind, WorkingHour};
 
 use crate::{
+    fit::Fit,
     map::known_type,
     responses::{Schedule, Slot},
     settings::Settings,
@@ -61,22 +62,25 @@ pub fn hours(
         let kind = mark(&stretch.types);
         for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
             for (n, (provider, room)) in places.iter().enumerate() {
-                hours.push(WorkingHour {
-                    // Short whatever the ids: FHIR allows 64 characters to each.
-                    id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
-                    provider: (*provider).clone(),
-                    operatory: (*room).clone(),
-                    begin_time: begin.clone(),
-                    end_time: end.clone(),
-                    days: Vec::new(),
-                    specific_date: Some(date.clone()),
-                    recurrence: None,
-                    kind: HourKind::WorkingHour,
-                    appointment_types: stretch.types.clone(),
-                    label: schedule.comment.clone(),
-                    active: true,
-                    extra: Vec::new(),
-                });
+                hours.push(
+                    WorkingHour {
+                        // Short whatever the ids: FHIR allows 64 characters to each.
+                        id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
+                        provider: (*provider).clone(),
+                        operatory: (*room).clone(),
+                        begin_time: begin.clone(),
+                        end_time: end.clone(),
+                        days: Vec::new(),
+                        specific_date: Some(date.clone()),
+                        recurrence: None,
+                        kind: HourKind::WorkingHour,
+                        appointment_types: stretch.types.clone(),
+                        label: schedule.comment.clone(),
+                        active: true,
+                        extra: Vec::new(),
+                    }
+                    .fit(),
+                );
             }
         }
     }
@@ -89,7 +93,8 @@ fn mark(types: &[String]) -> String {
         return String::new();
     }
     let bytes = types.iter().flat_map(|code| code.bytes().chain([0]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("/{hash:016x}")
 }
 

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod cursor;
 pub mod enrich;
 pub mod faults;
+pub mod fit;
 pub mod hours;
 pub mod map;
 pub mod paging;

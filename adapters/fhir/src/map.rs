@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    fit::{self, Fit},
     responses::{
         Address, Appointment, ContactPoint, HealthcareService, HumanName, Identifier, Location, Patient, Practitioner,
         filed::{Extension, Money},
     },
     settings::{self, Settings},
-    time::{instant_of, is_date},
+    time::{instant_of, is_date, is_instant},
 };
 
 /// System of the US provider number.
@@ -115,7 +116,8 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unreadable> {
         unsubscribed_sms: more.flag("unsubscribed-sms"),
         unsubscribed_email: more.flag("unsubscribed-email"),
         ..records::Patient::default()
-    })
+    }
+    .fit())
 }
 
 pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -124,60 +126,73 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
     let (first_name, middle_name, last_name) = name_parts(name);
     let coded = |code: &str| p.identifier.iter().find(|i| has_code(i, code)).and_then(|i| i.value.clone());
-    Ok(Record::Provider(records::Provider {
-        id: p.id,
-        first_name,
-        middle_name,
-        last_name,
-        display_name,
-        email: point(&p.telecom, "email", &[]).and_then(|p| p.value.clone()),
-        npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
-        tin: coded("TAX"),
-        state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
-        specialty_code: p.specialty,
-        inactive: p.active == Some(false),
-        ..records::Provider::default()
-    }))
+    Ok(Record::Provider(
+        records::Provider {
+            id: p.id,
+            first_name,
+            middle_name,
+            last_name,
+            display_name,
+            email: point(&p.telecom, "email", &[]).and_then(|p| p.value.clone()),
+            npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
+            tin: coded("TAX"),
+            state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
+            specialty_code: p.specialty,
+            inactive: p.active == Some(false),
+            ..records::Provider::default()
+        }
+        .fit(),
+    ))
 }
 
 pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let l: Location = read(resource)?;
-    Ok(Record::Operatory(records::Operatory {
-        name: l.name.unwrap_or_else(|| l.id.clone()),
-        id: l.id,
-        display_name: l.description,
-        active: l.status.as_deref().is_none_or(|status| status == "active"),
-        bookable_online: true,
-        ..records::Operatory::default()
-    }))
+    Ok(Record::Operatory(
+        records::Operatory {
+            name: l.name.unwrap_or_else(|| l.id.clone()),
+            id: l.id,
+            display_name: l.description,
+            active: l.status.as_deref().is_none_or(|status| status == "active"),
+            bookable_online: true,
+            ..records::Operatory::default()
+        }
+        .fit(),
+    ))
 }
 
 pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
-    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone());
-    Ok(Record::AppointmentType(records::AppointmentType {
-        name: s.name.unwrap_or_else(|| s.id.clone()),
-        id: code.unwrap_or(s.id),
-        minutes: settings.default_minutes,
-        bookable_online: s.active != Some(false),
-        ..records::AppointmentType::default()
-    }))
+    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| fit::is_id(code));
+    Ok(Record::AppointmentType(
+        records::AppointmentType {
+            name: s.name.unwrap_or_else(|| s.id.clone()),
+            id: code.unwrap_or(s.id),
+            minutes: settings.default_minutes,
+            bookable_online: s.active != Some(false),
+            ..records::AppointmentType::default()
+        }
+        .fit(),
+    ))
 }
 
 pub fn configured_type(kind: &settings::AppointmentType) -> Record {
-    Record::AppointmentType(records::AppointmentType {
-        id: kind.id.clone(),
-        name: kind.name.clone(),
-        minutes: kind.minutes,
-        bookable_online: kind.bookable_online,
-        ..records::AppointmentType::default()
-    })
+    Record::AppointmentType(
+        records::AppointmentType {
+            id: kind.id.clone(),
+            name: kind.name.clone(),
+            minutes: kind.minutes,
+            bookable_online: kind.bookable_online,
+            ..records::AppointmentType::default()
+        }
+        .fit(),
+    )
 }
 
 pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let a: Appointment = read(resource)?;
     let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
-    let end = a.end.as_deref().and_then(instant_of).or_else(|| Some(start + a.minutes_duration? * 60));
+    let end = a.end.as_deref().and_then(instant_of);
+    let end = end.or_else(|| start.checked_add(a.minutes_duration?.checked_mul(60)?).filter(|end| is_instant(*end)));
     let end = end.filter(|end| *end > start).ok_or("it has no end after its start")?;
     let status = a.status.as_str();
     let patient = a.actor("Patient");
@@ -188,26 +203,29 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     let instant = |text: &Option<String>| text.as_deref().and_then(instant_of);
     let codes = std::iter::once(&a.appointment_type).chain(&a.service_type);
     let code = codes.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
-    Ok(Record::Appointment(records::Appointment {
-        unavailable: patient.is_none(),
-        patient,
-        provider: a.actor("Practitioner"),
-        operatory: a.actor("Location"),
-        appointment_type: code.into_iter().find(|code| known_type(settings, code)),
-        start,
-        end,
-        note: a.comment.clone().or(a.description.clone()),
-        cancelled: a.is_off(),
-        confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
-        patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
-        patient_missed: status == "noshow",
-        checkin_at: took_part.and_then(|period| instant(&period.start)),
-        checked_out_at: took_part.and_then(|period| instant(&period.end)),
-        write_key: write_key(&a.identifier, settings),
-        version: a.meta.version_id.clone(),
-        extra: vec![("status".into(), a.status.clone())],
-        id: a.id,
-    }))
+    Ok(Record::Appointment(
+        records::Appointment {
+            unavailable: patient.is_none(),
+            patient,
+            provider: a.actor("Practitioner"),
+            operatory: a.actor("Location"),
+            appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
+            start,
+            end,
+            note: a.comment.clone().or(a.description.clone()),
+            cancelled: a.is_off(),
+            confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
+            patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
+            patient_missed: status == "noshow",
+            checkin_at: took_part.and_then(|period| instant(&period.start)),
+            checked_out_at: took_part.and_then(|period| instant(&period.end)),
+            write_key: write_key(&a.identifier, settings),
+            version: a.meta.version_id.clone(),
+            extra: vec![("status".into(), a.status.clone())],
+            id: a.id,
+        }
+        .fit(),
+    ))
 }
 
 /// With types configured, only those: others mean something else to the server.
@@ -329,5 +347,5 @@ pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
         Some(_) => digits,
     };
     let currency = money.currency.clone().unwrap_or_else(|| settings.currency.clone());
-    Some(records::Money { amount, currency })
+    fit::is_money(&amount, &currency).then_some(records::Money { amount, currency })
 }

@@ -5,6 +5,7 @@ pub mod filed;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::fit;
 use filed::{Extension, Period};
 
 /// A list of primitive values has nulls where a value has only extensions, in the list beside it.
@@ -87,7 +88,7 @@ impl Reference {
         let text = self.reference.as_deref()?.split("/_history/").next()?;
         let (before, id) = text.rsplit_once('/')?;
         let typed = before == resource_type || before.ends_with(&format!("/{resource_type}"));
-        (typed && !id.is_empty()).then(|| id.to_owned())
+        (typed && fit::is_id(id)).then(|| id.to_owned())
     }
 }
 

@@ -260,3 +260,89 @@ fn medications_behind_references_are_found() {
     assert_eq!((&stored["status"], &stored["medicationReference"]["display"]), (&json!("stopped"), &json!("Ibu")));
     assert!(stored.get("medicationCodeableConcept").is_none());
 }
+
+#[test]
+fn texts_longer_than_the_contract_takes_are_cut_and_hold_nothing_up() {
+    let long = |bytes: usize| "ż".repeat(bytes);
+    let form = |id: &str, text: String| {
+        json!({"resourceType": "Questionnaire", "id": id, "status": "active", "title": long(400), "item": [
+            {"linkId": "n", "type": "string", "text": text}]})
+    };
+    let patient_of = |id: &str| json!({"reference": format!("Patient/{id}")});
+    let server = practice([
+        patient(
+            0,
+            &json!({"name": [{"family": long(300), "given": [long(300), long(300)]}],
+            "address": [{"city": long(300)}], "telecom": [{"system": "email", "value": long(300)}]}),
+        ),
+        json!({"resourceType": "Location", "id": "room", "name": long(300), "description": long(2_000), "status": "active",
+            "partOf": {"reference": "Location/site"}}),
+        json!({"resourceType": "Practitioner", "id": "d", "name": [{"text": long(600)}]}),
+        json!({"resourceType": "Schedule", "id": "s", "comment": long(900),
+            "actor": [{"reference": "Practitioner/d"}, {"reference": "Location/room"}]}),
+        json!({"resourceType": "Slot", "id": "t", "status": "free", "schedule": {"reference": "Schedule/s"},
+            "start": "2026-12-01T14:00:00Z", "end": "2026-12-01T15:00:00Z"}),
+        json!({"resourceType": "Appointment", "id": "a", "status": "booked", "comment": long(50_000),
+            "start": "2026-12-01T14:00:00Z", "end": "2026-12-01T15:00:00Z",
+            "participant": [{"actor": {"reference": "Location/room"}, "status": "accepted"}]}),
+        json!({"resourceType": "Flag", "id": "f", "status": "active", "code": {"text": long(50_000)},
+            "subject": patient_of("p0")}),
+        json!({"resourceType": "Communication", "id": "c", "status": "completed", "subject": patient_of("p0"),
+            "sent": "2026-11-20T10:00:00Z", "payload": [{"contentString": long(50_000)}]}),
+        json!({"resourceType": "Condition", "id": "h", "subject": patient_of("p0"), "note": [{"text": long(50_000)}],
+            "code": {"text": long(300)}}),
+        json!({"resourceType": "HealthcareService", "id": "v", "name": long(300),
+            "type": [{"coding": [{"code": long(300)}]}]}),
+        form("short", "N?".into()),
+        form("long", long(40_000)),
+    ]);
+    let read = |resource| {
+        let settings = [(
+            "resources",
+            "Flag,Communication,Condition,Questionnaire,Patient,Practitioner,Location,Schedule,Slot,\
+            Appointment,HealthcareService",
+        )];
+        let (page, lines) = server.run_with(&settings, || Fhir::pull(resource, None, 100));
+        let mut page = page.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
+        assert_eq!((page.records.len(), page.last), (1, true), "{resource:?}");
+        (page.records.remove(0), lines.len())
+    };
+    for resource in [
+        Resource::Patients,
+        Resource::Providers,
+        Resource::Operatories,
+        Resource::AppointmentTypes,
+        Resource::WorkingHours,
+        Resource::Appointments,
+        Resource::PatientHistoryItems,
+        Resource::HistoryItems,
+        Resource::PatientAlerts,
+        Resource::CommunicationLogs,
+    ] {
+        let record = serde_json::to_value(read(resource).0).unwrap();
+        let mut longest = 0;
+        within(&record, "", &mut longest);
+        assert!(longest > 100, "{resource:?} has its long texts");
+    }
+    // A form that is too long is no form, and the other one is.
+    let (Record::FormSchema(form), lines) = read(Resource::FormSchemas) else { panic!("not a form") };
+    assert_eq!((form.id.as_str(), form.title.len() <= 500, lines), ("short", true, 1));
+}
+
+/// Every text is as long as the host takes it.
+fn within(value: &Value, name: &str, longest: &mut usize) {
+    match value {
+        Value::String(text) => {
+            let most = match name {
+                "id" | "item" => 200,
+                "note" => 65_536,
+                _ => 500,
+            };
+            assert!(text.len() <= most, "{name} has {} bytes", text.len());
+            *longest = text.len().max(*longest);
+        }
+        Value::Array(items) => items.iter().for_each(|item| within(item, name, longest)),
+        Value::Object(fields) => fields.iter().for_each(|(name, field)| within(field, name, longest)),
+        _ => (),
+    }
+}

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Unmapped, read};
 use crate::{
+    fit::{self, Fit},
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
 };
@@ -49,15 +50,18 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         _ => matches!(clinical.as_str(), "" | "active" | "recurrence" | "relapse"),
     };
     let note: Vec<&str> = h.note.iter().map(|note| note.text.as_str()).filter(|text| !text.is_empty()).collect();
-    Ok(Record::PatientHistoryItem(records::PatientHistoryItem {
-        patient: h.patient.id_of("Patient").ok_or("it is of no patient")?,
-        id: format!("{resource_type}/{}", h.id),
-        category,
-        item,
-        note: (!note.is_empty()).then(|| note.join("\n")),
-        active,
-        extra: Vec::new(),
-    }))
+    Ok(Record::PatientHistoryItem(
+        records::PatientHistoryItem {
+            patient: h.patient.id_of("Patient").ok_or("it is of no patient")?,
+            id: format!("{resource_type}/{}", h.id),
+            category,
+            item,
+            note: (!note.is_empty()).then(|| note.join("\n")),
+            active,
+            extra: Vec::new(),
+        }
+        .fit(),
+    ))
 }
 
 /// What an entry is about, as an entry of the catalogue.
@@ -83,9 +87,12 @@ pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(Str
     match coding {
         Some(coding) => {
             let code = coding.code.as_deref().unwrap_or_default();
-            let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
             // The code's own name is the same for all that carry it; a text is one patient's.
-            Some((id, short(coding.display.as_deref().or(text).unwrap_or(code)).to_owned()))
+            let name = coding.display.as_deref().or(text).unwrap_or(code);
+            let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
+            // A code too long for an identifier stands by its name.
+            let id = if fit::is_id(&id) { id } else { named(category, name) };
+            Some((id, short(name).to_owned()))
         }
         None => text.map(|text| (named(category, text), short(text).to_owned())),
     }
@@ -117,7 +124,8 @@ fn id_of(category: HistoryCategory, system: &str, code: &str) -> String {
 }
 
 fn named(category: HistoryCategory, text: &str) -> String {
-    format!("{}:text|{}", word(category), short(text))
+    let line = short(text).replace(char::is_control, " ");
+    format!("{}:text|{line}", word(category))
 }
 
 fn word(category: HistoryCategory) -> &'static str {
@@ -161,6 +169,10 @@ mod tests {
         assert!(item(HistoryCategory::Conditions, &concept(json!({"text": " ", "coding": [{}]}))).is_none());
         let long = concept(json!({"text": "ż".repeat(300)}));
         assert!(item(HistoryCategory::Medications, &long).unwrap().0.len() <= 200);
+        let two_lines = concept(json!({"text": "Gicht\nrechts"}));
+        assert_eq!(item(HistoryCategory::Conditions, &two_lines).unwrap().0, "conditions:text|Gicht rechts");
+        let long_code = concept(json!({"coding": [{"system": "urn:x".repeat(50), "code": "1", "display": "Gicht"}]}));
+        assert_eq!(item(HistoryCategory::Conditions, &long_code).unwrap().0, "conditions:text|Gicht");
         for bad in ["", "x", "plants:a|b", "allergies:"] {
             assert_eq!(parts(bad), None, "{bad}");
         }
