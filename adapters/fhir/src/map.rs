@@ -297,7 +297,7 @@ pub fn main_address(addresses: &[Address]) -> Option<usize> {
     of(&|a| a.usage.as_deref() == Some("home")).or_else(|| of(&|a| a.usage.as_deref() != Some("old")))
 }
 
-fn address(a: &Address) -> records::Address {
+pub fn address(a: &Address) -> records::Address {
     let second = a.line.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(", "));
     records::Address {
         line1: a.line.first().cloned(),

@@ -246,7 +246,7 @@ fn references(ids: &[String]) -> Value {
 }
 
 fn address(a: &records::Address) -> Value {
-    let line: Vec<Value> = [&a.line1, &a.line2].into_iter().flatten().map(|line| line.as_str().into()).collect();
+    let line: Vec<Value> = [&a.line1, &a.line2].into_iter().map(optional).filter(|line| !line.is_null()).collect();
     object([
         ("use", "home".into()),
         ("line", if line.is_empty() { Value::Null } else { line.into() }),
