@@ -3,7 +3,6 @@
 use adapter_sdk::records::{HourKind, WorkingHour};
 
 use crate::{
-    fit::Fit,
     map::known_type,
     responses::{Schedule, Slot},
     settings::Settings,
@@ -62,25 +61,22 @@ pub fn hours(
         let kind = mark(&stretch.types);
         for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
             for (n, (provider, room)) in places.iter().enumerate() {
-                hours.push(
-                    WorkingHour {
-                        // Short whatever the ids: FHIR allows 64 characters to each.
-                        id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
-                        provider: (*provider).clone(),
-                        operatory: (*room).clone(),
-                        begin_time: begin.clone(),
-                        end_time: end.clone(),
-                        days: Vec::new(),
-                        specific_date: Some(date.clone()),
-                        recurrence: None,
-                        kind: HourKind::WorkingHour,
-                        appointment_types: stretch.types.clone(),
-                        label: schedule.comment.clone(),
-                        active: true,
-                        extra: Vec::new(),
-                    }
-                    .fit(),
-                );
+                hours.push(WorkingHour {
+                    // Short whatever the ids: FHIR allows 64 characters to each.
+                    id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
+                    provider: (*provider).clone(),
+                    operatory: (*room).clone(),
+                    begin_time: begin.clone(),
+                    end_time: end.clone(),
+                    days: Vec::new(),
+                    specific_date: Some(date.clone()),
+                    recurrence: None,
+                    kind: HourKind::WorkingHour,
+                    appointment_types: stretch.types.clone(),
+                    label: schedule.comment.clone(),
+                    active: true,
+                    extra: Vec::new(),
+                });
             }
         }
     }

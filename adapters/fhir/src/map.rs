@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    fit::{self, Fit},
+    fit,
     responses::{
         Address, Appointment, ContactPoint, HealthcareService, HumanName, Identifier, Location, Patient, Practitioner,
         filed::{Extension, Money},
@@ -71,11 +71,11 @@ pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unreadable> {
 }
 
 pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
-    Ok(Record::Patient(patient_record(resource)?))
+    Ok(Record::Patient(patient_record(resource).map_err(Unmapped::Unreadable)?))
 }
 
-pub fn patient_record(resource: Value) -> Result<records::Patient, Unreadable> {
-    let p: Patient = read(resource)?;
+pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
+    let p: Patient = read(resource).map_err(|why| why.0)?;
     let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
     let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
     let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
@@ -116,8 +116,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, Unreadable> {
         unsubscribed_sms: more.flag("unsubscribed-sms"),
         unsubscribed_email: more.flag("unsubscribed-email"),
         ..records::Patient::default()
-    }
-    .fit())
+    })
 }
 
 pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -126,66 +125,54 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
     let (first_name, middle_name, last_name) = name_parts(name);
     let coded = |code: &str| p.identifier.iter().find(|i| has_code(i, code)).and_then(|i| i.value.clone());
-    Ok(Record::Provider(
-        records::Provider {
-            id: p.id,
-            first_name,
-            middle_name,
-            last_name,
-            display_name,
-            email: point(&p.telecom, "email", &[]).and_then(|p| p.value.clone()),
-            npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
-            tin: coded("TAX"),
-            state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
-            specialty_code: p.specialty,
-            inactive: p.active == Some(false),
-            ..records::Provider::default()
-        }
-        .fit(),
-    ))
+    Ok(Record::Provider(records::Provider {
+        id: p.id,
+        first_name,
+        middle_name,
+        last_name,
+        display_name,
+        email: point(&p.telecom, "email", &[]).and_then(|p| p.value.clone()),
+        npi: p.identifier.iter().find(|i| i.system.as_deref() == Some(NPI)).and_then(|i| i.value.clone()),
+        tin: coded("TAX"),
+        state_license: coded("MD").or_else(|| coded("SL")).or_else(|| coded("LN")),
+        specialty_code: p.specialty,
+        inactive: p.active == Some(false),
+        ..records::Provider::default()
+    }))
 }
 
 pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let l: Location = read(resource)?;
-    Ok(Record::Operatory(
-        records::Operatory {
-            name: l.name.unwrap_or_else(|| l.id.clone()),
-            id: l.id,
-            display_name: l.description,
-            active: l.status.as_deref().is_none_or(|status| status == "active"),
-            bookable_online: true,
-            ..records::Operatory::default()
-        }
-        .fit(),
-    ))
+    Ok(Record::Operatory(records::Operatory {
+        name: l.name.unwrap_or_else(|| l.id.clone()),
+        id: l.id,
+        display_name: l.description,
+        active: l.status.as_deref().is_none_or(|status| status == "active"),
+        bookable_online: true,
+        ..records::Operatory::default()
+    }))
 }
 
 pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
     let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| fit::is_id(code));
-    Ok(Record::AppointmentType(
-        records::AppointmentType {
-            name: s.name.unwrap_or_else(|| s.id.clone()),
-            id: code.unwrap_or(s.id),
-            minutes: settings.default_minutes,
-            bookable_online: s.active != Some(false),
-            ..records::AppointmentType::default()
-        }
-        .fit(),
-    ))
+    Ok(Record::AppointmentType(records::AppointmentType {
+        name: s.name.unwrap_or_else(|| s.id.clone()),
+        id: code.unwrap_or(s.id),
+        minutes: settings.default_minutes,
+        bookable_online: s.active != Some(false),
+        ..records::AppointmentType::default()
+    }))
 }
 
 pub fn configured_type(kind: &settings::AppointmentType) -> Record {
-    Record::AppointmentType(
-        records::AppointmentType {
-            id: kind.id.clone(),
-            name: kind.name.clone(),
-            minutes: kind.minutes,
-            bookable_online: kind.bookable_online,
-            ..records::AppointmentType::default()
-        }
-        .fit(),
-    )
+    Record::AppointmentType(records::AppointmentType {
+        id: kind.id.clone(),
+        name: kind.name.clone(),
+        minutes: kind.minutes,
+        bookable_online: kind.bookable_online,
+        ..records::AppointmentType::default()
+    })
 }
 
 pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
@@ -203,29 +190,26 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmap
     let instant = |text: &Option<String>| text.as_deref().and_then(instant_of);
     let codes = std::iter::once(&a.appointment_type).chain(&a.service_type);
     let code = codes.flat_map(|concept| &concept.coding).filter_map(|coding| coding.code.clone());
-    Ok(Record::Appointment(
-        records::Appointment {
-            unavailable: patient.is_none(),
-            patient,
-            provider: a.actor("Practitioner"),
-            operatory: a.actor("Location"),
-            appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
-            start,
-            end,
-            note: a.comment.clone().or(a.description.clone()),
-            cancelled: a.is_off(),
-            confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
-            patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
-            patient_missed: status == "noshow",
-            checkin_at: took_part.and_then(|period| instant(&period.start)),
-            checked_out_at: took_part.and_then(|period| instant(&period.end)),
-            write_key: write_key(&a.identifier, settings),
-            version: a.meta.version_id.clone(),
-            extra: vec![("status".into(), a.status.clone())],
-            id: a.id,
-        }
-        .fit(),
-    ))
+    Ok(Record::Appointment(records::Appointment {
+        unavailable: patient.is_none(),
+        patient,
+        provider: a.actor("Practitioner"),
+        operatory: a.actor("Location"),
+        appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
+        start,
+        end,
+        note: a.comment.clone().or(a.description.clone()),
+        cancelled: a.is_off(),
+        confirmed: matches!(status, "booked" | "arrived" | "checked-in" | "fulfilled"),
+        patient_confirmed: visitor.is_some_and(|visitor| visitor.status == "accepted"),
+        patient_missed: status == "noshow",
+        checkin_at: took_part.and_then(|period| instant(&period.start)),
+        checked_out_at: took_part.and_then(|period| instant(&period.end)),
+        write_key: write_key(&a.identifier, settings),
+        version: a.meta.version_id.clone(),
+        extra: vec![("status".into(), a.status.clone())],
+        id: a.id,
+    }))
 }
 
 /// With types configured, only those: others mean something else to the server.

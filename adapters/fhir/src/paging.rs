@@ -220,8 +220,11 @@ mod tests {
         assert_eq!(end.next, None);
     }
 
-    /// Walks links from one page to the next; of each page its links, and the address of its record where the server shows it.
-    fn walked(pages: &[(&[(&str, &str)], Option<&str>)]) -> Result<Vec<String>, String> {
+    /// The links of a page, and the address of its record where the server shows it.
+    type Shown<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>);
+
+    /// Walks links from one page to the next.
+    fn walked(pages: &[Shown<'_>]) -> Result<Vec<String>, String> {
         let (mut spot, mut paths) = (Spot::default(), Vec::new());
         for (links, full_url) in pages {
             let mut page = bundle(&["a"], None, links);

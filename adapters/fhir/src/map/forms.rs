@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Unmapped, read};
 use crate::{
-    fit::{self, Fit},
+    fit,
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
     time::instant_or_date,
@@ -21,17 +21,14 @@ pub fn schema(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     if !fit::is_json_size(&schema_json) {
         return Err("it is longer than forms can be".into());
     }
-    Ok(Record::FormSchema(
-        records::FormSchema {
-            title: q.title.or(q.name.clone()).unwrap_or_else(|| q.id.clone()),
-            slug: q.name,
-            version: q.version,
-            schema_json,
-            id: q.id,
-            extra: Vec::new(),
-        }
-        .fit(),
-    ))
+    Ok(Record::FormSchema(records::FormSchema {
+        title: q.title.or(q.name.clone()).unwrap_or_else(|| q.id.clone()),
+        slug: q.name,
+        version: q.version,
+        schema_json,
+        id: q.id,
+        extra: Vec::new(),
+    }))
 }
 
 fn components(questions: &[Question], depth: usize) -> Vec<Value> {

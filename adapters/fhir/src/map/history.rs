@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Unmapped, read};
 use crate::{
-    fit::{self, Fit},
+    fit,
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
 };
@@ -50,18 +50,15 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
         _ => matches!(clinical.as_str(), "" | "active" | "recurrence" | "relapse"),
     };
     let note: Vec<&str> = h.note.iter().map(|note| note.text.as_str()).filter(|text| !text.is_empty()).collect();
-    Ok(Record::PatientHistoryItem(
-        records::PatientHistoryItem {
-            patient: h.patient.id_of("Patient").ok_or("it is of no patient")?,
-            id: format!("{resource_type}/{}", h.id),
-            category,
-            item,
-            note: (!note.is_empty()).then(|| note.join("\n")),
-            active,
-            extra: Vec::new(),
-        }
-        .fit(),
-    ))
+    Ok(Record::PatientHistoryItem(records::PatientHistoryItem {
+        patient: h.patient.id_of("Patient").ok_or("it is of no patient")?,
+        id: format!("{resource_type}/{}", h.id),
+        category,
+        item,
+        note: (!note.is_empty()).then(|| fit::long(note.join("\n"))),
+        active,
+        extra: Vec::new(),
+    }))
 }
 
 /// What an entry is about, as an entry of the catalogue.

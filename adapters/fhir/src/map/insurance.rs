@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Unmapped, address, amount, extensions, has_code, read};
 use crate::{
-    fit::{self, Fit},
+    fit,
     responses::{
         CodeableConcept, Identifier, Reference,
         filed::{Coverage, Extension, InsurancePlan, Organization},
@@ -45,24 +45,21 @@ fn plan(
     };
     let more = extensions("insurance-plan", beyond);
     let max = more.get("annual-max-individual").and_then(|e| e.value_money.as_ref());
-    Record::InsurancePlan(
-        records::InsurancePlan {
-            name: name.unwrap_or_else(|| id.clone()),
-            payer_id: identifiers.iter().find(is_payer).and_then(|i| i.value.clone()),
-            address,
-            group_number: more.text("group-number"),
-            employer_name: more.text("employer-name"),
-            fee_schedule: None,
-            annual_max_individual: max.and_then(|money| amount(money, settings)),
-            benefit_year_renewal_month: more
-                .get("benefit-year-renewal-month")
-                .and_then(|e| u8::try_from(e.value_integer?).ok())
-                .filter(|month| (1..=12).contains(month)),
-            id,
-            extra: Vec::new(),
-        }
-        .fit(),
-    )
+    Record::InsurancePlan(records::InsurancePlan {
+        name: name.unwrap_or_else(|| id.clone()),
+        payer_id: identifiers.iter().find(is_payer).and_then(|i| i.value.clone()),
+        address,
+        group_number: more.text("group-number"),
+        employer_name: more.text("employer-name"),
+        fee_schedule: None,
+        annual_max_individual: max.and_then(|money| amount(money, settings)),
+        benefit_year_renewal_month: more
+            .get("benefit-year-renewal-month")
+            .and_then(|e| u8::try_from(e.value_integer?).ok())
+            .filter(|month| (1..=12).contains(month)),
+        id,
+        extra: Vec::new(),
+    })
 }
 
 pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
@@ -74,25 +71,22 @@ pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped
     let date =
         |text: &Option<String>| text.as_deref().and_then(|t| t.get(..10)).filter(|t| is_date(t)).map(str::to_owned);
     let (subscriber_name, subscriber_date_of_birth) = contained_person(&c);
-    Ok(Record::Coverage(
-        records::Coverage {
-            patient: c.beneficiary.id_of("Patient").ok_or("it is of no patient")?,
-            plan: plan_of(&c, settings).ok_or("it names no plan")?,
-            relation: relation(&c.relationship).into(),
-            priority: c.order.filter(|order| (1..=1_000).contains(order)),
-            subscriber: c.subscriber.id_of("Patient"),
-            subscriber_name,
-            subscriber_date_of_birth,
-            subscriber_number: c.subscriber_id.clone(),
-            effective_date: date(&c.period.start),
-            expiration_date: date(&c.period.end),
-            insurance_type: insurance_type(&c.kind).map(str::to_owned),
-            active: status == "active",
-            extra: Vec::new(),
-            id: c.id,
-        }
-        .fit(),
-    ))
+    Ok(Record::Coverage(records::Coverage {
+        patient: c.beneficiary.id_of("Patient").ok_or("it is of no patient")?,
+        plan: plan_of(&c, settings).ok_or("it names no plan")?,
+        relation: relation(&c.relationship).into(),
+        priority: c.order.filter(|order| (1..=1_000).contains(order)),
+        subscriber: c.subscriber.id_of("Patient"),
+        subscriber_name,
+        subscriber_date_of_birth,
+        subscriber_number: c.subscriber_id.clone(),
+        effective_date: date(&c.period.start),
+        expiration_date: date(&c.period.end),
+        insurance_type: insurance_type(&c.kind).map(str::to_owned),
+        active: status == "active",
+        extra: Vec::new(),
+        id: c.id,
+    }))
 }
 
 fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {

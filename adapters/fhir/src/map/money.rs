@@ -4,7 +4,7 @@ use adapter_sdk::{Record, records};
 use serde_json::Value;
 
 use super::{Unmapped, amount, read};
-use crate::{fit::Fit, responses::filed::PaymentNotice, settings::Settings, time::is_date};
+use crate::{responses::filed::PaymentNotice, settings::Settings, time::is_date};
 
 pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: PaymentNotice = read(resource)?;
@@ -14,25 +14,22 @@ pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped>
     let inside = p.contained.iter().find(|c| c["resourceType"] == "PaymentReconciliation").unwrap_or(&Value::Null);
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let paid_at = p.payment_date.clone().or(text(&inside["paymentDate"]));
-    Ok(Record::Payment(
-        records::Payment {
-            patient: p.request.id_of("Patient"),
-            guarantor: None,
-            provider: p.provider.id_of("Practitioner"),
-            charge: None,
-            claim: p.request.id_of("Claim"),
-            payment_plan: None,
-            insurance_plan: None,
-            payment_type: None,
-            amount: amount(&p.amount, settings).ok_or("it has no amount")?,
-            paid_at: paid_at.filter(|date| is_date(date)),
-            transaction_id: text(&inside["paymentIdentifier"]["value"]),
-            description: text(&inside["processNote"][0]["text"]),
-            charge_splits: Vec::new(),
-            provider_splits: Vec::new(),
-            id: p.id,
-            extra: Vec::new(),
-        }
-        .fit(),
-    ))
+    Ok(Record::Payment(records::Payment {
+        patient: p.request.id_of("Patient"),
+        guarantor: None,
+        provider: p.provider.id_of("Practitioner"),
+        charge: None,
+        claim: p.request.id_of("Claim"),
+        payment_plan: None,
+        insurance_plan: None,
+        payment_type: None,
+        amount: amount(&p.amount, settings).ok_or("it has no amount")?,
+        paid_at: paid_at.filter(|date| is_date(date)),
+        transaction_id: text(&inside["paymentIdentifier"]["value"]),
+        description: text(&inside["processNote"][0]["text"]),
+        charge_splits: Vec::new(),
+        provider_splits: Vec::new(),
+        id: p.id,
+        extra: Vec::new(),
+    }))
 }

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Unmapped, read};
 use crate::{
-    fit::Fit,
     responses::{
         CodeableConcept,
         filed::{Communication, Flag},
@@ -31,16 +30,13 @@ pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let when = |text: &Option<String>| text.as_deref().and_then(instant_or_date);
     // One that is off has been off at the latest since it was last changed.
     let disabled_at = when(&f.period.end).or_else(|| when(&f.meta.last_updated)).or(Some(0));
-    Ok(Record::PatientAlert(
-        records::PatientAlert {
-            patient: f.subject.id_of("Patient").ok_or("it is of no patient")?,
-            id: f.id,
-            note: name(&f.code).ok_or("it says nothing")?,
-            disabled_at: disabled_at.filter(|_| f.status != "active"),
-            extra: Vec::new(),
-        }
-        .fit(),
-    ))
+    Ok(Record::PatientAlert(records::PatientAlert {
+        patient: f.subject.id_of("Patient").ok_or("it is of no patient")?,
+        id: f.id,
+        note: name(&f.code).ok_or("it says nothing")?,
+        disabled_at: disabled_at.filter(|_| f.status != "active"),
+        extra: Vec::new(),
+    }))
 }
 
 pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
@@ -54,18 +50,15 @@ pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> 
     let times = [&c.sent, &c.received, &c.meta.last_updated];
     let occurred_at = times.into_iter().flatten().find_map(|text| instant_or_date(text));
     let said: Vec<String> = c.payload.into_iter().filter_map(|part| part.content_string).collect();
-    Ok(Record::CommunicationLog(
-        records::CommunicationLog {
-            patient: c.subject.id_of("Patient").or(by_patient).or(to_patient).ok_or("it is of no patient")?,
-            id: c.id,
-            note: said.join("\n"),
-            mode: c.medium.iter().find_map(mode).unwrap_or("none").into(),
-            direction: direction.into(),
-            occurred_at: occurred_at.ok_or("it has no time")?,
-            extra: Vec::new(),
-        }
-        .fit(),
-    ))
+    Ok(Record::CommunicationLog(records::CommunicationLog {
+        patient: c.subject.id_of("Patient").or(by_patient).or(to_patient).ok_or("it is of no patient")?,
+        id: c.id,
+        note: said.join("\n"),
+        mode: c.medium.iter().find_map(mode).unwrap_or("none").into(),
+        direction: direction.into(),
+        occurred_at: occurred_at.ok_or("it has no time")?,
+        extra: Vec::new(),
+    }))
 }
 
 fn mode(medium: &CodeableConcept) -> Option<&'static str> {
