@@ -28,8 +28,8 @@ pub struct Searched {
     pub now: Option<i64>,
 }
 
-/// A page too large to be answered is asked for by fewer records. How many a link shows is the server's: there the walk begins again,
-/// with an empty page.
+/// A page whose answer is lost twice is too large, and asked for by fewer records. How many a link shows is the server's: there the walk
+/// begins again, with an empty page.
 pub fn page(
     settings: &Settings,
     resource_type: &str,
@@ -42,7 +42,7 @@ pub fn page(
         Some(sort) => format!("{search}&_sort={sort}"),
         None => search.to_owned(),
     };
-    let mut spot = spot.clone();
+    let (mut spot, mut again) = (spot.clone(), false);
     let answer = loop {
         let count = spot.count(limit);
         let lost = match get(&paging::path(&search, &spot.at, count)) {
@@ -51,6 +51,10 @@ pub fn page(
         };
         if count == 1 || !matches!(lost, Error::NoAnswer(_)) {
             return Err(http::fault_of_error(lost, true));
+        }
+        again = !again;
+        if again {
+            continue;
         }
         let fewer = (count / FEWER).max(1);
         warn!("{resource_type}: no answer with {count} records, the server is asked for {fewer}");

@@ -131,7 +131,11 @@ fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
     let all = match server::all(settings, "Schedule", &search) {
         // A server that keeps none, or shows us none.
-        Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(Vec::new()),
+        Err(Fault::Rejected(_)) => return Ok(Vec::new()),
+        Err(Fault::Unsupported(reason)) => {
+            warn!("no slots are taken, the schedules cannot be read: {reason}");
+            return Ok(Vec::new());
+        }
         all => all?,
     };
     let in_room = |schedule: &Schedule| {

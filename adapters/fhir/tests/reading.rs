@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use adapter_sdk::{
     Adapter, Fault, Page, Record, Resource, Write,
+    http::Error,
     log::Level,
     records::{CommunicationLog, HistoryCategory, HistoryItem, PatientHistoryItem},
 };
@@ -142,7 +143,19 @@ fn pages_that_are_too_large_become_smaller() {
     server.0.borrow_mut().longest = Some(5_000);
     let ended = server.run(|| Fhir::pull(Resource::Patients, None, 100));
     assert!(matches!(ended, Err(Fault::RetryLater(_))), "{ended:?}");
-    assert!(server.0.borrow().requests.len() < 8);
+    assert!(server.0.borrow().requests.len() < 12);
+}
+
+#[test]
+fn one_lost_answer_makes_no_page_smaller() {
+    let mut asked = 0;
+    let server = practice((0..9).map(|n| patient(n, &json!({})))).meanwhile(move |_, _| {
+        asked += 1;
+        (asked % 2 == 1).then(|| Err(Error::NoAnswer("broke off".into())))
+    });
+    server.0.borrow_mut().links = true;
+    let (pages, lines) = pass(&server, Resource::Patients, 3);
+    assert_eq!((records(&pages).len(), pages.len(), lines.len()), (9, 3, 0));
 }
 
 #[test]
