@@ -68,7 +68,9 @@ pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Rec
         }
         look_before(settings, a)?;
         let held = read.slots();
-        let plan = slots::plan(settings, key, a, &held)?;
+        // Of an appointment we made all slots carry the one key: see `slots::tidy`.
+        let own = map::write_key(&read.identifier, settings);
+        let plan = slots::plan(settings, own.as_deref().unwrap_or(key), a, &held)?;
         let earlier = slots.borrow().taken.clone();
         let left =
             |kept: &[String]| slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)));
@@ -105,6 +107,15 @@ pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&s
     });
     slots.into_inner().settle(settings, &ended);
     ended
+}
+
+/// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
+pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fault> {
+    let found = server::find(settings, "Appointment", key)?;
+    if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
+        warn!("slots an appointment has left may stay busy: {fault:?}");
+    }
+    Ok(found)
 }
 
 pub fn confirm(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {

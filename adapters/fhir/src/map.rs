@@ -218,7 +218,7 @@ pub fn known_type(settings: &Settings, code: &str) -> bool {
 }
 
 /// The key of the write that created it; keys of updates are `secondary`.
-fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<String> {
+pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<String> {
     let ours = |i: &&Identifier| i.system.as_deref() == Some(&settings.key_system);
     let created = |i: &&Identifier| i.usage.as_deref() != Some("secondary");
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())

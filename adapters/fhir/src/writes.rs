@@ -119,11 +119,10 @@ pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fa
 pub fn find(settings: &Settings, key: &str, write: &Write) -> Result<Option<Receipt>, Fault> {
     let resource_type = match write {
         Write::CreatePatient(_) | Write::UpdatePatient(_) => "Patient",
+        Write::RescheduleAppointment(_) | Write::CancelAppointment(_) => return booking::find_moved(settings, key),
         Write::CreateAppointment(_)
-        | Write::RescheduleAppointment(_)
         | Write::ConfirmAppointment(_)
         | Write::CheckInAppointment(_)
-        | Write::CancelAppointment(_)
         | Write::NoteAppointment(_) => "Appointment",
         Write::CreateInsurancePlan(_) => settings.plans.resource_type(),
         Write::CreateCoverage(_) => "Coverage",

@@ -538,3 +538,47 @@ fn a_visit_that_is_over_stays_over() {
     assert_eq!(checked_in.version.as_deref(), before["meta"]["versionId"].as_str());
     assert_eq!(appointment(&server, &a.id), before);
 }
+
+#[test]
+fn a_lost_answer_leaves_no_slot_busy_that_the_appointment_has_left() {
+    // The appointment's own answer, then the request that frees the first slot.
+    for (lost, carried_out) in [("/Appointment/", true), ("/Slot/", false)] {
+        let server = Server::new();
+        let (a, moved) = booked_and_moved(&server);
+        let lose = move |resources: &mut Vec<Value>, request: &adapter_sdk::http::Request| {
+            if request.method != "PUT" || !request.path.starts_with(lost) {
+                return None;
+            }
+            let body: Value = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
+            let freeing = body["status"] == "free";
+            if lost == "/Slot/" && !freeing {
+                return None;
+            }
+            if carried_out {
+                let held = resources.iter_mut().find(|r| r["id"] == body["id"]).unwrap();
+                *held = body;
+                held["meta"]["versionId"] = json!("written");
+            }
+            Some(Err(Error::NoAnswer("broke off".into())))
+        };
+        for (key, write, busy) in [
+            ("k2", Write::RescheduleAppointment(change(&moved)), vec!["10:30", "11:00"]),
+            ("k3", Write::CancelAppointment(change(&a)), vec![]),
+        ] {
+            let mut done = false;
+            let server = server.clone().meanwhile(move |resources, request| {
+                let answer = if done { None } else { lose(resources, request) };
+                done |= answer.is_some();
+                answer
+            });
+            match server.run(|| Fhir::push(key.into(), write.clone())) {
+                Err(Fault::Unknown(_)) => {
+                    assert!(carried_out);
+                    assert!(server.run(|| Fhir::find(key.into(), write)).unwrap().is_some());
+                }
+                ended => assert!(!carried_out && ended.is_ok(), "{ended:?}"),
+            }
+            assert_eq!(slots(&server, "busy"), busy, "{lost} {key}");
+        }
+    }
+}
