@@ -1,5 +1,8 @@
 //! Writing appointments: look before, keep the slots in step, write once. Where the server's transactions are atomic, the appointment
-//! and its slots are one; elsewhere the slots go first, and what happens in between is repaired by the next attempt.
+//! and its slots are one; elsewhere it takes its new slots first and gives the old ones back last, so that it never stands on slots that
+//! are free, and what happens in between is repaired by the next attempt.
+
+use std::cell::RefCell;
 
 use adapter_sdk::{Fault, Receipt, records::Appointment, warn};
 use serde_json::Value;
@@ -24,7 +27,7 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
     }
     let slots = slots::take(settings, plan)?;
     let created = server::create(settings, &requests::new_appointment(settings, key, a, &slots), key);
-    if matches!(created, Err(Fault::Rejected(_))) {
+    if matches!(created, Err(Fault::Rejected(_) | Fault::Unsupported(_))) {
         // The slots are marked with our key; where they cannot be freed now, another attempt knows them.
         if let Err(fault) = slots::release(settings, &slots) {
             warn!("slots of a refused appointment stay busy: {fault:?}");
@@ -33,63 +36,111 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
     created
 }
 
+/// Slots that change hands with an appointment.
+#[derive(Default)]
+struct Slots {
+    /// Marked for it: free again should it be refused.
+    taken: Vec<String>,
+    /// No longer its own once it is written, as they should be then.
+    left: Vec<Value>,
+}
+
+impl Slots {
+    /// Gives back what the appointment does not stand on. It is written or refused, whatever becomes of its slots.
+    fn settle(self, settings: &Settings, ended: &Result<Receipt, Fault>) {
+        let settled = match ended {
+            Ok(_) => slots::free(self.left),
+            Err(Fault::Rejected(_) | Fault::Unsupported(_)) => slots::release(settings, &self.taken),
+            // Another attempt knows them by their key.
+            Err(_) => Ok(()),
+        };
+        if let Err(fault) = settled {
+            warn!("slots an appointment does not stand on stay busy: {fault:?}");
+        }
+    }
+}
+
 pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    change(settings, key, a, |resource, read| {
+    let slots = RefCell::new(Slots::default());
+    let ended = change(settings, key, a, |resource, read| {
         if matches!(read.status.as_str(), "noshow" | "fulfilled") {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
         look_before(settings, a)?;
         let held = read.slots();
-        let plan = slots::plan(settings, key, a, &held)?;
-        let left: Vec<String> = held.iter().filter(|id| !plan.ids.contains(id)).cloned().collect();
+        // Of an appointment we made all slots carry the one key: see `slots::tidy`.
+        let own = map::write_key(&read.identifier, settings);
+        let plan = slots::plan(settings, own.as_deref().unwrap_or(key), a, &held)?;
+        let earlier = slots.borrow().taken.clone();
+        let left =
+            |kept: &[String]| slots::freed(settings, held.iter().chain(&earlier).filter(|id| !kept.contains(id)));
         let moved = |ids: &[String]| requests::reschedule(settings, key, resource, a, ids);
         if settings.transactions {
-            let resource = moved(&plan.ids);
-            let beside = plan.claims.into_iter().chain(slots::freed(settings, &left)?).collect();
-            return Ok(Revision { resource, beside });
+            let (resource, left) = (moved(&plan.ids), left(&plan.ids)?);
+            return Ok(Some(Revision { resource, beside: plan.claims.into_iter().chain(left).collect() }));
         }
         let taken = slots::take(settings, plan)?;
-        slots::release(settings, held.iter().filter(|id| !taken.contains(id)))?;
-        Ok(moved(&taken).into())
-    })
+        slots.borrow_mut().taken.extend(taken.iter().filter(|id| !held.contains(id)).cloned());
+        slots.borrow_mut().left = left(&taken)?;
+        Ok(Some(moved(&taken).into()))
+    });
+    slots.into_inner().settle(settings, &ended);
+    ended
 }
 
 /// What staff have cancelled already is as cancelled as it was to be.
 pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&str>) -> Result<Receipt, Fault> {
-    server::revise(settings, key, ("Appointment", &a.id), |resource| {
+    let slots = RefCell::new(Slots::default());
+    let ended = server::revise(settings, key, ("Appointment", &a.id), |resource| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Ok(None);
         }
         current(a, &read)?;
         let off = requests::cancel(settings, key, resource, reason);
+        let left = slots::freed(settings, &read.slots())?;
         if settings.transactions {
-            return Ok(Some(Revision { resource: off, beside: slots::freed(settings, &read.slots())? }));
+            return Ok(Some(Revision { resource: off, beside: left }));
         }
-        slots::release(settings, &read.slots())?;
+        slots.borrow_mut().left = left;
         Ok(Some(off.into()))
-    })
+    });
+    slots.into_inner().settle(settings, &ended);
+    ended
+}
+
+/// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
+pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fault> {
+    let found = server::find(settings, "Appointment", key)?;
+    if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
+        warn!("slots an appointment has left may stay busy: {fault:?}");
+    }
+    Ok(found)
 }
 
 pub fn confirm(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    change(settings, key, a, |resource, _| Ok(requests::confirm(settings, key, resource, a).into()))
+    change(settings, key, a, |resource, _| Ok(Some(requests::confirm(settings, key, resource, a).into())))
 }
 
+/// Whoever was there already is not sent back to the door.
 pub fn check_in(settings: &Settings, key: &str, a: &Appointment, now: i64) -> Result<Receipt, Fault> {
     let at = a.checkin_at.unwrap_or(now);
-    change(settings, key, a, |resource, _| Ok(requests::check_in(settings, key, resource, at).into()))
+    change(settings, key, a, |resource, read| {
+        let over = read.status == "fulfilled";
+        Ok((!over).then(|| requests::check_in(settings, key, resource, at).into()))
+    })
 }
 
 pub fn note(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    change(settings, key, a, |resource, _| Ok(requests::note(settings, key, resource, a.note.as_deref()).into()))
+    change(settings, key, a, |resource, _| Ok(Some(requests::note(settings, key, resource, a.note.as_deref()).into())))
 }
 
-/// A change of an appointment that stands, over the version the engine names.
+/// A change of an appointment that stands, over the version the engine names. `None`: nothing is left to do.
 fn change(
     settings: &Settings,
     key: &str,
     a: &Appointment,
-    decide: impl Fn(&Value, &responses::Appointment) -> Result<Revision, Fault>,
+    decide: impl Fn(&Value, &responses::Appointment) -> Result<Option<Revision>, Fault>,
 ) -> Result<Receipt, Fault> {
     server::revise(settings, key, ("Appointment", &a.id), |resource| {
         let read = parsed(resource)?;
@@ -97,7 +148,7 @@ fn change(
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
         current(a, &read)?;
-        decide(resource, &read).map(Some)
+        decide(resource, &read)
     })
 }
 

@@ -1,63 +1,72 @@
-//! The catalogues of medical history: what is coded in the practice's files, each concept once, and the setting `history_items`. FHIR
-//! has no list of them, so all entries are walked for each page; passes after the first only where an entry changed.
+//! The catalogues of medical history: what is coded in the practice's files, and the setting `history_items`. FHIR has no list of them,
+//! so all entries are walked, page after page; passes after the first only where an entry changed. A code in use on several pages is shown
+//! with each.
 
 use std::collections::BTreeMap;
 
-use adapter_sdk::{Fault, Page, clock, records::HistoryCategory};
+use adapter_sdk::{Fault, Page, Record, clock, records::HistoryItem};
 use serde_json::Value;
 
 use crate::{
     cursor::Cursor,
     map::{self, history},
+    paging::{At, Spot},
+    pulls::{self, Part, Walked},
     requests,
     responses::{CodeableConcept, filed::History},
     server,
     settings::Settings,
 };
 
-pub fn page(settings: &Settings, types: &[&str], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
-    let (cursor, began) = match cursor.started {
-        Some(began) => (cursor, began),
+/// One page, filled from the next type where one ends early. `parts` are the entries, each as the item it is about.
+pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
+    let mut cursor = match cursor.started {
+        Some(_) => cursor,
         None => match look(settings, types, cursor.since)? {
             (false, now) => {
                 let cursor = cursor.after(None, true, now).to_string();
                 return Ok(Page { cursor, last: true, ..Page::default() });
             }
-            // One changed entry may change what its code is called: the names are made of all.
-            (true, now) => (Cursor { since: None, ..cursor }, now),
+            // One changed entry may have been the only one of its code.
+            (true, now) => Cursor { since: None, started: Some(now), ..cursor },
         },
     };
-    // By id: pages of one pass need one order.
-    let mut items: BTreeMap<String, (HistoryCategory, String)> = BTreeMap::new();
-    for resource_type in types {
-        let search = requests::search(resource_type, &[]);
-        let category = history::category(resource_type);
-        server::each_page(settings, resource_type, &search, |resources| {
-            let read = resources.into_iter().filter_map(|resource| map::read::<History>(resource).ok());
-            for (id, name) in read.filter_map(|read| history::item(category, &read.code)) {
-                let held = items.entry(id).or_insert_with(|| (category, name.clone()));
-                // One code may be named in several ways; whatever comes first in the alphabet is one name.
-                if name < held.1 {
-                    held.1 = name;
-                }
-            }
-        })?;
-    }
-    for item in &settings.history {
-        let (id, name) = history::configured(item);
-        items.insert(id, (item.category, name));
-    }
     let limit = limit.max(1) as usize;
-    let shown = items.iter().skip(cursor.shown).take(limit);
-    let records: Vec<_> =
-        shown.map(|(id, (category, name))| history::catalogue_item(*category, id.clone(), name.clone())).collect();
-    let (shown, whole) = (cursor.shown + records.len(), cursor.is_whole() && cursor.steady);
-    if shown < items.len() {
-        let cursor = Cursor { shown, started: Some(began), ..cursor };
-        return Ok(Page { records, cursor: cursor.to_string(), whole, ..Page::default() });
+    let mut items: BTreeMap<String, HistoryItem> = BTreeMap::new();
+    if cursor.part == 0 && cursor.spot.at == At::Start {
+        let set = settings.history.iter().map(history::configured).skip(cursor.shown).take(limit);
+        items.extend(set.map(|item| (item.id.clone(), item)));
+        cursor.shown += items.len();
     }
-    let cursor = cursor.after(None, true, began).to_string();
-    Ok(Page { records, cursor, last: true, whole, ..Page::default() })
+    let mut whole = cursor.shows_all();
+    while items.len() < limit {
+        let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
+        let Walked { records, cursor: after, last, whole: shown, .. } = pulls::walk(settings, parts, cursor, room)?;
+        // What the setting names is called as it says.
+        let found = records.into_iter().filter_map(of_catalogue);
+        for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {
+            let held = items.entry(item.id.clone()).or_insert_with(|| item.clone());
+            // One code may be named in several ways; whatever comes first in the alphabet is one name.
+            if item.name < held.name {
+                held.name = item.name;
+            }
+        }
+        (cursor, whole) = (after, shown);
+        // How much a link brings is the server's: nothing else fits beside it.
+        if last || cursor.spot.at != At::Start {
+            let records = items.into_values().map(Record::HistoryItem).collect();
+            return Ok(Page { records, cursor: cursor.to_string(), last, whole, ..Page::default() });
+        }
+    }
+    let records = items.into_values().map(Record::HistoryItem).collect();
+    Ok(Page { records, cursor: cursor.to_string(), whole, ..Page::default() })
+}
+
+fn of_catalogue(record: Record) -> Option<HistoryItem> {
+    match record {
+        Record::HistoryItem(item) => Some(item),
+        _ => None,
+    }
 }
 
 /// Whether any entry changed since, and the present by the EHR's clock.
@@ -66,7 +75,7 @@ fn look(settings: &Settings, types: &[&str], since: Option<i64>) -> Result<(bool
     for resource_type in types {
         let search = requests::search(resource_type, &[]);
         let search = since.map_or(search.clone(), |at| requests::since(&search, at));
-        let found = match server::page(settings, resource_type, &search, &Default::default(), 1) {
+        let found = match server::page(settings, resource_type, &search, &Spot::default(), 1) {
             // The server cannot search by time of change.
             Err(Fault::Rejected(_)) if since.is_some() => return Ok((true, clock::now())),
             found => found?,
@@ -94,12 +103,12 @@ pub fn concept(settings: &Settings, item: &str) -> Result<Value, Fault> {
         }
         serde_json::json!({"coding": [coding]})
     };
-    if let Some(known) = settings.history.iter().find(|known| history::configured(known).0 == item) {
+    if let Some(known) = settings.history.iter().find(|known| history::configured(known).id == item) {
         return Ok(coding(Some(&known.name)));
     }
     let resource_type = history::resource_type(category);
     let search = requests::about(resource_type, system, code);
-    let found = server::page(settings, resource_type, &search, &Default::default(), 1)?.step.resources;
+    let found = server::first(settings, resource_type, &search, 1)?;
     let concepts = found.into_iter().filter_map(|resource| map::read::<History>(resource).ok()).map(|read| read.code);
     let same = |concept: &CodeableConcept| history::item(category, concept).is_some_and(|(id, _)| id == item);
     let name =

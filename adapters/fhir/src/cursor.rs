@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::paging::At;
+use crate::paging::{At, Spot};
 
 /// Clocks differ and transactions take time: a delta reaches back this many seconds before the pass before it began.
 const OVERLAP: i64 = 300;
@@ -18,19 +18,24 @@ pub struct Cursor {
     pub whole_at: i64,
     /// Nothing can have been missed so far.
     pub steady: bool,
-    pub at: At,
+    #[serde(flatten)]
+    pub spot: Spot,
     /// Working hours of the current schedule that were shown already.
     #[serde(default)]
     pub shown: usize,
     /// Which of the resource types that make up the resource.
     #[serde(default)]
     pub part: usize,
+    /// Some records could not be read and are left out: that they are not shown does not say that they are gone.
+    #[serde(default)]
+    pub partial: bool,
 }
 
 impl Cursor {
     /// A whole pass, now.
     fn whole(now: i64) -> Cursor {
-        Cursor { since: None, started: None, whole_at: now, steady: true, at: At::Start, shown: 0, part: 0 }
+        let spot = Spot::default();
+        Cursor { since: None, started: None, whole_at: now, steady: true, spot, shown: 0, part: 0, partial: false }
     }
 
     /// None for text that is no cursor. A pass is whole where there is no cursor, where deltas are not possible, and once every
@@ -47,10 +52,16 @@ impl Cursor {
         self.since.is_none()
     }
 
+    /// Whether this pass has shown all there is so far.
+    pub fn shows_all(&self) -> bool {
+        self.is_whole() && self.steady && !self.partial
+    }
+
     /// After the last page of a part that is not the last.
     pub fn next_part(self, steady: bool, now: i64) -> Cursor {
         let started = self.started.or(Some(now));
-        Cursor { started, steady: self.steady && steady, at: At::Start, shown: 0, part: self.part + 1, ..self }
+        let (spot, part) = (self.spot.again(), self.part + 1);
+        Cursor { started, steady: self.steady && steady, spot, shown: 0, part, ..self }
     }
 
     /// After a page of this pass, by the EHR's clock `now` when it was the first one.
@@ -58,11 +69,12 @@ impl Cursor {
         let started = self.started.unwrap_or(now);
         let steady = self.steady && steady;
         match next {
-            Some(at) => Cursor { started: Some(started), steady, at, shown: 0, ..self },
+            Some(at) => Cursor { started: Some(started), steady, spot: Spot { at, ..self.spot }, shown: 0, ..self },
             // An unsteady pass is done again: the next one starts where this one did.
             None => {
                 let since = if steady { Some(started - OVERLAP) } else { self.since };
-                Cursor { since, started: None, steady: true, at: At::Start, shown: 0, part: 0, whole_at: self.whole_at }
+                let (spot, whole_at) = (self.spot.again(), self.whole_at);
+                Cursor { since, started: None, steady: true, spot, shown: 0, part: 0, partial: false, whole_at }
             }
         }
     }
@@ -100,8 +112,7 @@ mod tests {
 
     #[test]
     fn a_delta_in_progress_does_not_turn_whole() {
-        let cursor =
-            Cursor { since: Some(5), started: Some(NOW), whole_at: 0, steady: true, at: At::Start, shown: 0, part: 0 };
+        let cursor = Cursor { since: Some(5), started: Some(NOW), ..Cursor::whole(0) };
         assert_eq!(parse(&cursor, NOW, true), cursor);
     }
 
@@ -109,15 +120,7 @@ mod tests {
     fn an_unsteady_pass_is_done_again() {
         let whole = Cursor::parse(None, NOW, true, 60).unwrap().after(Some(At::Link("/p".into())), false, NOW);
         assert!(parse(&whole.after(None, true, NOW), NOW, true).is_whole());
-        let delta = Cursor {
-            since: Some(7),
-            started: Some(NOW),
-            whole_at: NOW,
-            steady: true,
-            at: At::Start,
-            shown: 0,
-            part: 0,
-        };
+        let delta = Cursor { since: Some(7), started: Some(NOW), ..Cursor::whole(NOW) };
         assert_eq!(delta.after(None, false, NOW).since, Some(7));
     }
 

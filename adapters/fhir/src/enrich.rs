@@ -1,5 +1,6 @@
 //! What resources only point at, looked up for a whole page at once and put into their JSON, so that the mapping needs nobody else:
-//! the practitioners behind roles, the specialties of practitioners, the forms behind canonical addresses.
+//! the practitioners behind roles, the specialties of practitioners, the forms behind canonical addresses, the medications behind
+//! references.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,7 @@ pub fn appointments(settings: &Settings, appointments: &mut [Value]) -> Result<(
 /// The practitioners of roles.
 pub fn by_role(settings: &Settings, roles: BTreeSet<String>) -> Result<BTreeMap<String, String>, Fault> {
     let mut practitioners = BTreeMap::new();
-    for role in looked_up(settings, "_id", roles.into_iter().collect())? {
+    for role in looked_up(settings, "PractitionerRole", "_id", roles.into_iter().collect())? {
         if let Some(id) = reference(&role["practitioner"]).id_of("Practitioner") {
             practitioners.insert(text(&role, "id").to_owned(), id);
         }
@@ -48,9 +49,9 @@ pub fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result
     }
     let ids = practitioners.iter().map(|p| text(p, "id").to_owned()).collect();
     let mut specialties: BTreeMap<String, String> = BTreeMap::new();
-    let roles = match looked_up(settings, "practitioner", ids) {
-        // A server without roles.
-        Err(Fault::Rejected(_)) => return Ok(()),
+    let roles = match looked_up(settings, "PractitionerRole", "practitioner", ids) {
+        // A server without roles, or one that shows us none.
+        Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(()),
         roles => roles?,
     };
     for role in roles.iter().filter(|role| role["active"] != false) {
@@ -98,7 +99,7 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
         return Ok(Some(id.to_owned()));
     }
     let search = requests::search("Questionnaire", &[("url", canonical.to_owned())]);
-    let found = server::page(settings, "Questionnaire", &search, &Default::default(), 10)?.step.resources;
+    let found = server::first(settings, "Questionnaire", &search, 10)?;
     let form = found.iter().find(|form| form["url"] == canonical).map(|form| text(form, "id").to_owned());
     let by_id = Reference { reference: Some(canonical.to_owned()) }.id_of("Questionnaire");
     if form.is_none() && by_id.is_none() {
@@ -107,12 +108,43 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
     Ok(form.or(by_id))
 }
 
-fn looked_up(settings: &Settings, parameter: &str, ids: Vec<String>) -> Result<Vec<Value>, Fault> {
-    let mut roles = Vec::new();
-    for some in ids.chunks(AT_ONCE) {
-        roles.extend(server::all(settings, "PractitionerRole", &requests::roles(parameter, some))?);
+/// Gives statements that only point at a medication its concept: that of the contained or referenced Medication, else the words the
+/// reference is shown with. One that leads nowhere stays as it is.
+pub fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Fault> {
+    let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();
+    let referred = |s: &Value| reference(&s["medicationReference"]).id_of("Medication");
+    let ids: BTreeSet<String> = statements.iter().filter(|s| wanting(s)).filter_map(referred).collect();
+    let found = match looked_up(settings, "Medication", "_id", ids.into_iter().collect()) {
+        Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+            warn!("medications behind references are known by their display only: {reason}");
+            Vec::new()
+        }
+        found => found?,
+    };
+    let concepts: BTreeMap<&str, &Value> = found.iter().map(|m| (text(m, "id"), &m["code"])).collect();
+    for statement in statements.iter_mut().filter(|s| wanting(s)) {
+        let pointer = &statement["medicationReference"];
+        let inside = text(pointer, "reference").strip_prefix('#').and_then(|id| {
+            let contained = statement["contained"].as_array()?;
+            contained.iter().find(|resource| text(resource, "id") == id).map(|medication| &medication["code"])
+        });
+        let concept = inside.or_else(|| concepts.get(referred(statement)?.as_str()).copied());
+        let concept = concept.filter(|code| code["coding"][0]["code"].is_string() || code["text"].is_string()).cloned();
+        let shown = pointer["display"].as_str().map(|display| json!({"text": display}));
+        if let Some(concept) = concept.or(shown) {
+            statement["medicationCodeableConcept"] = concept;
+        }
     }
-    Ok(roles)
+    Ok(())
+}
+
+fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec<String>) -> Result<Vec<Value>, Fault> {
+    let mut found = Vec::new();
+    for some in ids.chunks(AT_ONCE) {
+        let search = requests::search(resource_type, &[(parameter, some.join(","))]);
+        found.extend(server::all(settings, resource_type, &search)?);
+    }
+    Ok(found)
 }
 
 fn practitioner(appointment: &Value) -> Option<String> {

@@ -15,6 +15,9 @@ const MAX_REASON: usize = 240;
 pub fn of_answer(answer: &Response, reads: bool, sent: Option<&Value>) -> Fault {
     match answer.status {
         400 | 404 | 405 | 409 | 410 | 412 | 422 => Fault::rejected(reason(answer, sent)),
+        // The credentials are good, only not for this: no reason to hold back everything else.
+        403 if reads => Fault::unsupported(reason(answer, sent)),
+        403 => Fault::rejected(reason(answer, sent)),
         _ => fault_of_status(answer, reads),
     }
 }
@@ -145,7 +148,14 @@ mod tests {
         for status in [400, 404, 409, 410, 412, 422] {
             assert!(matches!(fault(status, false), Fault::Rejected(_)), "{status}");
         }
-        assert!(matches!(fault(401, true), Fault::Unauthorized(_)));
+        for reads in [true, false] {
+            assert!(matches!(fault(401, reads), Fault::Unauthorized(_)));
+        }
+        // One right is missing: this cannot be read, or not be written, and everything else goes on.
+        let forbidden = json!({"code": "forbidden", "diagnostics": "Zoë Łopata: scope Communication.write is missing"});
+        let said = "the server answered 403: forbidden";
+        assert_eq!(of_answer(&answer(403, forbidden.clone()), true, None), Fault::unsupported(said));
+        assert_eq!(of_answer(&answer(403, forbidden), false, None), Fault::rejected(said));
         assert!(matches!(fault(429, false), Fault::RetryLater(_)));
         assert!(matches!(fault(500, false), Fault::Unknown(_)));
         assert!(matches!(fault(500, true), Fault::RetryLater(_)));

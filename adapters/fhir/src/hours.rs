@@ -58,11 +58,12 @@ pub fn hours(
     let places: Vec<_> = practitioners.iter().flat_map(|p| rooms.iter().map(move |room| (p, room))).collect();
     let mut hours = Vec::new();
     for stretch in stretches {
+        let kind = mark(&stretch.types);
         for (date, begin, end) in days(&to_local(stretch.start), &to_local(stretch.end)) {
             for (n, (provider, room)) in places.iter().enumerate() {
                 hours.push(WorkingHour {
                     // Short whatever the ids: FHIR allows 64 characters to each.
-                    id: format!("{}/{n}/{date}T{begin}", schedule.id),
+                    id: format!("{}/{n}/{date}T{begin}{kind}", schedule.id),
                     provider: (*provider).clone(),
                     operatory: (*room).clone(),
                     begin_time: begin.clone(),
@@ -80,6 +81,17 @@ pub fn hours(
         }
     }
     hours
+}
+
+/// What tells stretches apart that begin together: those of no type in particular need nothing, others the FNV-1a hash of their types.
+fn mark(types: &[String]) -> String {
+    if types.is_empty() {
+        return String::new();
+    }
+    let bytes = types.iter().flat_map(|code| code.bytes().chain([0]));
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("/{hash:016x}")
 }
 
 /// A stretch of local time as dates with times of day.
@@ -173,5 +185,27 @@ mod tests {
         assert_eq!(made.len(), 2);
         assert_eq!((made[0].id.as_str(), made[0].operatory.as_deref()), ("s/0/2026-12-01T08:00", Some("r")));
         assert_eq!((made[1].provider.as_str(), made[1].end_time.as_str()), ("q", "09:00"));
+    }
+
+    #[test]
+    fn stretches_of_different_types_that_begin_together_are_different_hours() {
+        let schedule: Schedule =
+            serde_json::from_value(json!({"id": "s", "actor": [{"reference": "Practitioner/p"}]})).unwrap();
+        let stretch = |types: &[&str]| Stretch {
+            start: 0,
+            end: 3_600,
+            types: types.iter().map(|code| (*code).to_owned()).collect(),
+        };
+        let stretches = [stretch(&[]), stretch(&["hyg"]), stretch(&["a", "b"]), stretch(&["ab"])];
+        let local = |at: i64| if at == 0 { "2026-12-01T08:00:00" } else { "2026-12-01T09:00:00" }.to_owned();
+        let ids = |stretches: &[Stretch]| -> Vec<String> {
+            hours(&schedule, &["p".into()], stretches, local).into_iter().map(|hour| hour.id).collect()
+        };
+        let all = ids(&stretches);
+        assert_eq!(all[0], "s/0/2026-12-01T08:00");
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{all:?}");
+        assert_eq!(all[1], "s/0/2026-12-01T08:00/e9a296cc4d70cfd5", "it is called the same in every pass");
+        // Whatever else there is.
+        assert_eq!(ids(&stretches[2..]), all[2..]);
     }
 }

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod cursor;
 pub mod enrich;
 pub mod faults;
+pub mod fit;
 pub mod hours;
 pub mod map;
 pub mod paging;
@@ -34,7 +35,7 @@ impl Adapter for Fhir {
         let settings = Settings::read()?;
         let offer = Offer::read(&settings)?;
         // The one thing that must work; it also proves the credentials.
-        server::page(&settings, "Location", &requests::rooms(settings.site.as_deref()), &Default::default(), 1)?;
+        server::first(&settings, "Location", &requests::rooms(settings.site.as_deref()), 1)?;
         let writes = writes::offered(&offer, &settings);
         Ok(Description {
             name: "FHIR R4".into(),

@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    fit,
     responses::{
         Address, Appointment, ContactPoint, HealthcareService, HumanName, Identifier, Location, Patient, Practitioner,
         filed::{Extension, Money},
     },
     settings::{self, Settings},
-    time::{instant_of, is_date},
+    time::{instant_of, is_date, is_instant},
 };
 
 /// System of the US provider number.
@@ -26,17 +27,55 @@ pub const EXTENSIONS: &str = "urn:practice-sync";
 /// The standard extension of a telephone number.
 pub const PHONE_EXTENSION: &str = "http://hl7.org/fhir/StructureDefinition/contactpoint-extension";
 
-/// A resource read into the parts we use. `Err` says what is wrong without quoting it.
-pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, String> {
-    serde_json::from_value(resource).map_err(|e| format!("{:?} error", e.classify()))
+/// A resource that is not as R4 has it; says what is wrong without quoting it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unreadable(pub String);
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-pub fn patient(resource: Value, _: &Settings) -> Result<Record, String> {
-    Ok(Record::Patient(patient_record(resource)?))
+/// Why a resource becomes no record.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unmapped {
+    /// It cannot be read: it may be one for all we know.
+    Unreadable(String),
+    /// It is none, or no longer: entered in error, or without what a record needs.
+    NoRecord(String),
+}
+
+impl std::fmt::Display for Unmapped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Unmapped::Unreadable(why) | Unmapped::NoRecord(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl From<Unreadable> for Unmapped {
+    fn from(why: Unreadable) -> Unmapped {
+        Unmapped::Unreadable(why.0)
+    }
+}
+
+impl From<&str> for Unmapped {
+    fn from(why: &str) -> Unmapped {
+        Unmapped::NoRecord(why.to_owned())
+    }
+}
+
+/// A resource read into the parts we use.
+pub fn read<T: DeserializeOwned>(resource: Value) -> Result<T, Unreadable> {
+    serde_json::from_value(resource).map_err(|e| Unreadable(format!("{:?} error", e.classify())))
+}
+
+pub fn patient(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
+    Ok(Record::Patient(patient_record(resource).map_err(Unmapped::Unreadable)?))
 }
 
 pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
-    let p: Patient = read(resource)?;
+    let p: Patient = read(resource).map_err(|why| why.0)?;
     let (first_name, middle_name, last_name) = name_parts(main_name(&p.name).map(|at| &p.name[at]));
     let telecom = |system: &str, usage: &[&str]| point(&p.telecom, system, usage).and_then(|p| p.value.clone());
     let cell_phone = telecom("phone", &["mobile"]).or_else(|| telecom("sms", &[]));
@@ -80,7 +119,7 @@ pub fn patient_record(resource: Value) -> Result<records::Patient, String> {
     })
 }
 
-pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let p: Practitioner = read(resource)?;
     let name = main_name(&p.name).map(|at| &p.name[at]);
     let display_name = name.and_then(|n| n.text.clone().or_else(|| written_out(n)));
@@ -102,7 +141,7 @@ pub fn practitioner(resource: Value, _: &Settings) -> Result<Record, String> {
     }))
 }
 
-pub fn operatory(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn operatory(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let l: Location = read(resource)?;
     Ok(Record::Operatory(records::Operatory {
         name: l.name.unwrap_or_else(|| l.id.clone()),
@@ -114,9 +153,9 @@ pub fn operatory(resource: Value, _: &Settings) -> Result<Record, String> {
     }))
 }
 
-pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn appointment_type(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let s: HealthcareService = read(resource)?;
-    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone());
+    let code = s.kind.iter().find_map(|kind| kind.coding.first()?.code.clone()).filter(|code| fit::is_id(code));
     Ok(Record::AppointmentType(records::AppointmentType {
         name: s.name.unwrap_or_else(|| s.id.clone()),
         id: code.unwrap_or(s.id),
@@ -136,10 +175,11 @@ pub fn configured_type(kind: &settings::AppointmentType) -> Record {
     })
 }
 
-pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let a: Appointment = read(resource)?;
     let start = a.start.as_deref().and_then(instant_of).ok_or("it has no start")?;
-    let end = a.end.as_deref().and_then(instant_of).or_else(|| Some(start + a.minutes_duration? * 60));
+    let end = a.end.as_deref().and_then(instant_of);
+    let end = end.or_else(|| start.checked_add(a.minutes_duration?.checked_mul(60)?).filter(|end| is_instant(*end)));
     let end = end.filter(|end| *end > start).ok_or("it has no end after its start")?;
     let status = a.status.as_str();
     let patient = a.actor("Patient");
@@ -155,7 +195,7 @@ pub fn appointment(resource: Value, settings: &Settings) -> Result<Record, Strin
         patient,
         provider: a.actor("Practitioner"),
         operatory: a.actor("Location"),
-        appointment_type: code.into_iter().find(|code| known_type(settings, code)),
+        appointment_type: code.into_iter().find(|code| fit::is_id(code) && known_type(settings, code)),
         start,
         end,
         note: a.comment.clone().or(a.description.clone()),
@@ -178,7 +218,7 @@ pub fn known_type(settings: &Settings, code: &str) -> bool {
 }
 
 /// The key of the write that created it; keys of updates are `secondary`.
-fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<String> {
+pub fn write_key(identifiers: &[Identifier], settings: &Settings) -> Option<String> {
     let ours = |i: &&Identifier| i.system.as_deref() == Some(&settings.key_system);
     let created = |i: &&Identifier| i.usage.as_deref() != Some("secondary");
     identifiers.iter().filter(ours).find(created).and_then(|i| i.value.clone())
@@ -241,7 +281,7 @@ pub fn main_address(addresses: &[Address]) -> Option<usize> {
     of(&|a| a.usage.as_deref() == Some("home")).or_else(|| of(&|a| a.usage.as_deref() != Some("old")))
 }
 
-fn address(a: &Address) -> records::Address {
+pub fn address(a: &Address) -> records::Address {
     let second = a.line.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(", "));
     records::Address {
         line1: a.line.first().cloned(),
@@ -291,5 +331,5 @@ pub fn amount(money: &Money, settings: &Settings) -> Option<records::Money> {
         Some(_) => digits,
     };
     let currency = money.currency.clone().unwrap_or_else(|| settings.currency.clone());
-    Some(records::Money { amount, currency })
+    fit::is_money(&amount, &currency).then_some(records::Money { amount, currency })
 }

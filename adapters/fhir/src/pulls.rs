@@ -8,23 +8,29 @@ use crate::{
     catalogue,
     cursor::Cursor,
     enrich, hours,
-    map::{self, history},
-    paging::At,
+    map::{self, Unmapped, history},
+    paging::{At, Spot},
     requests,
     responses::{Reference, Schedule, Slot},
     server::{self, Searched},
     settings::{Plans, Settings},
 };
 
-type Map = fn(Value, &Settings) -> Result<Record, String>;
+type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
 type Enrich = fn(&Settings, &mut [Value]) -> Result<(), Fault>;
 
 /// One resource type as a pull shows it.
-struct Part {
+pub struct Part {
     resource_type: &'static str,
     search: String,
     map: Map,
     enrich: Option<Enrich>,
+}
+
+/// The history resources the server has, each of them read by `map`.
+pub fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
+    let enrich = |name: &str| (name == "MedicationStatement").then_some(enrich::medications as Enrich);
+    histories(offer).into_iter().map(|name| Part { enrich: enrich(name), ..part(name, map) }).collect()
 }
 
 fn part(resource_type: &'static str, map: Map) -> Part {
@@ -96,9 +102,11 @@ pub fn pull(
             Ok(finished(settings.types.iter().map(map::configured_type).collect(), cursor, limit))
         }
         Resource::WorkingHours => working_hours(settings, cursor, limit),
-        Resource::HistoryItems => catalogue::page(settings, &histories(offer), cursor, limit),
+        Resource::HistoryItems => {
+            catalogue::page(settings, &of_history(offer, history::catalogue_entry), &histories(offer), cursor, limit)
+        }
         _ => match parts(settings, offer, resource)? {
-            Some(parts) => walk(settings, &parts, cursor, limit),
+            Some(parts) => walk(settings, &parts, cursor, limit).map(Walked::page),
             // The site has no rooms.
             None => Ok(finished(Vec::new(), cursor, limit)),
         },
@@ -132,9 +140,7 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
             Plans::InsurancePlans => vec![part("InsurancePlan", map::insurance::insurance_plan)],
         },
         Resource::Coverages => vec![part("Coverage", map::insurance::coverage)],
-        Resource::PatientHistoryItems => {
-            histories(offer).into_iter().map(|name| part(name, history::patient_item)).collect()
-        }
+        Resource::PatientHistoryItems => of_history(offer, history::patient_item),
         Resource::PatientAlerts => vec![part("Flag", map::talk::alert)],
         Resource::CommunicationLogs => vec![part("Communication", map::talk::communication)],
         Resource::FormSchemas => vec![part("Questionnaire", map::forms::schema)],
@@ -146,51 +152,75 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
     }))
 }
 
+/// A page of a walk, with the cursor after it.
+pub struct Walked {
+    pub records: Vec<Record>,
+    pub deleted: Vec<String>,
+    pub cursor: Cursor,
+    /// The pass is complete.
+    pub last: bool,
+    /// The pass has shown all there is so far.
+    pub whole: bool,
+    pub estimate: Option<u64>,
+}
+
+impl Walked {
+    pub fn page(self) -> Page {
+        let Walked { records, deleted, cursor, last, whole, estimate } = self;
+        Page { records, deleted, cursor: cursor.to_string(), last, whole, estimate }
+    }
+}
+
 /// One page of one part; the next part begins where one ends.
-fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Page, Fault> {
+pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Walked, Fault> {
     let part = parts.get(cursor.part).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
     let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
-    let Searched { step, now } = match server::page(settings, part.resource_type, &search, &cursor.at, limit) {
+    let Searched { step, spot, now } = match server::page(settings, part.resource_type, &search, &cursor.spot, limit) {
         // A server that cannot search by time of change shows everything instead.
         Err(Fault::Rejected(_)) if cursor.since.is_some() && cursor.started.is_none() => {
             warn!("{} cannot be searched by _lastUpdated: everything is read", part.resource_type);
             return walk(settings, parts, Cursor { since: None, whole_at: clock::now(), ..cursor }, limit);
         }
         // Links do not live for ever: this part begins again.
-        Err(Fault::Rejected(_)) if matches!(cursor.at, At::Link(_)) => {
+        Err(Fault::Rejected(_)) if matches!(cursor.spot.at, At::Link(_)) => {
             warn!("{}: the server no longer knows its link to the next page", part.resource_type);
-            let whole = cursor.is_whole() && cursor.steady;
-            let cursor = Cursor { at: At::Start, ..cursor };
-            return Ok(Page { cursor: cursor.to_string(), whole, ..Page::default() });
+            let whole = cursor.shows_all();
+            let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
+            return Ok(Walked { records: vec![], deleted: vec![], cursor, last: false, whole, estimate: None });
         }
         other => other?,
     };
-    let whole = cursor.is_whole();
-    let mut page = Page { estimate: step.total.filter(|_| whole && parts.len() == 1), ..Page::default() };
+    let mut cursor = Cursor { spot, ..cursor };
+    let estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1);
     let mut resources = step.resources;
     if let Some(enrich) = part.enrich {
         enrich(settings, &mut resources)?;
     }
+    let (mut records, mut deleted) = (Vec::new(), Vec::new());
     for resource in resources {
         let (id, resource_type) = (server::text(&resource, "id").to_owned(), part.resource_type);
         match (part.map)(resource, settings) {
-            Ok(record) => page.records.push(record),
+            Ok(record) => records.push(record),
             Err(why) => {
                 warn!("{resource_type} {id} is left out: {why}");
-                // It may have been shown before.
-                let typed = history::TYPES.contains(&resource_type);
-                page.deleted.push(if typed { format!("{resource_type}/{id}") } else { id });
+                match why {
+                    // It is there, whatever it is.
+                    Unmapped::Unreadable(_) => cursor.partial = true,
+                    // It may have been shown before.
+                    Unmapped::NoRecord(_) => {
+                        let typed = history::TYPES.contains(&resource_type);
+                        deleted.push(if typed { format!("{resource_type}/{id}") } else { id });
+                    }
+                }
             }
         }
     }
-    let steady = cursor.steady && step.steady;
+    let whole = cursor.shows_all() && step.steady;
     let now = now.unwrap_or_else(clock::now);
     let more = step.next.is_none() && cursor.part + 1 < parts.len();
-    page.last = step.next.is_none() && !more;
-    page.whole = whole && steady;
-    let after = if more { cursor.next_part(step.steady, now) } else { cursor.after(step.next, step.steady, now) };
-    page.cursor = after.to_string();
-    Ok(page)
+    let last = step.next.is_none() && !more;
+    let cursor = if more { cursor.next_part(step.steady, now) } else { cursor.after(step.next, step.steady, now) };
+    Ok(Walked { records, deleted, cursor, last, whole, estimate })
 }
 
 /// What is known without asking: by pages all the same.
@@ -215,20 +245,23 @@ fn rooms(settings: &Settings) -> Result<Option<Vec<String>>, Fault> {
 }
 
 /// One schedule a page: its slots make its hours.
-fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page, Fault> {
+fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<Page, Fault> {
     let rooms = if settings.slots { rooms(settings)? } else { Some(Vec::new()) };
     if rooms.as_ref().is_some_and(Vec::is_empty) {
         return Ok(finished(Vec::new(), cursor, limit));
     }
     let search = requests::in_rooms("Schedule", rooms.as_deref());
-    let Searched { step, now } = server::page(settings, "Schedule", &search, &cursor.at, 1)?;
+    let Searched { step, spot, now } = server::page(settings, "Schedule", &search, &cursor.spot, 1)?;
     let began = cursor.started.unwrap_or(clock::now());
+    // The schedule is read again for each page of its hours.
+    let here = std::mem::replace(&mut cursor.spot, spot);
     let mut hours = Vec::new();
     for schedule in step.resources {
         let schedule: Schedule = match map::read(schedule) {
             Ok(schedule) => schedule,
             Err(why) => {
                 warn!("a schedule is left out: {why}");
+                cursor.partial = true;
                 continue;
             }
         };
@@ -244,14 +277,16 @@ fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page
     }
     let limit = limit.max(1) as usize;
     let records: Vec<Record> = hours.iter().skip(cursor.shown).take(limit).cloned().map(Record::WorkingHour).collect();
-    let (shown, steady) = (cursor.shown + records.len(), cursor.steady && step.steady);
+    let shown = cursor.shown + records.len();
+    cursor.steady &= step.steady;
+    let whole = cursor.shows_all();
     if shown < hours.len() {
-        let cursor = Cursor { shown, started: Some(began), steady, ..cursor };
-        return Ok(Page { records, cursor: cursor.to_string(), whole: steady, ..Page::default() });
+        let cursor = Cursor { shown, started: Some(began), spot: here, ..cursor };
+        return Ok(Page { records, cursor: cursor.to_string(), whole, ..Page::default() });
     }
     let last = step.next.is_none();
-    let cursor = cursor.after(step.next, step.steady, now.unwrap_or(began)).to_string();
-    Ok(Page { records, cursor, last, whole: steady, ..Page::default() })
+    let cursor = cursor.after(step.next, true, now.unwrap_or(began)).to_string();
+    Ok(Page { records, cursor, last, whole, ..Page::default() })
 }
 
 /// The practitioners among actors; a role stands for its practitioner.

@@ -72,11 +72,6 @@ pub fn appointments_near(room: &str, start: i64, end: i64) -> String {
     search("Appointment", &[("actor", format!("Location/{room}")), bound("ge", start - LONGEST), bound("lt", end)])
 }
 
-/// The roles of these ids, or of these practitioners.
-pub fn roles(parameter: &str, ids: &[String]) -> String {
-    search("PractitionerRole", &[(parameter, ids.join(","))])
-}
-
 /// One resource about a coded concept.
 pub fn about(resource_type: &str, system: &str, code: &str) -> String {
     search(resource_type, &[("code", format!("{system}|{code}"))])
@@ -251,7 +246,7 @@ fn references(ids: &[String]) -> Value {
 }
 
 fn address(a: &records::Address) -> Value {
-    let line: Vec<Value> = [&a.line1, &a.line2].into_iter().flatten().map(|line| line.as_str().into()).collect();
+    let line: Vec<Value> = [&a.line1, &a.line2].into_iter().map(optional).filter(|line| !line.is_null()).collect();
     object([
         ("use", "home".into()),
         ("line", if line.is_empty() { Value::Null } else { line.into() }),

@@ -2,10 +2,17 @@
 
 pub mod filed;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::fit;
 use filed::{Extension, Period};
+
+/// A list of primitive values has nulls where a value has only extensions, in the list beside it.
+fn texts<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<String>, D::Error> {
+    let list: Option<Vec<Option<String>>> = Option::deserialize(list)?;
+    Ok(list.into_iter().flatten().flatten().collect())
+}
 
 /// Anything else is no answer to a search.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -32,7 +39,9 @@ pub struct Link {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Entry {
+    pub full_url: Option<String>,
     pub resource: Option<Value>,
 }
 
@@ -48,6 +57,7 @@ pub struct Issue {
     pub code: String,
     pub details: CodeableConcept,
     pub diagnostics: Option<String>,
+    #[serde(deserialize_with = "texts")]
     pub expression: Vec<String>,
 }
 
@@ -78,7 +88,7 @@ impl Reference {
         let text = self.reference.as_deref()?.split("/_history/").next()?;
         let (before, id) = text.rsplit_once('/')?;
         let typed = before == resource_type || before.ends_with(&format!("/{resource_type}"));
-        (typed && !id.is_empty()).then(|| id.to_owned())
+        (typed && fit::is_id(id)).then(|| id.to_owned())
     }
 }
 
@@ -107,8 +117,11 @@ pub struct HumanName {
     pub usage: Option<String>,
     pub text: Option<String>,
     pub family: Option<String>,
+    #[serde(deserialize_with = "texts")]
     pub given: Vec<String>,
+    #[serde(deserialize_with = "texts")]
     pub prefix: Vec<String>,
+    #[serde(deserialize_with = "texts")]
     pub suffix: Vec<String>,
 }
 
@@ -127,6 +140,7 @@ pub struct ContactPoint {
 pub struct Address {
     #[serde(rename = "use")]
     pub usage: Option<String>,
+    #[serde(deserialize_with = "texts")]
     pub line: Vec<String>,
     pub city: Option<String>,
     pub state: Option<String>,

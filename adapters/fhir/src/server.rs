@@ -2,14 +2,14 @@
 
 use adapter_sdk::{
     Fault, Receipt,
-    http::{self, Call, Response},
+    http::{self, Call, Error, Request, Response},
     warn,
 };
 use serde_json::Value;
 
 use crate::{
     bundle, faults,
-    paging::{self, At, Step},
+    paging::{self, At, Spot, Step},
     requests::{self, MEDIA_TYPE},
     responses::{Bundle, Reference},
     settings::Settings,
@@ -18,50 +18,77 @@ use crate::{
 
 /// The most pages one call walks.
 const MAX_PAGES: usize = 30;
+/// By how much a page becomes smaller whose answer was too large.
+const FEWER: u32 = 4;
 
-/// A page of a search, and the server's time.
+/// A page of a search, the spot it was read at with what was learnt there, and the server's time.
 pub struct Searched {
     pub step: Step,
+    pub spot: Spot,
     pub now: Option<i64>,
 }
 
-pub fn page(settings: &Settings, resource_type: &str, search: &str, at: &At, limit: u32) -> Result<Searched, Fault> {
+/// A page whose answer is lost twice is too large, and asked for by fewer records. How many a link shows is the server's: there the walk
+/// begins again, with an empty page.
+pub fn page(
+    settings: &Settings,
+    resource_type: &str,
+    search: &str,
+    spot: &Spot,
+    limit: u32,
+) -> Result<Searched, Fault> {
     let search = match &settings.sort {
         Some(sort) if search.ends_with('?') => format!("{search}_sort={sort}"),
         Some(sort) => format!("{search}&_sort={sort}"),
         None => search.to_owned(),
     };
-    let answer = get(&paging::path(&search, at, limit))?;
+    let (mut spot, mut again) = (spot.clone(), false);
+    let answer = loop {
+        let count = spot.count(limit);
+        let lost = match get(&paging::path(&search, &spot.at, count)) {
+            Ok(answer) => break judged(answer, true, None)?,
+            Err(lost) => lost,
+        };
+        if count == 1 || !matches!(lost, Error::NoAnswer(_)) {
+            return Err(http::fault_of_error(lost, true));
+        }
+        again = !again;
+        if again {
+            continue;
+        }
+        let fewer = (count / FEWER).max(1);
+        warn!("{resource_type}: no answer with {count} records, the server is asked for {fewer}");
+        spot.most = Some(fewer);
+        if matches!(spot.at, At::Link(_)) {
+            let step = Step { next: Some(At::Start), base: None, resources: Vec::new(), steady: true, total: None };
+            return Ok(Searched { step, spot, now: None });
+        }
+    };
     let now = answer.header("date").and_then(http_date);
     let bundle: Bundle = answer.json()?;
-    let step = paging::step(at, bundle, resource_type, settings.base_url.as_deref()).map_err(Fault::unsupported)?;
-    Ok(Searched { step, now })
+    let step = paging::step(&spot, bundle, resource_type, settings.base_url.as_deref()).map_err(Fault::unsupported)?;
+    spot.base.clone_from(&step.base);
+    Ok(Searched { step, spot, now })
+}
+
+/// The first page of a search that is known to be small.
+pub fn first(settings: &Settings, resource_type: &str, search: &str, limit: u32) -> Result<Vec<Value>, Fault> {
+    Ok(page(settings, resource_type, search, &Spot::default(), limit)?.step.resources)
 }
 
 /// All results of a search that is known to be small.
 pub fn all(settings: &Settings, resource_type: &str, search: &str) -> Result<Vec<Value>, Fault> {
-    let mut found = Vec::new();
-    each_page(settings, resource_type, search, |resources| found.extend(resources))?;
-    Ok(found)
-}
-
-/// Walks a search to its end; of what is not kept nothing stays in memory.
-pub fn each_page(
-    settings: &Settings,
-    resource_type: &str,
-    search: &str,
-    mut take: impl FnMut(Vec<Value>),
-) -> Result<(), Fault> {
-    let mut at = At::Start;
+    let (mut found, mut spot) = (Vec::new(), Spot::default());
     for _ in 0..MAX_PAGES {
-        let step = page(settings, resource_type, search, &at, 1_000)?.step;
+        let Searched { step, spot: learnt, .. } = page(settings, resource_type, search, &spot, 1_000)?;
         if !step.steady {
             return Err(Fault::retry_later("the records changed while they were read", None));
         }
-        take(step.resources);
+        found.extend(step.resources);
         match step.next {
-            Some(next) => at = next,
-            None => return Ok(()),
+            Some(At::Start) => (found, spot) = (Vec::new(), learnt.again()),
+            Some(at) => spot = Spot { at, ..learnt },
+            None => return Ok(found),
         }
     }
     Err(Fault::retry_later(format!("more than {MAX_PAGES} pages of {resource_type}"), None))
@@ -105,7 +132,7 @@ pub fn create(settings: &Settings, resource: &Value, write_key: &str) -> Result<
 /// The resource that carries a write key.
 pub fn find(settings: &Settings, resource_type: &str, key: &str) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(resource_type, settings, key);
-    let found = page(settings, resource_type, &search, &Default::default(), 2)?.step.resources;
+    let found = first(settings, resource_type, &search, 2)?;
     // A server that does not know the search parameter shows anything.
     let ours: Vec<&Value> = found.iter().filter(|resource| carries(settings, resource, key)).collect();
     if ours.len() > 1 {
@@ -208,8 +235,9 @@ pub fn receipt_of(resource: &Value) -> Receipt {
     Receipt { id: text(resource, "id").to_owned(), version: version(resource).map(str::to_owned) }
 }
 
-fn get(path: &str) -> Result<Response, Fault> {
-    judged(call(http::get(path))?, true, None)
+fn get(path: &str) -> Result<Response, Error> {
+    let headers = vec![("accept".into(), MEDIA_TYPE.into())];
+    http::request(&Request { method: "GET".into(), path: path.into(), headers, body: None })
 }
 
 pub(crate) fn call(call: Call) -> Result<Response, Fault> {

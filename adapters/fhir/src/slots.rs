@@ -1,6 +1,6 @@
 //! Slots of a schedule while an appointment comes, moves and goes. Appointments are the truth; slots are kept in step with them, and
-//! what is not free is respected. A claim carries the write key: tried again, it is known as ours, and where its appointment never came
-//! or is off, it holds nothing.
+//! what is not free is respected. A claim carries the key its appointment was made with, or that of the write: tried again, it is known as
+//! ours, and where its appointment never came or is off, it holds nothing.
 
 use adapter_sdk::{Fault, debug, records, warn};
 use serde_json::Value;
@@ -74,17 +74,52 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
 pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<Vec<Value>, Fault> {
     let mut freed = Vec::new();
     for id in slots {
-        let slot = server::read("Slot", id)?.filter(|slot| slot["status"] == "busy");
+        let slot = match server::read("Slot", id) {
+            Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
+                warn!("slot {id} cannot be read and is not freed: {reason}");
+                None
+            }
+            slot => slot?.filter(|slot| slot["status"] == "busy"),
+        };
         freed.extend(slot.map(|slot| requests::released(settings, &slot)));
     }
     Ok(freed)
 }
 
-/// Frees slots. What somebody else has changed meanwhile is left as it is.
+/// Frees slots.
 pub fn release<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<(), Fault> {
-    for slot in freed(settings, slots)? {
+    free(freed(settings, slots)?)
+}
+
+/// Frees the slots that carry the key of an appointment which does not stand on them.
+pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
+    if settings.transactions || !settings.slots {
+        return Ok(());
+    }
+    let read = server::read("Appointment", appointment)?.and_then(|resource| map::read::<Appointment>(resource).ok());
+    let Some((read, key)) = read.and_then(|read| map::write_key(&read.identifier, settings).map(|key| (read, key)))
+    else {
+        return Ok(());
+    };
+    let kept = if read.is_off() { Vec::new() } else { read.slots() };
+    let marked = server::all(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
+    let left = marked.into_iter().filter(|slot| {
+        let id = server::text(slot, "id");
+        slot["status"] == "busy" && server::carries(settings, slot, &key) && !kept.iter().any(|kept| kept == id)
+    });
+    free(left.map(|slot| requests::released(settings, &slot)).collect())
+}
+
+/// Frees slots that were read before, see [`freed`]. What somebody else has changed meanwhile is left as it is; what is lost is sent once
+/// more, since nobody else would.
+pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
+    for slot in slots {
         let id = server::text(&slot, "id");
-        match server::update(&slot) {
+        let sent = match server::update(&slot) {
+            Err(Fault::Unknown(_) | Fault::RetryLater(_)) => server::update(&slot),
+            sent => sent,
+        };
+        match sent {
             Ok(Updated::Written(_)) => (),
             Ok(Updated::Stale) => debug!("slot {id} was changed by somebody else and is not freed"),
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => warn!("slot {id} cannot be freed: {reason}"),
@@ -119,8 +154,12 @@ fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String
     let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
     let all = match server::all(settings, "Schedule", &search) {
-        // A server that keeps none.
+        // A server that keeps none, or shows us none.
         Err(Fault::Rejected(_)) => return Ok(Vec::new()),
+        Err(Fault::Unsupported(reason)) => {
+            warn!("no slots are taken, the schedules cannot be read: {reason}");
+            return Ok(Vec::new());
+        }
         all => all?,
     };
     let in_room = |schedule: &Schedule| {

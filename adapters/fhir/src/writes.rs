@@ -8,8 +8,8 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
-    booking, capability::Offer, catalogue, map, map::history, requests, responses::filed::Questionnaire, server,
-    settings::Settings,
+    booking, capability::Offer, catalogue, enrich, map, map::history, requests, responses::filed::Questionnaire,
+    server, settings::Settings,
 };
 
 /// What the server takes.
@@ -119,11 +119,10 @@ pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fa
 pub fn find(settings: &Settings, key: &str, write: &Write) -> Result<Option<Receipt>, Fault> {
     let resource_type = match write {
         Write::CreatePatient(_) | Write::UpdatePatient(_) => "Patient",
+        Write::RescheduleAppointment(_) | Write::CancelAppointment(_) => return booking::find_moved(settings, key),
         Write::CreateAppointment(_)
-        | Write::RescheduleAppointment(_)
         | Write::ConfirmAppointment(_)
         | Write::CheckInAppointment(_)
-        | Write::CancelAppointment(_)
         | Write::NoteAppointment(_) => "Appointment",
         Write::CreateInsurancePlan(_) => settings.plans.resource_type(),
         Write::CreateCoverage(_) => "Coverage",
@@ -161,9 +160,11 @@ fn save_history(
     let id = item.id.strip_prefix(resource_type).and_then(|rest| rest.strip_prefix('/'));
     let id = id.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
     let revised = server::revise(settings, key, (resource_type, id), |read| {
-        let Record::PatientHistoryItem(shown) = history::patient_item(read.clone(), settings).map_err(unreadable)?
-        else {
-            return Err(unreadable("another record".into()));
+        let mut told = [read.clone()];
+        enrich::medications(settings, &mut told)?;
+        let [told] = told;
+        let Record::PatientHistoryItem(shown) = history::patient_item(told, settings).map_err(unreadable)? else {
+            return Err(unreadable("another record"));
         };
         Ok(Some(requests::history::changed(settings, key, read, &shown, item).into()))
     })?;
@@ -182,7 +183,7 @@ fn answers(settings: &Settings, key: &str, response: &FormResponse) -> Result<Va
     requests::forms::response(settings, key, response, &form).map_err(Fault::rejected)
 }
 
-fn unreadable(why: String) -> Fault {
+fn unreadable(why: impl std::fmt::Display) -> Fault {
     Fault::rejected(format!("the EHR's record cannot be read: {why}"))
 }
 

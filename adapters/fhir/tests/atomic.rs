@@ -183,20 +183,24 @@ fn a_lost_transaction_is_unknown_and_written_once() {
 #[test]
 fn opaque_links_are_followed_to_their_end() {
     let practice = Practice::new();
-    let (mut seen, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = practice.run(|| Fhir::pull(Resource::Patients, cursor, 4)).unwrap();
-        assert!(page.records.len() <= 4 && page.cursor.len() <= 4_096);
-        seen.extend(page.records);
-        cursor = Some(page.cursor);
-        if page.last {
-            assert!(page.whole);
-            break;
+    let mut last = None;
+    for limit in [1, 2, 4] {
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = practice.run(|| Fhir::pull(Resource::Patients, cursor, limit)).unwrap();
+            assert!(page.records.len() <= limit as usize && page.cursor.len() <= 4_096);
+            seen.extend(page.records);
+            cursor = Some(page.cursor);
+            if page.last {
+                assert!(page.whole);
+                break;
+            }
         }
+        assert_eq!(seen.len(), practice.0.borrow().all("Patient").len());
+        last = cursor;
     }
-    assert_eq!(seen.len(), practice.0.borrow().all("Patient").len());
     // A link the server no longer knows ends the call, not the pass.
-    let stale = cursor.map(|cursor| {
+    let stale = last.map(|cursor| {
         let mut json: Value = serde_json::from_str(&cursor).unwrap();
         (json["at"], json["started"]) = (json!({"Link": "/?_getpages=gone"}), json!(NOW));
         json.to_string()

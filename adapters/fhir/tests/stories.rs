@@ -462,3 +462,123 @@ fn a_lookup_believes_only_what_carries_the_key() {
     assert_eq!(find, Ok(None));
     assert!(matches!(faults::of_answer(&refused(404, "not-found"), true, None), Fault::Rejected(_)));
 }
+
+/// A booking of two slots at 09:30, and the same one moved by an hour.
+fn booked_and_moved(server: &Server) -> (Appointment, Appointment) {
+    let mut a = booking(server, 60);
+    a.id = create(server, "k1", &a).unwrap().id;
+    let moved = Appointment { start: a.start + 3_600, end: a.end + 3_600, ..a.clone() };
+    (a, moved)
+}
+
+#[test]
+fn a_refused_change_leaves_the_appointment_on_its_slots() {
+    for refusal in [422, 403] {
+        let server = Server::new();
+        let (a, moved) = booked_and_moved(&server);
+        let server = server.meanwhile(move |_, request| {
+            let put = request.method == "PUT" && request.path.starts_with("/Appointment/");
+            put.then(|| Ok(refused(refusal, "invalid")))
+        });
+        for write in [Write::RescheduleAppointment(change(&moved)), Write::CancelAppointment(change(&a))] {
+            let ended = server.run(|| Fhir::push("k2".into(), write));
+            assert!(matches!(ended, Err(Fault::Rejected(_))), "{ended:?}");
+            assert_eq!(slots(&server, "busy"), ["09:30", "10:00"]);
+        }
+    }
+    // Staff changed it between our look and our write, and the engine named a version.
+    let mut done = false;
+    let server = Server::new();
+    let (_, mut moved) = booked_and_moved(&server);
+    moved.version = server.all("Appointment").pop().unwrap()["meta"]["versionId"].as_str().map(str::to_owned);
+    let server = server.meanwhile(move |resources, request| {
+        if request.method == "PUT" && request.path.starts_with("/Appointment/") && !done {
+            done = true;
+            resources.last_mut().unwrap()["meta"]["versionId"] = json!("other");
+        }
+        None
+    });
+    let ended = server.run(|| Fhir::push("k2".into(), Write::RescheduleAppointment(change(&moved))));
+    assert_eq!(ended, Err(Fault::rejected("the appointment was changed in the EHR since it was read")));
+    assert_eq!(slots(&server, "busy"), ["09:30", "10:00"]);
+}
+
+#[test]
+fn slots_are_given_back_once_the_appointment_is_written() {
+    let server = Server::new();
+    let (_, moved) = booked_and_moved(&server);
+    let since = server.0.borrow().requests.len();
+    server.run(|| Fhir::push("k2".into(), Write::RescheduleAppointment(change(&moved)))).unwrap();
+    assert_eq!(slots(&server, "busy"), ["10:30", "11:00"]);
+    let written = |server: &Server, since: usize| -> Vec<String> {
+        let all = server.0.borrow().requests[since..].to_vec();
+        all.iter().filter_map(|r| r.strip_prefix("PUT /")?.split('/').next().map(str::to_owned)).collect()
+    };
+    assert_eq!(written(&server, since), ["Slot", "Slot", "Appointment", "Slot", "Slot"]);
+
+    // Somebody takes one of the slots while the appointment is cancelled: it is theirs.
+    let server = server.meanwhile(|resources, request| {
+        if request.method == "PUT" && request.path.starts_with("/Appointment/") {
+            let theirs = resources.iter_mut().find(|s| s["start"] == "2026-12-02T11:00:00-05:00").unwrap();
+            theirs["meta"]["versionId"] = json!("theirs");
+        }
+        None
+    });
+    server.run(|| Fhir::push("k3".into(), Write::CancelAppointment(change(&moved)))).unwrap();
+    assert_eq!(slots(&server, "busy"), ["11:00"]);
+}
+
+#[test]
+fn a_visit_that_is_over_stays_over() {
+    let server = Server::new();
+    let (a, _) = booked_and_moved(&server);
+    server.0.borrow_mut().resources.last_mut().unwrap()["status"] = json!("fulfilled");
+    let before = appointment(&server, &a.id);
+    let checked_in = server.run(|| Fhir::push("k2".into(), Write::CheckInAppointment(change(&a)))).unwrap();
+    assert_eq!(checked_in.version.as_deref(), before["meta"]["versionId"].as_str());
+    assert_eq!(appointment(&server, &a.id), before);
+}
+
+#[test]
+fn a_lost_answer_leaves_no_slot_busy_that_the_appointment_has_left() {
+    // The appointment's own answer, then the request that frees the first slot.
+    for (lost, carried_out) in [("/Appointment/", true), ("/Slot/", false)] {
+        let server = Server::new();
+        let (a, moved) = booked_and_moved(&server);
+        let lose = move |resources: &mut Vec<Value>, request: &adapter_sdk::http::Request| {
+            if request.method != "PUT" || !request.path.starts_with(lost) {
+                return None;
+            }
+            let body: Value = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
+            let freeing = body["status"] == "free";
+            if lost == "/Slot/" && !freeing {
+                return None;
+            }
+            if carried_out {
+                let held = resources.iter_mut().find(|r| r["id"] == body["id"]).unwrap();
+                *held = body;
+                held["meta"]["versionId"] = json!("written");
+            }
+            Some(Err(Error::NoAnswer("broke off".into())))
+        };
+        for (key, write, busy) in [
+            ("k2", Write::RescheduleAppointment(change(&moved)), vec!["10:30", "11:00"]),
+            ("k3", Write::CancelAppointment(change(&a)), vec![]),
+        ] {
+            let mut done = false;
+            let server = server.clone().meanwhile(move |resources, request| {
+                let answer = if done { None } else { lose(resources, request) };
+                done |= answer.is_some();
+                answer
+            });
+            match server.run(|| Fhir::push(key.into(), write.clone())) {
+                Err(Fault::Unknown(_)) => {
+                    assert!(carried_out);
+                    assert!(server.run(|| Fhir::find(key.into(), write)).unwrap().is_some());
+                }
+                ended => assert!(!carried_out && ended.is_ok(), "{ended:?}"),
+            }
+            assert_eq!(slots(&server, "busy"), busy, "{lost} {key}");
+        }
+    }
+}

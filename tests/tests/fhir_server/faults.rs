@@ -28,7 +28,7 @@ async fn whatever_request_or_reply_is_lost_all_is_written_once() {
         once_each(&clinic, n + 1, n + 1).await;
         booked.push(id);
     }
-    // A move writes the new slot, the old slot and the appointment.
+    // A move writes the new slot, the appointment and the old slot.
     let mut stands = slot_of(&clinic.in_ehr(&clinic.appointment(booked[0])).await);
     for (n, (fault, position)) in losses(3).into_iter().enumerate() {
         let to = clinic.place(1 + n % 2, 2, NINE);
@@ -41,7 +41,7 @@ async fn whatever_request_or_reply_is_lost_all_is_written_once() {
         assert_eq!(clinic.server.read("Slot", &stands).await["status"], "free", "{fault} {position}");
         stands = slot_of(&moved);
     }
-    // A cancellation writes the slot and the appointment.
+    // A cancellation writes the appointment and the slot.
     for ((fault, position), id) in losses(2).into_iter().zip(&booked) {
         let slot = slot_of(&clinic.in_ehr(&clinic.appointment(*id)).await);
         clinic.server.fault(fault, position).await;

@@ -3,8 +3,9 @@
 use adapter_sdk::{Record, records};
 use serde_json::{Map, Value, json};
 
-use super::read;
+use super::{Unmapped, read};
 use crate::{
+    fit,
     responses::filed::{Answered, Question, Questionnaire, QuestionnaireResponse},
     settings::Settings,
     time::instant_or_date,
@@ -13,14 +14,18 @@ use crate::{
 /// Questions inside of questions.
 const DEEPEST: usize = 16;
 
-pub fn schema(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn schema(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let q: Questionnaire = read(resource)?;
     let components = components(&q.item, 0);
+    let schema_json = json!({"display": "form", "components": components}).to_string();
+    if !fit::is_json_size(&schema_json) {
+        return Err("it is longer than forms can be".into());
+    }
     Ok(Record::FormSchema(records::FormSchema {
         title: q.title.or(q.name.clone()).unwrap_or_else(|| q.id.clone()),
         slug: q.name,
         version: q.version,
-        schema_json: json!({"display": "form", "components": components}).to_string(),
+        schema_json,
         id: q.id,
         extra: Vec::new(),
     }))
@@ -73,20 +78,24 @@ fn option(option: &Value) -> Option<Value> {
 }
 
 /// Answers of a response whose `questionnaire` was made the form's id (`enrich`).
-pub fn response(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn response(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let r: QuestionnaireResponse = read(resource)?;
     if matches!(r.status.as_str(), "entered-in-error" | "in-progress") {
-        return Err(format!("it is {}", r.status));
+        return Err(Unmapped::NoRecord(format!("it is {}", r.status)));
     }
-    let form = r.questionnaire.filter(|form| !form.is_empty() && form.len() <= 200).ok_or("it is of no form")?;
+    let form = r.questionnaire.filter(|form| fit::is_id(form)).ok_or("it is of no form")?;
     let mut answers = Map::new();
     collect(&r.item, &mut answers, 0);
+    let answers_json = Value::Object(answers).to_string();
+    if !fit::is_json_size(&answers_json) {
+        return Err("it is longer than answers can be".into());
+    }
     let submitted = [r.authored, r.meta.last_updated].into_iter().flatten().find_map(|text| instant_or_date(&text));
     Ok(Record::FormResponse(records::FormResponse {
         patient: r.subject.id_of("Patient").ok_or("it is of no patient")?,
         id: r.id,
         form_schema: form,
-        answers_json: Value::Object(answers).to_string(),
+        answers_json,
         submitted_at: submitted.ok_or("it has no time")?,
         extra: Vec::new(),
     }))

@@ -7,8 +7,9 @@ use adapter_sdk::{
 };
 use serde_json::Value;
 
-use super::read;
+use super::{Unmapped, read};
 use crate::{
+    fit,
     responses::{CodeableConcept, filed::History},
     settings::{HistoryItem, Settings},
 };
@@ -34,7 +35,7 @@ pub fn resource_type(category: HistoryCategory) -> &'static str {
     }
 }
 
-pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let resource_type = resource["resourceType"].as_str().unwrap_or_default().to_owned();
     let h: History = read(resource)?;
     let code = |concept: &CodeableConcept| concept.coding.first().and_then(|c| c.code.clone()).unwrap_or_default();
@@ -42,7 +43,7 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
         return Err("it was entered in error".into());
     }
     let category = category(&resource_type);
-    let (item, _) = item(category, &h.code).ok_or("it says of nothing")?;
+    let (item, _) = about(category, &h)?;
     let clinical = code(&h.clinical_status);
     let active = match resource_type.as_str() {
         "MedicationStatement" => h.status.as_deref().is_none_or(|s| matches!(s, "active" | "intended" | "unknown")),
@@ -54,10 +55,26 @@ pub fn patient_item(resource: Value, _: &Settings) -> Result<Record, String> {
         id: format!("{resource_type}/{}", h.id),
         category,
         item,
-        note: (!note.is_empty()).then(|| note.join("\n")),
+        note: (!note.is_empty()).then(|| fit::long(note.join("\n"))),
         active,
         extra: Vec::new(),
     }))
+}
+
+/// What an entry is about, as an entry of the catalogue.
+pub fn catalogue_entry(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
+    let category = category(resource["resourceType"].as_str().unwrap_or_default());
+    let h: History = read(resource)?;
+    let (id, name) = about(category, &h)?;
+    Ok(Record::HistoryItem(records::HistoryItem { id, category, name, extra: Vec::new() }))
+}
+
+fn about(category: HistoryCategory, h: &History) -> Result<(String, String), Unmapped> {
+    let points = h.medication_reference.as_ref().is_some_and(|pointer| pointer.reference.is_some());
+    item(category, &h.code).ok_or_else(|| match points {
+        true => Unmapped::Unreadable("its medication is not to be found".into()),
+        false => "it says of nothing".into(),
+    })
 }
 
 /// The catalogue entry of a coded concept: its id and its name.
@@ -67,24 +84,24 @@ pub fn item(category: HistoryCategory, concept: &CodeableConcept) -> Option<(Str
     match coding {
         Some(coding) => {
             let code = coding.code.as_deref().unwrap_or_default();
-            let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
             // The code's own name is the same for all that carry it; a text is one patient's.
-            Some((id, short(coding.display.as_deref().or(text).unwrap_or(code)).to_owned()))
+            let name = coding.display.as_deref().or(text).unwrap_or(code);
+            let id = id_of(category, coding.system.as_deref().unwrap_or_default(), code);
+            // A code too long for an identifier stands by its name.
+            let id = if fit::is_id(&id) { id } else { named(category, name) };
+            Some((id, short(name).to_owned()))
         }
         None => text.map(|text| (named(category, text), short(text).to_owned())),
     }
 }
 
-pub fn configured(item: &HistoryItem) -> (String, String) {
+/// An entry the operator names.
+pub fn configured(item: &HistoryItem) -> records::HistoryItem {
     let id = match &item.code {
         Some(code) => id_of(item.category, item.system.as_deref().unwrap_or_default(), code),
         None => named(item.category, &item.name),
     };
-    (id, item.name.clone())
-}
-
-pub fn catalogue_item(category: HistoryCategory, id: String, name: String) -> Record {
-    Record::HistoryItem(records::HistoryItem { id, category, name, extra: Vec::new() })
+    records::HistoryItem { id, category: item.category, name: short(&item.name).to_owned(), extra: Vec::new() }
 }
 
 /// A catalogue entry's category, code system and code; without a code it is a name.
@@ -104,7 +121,8 @@ fn id_of(category: HistoryCategory, system: &str, code: &str) -> String {
 }
 
 fn named(category: HistoryCategory, text: &str) -> String {
-    format!("{}:text|{}", word(category), short(text))
+    let line = short(text).replace(char::is_control, " ");
+    format!("{}:text|{line}", word(category))
 }
 
 fn word(category: HistoryCategory) -> &'static str {
@@ -148,6 +166,10 @@ mod tests {
         assert!(item(HistoryCategory::Conditions, &concept(json!({"text": " ", "coding": [{}]}))).is_none());
         let long = concept(json!({"text": "ż".repeat(300)}));
         assert!(item(HistoryCategory::Medications, &long).unwrap().0.len() <= 200);
+        let two_lines = concept(json!({"text": "Gicht\nrechts"}));
+        assert_eq!(item(HistoryCategory::Conditions, &two_lines).unwrap().0, "conditions:text|Gicht rechts");
+        let long_code = concept(json!({"coding": [{"system": "urn:x".repeat(50), "code": "1", "display": "Gicht"}]}));
+        assert_eq!(item(HistoryCategory::Conditions, &long_code).unwrap().0, "conditions:text|Gicht");
         for bad in ["", "x", "plants:a|b", "allergies:"] {
             assert_eq!(parts(bad), None, "{bad}");
         }

@@ -3,8 +3,9 @@
 use adapter_sdk::{Record, records};
 use serde_json::Value;
 
-use super::{address, amount, extensions, has_code, read};
+use super::{Unmapped, address, amount, extensions, has_code, read};
 use crate::{
+    fit,
     responses::{
         CodeableConcept, Identifier, Reference,
         filed::{Coverage, Extension, InsurancePlan, Organization},
@@ -19,12 +20,12 @@ pub const PAYER: &str = "NIIP";
 pub const RELATIONS: &str = "urn:practice-sync:relation";
 pub const CLASSES: &str = "http://terminology.hl7.org/CodeSystem/coverage-class";
 
-pub fn organization(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn organization(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let o: Organization = read(resource)?;
     Ok(plan(o.id, o.name, &o.identifier, o.address.first().map(address), &o.extension, settings))
 }
 
-pub fn insurance_plan(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn insurance_plan(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: InsurancePlan = read(resource)?;
     let payer = p.contact.iter().find_map(|contact| contact.address.as_ref()).map(address);
     Ok(plan(p.id, p.name, &p.identifier, payer, &p.extension, settings))
@@ -61,7 +62,7 @@ fn plan(
     })
 }
 
-pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn coverage(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let c: Coverage = read(resource)?;
     let status = c.status.as_deref().unwrap_or_default();
     if status == "entered-in-error" {
@@ -93,7 +94,11 @@ fn plan_of(c: &Coverage, settings: &Settings) -> Option<String> {
         Plans::Organizations => c.payor.iter().find_map(|payor| payor.id_of("Organization")),
         Plans::InsurancePlans => {
             let is_plan = |kind: &CodeableConcept| kind.coding.iter().any(|c| c.code.as_deref() == Some("plan"));
-            c.class.iter().find(|class| is_plan(&class.kind)).and_then(|class| class.value.clone())
+            c.class
+                .iter()
+                .find(|class| is_plan(&class.kind))
+                .and_then(|class| class.value.clone())
+                .filter(|id| fit::is_id(id))
         }
     }
 }

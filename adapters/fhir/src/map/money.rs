@@ -3,13 +3,13 @@
 use adapter_sdk::{Record, records};
 use serde_json::Value;
 
-use super::{amount, read};
+use super::{Unmapped, amount, read};
 use crate::{responses::filed::PaymentNotice, settings::Settings, time::is_date};
 
-pub fn payment(resource: Value, settings: &Settings) -> Result<Record, String> {
+pub fn payment(resource: Value, settings: &Settings) -> Result<Record, Unmapped> {
     let p: PaymentNotice = read(resource)?;
     if matches!(p.status.as_str(), "entered-in-error" | "draft" | "cancelled") {
-        return Err(format!("it is {}", p.status));
+        return Err(Unmapped::NoRecord(format!("it is {}", p.status)));
     }
     let inside = p.contained.iter().find(|c| c["resourceType"] == "PaymentReconciliation").unwrap_or(&Value::Null);
     let text = |value: &Value| value.as_str().map(str::to_owned);

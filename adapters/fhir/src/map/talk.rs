@@ -3,7 +3,7 @@
 use adapter_sdk::{Record, records};
 use serde_json::Value;
 
-use super::read;
+use super::{Unmapped, read};
 use crate::{
     responses::{
         CodeableConcept,
@@ -22,7 +22,7 @@ pub const MODES: [(&str, Option<&str>); 5] = [
     ("text", None),
 ];
 
-pub fn alert(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn alert(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let f: Flag = read(resource)?;
     if f.status == "entered-in-error" {
         return Err("it was entered in error".into());
@@ -39,10 +39,10 @@ pub fn alert(resource: Value, _: &Settings) -> Result<Record, String> {
     }))
 }
 
-pub fn communication(resource: Value, _: &Settings) -> Result<Record, String> {
+pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> {
     let c: Communication = read(resource)?;
     if matches!(c.status.as_str(), "entered-in-error" | "not-done" | "preparation") {
-        return Err(format!("it is {}", c.status));
+        return Err(Unmapped::NoRecord(format!("it is {}", c.status)));
     }
     let by_patient = c.sender.id_of("Patient");
     let to_patient = c.recipient.iter().find_map(|recipient| recipient.id_of("Patient"));

@@ -42,7 +42,43 @@ pub fn unsupported(p: &records::Patient) -> Vec<&'static str> {
     fields.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
 }
 
+/// The patient with nothing where a text is empty: cleared is cleared, however it is said.
+fn without_blanks(p: &records::Patient) -> records::Patient {
+    let mut p = p.clone();
+    let texts = [
+        &mut p.middle_name,
+        &mut p.date_of_birth,
+        &mut p.gender,
+        &mut p.email,
+        &mut p.cell_phone,
+        &mut p.home_phone,
+        &mut p.work_phone,
+        &mut p.work_phone_extension,
+        &mut p.primary_phone,
+        &mut p.guarantor,
+        &mut p.provider,
+        &mut p.billing_type,
+        &mut p.chart_id,
+        &mut p.preferred_language,
+        &mut p.premedication,
+    ];
+    texts.into_iter().for_each(emptied);
+    if let Some(a) = &mut p.address {
+        let lines = [&mut a.line1, &mut a.line2, &mut a.city, &mut a.region, &mut a.postal_code, &mut a.country];
+        lines.into_iter().for_each(emptied);
+    }
+    p.address = p.address.filter(|address| *address != records::Address::default());
+    p
+}
+
+fn emptied(text: &mut Option<String>) {
+    if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
+        *text = None;
+    }
+}
+
 fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: &records::Patient) {
+    let (was, p) = (&without_blanks(was), &without_blanks(p));
     if (&was.first_name, &was.middle_name, &was.last_name) != (&p.first_name, &p.middle_name, &p.last_name) {
         name(resource, p);
     }
@@ -68,6 +104,8 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
     }
     if was.date_of_birth != p.date_of_birth {
         set(resource, "birthDate", optional(&p.date_of_birth));
+        // The time of a birth has its date in it.
+        set(resource, "_birthDate", Value::Null);
     }
     if was.address != p.address {
         main_address(resource, p.address.as_ref());
@@ -79,8 +117,11 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         set(resource, "communication", list([spoken]));
     }
     if was.provider != p.provider {
-        let provider = p.provider.as_ref().map(|id| json!({"reference": format!("Practitioner/{id}")}));
-        set(resource, "generalPractitioner", list([provider]));
+        let shown = |r: &Value| r["reference"].as_str().is_some_and(|r| format!("/{r}").contains("/Practitioner/"));
+        without(resource, "generalPractitioner", shown);
+        if let Some(id) = &p.provider {
+            push(resource, "generalPractitioner", json!({"reference": format!("Practitioner/{id}")}));
+        }
     }
     if was.inactive != p.inactive {
         resource["active"] = (!p.inactive).into();
@@ -89,8 +130,9 @@ fn change(settings: &Settings, resource: &mut Value, was: &records::Patient, p: 
         let system = settings.chart_system.as_deref().map_or(Value::Null, Value::from);
         identifier(resource, "MR", system, p.chart_id.as_deref());
     }
+    // It is never shown: absent says nothing, an empty one takes it away.
     if let Some(ssn) = &p.ssn {
-        identifier(resource, "SS", SSN.into(), Some(ssn));
+        identifier(resource, "SS", SSN.into(), Some(ssn.as_str()).filter(|ssn| !ssn.trim().is_empty()));
     }
     beyond(resource, was, p);
 }
@@ -143,16 +185,23 @@ fn name(resource: &mut Value, p: &records::Patient) {
     let name = &mut resource["name"][at];
     set(name, "family", optional(&Some(p.last_name.clone())));
     set(name, "given", list(given));
-    // It would contradict the new parts.
-    set(name, "text", Value::Null);
+    // They would contradict the new parts.
+    for other in ["text", "_family", "_given"] {
+        set(name, other, Value::Null);
+    }
 }
 
-/// Exchanges the contacts of a kind for one, or for none. Without a use: those that have none, of mail all that are not old.
+/// Exchanges the contacts of a kind for one, or for none. Without a use: those of no use that is shown by itself, of mail all that are
+/// not old.
 fn contact(resource: &mut Value, system: &str, usage: Option<&str>, value: &Option<String>, extension: Option<Value>) {
     without(resource, "telecom", |point| {
         let of = point["use"].as_str();
         let sms = system == "phone" && usage == Some("mobile") && point["system"] == "sms";
-        let same = if system == "email" { of != Some("old") } else { of == usage };
+        let same = match usage {
+            Some(_) => of == usage,
+            None if system == "email" => of != Some("old"),
+            None => !matches!(of, Some("old" | "mobile" | "home" | "work")),
+        };
         sms || (point["system"] == system && same)
     });
     if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
@@ -169,12 +218,26 @@ fn contact(resource: &mut Value, system: &str, usage: Option<&str>, value: &Opti
 fn main_address(resource: &mut Value, wanted: Option<&records::Address>) {
     let held: Vec<Address> = serde_json::from_value(resource["address"].clone()).unwrap_or_default();
     match (map::main_address(&held), wanted.map(address)) {
-        (Some(at), Some(wanted)) => resource["address"][at] = wanted,
+        (Some(at), Some(new)) => {
+            let shown = map::address(&held[at]);
+            let place = &mut resource["address"][at];
+            for field in ["line", "city", "state", "postalCode"] {
+                set(place, field, new[field].clone());
+            }
+            // One that is no code of two letters is not shown.
+            if wanted.is_some_and(|wanted| wanted.country != shown.country) {
+                set(place, "country", new["country"].clone());
+            }
+            // They would contradict the new parts.
+            for other in ["text", "_line"] {
+                set(place, other, Value::Null);
+            }
+        }
         (None, Some(wanted)) => push(resource, "address", wanted),
+        // Another one of the same use would take its place.
         (Some(at), None) => {
-            let mut left: Vec<Value> = resource["address"].as_array().cloned().unwrap_or_default();
-            left.remove(at);
-            set(resource, "address", if left.is_empty() { Value::Null } else { left.into() });
+            let usage = resource["address"][at]["use"].clone();
+            without(resource, "address", |address| address["use"] == usage);
         }
         (None, None) => (),
     }
@@ -245,6 +308,13 @@ mod tests {
         }
     }
 
+    /// The patient as they were read, made what is wanted.
+    fn turned(read: &Value, wanted: &records::Patient) -> Value {
+        let mut resource = updated(&settings(), "k2", read);
+        change(&settings(), &mut resource, &map::patient_record(read.clone()).unwrap(), wanted);
+        resource
+    }
+
     #[test]
     fn every_field_is_written_and_read_back() {
         let mut created = patient(&settings(), "k", &somebody());
@@ -288,5 +358,104 @@ mod tests {
             assert_eq!(moved[untouched], theirs[untouched], "{untouched}");
         }
         assert_eq!(moved["name"][0], theirs["name"][0]);
+    }
+
+    #[test]
+    fn what_is_cleared_is_removed_whether_it_is_absent_or_empty() {
+        let full = records::Patient {
+            home_phone: Some("3".into()),
+            address: Some(records::Address {
+                line1: Some("1 Élm".into()),
+                line2: Some("Apt 2".into()),
+                city: Some("Bern".into()),
+                region: Some("BE".into()),
+                postal_code: Some("3000".into()),
+                country: Some("CH".into()),
+            }),
+            ..somebody()
+        };
+        let mut theirs = patient(&settings(), "k", &full);
+        theirs["id"] = "p".into();
+        theirs["name"][0]["_given"] = json!([{"id": "x"}, null]);
+        theirs["_birthDate"] = json!({"extension": [{"url": "t", "valueDateTime": "1990-02-28T10:00:00Z"}]});
+        theirs["address"].as_array_mut().unwrap().push(json!({"use": "home", "city": "Thun"}));
+        theirs["telecom"].as_array_mut().unwrap().push(json!({"system": "sms", "value": "4"}));
+        theirs["generalPractitioner"].as_array_mut().unwrap().push(json!({"reference": "Organization/o"}));
+        let empty = Some(String::new());
+        let nothing = records::Patient {
+            id: "p".into(),
+            first_name: full.first_name.clone(),
+            last_name: full.last_name.clone(),
+            ..records::Patient::default()
+        };
+        let blank = records::Patient {
+            middle_name: empty.clone(),
+            date_of_birth: empty.clone(),
+            gender: empty.clone(),
+            email: empty.clone(),
+            cell_phone: empty.clone(),
+            home_phone: empty.clone(),
+            work_phone: empty.clone(),
+            work_phone_extension: empty.clone(),
+            primary_phone: empty.clone(),
+            address: Some(records::Address {
+                line1: empty.clone(),
+                line2: empty.clone(),
+                city: empty.clone(),
+                region: empty.clone(),
+                postal_code: empty.clone(),
+                country: empty.clone(),
+            }),
+            guarantor: empty.clone(),
+            provider: empty.clone(),
+            billing_type: empty.clone(),
+            chart_id: empty.clone(),
+            preferred_language: empty.clone(),
+            premedication: empty,
+            ..nothing.clone()
+        };
+        for wanted in [&nothing, &blank] {
+            let cleared = turned(&theirs, wanted);
+            assert_eq!(map::patient_record(cleared.clone()).unwrap(), nothing);
+            for gone in ["telecom", "gender", "birthDate", "_birthDate", "address", "communication"] {
+                assert!(cleared.get(gone).is_none(), "{gone} in {cleared}");
+            }
+            assert_eq!(cleared["name"], json!([{"use": "official", "family": "Łopata", "given": ["Zoë"]}]));
+            assert_eq!(cleared["generalPractitioner"], json!([{"reference": "Organization/o"}]));
+            let flags: Vec<&str> =
+                cleared["extension"].as_array().unwrap().iter().map(|e| e["url"].as_str().unwrap()).collect();
+            assert_eq!(flags, ["urn:practice-sync:patient:non-patient", "urn:practice-sync:patient:unsubscribed-sms"]);
+            assert_eq!(cleared["identifier"].as_array().unwrap().len(), 2, "both write keys and no chart number");
+        }
+        // One line of an address, and a number that is of no use we have a field for.
+        let mut half = full.clone();
+        half.id = "p".into();
+        half.address.as_mut().unwrap().line2 = Some(String::new());
+        let held = json!({"use": "home", "line": ["1 Élm", "Apt 2"], "city": "Bern", "state": "BE", "postalCode": "3000",
+            "country": "CH", "district": "Mitte", "text": "1 Élm, Apt 2"});
+        theirs["address"] = json!([held]);
+        let halved = turned(&theirs, &half);
+        assert_eq!(halved["address"][0]["line"], json!(["1 Élm"]));
+        assert_eq!((&halved["address"][0]["district"], halved["address"][0].get("text")), (&json!("Mitte"), None));
+        let temporary = json!({"resourceType": "Patient", "id": "p", "name": [{"family": "Ek"}],
+            "telecom": [{"system": "phone", "use": "temp", "value": "1"}]});
+        let shown = map::patient_record(temporary.clone()).unwrap();
+        assert_eq!(shown.primary_phone.as_deref(), Some("1"));
+        let cleared = turned(&temporary, &records::Patient { primary_phone: None, ..shown });
+        assert!(cleared.get("telecom").is_none());
+    }
+
+    #[test]
+    fn a_social_security_number_goes_only_when_it_is_cleared() {
+        let with = patient(&settings(), "k", &records::Patient { ssn: Some("078-05-1120".into()), ..somebody() });
+        let mut theirs = with;
+        theirs["id"] = "p".into();
+        let held = |ssn: Option<&str>| {
+            let shown = map::patient_record(theirs.clone()).unwrap();
+            let wanted = records::Patient { ssn: ssn.map(str::to_owned), ..shown };
+            let turned = turned(&theirs, &wanted);
+            turned["identifier"].as_array().unwrap().iter().filter(|i| i["system"] == SSN).count()
+        };
+        assert_eq!((held(None), held(Some("")), held(Some("078-05-1121"))), (1, 0, 1));
     }
 }

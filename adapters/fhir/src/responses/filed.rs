@@ -110,6 +110,8 @@ pub struct History {
     pub patient: Reference,
     #[serde(alias = "medicationCodeableConcept", default)]
     pub code: CodeableConcept,
+    /// What a statement is about, where it only points there and `enrich` could not tell.
+    pub medication_reference: Option<Reference>,
     #[serde(default)]
     pub clinical_status: CodeableConcept,
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! NOT a real server: a small FHIR R4 server written for these tests, for the kind that cannot be installed from a registry. Its
-//! transactions are carried out as a whole or not at all, its `next` links are opaque and show the results as they were at the first
-//! page, it states its capabilities, refuses search parameters it does not know, keeps references whole, and answers 410 for what is gone.
+//! transactions are carried out as a whole or not at all, its links are like HAPI's: after the first page opaque, the page's own too, and
+//! they show the results as they were at that page; it states its capabilities, refuses search parameters it does not know, keeps references whole, and answers 410 for what is gone.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub struct AtomicServer {
     pub resources: BTreeMap<Key, Value>,
     gone: BTreeSet<Key>,
     /// Results still to be shown, by the token in the link.
-    pages: BTreeMap<String, (String, Vec<Value>)>,
+    pages: BTreeMap<String, Vec<Value>>,
     count: u64,
     /// Of all requests: method and path.
     pub seen: Vec<String>,
@@ -289,7 +289,7 @@ impl AtomicServer {
             self.count += 1;
             let token = format!("{:016x}-{count}", self.count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             links.push(json!({"relation": "next", "url": format!("http://{host}{BASE}?_getpages={token}")}));
-            self.pages.insert(token, (own.to_owned(), rest));
+            self.pages.insert(token, rest);
         }
         let entries: Vec<Value> = found.into_iter().map(|resource| json!({"resource": resource})).collect();
         reply(200, &json!({"resourceType": "Bundle", "type": "searchset", "link": links, "entry": entries}))
@@ -297,7 +297,8 @@ impl AtomicServer {
 
     fn next_page(&mut self, host: &str, query: &str) -> Result<Answered, Refusal> {
         let token = query.strip_prefix("_getpages=").unwrap_or_default();
-        let (own, rest) = self.pages.get(token).cloned().ok_or((410, "expired", "no such page".to_owned()))?;
+        let rest = self.pages.get(token).cloned().ok_or((410, "expired", "no such page".to_owned()))?;
+        let own = format!("http://{host}{BASE}?{query}");
         let count = token.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(PAGE);
         Ok(self.page(host, &own, rest, count))
     }

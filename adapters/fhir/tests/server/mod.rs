@@ -23,6 +23,10 @@ pub struct Data {
     pub resources: Vec<Value>,
     /// Pages link to the next one, instead of telling a total.
     pub links: bool,
+    /// The most results of a page, whatever is asked for; none: as many as are asked for.
+    pub cap: Option<usize>,
+    /// Bytes of an answer that reach the adapter: the host cuts off longer ones.
+    pub longest: Option<usize>,
     pub meanwhile: Option<Box<Meanwhile>>,
     pub requests: Vec<String>,
     versions: u64,
@@ -93,7 +97,7 @@ impl Data {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let body = || serde_json::from_slice::<Value>(request.body.as_deref().unwrap_or_default()).unwrap();
-        Ok(match (request.method.as_str(), segments.as_slice()) {
+        let answer = match (request.method.as_str(), segments.as_slice()) {
             ("GET", ["metadata"]) => refused(404, "not-found"),
             ("GET", [resource_type]) => self.search(resource_type, query),
             ("GET", [resource_type, id]) => match self.position(resource_type, id) {
@@ -124,7 +128,11 @@ impl Data {
                 None => refused(404, "not-found"),
             },
             _ => refused(405, "not-supported"),
-        })
+        };
+        match self.longest {
+            Some(longest) if answer.body.len() > longest => Err(Error::NoAnswer("its body is too long".into())),
+            _ => Ok(answer),
+        }
     }
 
     fn store(&mut self, at: Option<usize>, mut resource: Value, status: u16) -> Response {
@@ -145,7 +153,7 @@ impl Data {
     fn search(&self, resource_type: &str, query: &str) -> Response {
         let parameter = |name: &str| query.split('&').find_map(|p| p.strip_prefix(&format!("{name}=")));
         let number = |name: &str, absent: usize| parameter(name).map_or(absent, |text| text.parse().unwrap());
-        let (count, offset) = (number("_count", 20), number("_offset", 0));
+        let (count, offset) = (number("_count", 20).min(self.cap.unwrap_or(usize::MAX)), number("_offset", 0));
         let found: Vec<&Value> =
             self.resources.iter().filter(|r| r["resourceType"] == resource_type && fits(r, query)).collect();
         let page: Vec<Value> = found.iter().skip(offset).take(count).map(|r| json!({"resource": r})).collect();
@@ -184,6 +192,7 @@ fn fits(resource: &Value, query: &str) -> bool {
                 any(all.collect())
             }
             "schedule" => any(vec![&resource["schedule"]["reference"]]),
+            "_id" => any(vec![&resource["id"]]),
             "partof" => any(vec![&resource["partOf"]["reference"]]),
             "_lastUpdated" => value.strip_prefix("ge").unwrap() <= resource["meta"]["lastUpdated"].as_str().unwrap(),
             _ => true,
