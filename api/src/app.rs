@@ -5,7 +5,11 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use engine::Engine;
+use engine::{
+    Engine,
+    setup::{LocationStatus, Setup},
+};
+use location::ids::LocationId;
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -61,6 +65,13 @@ impl Api {
         self.keys.replace(keys);
         // What a key may see may have changed.
         self.kept.clear();
+    }
+
+    /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
+    pub fn take_over_statuses(&self, wanted: &Setup) -> Vec<(LocationId, LocationStatus, bool)> {
+        let taken = self.directory.take_over(self.engine.setup(), wanted);
+        self.kept.clear();
+        taken
     }
 }
 

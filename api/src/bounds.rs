@@ -31,6 +31,8 @@ pub const INT64: RangeInclusive<i64> = 1..=i64::MAX;
 pub const MAX_TEXT: usize = 255;
 pub const MAX_NAME: usize = 100;
 pub const MAX_NOTE: usize = 4_000;
+/// Of the answers to one form, as JSON. A record an EHR gives may have 65,536 bytes of JSON: what is taken here can come back.
+pub const MAX_ANSWERS: usize = 60_000;
 /// Of an amount of money, two of them decimals.
 pub const MAX_AMOUNT_DIGITS: usize = 12;
 pub const MAX_PHONE: usize = 40;

@@ -12,6 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    body::Fields,
     kinds::{Kind, Shape},
     route::Route,
     scope::Call,
@@ -49,7 +50,7 @@ impl Expected {
 
     /// A list whose elements are told one by one.
     pub fn objects(name: &str) -> Expected {
-        let shape = Shape { schema: json!({"type": "object"}), example: json!({}) };
+        let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false };
         let name = name.to_owned();
         let example_reads = true;
         Expected { name, required: false, never_null: false, list: true, default: None, shape, example_reads }
@@ -110,6 +111,8 @@ pub struct Described {
     pub path: Vec<Expected>,
     pub query: Vec<Expected>,
     pub body: Vec<Expected>,
+    /// What is wrong with the body it was given to read.
+    pub problems: Vec<String>,
     /// Whether it came to its `in_*` call; nothing it does later is told.
     pub read: bool,
 }
@@ -118,8 +121,17 @@ pub type Notes = Rc<RefCell<Described>>;
 
 /// Runs a handler as far as its `in_*` call. A handler that waits for anything before that is wrong, and told so by `read`.
 pub fn describe(route: &'static Route, version: Version) -> Described {
+    read(route, version, Fields::describing())
+}
+
+/// What the handler says of a body; of all else it is told examples.
+pub fn problems(route: &'static Route, version: Version, body: Value) -> Vec<String> {
+    read(route, version, Fields::new(body)).problems
+}
+
+fn read(route: &'static Route, version: Version, body: Fields) -> Described {
     let notes = Notes::default();
-    if let Some(answering) = route.answer(Call::describing(route, version, notes.clone())) {
+    if let Some(answering) = route.answer(Call::describing(route, version, body, notes.clone())) {
         let mut answering = pin!(answering);
         // Its answer is nothing but the end of the description.
         let _ = answering.as_mut().poll(&mut Context::from_waker(Waker::noop()));

@@ -1,16 +1,27 @@
 //! Finds institutions and locations by what callers name them, without walking the whole setup.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
-use engine::setup::{Institution, LocationSetup, Setup};
-use location::ids::InstitutionId;
+use engine::setup::{Institution, LocationSetup, LocationStatus, Setup};
+use location::ids::{InstitutionId, LocationId};
 
 #[derive(Default)]
 pub struct Directory {
     by_subdomain: HashMap<String, Arc<Institution>>,
-    locations: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
     /// The adapter of each data source.
     adapters: HashMap<u32, String>,
+    /// As they are now.
+    places: RwLock<Arc<Places>>,
+}
+
+/// The locations, for as long as one call takes.
+#[derive(Default)]
+pub struct Places {
+    by_id: HashMap<LocationId, Arc<LocationSetup>>,
+    by_institution: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
 }
 
 impl Directory {
@@ -19,22 +30,37 @@ impl Directory {
         for institution in setup.institutions.values() {
             directory.by_subdomain.insert(institution.subdomain.clone(), institution.clone());
         }
-        for location in setup.locations.values() {
-            directory.locations.entry(location.institution).or_default().push(location.clone());
-        }
         for source in setup.sources.values() {
             directory.adapters.insert(source.id, source.adapter.clone());
         }
-        directory
+        Directory { places: RwLock::new(Arc::new(Places::of(setup.locations.values().cloned()))), ..directory }
     }
 
     pub fn institution(&self, subdomain: &str) -> Option<&Arc<Institution>> {
         self.by_subdomain.get(subdomain)
     }
 
-    /// In order of id.
-    pub fn locations(&self, institution: InstitutionId) -> &[Arc<LocationSetup>] {
-        self.locations.get(&institution).map_or(&[], Vec::as_slice)
+    pub fn places(&self) -> Arc<Places> {
+        self.places.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens and closes locations of `started`, what the engine was started with, as `wanted` says; true for each that is as wanted now.
+    /// What was not active at the start is not read by the engine: only another start opens it.
+    pub fn take_over(&self, started: &Setup, wanted: &Setup) -> Vec<(LocationId, LocationStatus, bool)> {
+        let mut taken = Vec::new();
+        let before = self.places();
+        let locations = started.locations.values().map(|at_start| {
+            let now = before.get(at_start.id).unwrap_or(at_start);
+            let Some(status) = wanted.locations.get(&now.id).map(|it| it.status).filter(|it| *it != now.status) else {
+                return now.clone();
+            };
+            let possible = status != LocationStatus::Active || at_start.status == LocationStatus::Active;
+            taken.push((now.id, status, possible));
+            if possible { Arc::new(LocationSetup { status, ..(**now).clone() }) } else { now.clone() }
+        });
+        let places = Arc::new(Places::of(locations));
+        *self.places.write().unwrap_or_else(PoisonError::into_inner) = places;
+        taken
     }
 
     /// The system a location's records come from, as `foreign_id_type` names it.
@@ -44,5 +70,25 @@ impl Directory {
 
     pub fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
         self.adapters.get(&source?).map(String::as_str)
+    }
+}
+
+impl Places {
+    fn of(locations: impl Iterator<Item = Arc<LocationSetup>>) -> Places {
+        let mut places = Places::default();
+        for location in locations {
+            places.by_institution.entry(location.institution).or_default().push(location.clone());
+            places.by_id.insert(location.id, location);
+        }
+        places
+    }
+
+    pub fn get(&self, id: LocationId) -> Option<&Arc<LocationSetup>> {
+        self.by_id.get(&id)
+    }
+
+    /// In order of id.
+    pub fn of_institution(&self, institution: InstitutionId) -> &[Arc<LocationSetup>] {
+        self.by_institution.get(&institution).map_or(&[], Vec::as_slice)
     }
 }

@@ -26,6 +26,8 @@ pub enum Raw<'a> {
 pub struct Shape {
     pub schema: Value,
     pub example: Value,
+    /// An alternative to other fields beside it: the example of a body shows those.
+    pub apart: bool,
 }
 
 /// The shape is made only when someone asks: requests never do.
@@ -41,7 +43,8 @@ impl<T: 'static> Kind<T> {
         read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
     ) -> Kind<T> {
         let example = example.into();
-        Kind { read: Box::new(read), shape: Box::new(move || Shape { schema: schema(), example: example.clone() }) }
+        let shape = move || Shape { schema: schema(), example: example.clone(), apart: false };
+        Kind { read: Box::new(read), shape: Box::new(shape) }
     }
 
     /// Of what is a string in JSON.
@@ -95,6 +98,12 @@ impl<T: 'static> Kind<T> {
             shape
         };
         Kind { read: self.read, shape: Box::new(more) }
+    }
+
+    /// Of fields that exclude each other all but one are marked.
+    pub fn apart(self) -> Kind<T> {
+        let shape = self.shape;
+        Kind { read: self.read, shape: Box::new(move || Shape { apart: true, ..shape() }) }
     }
 
     pub fn example_of(self, example: impl Into<Value>) -> Kind<T> {
@@ -340,6 +349,16 @@ pub fn phone() -> Kind<String> {
     })
 }
 
+/// A social security number, with its dashes or without.
+pub fn ssn() -> Kind<String> {
+    let schema = || json!({"type": "string", "pattern": "^[0-9]{3}-?[0-9]{2}-?[0-9]{4}$"});
+    Kind::of_text(schema, "000-00-0000", |given| {
+        let shape: String = given.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
+        let known = ["999-99-9999", "999999999", "99999-9999", "999-999999"].contains(&shape.as_str());
+        if known { Ok(given.to_owned()) } else { Err("must have 9 digits, such as 000-00-0000".into()) }
+    })
+}
+
 /// Of a country or a state: two letters, made capital.
 pub fn two_letters() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
@@ -382,6 +401,18 @@ pub fn date() -> Kind<Date> {
             if known { Ok(date) } else { Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end())) }
         },
     )
+}
+
+/// When somebody was born: today at the latest.
+pub fn birth_date(today: Date) -> Kind<Date> {
+    born(date().example_of("1980-05-06"), today)
+}
+
+/// The same, however dates are read.
+pub fn born(dates: Kind<Date>, today: Date) -> Kind<Date> {
+    dates.and_then(move |born| {
+        if born <= today { Ok(born) } else { Err(format!("lies in the future: it must not be after {today}")) }
+    })
 }
 
 /// `HH:MM`, as minutes after midnight.
@@ -473,6 +504,22 @@ mod tests {
             &["+1 (555) 010-9999", "5550109", "555.010.9999 x12"],
             &["555", "call me", "5550109; drop", "0".repeat(41).as_str()],
         );
+        all(
+            ssn(),
+            &["078-05-1120", "078051120"],
+            &[
+                "",
+                "1",
+                "abc",
+                "07805112",
+                "0780511200",
+                "078-05-112a",
+                "078-0511-20",
+                "07-805-1120",
+                "078 05 1120",
+                "078--05-1120",
+            ],
+        );
         all(two_letters(), &["NY", "de"], &["", "N", "NYC", "N1", "é"]);
         all(
             uuid(),
@@ -557,6 +604,12 @@ mod tests {
         for wrong in ["24:01", "9:30", "09:60", "0930", "-1:00", "+9:30", "", ":"] {
             assert!(time_of_day().text(wrong).is_err(), "{wrong}");
         }
+        let today: Date = "2026-11-21".parse().unwrap();
+        assert_eq!(birth_date(today).text("2026-11-21"), Ok(today));
+        assert_eq!(
+            birth_date(today).text("2026-11-22"),
+            Err("lies in the future: it must not be after 2026-11-21".to_owned())
+        );
         let new_york = instant_in(Some("America/New_York".parse().unwrap()));
         let at = instant().text("2026-12-01T14:30:00Z").unwrap();
         for same in ["2026-12-01T09:30:00-05:00", "2026-12-01T15:30:00 01:00", "2026-12-01T09:30:00"] {

@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn read(query: &str, version: Version) -> (Paging, Vec<String>) {
-        let mut q = Params::parse(query);
+        let mut q = Params::parse(query).unwrap();
         let paging = Paging::read(&mut q, version, bound(), Timestamp(9));
         (paging, q.take_problems())
     }

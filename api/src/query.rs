@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     bounds::{MAX_ECHOED_NAMES, MAX_PARAMETERS, MAX_VALUES},
     describe::{Expected, Expects},
-    kinds::{Kind, echo},
+    kinds::{Kind, Parsed, echo},
 };
 
 #[derive(Debug, Default)]
@@ -27,15 +27,15 @@ struct Given {
 }
 
 impl Params {
-    pub fn parse(raw: &str) -> Params {
+    /// Too many parameters are not read at all: nothing else can be said of them.
+    pub fn parse(raw: &str) -> Parsed<Params> {
         let pairs = Query::<Vec<(String, String)>>::from_query(raw);
         // Form decoding takes any bytes; what is left is a string.
         let pairs = pairs.map(Query::into_inner).unwrap_or_default();
         if pairs.len() > MAX_PARAMETERS {
-            let problem = format!("The query holds more than {MAX_PARAMETERS} parameters.");
-            return Params { problems: vec![problem], ..Params::default() };
+            return Err(format!("The query holds more than {MAX_PARAMETERS} parameters."));
         }
-        Params { given: pairs.into_iter().map(Given::new).collect(), ..Params::default() }
+        Ok(Params { given: pairs.into_iter().map(Given::new).collect(), ..Params::default() })
     }
 
     /// Takes nothing in: notes what is asked for, and answers with examples.
@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn values_are_read_by_kind() {
-        let mut q = Params::parse("days=7&subdomain=a%20b&lids[]=1&lids%5B%5D=2&lids[3]=3&inactive=true&empty=");
+        let mut q =
+            Params::parse("days=7&subdomain=a%20b&lids[]=1&lids%5B%5D=2&lids[3]=3&inactive=true&empty=").unwrap();
         assert_eq!(q.required("days", integer(1..=60)), Some(7));
         assert_eq!(q.required("subdomain", text(10)), Some("a b".into()));
         assert_eq!(q.list("lids", id()), vec![1, 2, 3]);
@@ -205,7 +206,8 @@ mod tests {
 
     #[test]
     fn all_problems_are_told_at_once() {
-        let mut q = Params::parse("days=0&start_date=2026-02-30&lids[]=x&lids[]=4&inactive=yes&twice=1&twice=2");
+        let mut q =
+            Params::parse("days=0&start_date=2026-02-30&lids[]=x&lids[]=4&inactive=yes&twice=1&twice=2").unwrap();
         q.required("days", integer(1..=60));
         q.required("start_date", date());
         q.list("lids", id());
@@ -228,15 +230,15 @@ mod tests {
 
     #[test]
     fn unknown_parameters_are_named_once_and_without_brackets() {
-        let mut q = Params::parse("include[]=patient&include[]=x&lids=1,2&days=3");
+        let mut q = Params::parse("include[]=patient&include[]=x&lids=1,2&days=3").unwrap();
         q.required("days", integer(1..=60));
         assert_eq!(q.list("lids", id()), Vec::<u32>::new());
         assert_eq!(q.ignored().unwrap(), "Note that following parameters are ignored: include, lids.");
         let many: String = (0..1_000).map(|n| format!("p{n}=1&")).collect();
-        assert!(Params::parse(&many).ignored().unwrap().len() < 300);
+        assert!(Params::parse(&many).unwrap().ignored().unwrap().len() < 300);
         let long = "x".repeat(10_000);
-        assert!(Params::parse(&long).ignored().unwrap().len() < 200);
-        assert_eq!(Params::parse(&"a=1&".repeat(5_000)).take_problems().len(), 1);
+        assert!(Params::parse(&long).unwrap().ignored().unwrap().len() < 200);
+        assert_eq!(Params::parse(&"a=1&".repeat(5_000)).unwrap_err(), "The query holds more than 1100 parameters.");
     }
 
     #[test]
@@ -244,7 +246,7 @@ mod tests {
         for raw in
             ["%", "%zz", "=&=&", "&&&", "[]=1", "a[=1", "a]=1", "a[][]=1", "%ff%fe=%ff", "a[99999999999]=1", "\u{0}=1"]
         {
-            let mut q = Params::parse(raw);
+            let mut q = Params::parse(raw).unwrap();
             q.list("a", id());
             q.optional("a", id());
             let _ = q.ignored();

@@ -8,11 +8,12 @@ use actix_web::{
     http::header::{AUTHORIZATION, HeaderMap},
     web::Data,
 };
+use chrono_tz::Tz;
 use engine::{
     once::Once,
     setup::{Environment, Institution, LocationSetup, LocationStatus},
 };
-use location::{ids::LocationId, time::Timestamp};
+use location::{ids::LocationId, time::Timestamp, zone::Date};
 
 use crate::{
     app::Api,
@@ -20,6 +21,7 @@ use crate::{
     bounds::MAX_TEXT,
     cursor::{Bound, Cursors},
     describe::{Expected, Notes},
+    directory::Places,
     errors::ApiError,
     keys::{ApiKey, Grants},
     kinds::{Kind, id, text},
@@ -29,6 +31,7 @@ use crate::{
     route::{Access, Route},
     secret::Secret,
     versions::Version,
+    wire,
 };
 
 /// An authenticated request.
@@ -41,6 +44,8 @@ pub struct Call {
     /// Names and values of the path.
     path: Vec<(String, String)>,
     once: Option<Once>,
+    /// As they were when the call came.
+    pub places: Arc<Places>,
     /// Where the connection comes from.
     pub peer: Option<IpAddr>,
     warning: Option<String>,
@@ -66,6 +71,8 @@ pub struct Input {
     pub query: Params,
     pub body: Fields,
     pub now: Timestamp,
+    /// Of the location that is named. Where none is, the latest date there is anywhere.
+    pub today: Date,
     version: Version,
     cursors: Bound,
 }
@@ -115,33 +122,41 @@ impl Call {
             }
             Access::ApiKey | Access::Anyone => Fields::default(),
         };
-        let query = Params::parse(request.query_string());
+        let query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
         let once = if route.takes_key() { once::read(&key, request, &query, body.whole())? } else { None };
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&pages::PARAMETERS));
         let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let input = Input { query, body, now: api.engine.now(), version, cursors };
+        let now = api.engine.now();
+        let input = Input { query, body, now, today: wire::local(now, EARLIEST).0, version, cursors };
         let peer = request.peer_addr().map(|peer| peer.ip());
-        Ok(Call { api: Shared(Some(api)), key, version, route, input, path, once, peer, warning: None, notes: None })
+        let places = api.directory.places();
+        let api = Shared(Some(api));
+        Ok(Call { api, key, version, route, input, path, once, places, peer, warning: None, notes: None })
     }
 
     /// For `describe`.
-    pub fn describing(route: &'static Route, version: Version, notes: Notes) -> Call {
+    pub fn describing(route: &'static Route, version: Version, body: Fields, notes: Notes) -> Call {
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(route.path, Vec::new());
-        let (query, body) = (Params::describing(), Fields::describing());
+        let query = Params::describing();
         Call {
             api: Shared(None),
             key: Arc::new(nobody()),
             version,
             route,
-            input: Input { query, body, now: Timestamp(0), version, cursors },
+            // Late enough for every example.
+            input: Input { query, body, now: Timestamp(0), today: Date::MAX, version, cursors },
             path: Vec::new(),
             once: None,
+            places: Arc::default(),
             peer: None,
             warning: None,
             notes: Some(notes),
         }
     }
 }
+
+/// Where the date changes first.
+const EARLIEST: Tz = Tz::Pacific__Kiritimati;
 
 /// The key of calls without one: it reaches nothing.
 fn nobody() -> ApiKey {
@@ -201,9 +216,7 @@ impl Call {
             return Err(ApiError::Forbidden);
         }
         let location = self.input.query.optional("location_id", id());
-        if let Some((tenant, id)) = tenant.as_ref().zip(location) {
-            self.place(tenant, LocationId(id))?;
-        }
+        self.named_place(tenant.as_ref(), location)?;
         let value = read(&mut self.input);
         self.finish(tenant.zip(value))
     }
@@ -219,10 +232,7 @@ impl Call {
     pub fn in_place<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.required("location_id", id());
-        let place = match (&tenant, id) {
-            (Some(tenant), Some(id)) => Some(self.place(tenant, LocationId(id))?),
-            _ => None,
-        };
+        let place = self.named_place(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
         self.finish(place.zip(value))
     }
@@ -233,10 +243,8 @@ impl Call {
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<Place>, T), ApiError> {
         let tenant = self.tenant()?;
-        let place = match (&tenant, self.input.query.optional("location_id", id())) {
-            (Some(tenant), Some(id)) => Some(self.place(tenant, LocationId(id))?),
-            _ => None,
-        };
+        let id = self.input.query.optional("location_id", id());
+        let place = self.named_place(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
         Ok((tenant, place, value))
@@ -269,7 +277,7 @@ impl Call {
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
     pub fn place(&self, tenant: &Tenant, id: LocationId) -> Result<Place, ApiError> {
-        let place = self.api.engine.setup().locations.get(&id);
+        let place = self.places.get(id);
         let here = place.filter(|place| place.institution == tenant.institution.id && self.key.reaches(id));
         let location = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
         match location.status {
@@ -279,23 +287,31 @@ impl Call {
         }
     }
 
+    /// The location a query names, whose date is today's from here on.
+    fn named_place(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<Place>, ApiError> {
+        let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
+        let place = self.place(tenant, LocationId(id))?;
+        self.input.today = wire::local(self.input.now, place.location.zone).0;
+        Ok(Some(place))
+    }
+
     /// The same where no institution is named.
     pub fn place_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
-        let institution = self.api.engine.setup().locations.get(&id).map(|location| location.institution);
+        let institution = self.places.get(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
         self.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
     }
 
     /// All locations of the institution that are open to the caller.
     pub fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
-        let all = self.api.directory.locations(tenant.institution.id).iter();
+        let all = self.places.of_institution(tenant.institution.id).iter();
         let open = all.filter(|location| self.opens(location));
         open.map(|location| Place { institution: tenant.institution.clone(), location: location.clone() }).collect()
     }
 
     /// Whether what was made at a location is shown to the caller.
     pub fn is_open(&self, id: LocationId) -> bool {
-        self.api.engine.setup().locations.get(&id).is_some_and(|location| self.opens(location))
+        self.places.get(id).is_some_and(|location| self.opens(location))
     }
 
     fn opens(&self, location: &LocationSetup) -> bool {
@@ -329,6 +345,7 @@ impl Call {
             let mut notes = notes.borrow_mut();
             notes.query = self.input.query.expected();
             notes.body = self.input.body.expected();
+            notes.problems = self.input.body.take_problems();
             notes.read = true;
             return Err(ApiError::Internal);
         }

@@ -2,6 +2,10 @@
 
 use serde_json::{Map, Value};
 
+mod texts;
+
+use texts::{is_day, is_email, is_moment, is_phone, is_time, no_day};
+
 /// Told at once; a form with more wrong answers has them told in parts.
 const MOST_PROBLEMS: usize = 100;
 /// Of components inside of components.
@@ -60,7 +64,8 @@ impl Checked<'_> {
 
     /// True if there is an answer to look at.
     fn required(&mut self, component: &Value, answer: Option<&Value>, path: &str) -> bool {
-        let given = answer.filter(|answer| !empty(answer));
+        let blank = |answer: &Value| component["type"] == "day" && answer.as_str().is_some_and(no_day);
+        let given = answer.filter(|answer| !empty(answer) && !blank(answer));
         if given.is_none() && component["validate"]["required"] == Value::Bool(true) {
             self.problems.push(format!("{path} is missing."));
         }
@@ -169,12 +174,28 @@ fn wrong(component: &Value, answer: &Value) -> Option<String> {
         "checkbox" => answer.is_boolean().then_some(()).ok_or("true or false"),
         "selectboxes" => return wrong_boxes(component, answer),
         "radio" | "select" => return wrong_choice(component, answer),
-        "textfield" | "textarea" | "email" | "phoneNumber" | "url" | "password" | "day" | "datetime" | "time"
-        | "signature" => answer.is_string().then_some(()).ok_or("a string"),
+        "textfield" | "textarea" | "url" | "password" | "signature" => {
+            answer.is_string().then_some(()).ok_or("a string")
+        }
+        "email" => is(answer, is_email).ok_or("an email address"),
+        "phoneNumber" => is(answer, is_phone).ok_or("a phone number"),
+        "day" if day_first(component) => is(answer, |text| is_day(text, true)).ok_or("a date such as 24/12/1980"),
+        "day" => is(answer, |text| is_day(text, false)).ok_or("a date such as 12/24/1980"),
+        "datetime" => is(answer, |text| is_moment(text, day_first(component)))
+            .ok_or("a date and time such as 2026-12-01T14:30:00Z"),
+        "time" => is(answer, is_time).ok_or("a time of day such as 14:30:00"),
         // Types of the EHR's own are its own business.
         _ => Ok(()),
     };
     wanted.err().map(|wanted| format!("must be {wanted}"))
+}
+
+fn is(answer: &Value, fits: impl Fn(&str) -> bool) -> Option<()> {
+    answer.as_str().is_some_and(|text| fits(text.trim())).then_some(())
+}
+
+fn day_first(component: &Value) -> bool {
+    component["dayFirst"] == Value::Bool(true)
 }
 
 /// What can be chosen; empty where the form does not say.
@@ -287,6 +308,44 @@ mod tests {
         assert_eq!(
             found(json!({"name": "x", "smoker": "no", "agreed": true, "not_smoking": "x", "pets": "cat"})),
             ["pets must be an array."]
+        );
+    }
+
+    #[test]
+    fn texts_say_what_their_type_says() {
+        let form = json!([
+            {"key": "born", "type": "day", "validate": {"required": true}},
+            {"key": "moved", "type": "day", "dayFirst": true},
+            {"key": "visit", "type": "datetime"},
+            {"key": "at", "type": "time"},
+            {"key": "mail", "type": "email"},
+            {"key": "phones", "type": "phoneNumber", "multiple": true},
+        ]);
+        let fits = json!({
+            "born": "04/12/1990", "moved": "24/12/1990", "visit": "2026-12-01T09:30:00-05:00", "at": "14:30:00",
+            "mail": "pat@example.com", "phones": ["(555) 010-9999"],
+        });
+        assert_eq!(problems(&form, &fits), [""; 0]);
+        let wrong = json!({
+            "born": "13/45/1990", "moved": "12/24/1990", "visit": "soon", "at": "25:00", "mail": "pat", "phones": ["none"],
+        });
+        let told: Vec<_> = problems(&form, &wrong).iter().map(|it| it.replace("patient_submitted_data.", "")).collect();
+        assert_eq!(
+            told,
+            [
+                "born must be a date such as 12/24/1980.",
+                "moved must be a date such as 24/12/1980.",
+                "visit must be a date and time such as 2026-12-01T14:30:00Z.",
+                "at must be a time of day such as 14:30:00.",
+                "mail must be an email address.",
+                "phones[0] must be a phone number.",
+            ]
+        );
+        let blank = json!({"born": "00/00/0000", "moved": "00/00/0000"});
+        assert_eq!(
+            problems(&form, &blank),
+            ["patient_submitted_data.born is missing."],
+            "what formio sends for no day"
         );
     }
 

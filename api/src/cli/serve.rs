@@ -86,23 +86,38 @@ async fn asked_to_stop() {
 
 async fn serve(config: Config, file: &Path) -> Result<(), String> {
     let running = start(config).await?;
-    actix_web::rt::spawn(reload_keys(running.api.clone(), file.to_path_buf()));
+    actix_web::rt::spawn(reload(running.api.clone(), file.to_path_buf()));
     running.wait().await
 }
 
-/// SIGHUP reads the API keys again, so that one can be revoked without a restart. Everything else waits for the next start.
-async fn reload_keys(api: Data<Api>, file: std::path::PathBuf) {
+/// SIGHUP reads the API keys and the status of locations again, so that a key can be revoked and a location closed without a restart.
+/// Everything else waits for the next start.
+async fn reload(api: Data<Api>, file: std::path::PathBuf) {
     let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        tracing::warn!("no SIGHUP here: keys change with a restart only");
+        tracing::warn!("no SIGHUP here: keys and locations change with a restart only");
         return;
     };
     while hangups.recv().await.is_some() {
         match Config::load(&file) {
-            Ok(config) => {
-                tracing::info!(keys = config.keys.len(), "API keys read again");
-                api.replace_keys(config.keys);
+            Ok(config) => take_over(&api, config),
+            Err(error) => {
+                tracing::error!(%error, "the configuration is wrong; API keys and locations stay as they are")
             }
-            Err(error) => tracing::error!(%error, "the configuration is wrong; API keys stay as they are"),
         }
     }
+}
+
+fn take_over(api: &Api, config: Config) {
+    for (location, status, taken) in api.take_over_statuses(&config.setup) {
+        let status = format!("{status:?}").to_lowercase();
+        if taken {
+            // What its actor has begun, it ends; it is started as closed the next time.
+            tracing::info!(%location, status, "location read again: callers see it so from the next call on");
+        } else {
+            tracing::warn!(%location, status, "this location opens with the next start only");
+        }
+    }
+    let keys = config.keys.len();
+    api.replace_keys(config.keys);
+    tracing::info!(keys, "API keys and statuses of locations read again; all other settings wait for the next start");
 }

@@ -83,10 +83,17 @@ impl Node {
         schema
     }
 
+    fn is_apart(&self) -> bool {
+        self.field.as_ref().is_some_and(|field| field.shape.apart)
+    }
+
     fn example(&self) -> Value {
         let one = match &self.field {
             Some(field) if self.children.is_empty() => example(&field.name, &field.shape),
-            _ => Value::Object(self.children.iter().map(|(name, child)| (name.clone(), child.example())).collect()),
+            _ => {
+                let shown = self.children.iter().filter(|(_, child)| !child.is_apart());
+                Value::Object(shown.map(|(name, child)| (name.clone(), child.example())).collect())
+            }
         };
         if self.field.as_ref().is_some_and(|field| field.list) { json!([one]) } else { one }
     }

@@ -11,6 +11,7 @@ use location::{
     pull::Resource,
     slots::{Fit, SlotQuery},
     time::{MINUTE, Span, Timestamp},
+    zone::Date,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +26,7 @@ use crate::{
     body::Fields,
     bounds::{MAX_NAME, MAX_NOTE},
     errors::ApiError,
-    kinds::{boolean, date, filled, id, instant, integer, long_id, name_of, object, text},
+    kinds::{birth_date, boolean, filled, id, instant, integer, long_id, name_of, object, text},
     scope::{Call, Place, Tenant},
 };
 
@@ -59,7 +60,7 @@ pub async fn create(mut call: Call) -> Answer {
         if input.query.defaulted("notify_patient", boolean(), false) {
             input.query.without_effect("notify_patient");
         }
-        Given::read(&mut input.body)
+        Given::read(&mut input.body, input.today)
     })?;
     let span = given.span(&call, &place)?;
     let new = NewAppointment {
@@ -100,7 +101,7 @@ pub async fn update(mut call: Call) -> Answer {
             note: b.optional("appt.note", text(MAX_NOTE)),
             join_blocks: false,
         };
-        let cancelled = b.optional("appt.cancelled", boolean()).unwrap_or(false);
+        let cancelled = b.optional("appt.cancelled", boolean().apart()).unwrap_or(false);
         if cancelled && change != AppointmentChange::default() {
             b.problem("appt.cancelled cannot be combined with other changes.");
         }
@@ -110,7 +111,7 @@ pub async fn update(mut call: Call) -> Answer {
     let record = if cancelled && before.cancelled {
         before
     } else if cancelled {
-        if before.foreign_id.is_none() {
+        if before.foreign_id.is_none() && place.location.source.is_some() {
             return Err(Refusal::AppointmentNotSynced.into());
         }
         call.api.engine.cancel(place.location.id, id, None).await?;
@@ -134,7 +135,7 @@ fn shown<'a>(
 }
 
 impl Given {
-    fn read(b: &mut Fields) -> Option<Given> {
+    fn read(b: &mut Fields, today: Date) -> Option<Given> {
         let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
         let per_timeslot = b.defaulted("appointments_per_timeslot", integer(1..=most), 1);
         let patient_id = b.required("appt.patient_id", id());
@@ -143,11 +144,11 @@ impl Given {
         let (start, end) = (b.required("appt.start_time", instant()), b.optional("appt.end_time", instant()));
         let appointment_type_id = b.optional("appt.appointment_type_id", id());
         let note = b.unless_empty("appt.note", text(MAX_NOTE));
-        let unavailable = b.optional("appt.unavailable", boolean()).unwrap_or(false);
+        let unavailable = b.optional("appt.unavailable", boolean().example_of(false)).unwrap_or(false);
         let is_guardian = b.optional("appt.is_guardian", boolean()).unwrap_or(false);
         let is_new_clients_patient = b.optional("appt.is_new_clients_patient", boolean()).unwrap_or(false);
         let referrer = b.unless_empty("appt.referrer", text(MAX_NAME));
-        let dependent = Given::dependent(b);
+        let dependent = Given::dependent(b, today);
         let descriptor_ids = b.list("appt.descriptor_ids", id());
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
             b.problem("appt.end_time must lie after start_time.");
@@ -175,11 +176,11 @@ impl Given {
     }
 
     /// Whom a guardian books for. Its fields are needed where it is there at all.
-    fn dependent(b: &mut Fields) -> Option<PatientDetails> {
+    fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
         b.optional("appt.patient", object());
         let first_name = b.required_in("appt.patient", "appt.patient.first_name", filled(text(MAX_NAME)));
         let last_name = b.required_in("appt.patient", "appt.patient.last_name", filled(text(MAX_NAME)));
-        let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", date());
+        let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
         let gender = b.optional("appt.patient.bio.gender", name_of(&["Male", "Female", "Other"]));
         Some(PatientDetails {
             first_name: first_name?,

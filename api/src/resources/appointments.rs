@@ -78,6 +78,10 @@ pub struct AppointmentView<'a> {
     start_time_with_tz: String,
     end_time_with_tz: String,
     created_at_with_tz: String,
+    /// Only for appointments made here (specification 3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WritebackState>")]
+    ehr_writeback: Option<Writeback>,
 }
 
 impl<'a> AppointmentView<'a> {
@@ -129,6 +133,7 @@ impl<'a> AppointmentView<'a> {
             start_time_with_tz: wire::with_zone(span.start, zone),
             end_time_with_tz: wire::with_zone(span.end, zone),
             created_at_with_tz: wire::with_zone(record.created_at, zone),
+            ehr_writeback: booking.map(|it| it.writeback),
         }
     }
 }
@@ -138,10 +143,6 @@ impl<'a> AppointmentView<'a> {
 pub struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
-    /// Only for appointments made here (specification 3).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<WritebackState>")]
-    ehr_writeback: Option<Writeback>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Included<PatientWithGuarantor<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,7 +247,6 @@ pub async fn show(mut call: Call) -> Answer {
     let adapter = call.api.directory.adapter(&place.location);
     let detail = AppointmentDetail {
         appointment: view(&call, &place, &record, &mut Names::new(&call, &tenant))?,
-        ehr_writeback: record.booking.as_ref().map(|booking| booking.writeback),
         patient: shown(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
             location_ids: &it.location_ids,

@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::{Answer, patients::find_at};
 use crate::{
+    bounds::MAX_ANSWERS,
     errors::ApiError,
-    kinds::{id, json_object, long_id, uuid},
+    kinds::{Kind, id, json_object, long_id, uuid},
     scope::{Call, Place},
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
     wire_uuid,
@@ -61,13 +62,24 @@ pub async fn respond(mut call: Call) -> Answer {
         let b = &mut input.body;
         let patient_id = b.required("form_response.patient_id", id());
         let schema = b.required("form_response.form_schema_id", uuid());
-        let answers = b.required("form_response.patient_submitted_data", json_object());
+        let answers = b.required("form_response.patient_submitted_data", answers());
         Some((patient_id?, schema?, answers?))
     })?;
     let form_schema_id = schema_id(&place, &schema)?;
-    let answers_json = Json::of(&answers).map_err(|_| ApiError::Internal)?;
     let submitted_at = call.api.engine.now().into();
-    let response = FormResponse { patient_id, form_schema_id, answers_json, submitted_at, extra: Vec::new() };
+    let response = FormResponse { patient_id, form_schema_id, answers_json: answers, submitted_at, extra: Vec::new() };
     let saved = call.save_entry(&place, &response, Some(patient_id)).await?;
     Ok(call.made(saved.replay, FormResponseView::of(&saved.record, call.adapter_of(&saved.record))))
+}
+
+fn answers() -> Kind<Json> {
+    json_object().and_then(|answers| {
+        let text = Json::of(&answers).map_err(|_| "must be JSON".to_owned())?;
+        let size = text.as_str().len();
+        if size <= MAX_ANSWERS {
+            Ok(text)
+        } else {
+            Err(format!("has {size} bytes of JSON: at most {MAX_ANSWERS} are taken"))
+        }
+    })
 }

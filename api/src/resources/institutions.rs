@@ -58,7 +58,7 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
     let institution = &tenant.institution;
     let set_up = call.api.engine.institution_set_up(institution.id)?;
     let types = call.api.engine.appointment_types(institution.id)?;
-    let own = || call.api.directory.locations(institution.id).iter().filter(|location| shown(call, location));
+    let own = || call.places.of_institution(institution.id).iter().filter(|location| shown(call, location));
     Ok(InstitutionDetail {
         id: institution.id,
         name: &institution.name,

@@ -8,6 +8,7 @@ use engine::{
     },
     saving::Saving,
 };
+use location::zone::Date;
 use serde_json::json;
 
 use super::{Answer, insurance_plans::subscriber};
@@ -16,7 +17,7 @@ use crate::{
     bounds::{MAX_NAME, MAX_TEXT},
     errors::{ApiError, name_of},
     framed::stands,
-    kinds::{Kind, Raw, boolean, date, filled, id, integer, long_id, object, one_of, text},
+    kinds::{Kind, Raw, birth_date, boolean, date, filled, id, integer, long_id, object, one_of, text},
     scope::Call,
     views::insurance::{CoverageView, SubscriberView},
 };
@@ -57,13 +58,13 @@ pub async fn show(mut call: Call) -> Answer {
 pub async fn create(mut call: Call) -> Answer {
     let (place, coverage) = call.in_place(|input| {
         input.body.may_be_unwrapped("insurance_coverage");
-        read(&mut input.body)
+        read(&mut input.body, input.today)
     })?;
     let saved = call.save_entry(&place, &coverage, Some(coverage.patient_id)).await?;
     Ok(call.made(saved.replay, CoverageView::of(&saved.record)))
 }
 
-fn read(b: &mut Fields) -> Option<Coverage> {
+fn read(b: &mut Fields, today: Date) -> Option<Coverage> {
     let field = |name: &str| format!("insurance_coverage.{name}");
     let plan_id = b.required(&field("plan_id"), long_id());
     let patient_id = b.required(&field("patient_id"), id());
@@ -73,9 +74,9 @@ fn read(b: &mut Fields) -> Option<Coverage> {
     let effective_date = b.optional(&field("effective_date"), date()).map(Day);
     let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
     let subscriber_id = b.optional(&field("subscriber_id"), id());
-    let subscription = b.optional(&field("insurance_subscription"), object());
+    let subscription = b.optional(&field("insurance_subscription"), object().apart());
     let name = b.optional(&field("insurance_subscription.name"), filled(text(2 * MAX_NAME)));
-    let born = b.optional(&field("insurance_subscription.date_of_birth"), date()).map(Day);
+    let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(today)).map(Day);
     let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
     if subscriber_id.is_some() == subscription.is_some() {
         b.problem("insurance_coverage must hold exactly one of subscriber_id and insurance_subscription.");

@@ -56,10 +56,8 @@ impl Given {
         let providers = b.optional(&path("provider_splits"), splits()).unwrap_or_default();
         let notes = b.unless_empty(&path("notes"), text(MAX_NOTE));
         for (field, parts) in [("charge_splits", &charges), ("provider_splits", &providers)] {
-            let sum: Decimal = parts.iter().map(|(_, part)| part).sum();
-            if amount.is_some_and(|amount| sum.abs() > amount.abs()) {
-                b.problem(format!("{} must not add up to more than {}.", path(field), path("amount")));
-            }
+            let problem = amount.and_then(|amount| wrong_splits(amount, parts, &path("amount")));
+            problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
         }
         let money = |amount| Money { amount, currency };
         let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
@@ -131,6 +129,19 @@ fn date_or_moment() -> Kind<On> {
         "2026-12-01T14:30:00Z",
         |given| date().text(given).map(On::Date).or_else(|_| instant().text(given).map(On::Moment)),
     )
+}
+
+/// What is wrong with the parts of an amount. Each has its sign: otherwise their sum would not say how much of it they are.
+fn wrong_splits(amount: Decimal, parts: &[(u64, Decimal)], name: &str) -> Option<String> {
+    let negative = amount.is_sign_negative();
+    let against = |part: Decimal| !part.is_zero() && part.is_sign_negative() != negative;
+    if let Some((id, _)) = parts.iter().find(|(_, part)| against(*part)) {
+        let wrong =
+            if negative { "must not be above zero: it is a part of" } else { "must not be negative: it is a part of" };
+        return Some(format!(".{id} {wrong} {name}"));
+    }
+    let sum: Decimal = parts.iter().map(|(_, part)| part).sum();
+    (sum.abs() > amount.abs()).then(|| format!(" must not add up to more than {name}"))
 }
 
 /// `{"12": 100.00}`: amounts by the ids of what they go to.

@@ -170,7 +170,7 @@ pub async fn list(mut call: Call) -> Answer {
     let mut institutions = Vec::new();
     for Tenant { institution } in &tenants {
         let mut locations = Vec::new();
-        for location in call.api.directory.locations(institution.id) {
+        for location in call.places.of_institution(institution.id) {
             let closed = location.status == LocationStatus::Closed;
             let wanted = shown(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)

@@ -103,9 +103,9 @@ pub async fn save(mut call: Call) -> Answer {
 fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
     let patient_id = b.required("patient_id", id());
     let mut all = Vec::new();
-    for (name, category) in CATEGORIES {
+    for (example, (name, category)) in (1..).zip(CATEGORIES) {
         let items = b.objects(name, |one| {
-            let item_id = one.required("item_id", long_id());
+            let item_id = one.required("item_id", long_id().example_of(example));
             let note = one.optional("note", text(MAX_NOTE));
             let active = one.defaulted("active", boolean(), true);
             Some(NewHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })

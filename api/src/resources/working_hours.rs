@@ -170,8 +170,8 @@ fn recurrence(b: &mut Fields) -> Option<Option<Recurrence>> {
         &[("day", RecurrenceUnit::Day), ("week", RecurrenceUnit::Week), ("month", RecurrenceUnit::Month)];
     let before = b.problem_count();
     let days = b.optional_list("working_hour.days", one_of(DAYS));
-    let specific = b.optional("working_hour.specific_date", date());
-    let custom = b.optional("working_hour.custom_recurrence", object());
+    let specific = b.optional("working_hour.specific_date", date().apart());
+    let custom = b.optional("working_hour.custom_recurrence", object().apart());
     let every = 1..=i64::from(Rules::MAX_INTERVAL);
     let number = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.num", integer(every));
     let unit = b.required_in("working_hour.custom_recurrence", "working_hour.custom_recurrence.unit", one_of(UNITS));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
 
-use super::status;
+use super::{second, status};
 use crate::{
     wire::{At, foreign_id_type},
     wire_uuid::uuid,
@@ -86,12 +86,17 @@ pub struct FormResponseView<'a> {
 
 impl<'a> FormResponseView<'a> {
     pub fn of(entry: &'a Entry<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
+        let mut submitted_at = second(entry.body.submitted_at, entry.created_at);
+        if entry.write.is_some() {
+            // Made here, it was submitted when it was made, or a moment earlier.
+            submitted_at = At(submitted_at.0.max(entry.created_at));
+        }
         FormResponseView {
             id: entry.id,
             patient_id: entry.body.patient_id,
             form_schema_id: uuid(FormSchema::RESOURCE, entry.source_id, entry.body.form_schema_id),
             patient_submitted_data: entry.body.answers_json.raw(),
-            submitted_at: At(entry.body.submitted_at.at()),
+            submitted_at,
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
             foreign_id: entry.foreign_id.as_deref(),

@@ -19,9 +19,13 @@ pub mod told;
 use engine::records::{
     entry::{Entry, EntryWrite, WriteStatus},
     money::Money,
+    values::Seconds,
 };
+use location::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::wire::At;
 
 /// A record that may come along: absent unless asked for, null where there is none.
 pub type Included<T> = Option<Option<T>>;
@@ -56,6 +60,11 @@ fn status<T>(entry: &Entry<T>) -> &'static str {
 
 fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
     entry.write.as_ref().filter(|write: &&EntryWrite| write.status == WriteStatus::Failed)?.reason.as_deref()
+}
+
+/// A time of which the second is known, of a record made at `created_at`: in the same second it does not lie before that.
+fn second(at: Seconds, created_at: Timestamp) -> At {
+    At(if Seconds::from(created_at) == at { created_at } else { at.at() })
 }
 
 /// A date on the wire.

@@ -3,14 +3,16 @@
 use engine::records::{
     entry::{Body, Entry},
     talk::{CommunicationLog, Conversation, Direction, Mode, PatientAlert},
+    values::{Json, Seconds},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 use uuid::Uuid;
 
-use super::{failure_reason, status};
+use super::{failure_reason, second, status};
 use crate::{
+    kinds::instant,
     wire::{At, foreign_id_type},
     wire_uuid::uuid,
 };
@@ -32,7 +34,7 @@ impl<'a> PatientAlertView<'a> {
             id: entry.id,
             patient_id: entry.body.patient_id,
             note: &entry.body.note,
-            disabled_at: entry.body.disabled_at.map(|it| At(it.at())).or(entry.deleted_at.map(At)),
+            disabled_at: entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)),
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
         }
@@ -69,7 +71,7 @@ impl<'a> CommunicationLogView<'a> {
             note: &entry.body.note,
             mode: entry.body.mode,
             direction: entry.body.direction,
-            occurred_at: At(entry.body.occurred_at.at()),
+            occurred_at: second(entry.body.occurred_at, entry.created_at),
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
             failure_reason: failure_reason(entry),
@@ -83,9 +85,7 @@ pub struct ConversationView<'a> {
     id: u64,
     patient_id: Option<u32>,
     subject: Option<&'a str>,
-    /// As the health record system gives them: `{from, text, at}`.
-    #[schemars(with = "serde_json::Value")]
-    messages: &'a RawValue,
+    messages: Vec<MessageView>,
     foreign_id: Option<&'a str>,
     foreign_id_type: &'a str,
     created_at: At,
@@ -99,7 +99,7 @@ impl<'a> ConversationView<'a> {
             id: entry.id,
             patient_id: entry.body.patient_id,
             subject: entry.body.subject.as_deref(),
-            messages: entry.body.messages_json.raw(),
+            messages: MessageView::all(&entry.body.messages_json),
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             created_at: At(entry.created_at),
@@ -107,4 +107,28 @@ impl<'a> ConversationView<'a> {
             deleted_at: entry.deleted_at.map(At),
         }
     }
+}
+
+/// A message of a conversation. Null is what the health record system does not tell.
+#[derive(Serialize, JsonSchema)]
+pub struct MessageView {
+    from: Option<String>,
+    text: Option<String>,
+    at: Option<At>,
+}
+
+impl MessageView {
+    fn all(messages: &Json) -> Vec<MessageView> {
+        let messages = messages.value();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let one = |it: &Value| MessageView { from: text(&it["from"]), text: text(&it["text"]), at: moment(&it["at"]) };
+        messages.as_array().into_iter().flatten().map(one).collect()
+    }
+}
+
+/// Seconds since 1970, as a number or in digits, or a date-time: systems differ, and the contract leaves it to them.
+fn moment(at: &Value) -> Option<At> {
+    let seconds = at.as_i64().or_else(|| at.as_str()?.trim().parse().ok());
+    let seconds = seconds.and_then(|it| serde_json::from_value::<Seconds>(it.into()).ok());
+    seconds.map(Seconds::at).or_else(|| instant().json(at).ok()).map(At)
 }

@@ -6,7 +6,9 @@ use engine::{
     records::{
         Patient, PatientAddress, Provider, WorkingHour,
         entry::{Body, Entry, EntryWrite, WriteStatus},
+        forms::FormResponse,
         ledger::Claim,
+        talk::{CommunicationLog, Conversation, PatientAlert},
     },
 };
 use location::{
@@ -176,10 +178,43 @@ fn history_and_talk() {
     let shown = shape(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("pending"), &Value::Null));
 
-    let conversation = entry(json!({"messages_json": "[{\"text\": \"hi\"}]"}));
+    let messages = json!([
+        {"from": "patient", "text": "hi", "at": "1764599400"}, {"text": "ho", "at": 1_764_599_400},
+        {"at": "2025-12-01T09:30:00-05:00"}, {"text": 7, "at": "noon"},
+    ]);
+    let conversation = entry(json!({"messages_json": messages.to_string()}));
     let fields = "id patient_id subject messages foreign_id foreign_id_type created_at updated_at deleted_at";
     let shown = shape(&ConversationView::of(&conversation, Some("sandbox")), fields);
-    assert_eq!((&shown["messages"][0]["text"], &shown["foreign_id_type"]), (&json!("hi"), &json!("sandbox")));
+    let at = "2025-12-01T14:30:00.000Z";
+    let expected = json!([
+        {"from": "patient", "text": "hi", "at": at}, {"from": null, "text": "ho", "at": at},
+        {"from": null, "text": null, "at": at}, {"from": null, "text": null, "at": null},
+    ]);
+    assert_eq!((&shown["messages"], &shown["foreign_id_type"]), (&expected, &json!("sandbox")));
+    let odd: Entry<Conversation> = entry(json!({"messages_json": "{}"}));
+    assert_eq!(shape(&ConversationView::of(&odd, None), fields)["messages"], json!([]));
+}
+
+/// The contract knows whole seconds, our own times are finer.
+#[test]
+fn nothing_happens_to_a_record_before_it_is_made() {
+    let made = "1970-01-01T00:00:05.700Z";
+    let mut alert: Entry<PatientAlert> = entry(json!({"patient_id": 5, "note": "allergic", "disabled_at": 5}));
+    alert.created_at = Timestamp(5_700);
+    assert_eq!(to_value(PatientAlertView::of(&alert)).unwrap()["disabled_at"], made);
+    alert.body = entries::read(json!({"patient_id": 5, "note": "allergic", "disabled_at": 4})).unwrap();
+    assert_eq!(to_value(PatientAlertView::of(&alert)).unwrap()["disabled_at"], "1970-01-01T00:00:04.000Z", "the EHR's");
+    let log = json!({"patient_id": 5, "note": "called", "mode": "none", "direction": "sent", "occurred_at": 5});
+    let mut log: Entry<CommunicationLog> = entry(log);
+    log.created_at = Timestamp(5_700);
+    assert_eq!(to_value(CommunicationLogView::of(&log)).unwrap()["occurred_at"], made);
+    let response = json!({"patient_id": 5, "form_schema_id": 7, "answers_json": "{}", "submitted_at": 4});
+    let mut response: Entry<FormResponse> = entry(response);
+    response.created_at = Timestamp(5_700);
+    let shown = |it: &Entry<FormResponse>| to_value(FormResponseView::of(it, None)).unwrap()["submitted_at"].clone();
+    assert_eq!(shown(&response), "1970-01-01T00:00:04.000Z", "the EHR's");
+    response.write = Some(EntryWrite { status: WriteStatus::Pending, reason: None });
+    assert_eq!(shown(&response), made);
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use actix_web::http::Method;
 use api::keys::ApiKey;
-use location::time::{HOUR, Timestamp};
+use engine::setup::LocationStatus;
+use location::{
+    ids::LocationId,
+    time::{HOUR, Timestamp},
+};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -152,6 +156,35 @@ async fn revoking_a_key_ends_its_tokens_at_once() {
         keys().into_iter().map(|key| if key.name == ACME_KEY { ApiKey { hash: [9; 32], ..key } } else { key });
     world.api.replace_keys(renewed.collect());
     assert_eq!(asked().fails(401).await, [NO_ACCESS]);
+}
+
+#[actix_web::test]
+async fn closing_a_location_takes_effect_on_the_next_call() {
+    let world = world().await;
+    let [main, all] = ["/patients?subdomain=acme&location_id=1", "/locations?subdomain=acme"];
+    let token = world.token(ACME_KEY);
+    let asked = || world.get(main).with("Authorization", &token);
+    let closed = async || each(&world.get(all).ok().await["data"][0]["locations"], "inactive");
+    let known = asked().ok().await["data"].clone();
+    let with = |changes: &[(u32, LocationStatus)]| {
+        let mut setup = setup();
+        for (id, status) in changes {
+            let location = setup.locations.get_mut(&LocationId(*id)).map(std::sync::Arc::make_mut).unwrap();
+            location.status = *status;
+        }
+        setup
+    };
+    let taken = world.api.take_over_statuses(&with(&[(MAIN, LocationStatus::Closed)]));
+    assert_eq!(taken, [(LocationId(MAIN), LocationStatus::Closed, true)]);
+    assert_eq!(asked().fails(404).await, [format!("Location with id {MAIN} not found")]);
+    assert_eq!(closed().await, [true, false, true, false]);
+    // Open again. What the engine did not start with is not opened without it.
+    let taken = world.api.take_over_statuses(&with(&[(CLOSED, LocationStatus::Active)]));
+    let (active, closed_one) = (LocationStatus::Active, LocationId(CLOSED));
+    assert_eq!(taken, [(LocationId(MAIN), active, true), (closed_one, active, false)]);
+    assert_eq!(asked().ok().await["data"], known);
+    assert_eq!(closed().await, [false, false, true, false]);
+    assert_eq!(world.api.take_over_statuses(&setup()), []);
 }
 
 #[actix_web::test]

@@ -68,6 +68,16 @@ async fn words_of_the_specification() {
     assert_eq!(fails(json!({"adjustment_type_id": 77})).await, ["Adjustment Type with id 77 not found in location 1"]);
     assert_eq!(fails(json!({"adjustment_type_id": 2})).await, ["Adjustment Type with id 2 not found in location 1"]);
     assert_eq!(fails(json!({"amount": 0})).await, ["adjustment.amount must not be zero."]);
+    assert_eq!(
+        fails(json!({"amount": -10, "charge_splits": {"1": -1000, "2": 990}})).await,
+        ["adjustment.charge_splits.2 must not be above zero: it is a part of adjustment.amount."]
+    );
+    assert_eq!(
+        fails(json!({"amount": 10, "provider_splits": {"1": -5}})).await,
+        ["adjustment.provider_splits.1 must not be negative: it is a part of adjustment.amount."]
+    );
+    let within = json!({"amount": -10, "charge_splits": {"1": -4, "2": 0}});
+    world.post(PATH, adjustment(within)).answers(202).await;
     assert_eq!(fails(json!({"transaction_id": null})).await, ["adjustment.transaction_id is missing."]);
     let bare = "/adjustments?subdomain=acme&location_id=7";
     assert_eq!(world.post(bare, adjustment(json!({}))).fails(400).await, ["Patient with ID 1 not found in location 7"]);

@@ -30,6 +30,16 @@ async fn bodies_that_are_none() {
 }
 
 #[actix_web::test]
+async fn a_query_of_too_many_parameters_is_told_nothing_else() {
+    let world = world().await;
+    let much = "lids[]=1&".repeat(1_101);
+    for path in ["/patients?subdomain=acme&location_id=1", "/appointments/1?subdomain=acme"] {
+        let refused = world.get(&format!("{path}&{much}")).fails(400).await;
+        assert_eq!(refused, ["The query holds more than 1100 parameters."], "{path}");
+    }
+}
+
+#[actix_web::test]
 async fn media_types_that_are_not_json() {
     let world = world().await;
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "jsonish"] {

@@ -75,6 +75,13 @@ async fn answers_that_do_not_fit() {
     ];
     assert_eq!(send(answers(&form, wrong)).fails(400).await, expected);
     send(answers(&form, json!({"name": "Pat", "smoker": "no"}))).answers(201).await;
+    let long = |length: usize| answers(&form, json!({"name": "x".repeat(length), "smoker": "no"}));
+    let around = r#"{"name":"","smoker":"no"}"#.len();
+    assert_eq!(
+        send(long(60_001 - around)).fails(400).await,
+        ["form_response.patient_submitted_data has 60001 bytes of JSON: at most 60000 are taken."]
+    );
+    send(long(60_000 - around)).answers(201).await;
     let missing = [
         "form_response.patient_id is missing.",
         "form_response.form_schema_id is missing.",

@@ -159,9 +159,51 @@ async fn what_a_new_one_lacks() {
         "patient.bio.weight must be an integer.",
     ];
     assert_eq!(world.post(CREATE, wrong).fails(400).await, expected);
+    for ssn in ["abc", "1"] {
+        let mut odd = new("Nora", "New");
+        odd["patient"]["bio"]["ssn"] = json!(ssn);
+        let expected = ["patient.bio.ssn must have 9 digits, such as 000-00-0000."];
+        assert_eq!(world.post(CREATE, odd).fails(400).await, expected, "{ssn}");
+    }
     let mut nobody = new("Nora", "New");
     nobody["provider"]["provider_id"] = json!(RIVALS_PROVIDER);
     assert_eq!(world.post(CREATE, nobody).fails(404).await, [format!("Provider with id {RIVALS_PROVIDER} not found")]);
+}
+
+/// The date at the location counts, where the query names one; elsewhere the latest there is.
+#[actix_web::test]
+async fn nobody_was_born_in_the_future() {
+    let world = world().await;
+    let now = chrono::DateTime::from_timestamp_millis(world.engine.now().0).unwrap();
+    let today = |zone: chrono_tz::Tz| now.with_timezone(&zone).date_naive();
+    let day = chrono::Days::new(1);
+    let wrong =
+        |field: &str, today: chrono::NaiveDate| [format!("{field} lies in the future: it must not be after {today}.")];
+    let here = today(chrono_tz::Tz::America__New_York);
+    let (tomorrow, mut unborn) = ((here + day).to_string(), new("Nora", "New"));
+    unborn["patient"]["bio"]["date_of_birth"] = json!(tomorrow);
+    assert_eq!(world.post(CREATE, unborn.clone()).fails(400).await, wrong("patient.bio.date_of_birth", here));
+    let ada = format!("/patients/{}?subdomain=acme&location_id=1", world.patient("ada").await);
+    let change = json!({"patient": {"date_of_birth": tomorrow}});
+    let change = world.patch(&ada, change).version("v3.1.0").fails(400).await;
+    assert_eq!(change, wrong("patient.date_of_birth", here));
+    let child = json!({"first_name": "Kim", "last_name": "Present", "bio": {"date_of_birth": tomorrow}});
+    let start = format!("{}T15:00:00Z", world.monday());
+    let visit = json!({"appt": {"patient_id": PAT, "provider_id": ANNA, "start_time": start, "patient": child}});
+    let visit = world.post("/appointments?subdomain=acme&location_id=1", visit).fails(400).await;
+    assert_eq!(visit, wrong("appt.patient.bio.date_of_birth", here));
+    let subscription = json!({"name": "Sue Sub", "date_of_birth": tomorrow});
+    let coverage = json!({"plan_id": 1, "patient_id": PAT, "insurance_subscription": subscription});
+    let coverage = world.post("/insurance_coverages?subdomain=acme&location_id=1", coverage).version("v3.1.0");
+    let field = "insurance_coverage.insurance_subscription.date_of_birth";
+    assert_eq!(coverage.fails(400).await, wrong(field, here));
+    let latest = today(chrono_tz::Tz::Pacific__Kiritimati);
+    let patient = json!({"date_of_birth": (latest + day).to_string()});
+    let booking = json!({"slot_token": "t", "idempotency_key": "k", "patient": patient});
+    let booking = world.post("/intent/booking/book?subdomain=acme", booking).fails(400).await;
+    assert_eq!(booking, wrong("patient.date_of_birth", latest));
+    unborn["patient"]["bio"]["date_of_birth"] = json!(here.to_string());
+    world.post(CREATE, unborn).answers(201).await;
 }
 
 #[actix_web::test]

@@ -93,7 +93,7 @@ async fn a_change_goes_to_the_ehr() {
     let ada = world.patient("ada").await;
     let change = json!({
         "last_name": "Lovelace", "middle_name": "", "email": "ada.l@example.com", "date_of_birth": "03/05/1990",
-        "gender": "Other", "work_phone_number": "555 010 4040", "work_phone_extension": "12", "ssn": "1",
+        "gender": "Other", "work_phone_number": "555 010 4040", "work_phone_extension": "12", "ssn": "078051120",
         "address": {"line_2": "Upstairs", "region": "NY"},
     });
     let data = patch(&world, ada, change).ok().await["data"].clone();
@@ -109,7 +109,10 @@ async fn a_change_goes_to_the_ehr() {
     }
     let sent = world.books.all();
     let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()), ("ada", "Lovelace", Some("1")));
+    assert_eq!(
+        (told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()),
+        ("ada", "Lovelace", Some("078051120"))
+    );
     assert_eq!(
         (before.id.as_str(), before.last_name.as_str()),
         ("ada", "Lübke"),

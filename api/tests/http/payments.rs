@@ -187,6 +187,14 @@ async fn wrong_values_are_named() {
         fails(json!({"amount": 1, "charge_splits": {"1": 2}})).await,
         ["payment.charge_splits must not add up to more than payment.amount."]
     );
+    let split = "must not be negative: it is a part of payment.amount.";
+    for (splits, wrong) in [
+        (json!({"charge_splits": {"1": 1000, "2": -990}}), format!("payment.charge_splits.2 {split}")),
+        (json!({"charge_splits": {"1": -5}}), format!("payment.charge_splits.1 {split}")),
+        (json!({"provider_splits": {"1": "-0.01"}}), format!("payment.provider_splits.1 {split}")),
+    ] {
+        assert_eq!(fails(splits).await, [wrong]);
+    }
     assert_eq!(
         fails(json!({"charge_splits": {"one": 2}})).await,
         ["payment.charge_splits has an id that must be an integer."]

@@ -74,6 +74,20 @@ async fn a_location_without_an_ehr_takes_bookings() {
     });
     let made = world.post(&format!("/intent/booking/book?{at_bare}"), body).ok().await["booking"].clone();
     assert_eq!((&made["booking_status"], &made["ehr_writeback"]), (&json!("confirmed"), &json!("pending")));
-    let shown = world.get(&format!("/appointments/{}?subdomain=acme", made["appointment_id"])).ok().await;
-    assert_eq!(shown["data"]["ehr_writeback"], json!("pending"));
+    let path = format!("/appointments/{}?subdomain=acme", made["appointment_id"]);
+    let shown = world.get(&path).ok().await["data"].clone();
+    assert_eq!(shown["ehr_writeback"], json!("pending"));
+    // Nothing of it ever lands anywhere else: it is changed and cancelled here.
+    let start = format!("{}T11:00:00-0{}:00", world.monday(), &shown["timezone_offset"].as_str().unwrap()[2..3]);
+    let change = json!({"appt": {"start_time": start, "note": "Call first", "confirmed": true}});
+    let changed = world.patch(&path, change).ok().await["data"]["appt"].clone();
+    let seen = world.get(&path).ok().await["data"].clone();
+    for it in [&changed, &seen] {
+        assert_eq!((&it["note"], &it["confirmed"]), (&json!("Call first"), &json!(true)));
+        assert!(it["start_time_with_tz"].as_str().unwrap().contains("T11:00:00"), "{it}");
+    }
+    let cancelled = world.patch(&path, json!({"appt": {"cancelled": true}})).ok().await;
+    assert_eq!(cancelled["data"]["appt"]["cancelled"], json!(true));
+    let again = world.patch(&path, json!({"appt": {"cancelled": true}})).ok().await;
+    assert_eq!(again["data"]["appt"]["cancelled"], json!(true));
 }

@@ -62,6 +62,8 @@ async fn what_became_of_writes() {
 #[actix_web::test]
 async fn operators_retry_and_drop() {
     let world = world().await;
+    let feed = "/changes?subdomain=acme&location_id=1";
+    let start = world.get(feed).ok().await;
     let told =
         |id: &Value, what| world.post(&format!("/write_requests/{id}/{what}?subdomain=acme&location_id=1"), json!({}));
     let (retry, drop) = (|id: &Value| told(id, "retry"), |id: &Value| told(id, "drop"));
@@ -117,5 +119,24 @@ async fn operators_retry_and_drop() {
     assert_eq!(
         (&list["data"][4]["reason"], &list["data"][4]["dropped"]),
         (&json!("dropped by an operator"), &json!(true))
+    );
+    // It does not look like an appointment anywhere, and nothing is left to be cancelled.
+    let id = &failed["booking"]["appointment_id"];
+    let days = "start=2020-01-01T00:00:00Z&end=2199-01-01T00:00:00Z&per_page=1000";
+    let listed = world.get(&format!("/appointments?subdomain=acme&location_id=1&{days}")).ok().await;
+    let found = |all: &Value| all.as_array().unwrap().iter().find(|it| &it["id"] == id).cloned().unwrap();
+    assert_eq!(found(&listed["data"])["ehr_writeback"], json!("failed"), "{listed}");
+    let mut theirs = listed["data"].as_array().unwrap().iter().filter(|it| it["foreign_id"].is_string());
+    assert!(theirs.all(|it| it.get("ehr_writeback").is_none()), "made in the practice: {listed}");
+    let since = start["page_info"]["end_cursor"].as_str().unwrap();
+    let changes = world.get(&format!("{feed}&since={since}&resource[]=appointments")).ok().await;
+    let told: Vec<Value> = each(&changes["data"], "record");
+    assert_eq!(found(&json!(told))["ehr_writeback"], json!("failed"), "{changes}");
+    let cancel = world.post("/intent/booking/cancel?subdomain=acme", json!({"booking_ref": booked}));
+    let refused = cancel.answers(409).await;
+    let why = "The booking could not be entered into the practice's system; there is nothing to cancel.";
+    assert_eq!(
+        (&refused["ok"], &refused["reason"], &refused["message"], &refused["error"]),
+        (&json!(false), &json!("booking_failed"), &json!(why), &json!([why]))
     );
 }

@@ -59,14 +59,14 @@ impl Location {
         Decision::of(Reply::Saved { queued: true }, events)
     }
 
-    /// An appointment the EHR has, past ones too: patients are checked in when it has begun.
+    /// An appointment the EHR has, or any where there is none; past ones too: patients are checked in when it has begun.
     fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen)?;
         if appointment.cancelling || appointment.unavailable || appointment.patient.is_none() {
             return Err(Refusal::AppointmentNotOpen);
         }
         let integrated = self.settings.capabilities.integrated;
-        if integrated && appointment.in_ehr() { Ok(appointment) } else { Err(Refusal::AppointmentNotSynced) }
+        if !integrated || appointment.in_ehr() { Ok(appointment) } else { Err(Refusal::AppointmentNotSynced) }
     }
 
     pub(crate) fn change(
@@ -87,7 +87,8 @@ impl Location {
             (what.check_in, capabilities.checks_in),
             (what.note, capabilities.notes),
         ];
-        if wanted.iter().any(|(wanted, able)| *wanted && !able) {
+        let integrated = capabilities.integrated;
+        if integrated && wanted.iter().any(|(wanted, able)| *wanted && !able) {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
         let mut events = Vec::new();
@@ -98,7 +99,7 @@ impl Location {
             }
             events = moved.events;
         }
-        if let Some(refusal) = self.queue_full(4, rules.max_changes()) {
+        if let Some(refusal) = self.queue_full(4, rules.max_changes()).filter(|_| integrated) {
             return Decision::refuse(refusal);
         }
         if what != Change::default() {
@@ -106,7 +107,7 @@ impl Location {
         }
         let unsent = |work| self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
         for work in what.works(id).filter(|work| !unsent(*work)) {
-            if let Some(patient) = patient {
+            if let Some(patient) = patient.filter(|_| integrated) {
                 self.queue_write(cx, &mut events, work, Lane::Patient(patient), None);
             }
         }

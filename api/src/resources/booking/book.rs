@@ -1,6 +1,7 @@
 //! POST /intent/booking/book
 
 use engine::{BookRequest, PatientDetails, records::PatientAddress};
+use location::zone::Date;
 
 use super::{
     IntentAnswer, booked,
@@ -11,7 +12,7 @@ use crate::{
     body::Fields,
     bounds::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN},
     errors::ApiError,
-    kinds::{date, email, filled, name_of, object, phone, text},
+    kinds::{birth_date, email, filled, name_of, object, phone, text},
     scope::{Call, Input},
 };
 
@@ -45,19 +46,19 @@ impl Asked {
         let slot_token = b.required("slot_token", filled(text(MAX_TOKEN)));
         let idempotency_key = b.required("idempotency_key", filled(text(MAX_IDEMPOTENCY_KEY)));
         let given = b.required("patient", object());
-        let patient = given.map(|()| patient(b));
+        let patient = given.map(|()| patient(b, input.today));
         let note = filled_text(b, "note", MAX_NOTE);
         Some(Asked { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
     }
 }
 
 /// Which of these are needed depends on the practice; what is missing is the engine's to say (`patient_fields_required`).
-fn patient(b: &mut Fields) -> PatientDetails {
+fn patient(b: &mut Fields, today: Date) -> PatientDetails {
     PatientDetails {
         first_name: filled_text(b, "patient.first_name", MAX_NAME).unwrap_or_default(),
         middle_name: filled_text(b, "patient.middle_name", MAX_NAME),
         last_name: filled_text(b, "patient.last_name", MAX_NAME).unwrap_or_default(),
-        date_of_birth: b.unless_empty("patient.date_of_birth", date()),
+        date_of_birth: b.unless_empty("patient.date_of_birth", birth_date(today)),
         phone_number: b.unless_empty("patient.phone_number", phone()),
         email: b.unless_empty("patient.email", email()),
         gender: b.unless_empty("patient.gender", name_of(&["Male", "Female", "Other"])).map(str::to_owned),

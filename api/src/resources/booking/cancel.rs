@@ -1,5 +1,6 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
+use engine::records::Writeback;
 use location::ids::AppointmentId;
 
 use super::{IntentAnswer, booked, booking_ref, failure::Failure, find};
@@ -15,7 +16,10 @@ pub async fn create(mut call: Call) -> IntentAnswer {
         let reason = input.body.unless_empty("reason", text(MAX_TEXT));
         Some((reference?, reason))
     })?;
-    let (place, appointment, _) = find(&call, &tenant, &reference)?;
+    let (place, appointment, booking) = find(&call, &tenant, &reference)?;
+    if booking.writeback == Writeback::Failed && !appointment.cancelled {
+        return Err(Failure::booking_failed());
+    }
     // A location forgets in time what is cancelled; asking it again would find nothing.
     if !appointment.cancelled {
         let cancelled = call.api.engine.cancel(place.location.id, AppointmentId(appointment.id), reason).await;

@@ -44,6 +44,11 @@ impl Failure {
         Failure::of("booking_not_found", format!("There is no booking with the reference {}.", echo(booking_ref)))
     }
 
+    pub fn booking_failed() -> Failure {
+        let why = "The booking could not be entered into the practice's system; there is nothing to cancel.";
+        Failure::of("booking_failed", why)
+    }
+
     /// `alternatives` turns the engine's slots into offers.
     pub fn refused(
         refused: Refused,
@@ -80,6 +85,10 @@ impl Failure {
                 "new_patient_not_supported",
                 "The practice cannot accept brand-new patients this way; please call the practice.",
             ),
+            // What is over is forgotten in time.
+            Refusal::AppointmentNotFound | Refusal::AppointmentNotOpen => {
+                Failure::of("booking_not_open", "The booking is over or cannot be changed any more.")
+            }
             other => Failure::Other(other.into()),
         }
     }
@@ -121,7 +130,7 @@ impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
         match self {
             Failure::Reason(reason) => match reason.reason {
-                "slot_taken" | "idempotency_conflict" => StatusCode::CONFLICT,
+                "slot_taken" | "idempotency_conflict" | "booking_failed" | "booking_not_open" => StatusCode::CONFLICT,
                 "slot_expired" => StatusCode::GONE,
                 "patient_fields_required" | "new_patient_not_supported" => StatusCode::UNPROCESSABLE_ENTITY,
                 _ => StatusCode::NOT_FOUND,

@@ -16,7 +16,7 @@ base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// `?version=v2.2.2` asks for the document of that version.
 pub async fn document(request: HttpRequest) -> Answer {
-    let mut query = Params::parse(request.query_string());
+    let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
     let version = query.optional("version", crate::kinds::one_of(Version::NAMES));
     let problems = query.take_problems();
     if !problems.is_empty() {

@@ -5,22 +5,21 @@ use engine::{
     records::{Patient, PatientAddress},
     saving::{NewPatient, Saving},
 };
+use location::zone::Date;
 
 use crate::{
     body::Fields,
     bounds::{MAX_NAME, MAX_TEXT},
-    kinds::{boolean, date, email, filled, id, integer, name_of, phone, text},
+    kinds::{birth_date, boolean, email, filled, id, integer, name_of, phone, ssn, text},
     resources::Answer,
     scope::Call,
     views::people::{PatientBasic, PatientCreated},
 };
 
 pub const GENDERS: &[&str] = &["Male", "Female", "Other"];
-/// Of a social security number with separators.
-pub const MAX_SSN: usize = 20;
 
 pub async fn create(mut call: Call) -> Answer {
-    let (place, new) = call.in_place(|input| read(&mut input.body))?;
+    let (place, new) = call.in_place(|input| read(&mut input.body, input.today))?;
     let saved = call.save::<Patient>(&place, Saving::Patient(Box::new(new))).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.api.directory.adapter_of_source(saved.record.source_id);
@@ -28,17 +27,17 @@ pub async fn create(mut call: Call) -> Answer {
     Ok(if saved.existing { call.show_as(200, view) } else { call.made(saved.replay, view) })
 }
 
-fn read(b: &mut Fields) -> Option<NewPatient> {
+fn read(b: &mut Fields, today: Date) -> Option<NewPatient> {
     let provider_id = b.required("provider.provider_id", id());
     let first_name = b.required("patient.first_name", filled(text(MAX_NAME)));
     let last_name = b.required("patient.last_name", filled(text(MAX_NAME)));
     let email = b.required("patient.email", email());
-    let date_of_birth = b.required("patient.bio.date_of_birth", date());
+    let date_of_birth = b.required("patient.bio.date_of_birth", birth_date(today));
     let phone_number = b.required("patient.bio.phone_number", phone());
     let [home_phone, cell_phone, work_phone] = ["home_phone_number", "cell_phone_number", "work_phone_number"]
         .map(|name| b.unless_empty(&format!("patient.bio.{name}"), phone()));
     let gender = b.unless_empty("patient.bio.gender", name_of(GENDERS)).map(str::to_owned);
-    let ssn = b.unless_empty("patient.bio.ssn", text(MAX_SSN));
+    let ssn = b.unless_empty("patient.bio.ssn", ssn());
     let address = address(b);
     let more = more(b);
     let return_existing = b.defaulted("return_existing_if_match", boolean(), false);

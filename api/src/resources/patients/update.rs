@@ -5,12 +5,13 @@ use engine::{
     records::{Patient, PatientAddress},
     saving::{PatientChange, Saving},
 };
+use location::zone::Date;
 
-use super::create::{GENDERS, MAX_SSN};
+use super::create::GENDERS;
 use crate::{
     body::Fields,
     bounds::{MAX_NAME, MAX_TEXT},
-    kinds::{Kind, date, email, filled, id, name_of, object, phone, text},
+    kinds::{Kind, born, date, email, filled, id, name_of, object, phone, ssn, text},
     resources::Answer,
     scope::Call,
     views::people::PatientDetailed,
@@ -22,7 +23,7 @@ pub async fn update(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (place, change) = call.in_place(|input| {
         let patient = input.body.required("patient", object());
-        let change = read(&mut input.body);
+        let change = read(&mut input.body, input.today);
         patient.map(|()| change)
     })?;
     let saved = call.save::<Patient>(&place, Saving::PatientChange { id, change: Box::new(change) }).await?;
@@ -30,20 +31,20 @@ pub async fn update(mut call: Call) -> Answer {
     Ok(call.show(PatientDetailed::of(&saved.record, call.api.directory.adapter(&place.location))))
 }
 
-fn read(b: &mut Fields) -> PatientChange {
+fn read(b: &mut Fields, today: Date) -> PatientChange {
     PatientChange {
         first_name: b.optional("patient.first_name", filled(text(MAX_NAME))),
         middle_name: b.optional("patient.middle_name", text(MAX_NAME)),
         last_name: b.optional("patient.last_name", filled(text(MAX_NAME))),
         email: b.optional("patient.email", filled(email())),
-        date_of_birth: b.optional("patient.date_of_birth", any_date()),
+        date_of_birth: b.optional("patient.date_of_birth", born(any_date(), today)).map(|day| day.to_string()),
         gender: b.optional("patient.gender", name_of(GENDERS)).map(str::to_owned),
         // Fields of phone numbers cannot be blanked, by null neither.
         cell_phone: b.kept("patient.cell_phone_number", filled(phone())),
         home_phone: b.kept("patient.home_phone_number", filled(phone())),
         work_phone: b.kept("patient.work_phone_number", filled(phone())),
         work_phone_extension: b.kept("patient.work_phone_extension", filled(text(MAX_EXTENSION))),
-        ssn: b.optional("patient.ssn", filled(text(MAX_SSN))),
+        ssn: b.optional("patient.ssn", filled(ssn())),
         address: address(b),
     }
 }
@@ -62,7 +63,7 @@ const DATES: &[&str] =
     &["%Y/%m/%d", "%Y%m%d", "%m/%d/%Y", "%m-%d-%Y", "%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y"];
 
 /// A date that can be parsed, in its one form.
-fn any_date() -> Kind<String> {
+fn any_date() -> Kind<Date> {
     // A schema cannot say all that is understood: it promises what is recommended.
     Kind::of_text(
         || date().shape().schema,
@@ -72,7 +73,7 @@ fn any_date() -> Kind<String> {
             let day = given.split_once('T').map_or(given, |(day, _)| day);
             let parsed = DATES.iter().find_map(|format| NaiveDate::parse_from_str(day, format).ok());
             let day = parsed.map_or_else(|| day.to_owned(), |day| day.format("%Y-%m-%d").to_string());
-            date().text(&day).map(|day| day.to_string())
+            date().text(&day)
         },
     )
 }
@@ -94,7 +95,7 @@ mod tests {
             "19800506",
             "1980-05-06T00:00:00Z",
         ] {
-            assert_eq!(any_date().text(given).unwrap(), "1980-05-06", "{given}");
+            assert_eq!(any_date().text(given).unwrap().to_string(), "1980-05-06", "{given}");
         }
         for given in ["31/12/1980", "yesterday", "1980-02-30", "80-05-06", ""] {
             assert!(any_date().text(given).is_err(), "{given}");

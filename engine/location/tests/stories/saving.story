@@ -100,10 +100,15 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 change a1 note -> refused appointment_not_synced
 change a2 note -> refused appointment_not_open
 
-story without an EHR there is nothing to be changed
+story without an EHR an appointment is changed here, and nothing is queued
 settings unintegrated
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
-change a1 note -> refused appointment_not_synced
+change a1 note confirmation to op1 prov1 11:00 30m -> changed
++ moved a1 to op1 prov1 11:00 30m
++ changed a1 confirm a1, note a1
+expect queue none
+cancel a1 -> cancelled
+change a1 note -> refused appointment_not_open
 
 story an appointment is changed in all its parts or not at all
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

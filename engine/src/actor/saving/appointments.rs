@@ -186,7 +186,9 @@ impl Shell {
                 after.note.clone_from(&change.note);
             }
             after.updated_at = cx.now;
-            docs.keep_before(&before)?;
+            if self.source().is_some() {
+                docs.keep_before(&before)?;
+            }
             docs.put(&after)?;
         }
         // The event that says it moved changes the document's place.
