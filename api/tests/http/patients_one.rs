@@ -1,8 +1,10 @@
+use std::sync::atomic::Ordering;
+
 use actix_web::http::Method;
-use engine::ehr::Write;
+use engine::ehr::{EhrPatient, EhrRecord, Write};
 use serde_json::{Value, json};
 
-use crate::support::*;
+use crate::{file_records, support::*};
 
 #[actix_web::test]
 async fn one_and_what_comes_along() {
@@ -155,6 +157,28 @@ async fn one_the_ehr_shows_no_more_is_inactive_until_it_does() {
     world.books.hidden.lock().unwrap().clear();
     world.sync(1).await;
     assert!(!told(&world, ada).await.0);
+}
+
+#[actix_web::test]
+async fn what_staff_change_while_a_change_waits_is_taken_in() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    world.books.locked.store(true, Ordering::SeqCst);
+    patch(&world, ada, json!({"email": "ours@example.com"})).ok().await;
+    let known = file_records::patients().into_iter().find(|it| it.id == "ada").unwrap();
+    let theirs = Some("theirs@example.com".to_owned());
+    world.books.edit(EhrRecord::Patient(EhrPatient { first_name: "Adele".into(), email: theirs.clone(), ..known }));
+    world.sync(1).await;
+    let shown = world.get(&format!("/patients/{ada}?subdomain=acme")).ok().await["data"].clone();
+    assert_eq!((&shown["first_name"], &shown["email"]), (&json!("Adele"), &json!("ours@example.com")));
+    world.books.locked.store(false, Ordering::SeqCst);
+    world.sync(1).await;
+    let done = |all: &Value| each(&all["data"], "status").iter().all(|status| *status == "done");
+    world.until("/write_requests?subdomain=acme&location_id=1", done).await;
+    let sent = world.books.all();
+    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((told.first_name.as_str(), told.email.as_deref()), ("Adele", Some("ours@example.com")));
+    assert_eq!((before.first_name.as_str(), &before.email), ("Adele", &theirs));
 }
 
 #[actix_web::test]
