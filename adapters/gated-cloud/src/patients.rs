@@ -15,14 +15,17 @@ pub fn create(application: &Application, key: &str, p: &Wanted) -> Result<Receip
     if let Some(earlier) = find(application, key)? {
         return Ok(earlier);
     }
-    let mut fields = fields(p);
+    say_what_is_lost(p);
+    let mut fields = requests::patient(p);
     fields.insert("reference".into(), key.into());
     sent(application, "POST", &format!("/api/{}", PATIENTS.name), &fields)
 }
 
 /// Sent twice it says the same.
 pub fn update(application: &Application, change: &PatientChange) -> Result<Receipt, Fault> {
-    sent(application, "PATCH", &requests::record(PATIENTS.name, &change.patient.id), &change.fields(fields))
+    say_what_is_lost(&change.patient);
+    let fields = change.fields(requests::patient);
+    sent(application, "PATCH", &requests::record(PATIENTS.name, &change.patient.id), &fields)
 }
 
 pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fault> {
@@ -43,12 +46,11 @@ pub fn find_update(application: &Application, change: &PatientChange) -> Result<
     Ok(so.then(|| receipt(&held)))
 }
 
-fn fields(p: &Wanted) -> Map<String, Value> {
+fn say_what_is_lost(p: &Wanted) {
     let lost = requests::unsupported(p);
     if !lost.is_empty() {
         warn!("the EHR's form has no field for {}", lost.join(", "));
     }
-    requests::patient(p)
 }
 
 fn sent(application: &Application, method: &str, path: &str, fields: &Map<String, Value>) -> Result<Receipt, Fault> {

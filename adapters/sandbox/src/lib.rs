@@ -135,9 +135,13 @@ impl Adapter for Sandbox {
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {
         let update = |change: &AppointmentChange, body: Value| patch("appointments", &change.appointment.id, &body);
         match &write {
-            Write::CreatePatient(patient) => post("patients", &requests::with_key(&key, patient_fields(patient))),
+            Write::CreatePatient(patient) => {
+                say_what_is_lost(patient);
+                post("patients", &requests::with_key(&key, requests::patient(patient)))
+            }
             Write::UpdatePatient(change) => {
-                let fields = change.fields(patient_fields);
+                say_what_is_lost(&change.patient);
+                let fields = change.fields(requests::patient);
                 patch("patients", &change.patient.id, &requests::with_key(&key, fields))
             }
             Write::CreateAppointment(change) => {
@@ -234,12 +238,11 @@ fn page<T: DeserializeOwned>(
     })
 }
 
-fn patient_fields(patient: &Patient) -> Map<String, Value> {
+fn say_what_is_lost(patient: &Patient) {
     let lost = requests::unsupported(patient);
     if !lost.is_empty() {
         warn!("the EHR has no field for {}", lost.join(", "));
     }
-    requests::patient(patient)
 }
 
 fn read(path: &str) -> Result<Response, Fault> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use location::event::Work;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     docs::{Docs, Document, decode},
@@ -45,12 +45,15 @@ impl Docs<'_> {
     }
 }
 
-/// A change of ours that is on its way, made on what the EHR has now instead of what it had: staff's changes of other fields stay.
-pub fn rebased<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, TurnError> {
-    let fields = |record: &T| match serde_json::to_value(record) {
+pub fn fields<T: Serialize>(record: &T) -> Result<Map<String, Value>, TurnError> {
+    match serde_json::to_value(record) {
         Ok(Value::Object(fields)) => Ok(fields),
         _ => Err(TurnError::Damaged("a document that cannot be kept")),
-    };
+    }
+}
+
+/// A change of ours that is on its way, made on what the EHR has now instead of what it had: staff's changes of other fields stay.
+pub fn rebased<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, TurnError> {
     let (had, ours, mut merged) = (fields(had)?, fields(ours)?, fields(has)?);
     // A field without a value may be left out.
     let names: BTreeSet<&String> = had.keys().chain(ours.keys()).collect();

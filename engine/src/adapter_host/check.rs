@@ -5,7 +5,8 @@ use std::{borrow::Cow, fmt, ops::RangeInclusive};
 use chrono::NaiveDate;
 
 use super::limits::{
-    EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, LONG_TEXT_BYTES, REFERENCES, SHORT_TEXT_BYTES,
+    EXACT_TEXT_BYTES, EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, LONG_TEXT_BYTES, REFERENCES,
+    SHORT_TEXT_BYTES,
 };
 use crate::ehr::Extra;
 
@@ -41,6 +42,11 @@ fn must(holds: bool, rule: &'static str) -> Result<(), &'static str> {
 pub fn is_id(value: &str) -> Result<(), &'static str> {
     must((1..=ID_BYTES).contains(&value.len()), "must have 1 to 200 bytes")?;
     must(!value.chars().any(char::is_control), "must hold no control characters")
+}
+
+/// What is compared is never cut: half a version or a write key is another one.
+pub fn is_exact(value: &str) -> Result<(), &'static str> {
+    must(value.len() <= EXACT_TEXT_BYTES, "must have at most 500 bytes")
 }
 
 /// A longer text is cut: what an EHR holds must not keep the other records of a page from being read.
@@ -83,6 +89,10 @@ pub fn text(value: String) -> String {
 
 pub fn optional_text(value: Option<String>) -> Option<String> {
     value.map(text)
+}
+
+pub fn optional_exact(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+    value.map(|value| kept(field, value, is_exact)).transpose()
 }
 
 pub fn optional_long_text(value: Option<String>) -> Option<String> {
@@ -138,6 +148,8 @@ mod tests {
         let s = |text: &str| text.to_string();
         assert!(id("id", s("")).is_err() && id("id", "x".repeat(201)).is_err() && id("id", s("a\nb")).is_err());
         assert!(id("id", "x".repeat(200)).is_ok());
+        assert!(optional_exact("version", Some("x".repeat(501))).is_err());
+        assert!(optional_exact("version", Some("x".repeat(500))).is_ok());
         assert_eq!(text("x".repeat(1_025)), "x".repeat(1_024));
         assert_eq!(text(format!("{}é", "x".repeat(1_023))), "x".repeat(1_023));
         for bad in ["2026-02-29", "2026-1-01", "26-01-01", "0000-01-01", "2026-01-01T", "+026-01-01", "2026/01/01", ""]

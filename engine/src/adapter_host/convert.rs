@@ -145,7 +145,7 @@ pub fn page(from: wit::Page, asked: Resource, cursor: Option<&str>, limit: u32) 
 }
 
 pub fn receipt(from: wit::Receipt) -> Checked<Receipt> {
-    Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_text(from.version) })
+    Ok(Receipt { id: check::id("id", from.id)?, version: check::optional_exact("version", from.version)? })
 }
 
 /// The name the contract gives its kind, and the record.
@@ -355,8 +355,8 @@ fn appointment(from: types::Appointment) -> Checked<EhrAppointment> {
         patient_missed: from.patient_missed,
         checkin_at: check::optional_instant("checkin_at", from.checkin_at)?,
         checked_out_at: check::optional_instant("checked_out_at", from.checked_out_at)?,
-        write_key: check::optional_text(from.write_key),
-        version: check::optional_text(from.version),
+        write_key: check::optional_exact("write_key", from.write_key)?,
+        version: check::optional_exact("version", from.version)?,
         extra: check::extra(from.extra)?,
     })
 }

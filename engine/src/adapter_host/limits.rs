@@ -85,6 +85,8 @@ pub const LOG_LINES_PER_SECOND: f64 = 20.0;
 /// Of what a guest returns.
 pub const ID_BYTES: usize = 200;
 pub const CURSOR_BYTES: usize = 4 * KIB;
+/// Of a version or a write key.
+pub const EXACT_TEXT_BYTES: usize = 500;
 /// Longer texts are cut. What the API takes of a short one, 255 characters of at most four bytes, fits.
 pub const SHORT_TEXT_BYTES: usize = KIB;
 pub const LONG_TEXT_BYTES: usize = 64 * KIB;

@@ -7,11 +7,10 @@ use location::{
     pull::{Resource, Verb},
 };
 
-use serde_json::Value;
-
 use super::{Prepared, refused, saved, unmet};
 use crate::{
     actor::{
+        before::fields,
         book::{narrow, plain},
         docs::Docs,
         request::Answer,
@@ -79,10 +78,6 @@ impl Shell {
     /// What of a change the EHR has no field for.
     fn unkept(&self, before: &records::Patient, after: &records::Patient) -> Result<Vec<String>, TurnError> {
         let unkept = self.description.as_ref().map_or(&[][..], |description| &description.unkept_patient_fields);
-        let fields = |patient: &records::Patient| match serde_json::to_value(patient) {
-            Ok(Value::Object(fields)) => Ok(fields),
-            _ => Err(TurnError::Damaged("a document that cannot be written")),
-        };
         let (was, is) = (fields(before)?, fields(after)?);
         let own = is.iter().filter(|(name, value)| was.get(*name) != Some(value)).map(|(name, _)| name);
         let own = own.filter(|name| unkept.contains(name));
