@@ -1,39 +1,68 @@
 //! What a change of a patient is about: only that is written, since staff may have changed the rest.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::{PatientChange, records::Patient};
 
 impl PatientChange {
-    /// The patient to write, made of the one the EHR has now.
+    /// The patient to write, made of the one the EHR has now. An address is changed line by line: staff may have changed another line.
     pub fn onto(&self, held: Patient) -> Patient {
         let Some(before) = &self.before else { return self.patient.clone() };
-        let object = |patient: &Patient| match serde_json::to_value(patient) {
-            Ok(Value::Object(fields)) => fields,
-            _ => unreachable!("a record is an object"),
-        };
-        let (mut held, before) = (object(&held), object(before));
-        held.extend(object(&self.patient).into_iter().filter(|(name, value)| before.get(name) != Some(value)));
-        serde_json::from_value(Value::Object(held)).expect("fields of a patient make a patient")
+        let value = |patient: &Patient| serde_json::to_value(patient).expect("a record is an object");
+        let mut written = value(&held);
+        overlay(&mut written, &value(before), &value(&self.patient));
+        serde_json::from_value(written).expect("fields of a patient make a patient")
     }
 
-    /// The fields of an EHR's form that are to be written: null where the form has nothing any more.
+    /// The fields of an EHR's form that are to be written: null where the form has nothing any more. A field that is an object, such
+    /// as an address, has only what changes of it, like a JSON merge patch: an EHR that replaces it whole is written with [`onto`](Self::onto).
     pub fn fields(&self, form: impl Fn(&Patient) -> Map<String, Value>) -> Map<String, Value> {
-        let mut fields = form(&self.patient);
-        for (name, value) in self.before.iter().flat_map(form) {
-            if fields.get(&name) == Some(&value) {
-                fields.remove(&name);
-            } else {
-                fields.entry(name).or_insert(Value::Null);
-            }
-        }
-        fields
+        let wanted = form(&self.patient);
+        self.before.as_ref().map_or_else(|| wanted.clone(), |before| differing(&form(before), &wanted))
+    }
+}
+
+/// What differs between two objects, on every level; null for what is gone.
+fn differing(before: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+    let names: BTreeSet<&String> = before.keys().chain(wanted.keys()).collect();
+    let changed = names.into_iter().filter_map(|name| match (before.get(name), wanted.get(name)) {
+        (was, is) if was == is => None,
+        (Some(Value::Object(was)), Some(Value::Object(is))) => Some((name.clone(), differing(was, is).into())),
+        (_, is) => Some((name.clone(), is.cloned().unwrap_or(Value::Null))),
+    });
+    changed.collect()
+}
+
+/// Takes over into `held` what differs between the other two, on every level. An object whose last field goes is null.
+fn overlay(held: &mut Value, before: &Value, wanted: &Value) {
+    if before == wanted {
+        return;
+    }
+    let parts = [before, wanted].into_iter().filter_map(Value::as_object);
+    let names: BTreeSet<&String> = parts.flat_map(Map::keys).collect();
+    if names.is_empty() {
+        *held = wanted.clone();
+        return;
+    }
+    if !held.is_object() {
+        *held = Map::new().into();
+    }
+    for name in names {
+        overlay(&mut held[name], &before[name], &wanted[name]);
+    }
+    if held.as_object().is_some_and(|fields| fields.values().all(Value::is_null)) {
+        *held = Value::Null;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::records::Address;
 
     fn patient(email: Option<&str>, phone: &str) -> Patient {
         Patient { email: email.map(str::to_owned), cell_phone: Some(phone.to_owned()), ..Patient::default() }
@@ -46,6 +75,41 @@ mod tests {
         assert_eq!(change.onto(patient(Some("old@mail.example"), "2")), patient(None, "2"));
         let all = PatientChange { before: None, ..change };
         assert_eq!(all.onto(patient(Some("old@mail.example"), "2")), patient(None, "1"));
+    }
+
+    fn living(line1: &str, line2: Option<&str>, city: Option<&str>) -> Patient {
+        let text = |text: &str| text.to_owned();
+        let address =
+            Address { line1: Some(text(line1)), line2: line2.map(text), city: city.map(text), ..Address::default() };
+        Patient { address: Some(address), ..Patient::default() }
+    }
+
+    #[test]
+    fn a_line_of_an_address_that_staff_changed_meanwhile_stays() {
+        let before = Some(living("1 Elm St", None, Some("Chicago")));
+        let change = PatientChange { patient: living("1 Elm St", None, Some("Peoria")), before: before.clone() };
+        let by_staff = living("1 Elm St", Some("Apt 4"), Some("Chicago"));
+        assert_eq!(change.onto(by_staff.clone()), living("1 Elm St", Some("Apt 4"), Some("Peoria")));
+        // Staff took the address away: what the client wrote is there.
+        let line = Address { city: Some("Peoria".to_owned()), ..Address::default() };
+        assert_eq!(change.onto(Patient::default()).address, Some(line));
+        let cleared = PatientChange { patient: Patient::default(), before: before.clone() };
+        let theirs = Address { line2: Some("Apt 4".to_owned()), ..Address::default() };
+        assert_eq!(cleared.onto(by_staff).address, Some(theirs));
+        assert_eq!(cleared.onto(before.expect("it was just made")).address, None);
+    }
+
+    #[test]
+    fn a_form_has_the_changed_lines_of_an_address() {
+        let form = |patient: &Patient| {
+            let lines = |a: &Address| json!({"street": a.line1, "town": a.city});
+            Map::from_iter(patient.address.as_ref().map(|address| ("home".to_owned(), lines(address))))
+        };
+        let before = Some(living("1 Elm St", None, Some("Chicago")));
+        let change = PatientChange { patient: living("1 Elm St", None, Some("Peoria")), before: before.clone() };
+        assert_eq!(Value::from(change.fields(form)), json!({"home": {"town": "Peoria"}}));
+        let gone = PatientChange { patient: Patient::default(), before };
+        assert_eq!(Value::from(gone.fields(form)), json!({"home": null}));
     }
 
     #[test]

@@ -150,18 +150,28 @@ pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
     }))
 }
 
-/// A record with some of its fields replaced; null takes an optional field away.
+/// A record with some of its fields replaced; null takes an optional field away. Of an address only the lines that are named change.
 pub(super) fn merged(record: &Record, fields: Fields) -> Result<Record, serde_json::Error> {
     let mut json = record.to_json();
     if let Value::Object(all) = &mut json {
-        for (name, value) in fields {
-            match value {
-                Value::Null => all.remove(&name),
-                value => all.insert(name, value),
-            };
-        }
+        replace(all, fields);
     }
     Record::from_json(record.resource(), json)
+}
+
+fn replace(all: &mut Fields, fields: Fields) {
+    for (name, value) in fields {
+        match (value, all.get_mut(&name)) {
+            (Value::Null, _) => drop(all.remove(&name)),
+            (Value::Object(lines), Some(Value::Object(held))) if name == "address" => {
+                replace(held, lines);
+                if held.is_empty() {
+                    all.remove(&name);
+                }
+            }
+            (value, _) => drop(all.insert(name, value)),
+        }
+    }
 }
 
 /// The frame of all writes: the write key, the switches, the check, the saving.

@@ -9,7 +9,7 @@ use std::{
 
 use engine::{
     adapter_host::{Connection, HttpTransport, Secret},
-    ehr::{Description, Ehr, EhrRecord, Fault, Page, PullAbility, Receipt, Resource, Write},
+    ehr::{Description, Ehr, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Resource, Write},
 };
 use serde_json::{Map, Value};
 
@@ -127,6 +127,13 @@ impl<S: Subject> Bench<S> {
     /// The record a pull shows; none where it shows none.
     pub async fn shown(&self, resource: Resource, id: &str) -> Option<EhrRecord> {
         self.everything(resource).await.records.remove(id)
+    }
+
+    pub async fn patient_shown(&self, id: &str) -> EhrPatient {
+        match self.shown(Resource::Patients, id).await {
+            Some(EhrRecord::Patient(patient)) => patient,
+            other => panic!("patient {id} is not shown: {other:?}"),
+        }
     }
 
     /// What a record shows other than it was written, by field.

@@ -25,7 +25,8 @@ macro_rules! cases {
 cases! {
     reading: what_is_described_is_what_can_be_done nothing_changed_is_nothing_shown pages_keep_their_limit_and_show_each_record_once
         a_change_is_shown a_deletion_is_shown cursors_of_others_are_refused;
-    writing: what_is_written_is_what_is_pulled a_change_leaves_the_rest_to_staff one_key_writes_once a_key_never_sent_is_not_found an_occupied_place_is_refused
+    writing: what_is_written_is_what_is_pulled a_change_leaves_the_rest_to_staff
+        a_change_of_one_line_of_an_address_leaves_the_others one_key_writes_once a_key_never_sent_is_not_found an_occupied_place_is_refused
         a_stale_version_is_refused a_refusal_has_its_reason_and_no_patient;
     letters: names_of_every_kind_of_letter_arrive_as_they_are;
     zones: appointments_keep_their_instants_where_the_clock_changes;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use engine::ehr::{EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
+use engine::ehr::{EhrAddress, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
 
 use crate::conformance::{
     Bench, KINDS, Subject,
@@ -64,6 +64,35 @@ pub async fn a_change_leaves_the_rest_to_staff<S: Subject>(bench: Rc<Bench<S>>) 
     assert!(matches!(bench.find(&key, &change).await, Ok(Some(_))), "it is found");
     let Some(EhrRecord::Patient(shown)) = bench.shown(Resource::Patients, &id).await else { panic!("it is shown") };
     assert_eq!((shown.first_name.as_str(), shown.cell_phone, shown.home_phone), ("Zoë-Ann", phone, None));
+}
+
+/// An address is several things: staff add a second line, a client moves the patient to another town.
+pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: Subject>(bench: Rc<Bench<S>>) {
+    if !bench.writes("create-patient") || !bench.writes("update-patient") {
+        return;
+    }
+    let mut write = Write::CreatePatient(bench.somebody());
+    bench.subject.adjust(&mut write);
+    let id = bench.written(&write).await.id;
+    // As the EHR shows them: not every EHR tells all lines apart.
+    let before = bench.patient_shown(&id).await;
+    let Some(address) = before.address.clone() else { return };
+    let changed = |change: &dyn Fn(&mut EhrAddress)| {
+        let mut address = address.clone();
+        change(&mut address);
+        EhrPatient { address: Some(address), ..before.clone() }
+    };
+    let by_staff = changed(&|address| address.line1 = Some("77 Staff Avenue".to_owned()));
+    bench.written(&Write::UpdatePatient(by_staff, Some(Box::new(before.clone())))).await;
+
+    let moved = changed(&|address| address.city = Some("Peoria".to_owned()));
+    let (key, change) = (bench.key(), Write::UpdatePatient(moved, Some(Box::new(before))));
+    let pushed = bench.push(&key, &change).await;
+    assert!(pushed.is_ok(), "{pushed:?}");
+    assert!(matches!(bench.find(&key, &change).await, Ok(Some(_))), "it is found");
+    let shown = bench.patient_shown(&id).await.address.expect("they live somewhere");
+    assert_eq!((shown.line1.as_deref(), shown.city.as_deref()), (Some("77 Staff Avenue"), Some("Peoria")));
+    assert_eq!((shown.line2, shown.postal_code), (address.line2, address.postal_code));
 }
 
 pub async fn one_key_writes_once<S: Subject>(bench: Rc<Bench<S>>) {
