@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Fault,
-    http::{Error, Response},
+    http::{Error, Response, retry_after},
 };
 
 use crate::{
@@ -37,7 +37,7 @@ pub fn of_error(error: Error, reads: bool) -> Fault {
 }
 
 pub fn judged(answer: &Response, reads: bool) -> Result<Outcome, Fault> {
-    let after = answer.header("retry-after").and_then(|seconds| seconds.trim().parse().ok());
+    let after = retry_after(answer);
     let reason = format!("the EHR answered {}", answer.status);
     match answer.status {
         200..=299 => Told::of(answer).map(Outcome::Told).map_err(|why| of_unreadable(why, reads)),

@@ -2,7 +2,7 @@
 
 use adapter_sdk::{
     Fault,
-    http::{Response, fault_of_status},
+    http::{Response, fault_of_status, retry_after},
 };
 
 use crate::responses::Refusal;
@@ -51,10 +51,6 @@ fn reason(answer: &Response) -> String {
 /// A word of the EHR's vocabulary: nothing but letters, digits and separators, and short.
 fn plain(word: &str) -> String {
     word.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ')).take(80).collect()
-}
-
-fn retry_after(answer: &Response) -> Option<u32> {
-    answer.header("retry-after")?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::Fault;
+use crate::{Fault, clock, time};
 pub use crate::bindings::practice_sync::ehr::http::{Error, Request, Response};
 
 /// Sends one request as it is. The deadline is the call's.
@@ -144,7 +144,7 @@ pub fn fault_of_error(error: Error, reads: bool) -> Fault {
 /// `Retry-After`: not done either. 501: unsupported. Other 5xx: a read is tried again, a write may have happened. The rest: rejected.
 pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
     let status = answer.status;
-    let after = answer.header("retry-after").and_then(|seconds| seconds.trim().parse().ok());
+    let after = retry_after(answer);
     let reason = format!("the EHR answered {status}");
     match status {
         401 | 403 => Fault::unauthorized(reason),
@@ -155,6 +155,15 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
         500..=599 => Fault::unknown(reason),
         _ => Fault::rejected(reason),
     }
+}
+
+/// Seconds an answer asks to wait: said as a number or as a date.
+pub fn retry_after(answer: &Response) -> Option<u32> {
+    let said = answer.header("retry-after")?.trim();
+    said.parse().ok().or_else(|| {
+        let wait = time::http_date(said)?.saturating_sub(clock::now()).max(0);
+        Some(u32::try_from(wait).unwrap_or(u32::MAX))
+    })
 }
 
 /// Percent-encodes a value for a path segment or a query.

@@ -108,7 +108,17 @@ impl Host {
 }
 
 pub(crate) fn send(request: &Request) -> Result<Response, Error> {
-    HOST.with_borrow_mut(|host| (host.answer)(request))
+    answered(|host| Some(&mut host.answer), request)
+}
+
+/// The answer is taken out while it is at work: it may ask for the time, read settings and log. It cannot send: it is the EHR.
+fn answered(held: impl Fn(&mut Host) -> Option<&mut Answer>, request: &Request) -> Result<Response, Error> {
+    let busy = || -> Answer { Box::new(|_| panic!("an answer of a test's EHR sends no requests itself")) };
+    let taken = HOST.with_borrow_mut(|host| held(host).map(|answer| std::mem::replace(answer, busy())));
+    let Some(mut answer) = taken else { return Err(Error::NotSent("no workstation is connected".into())) };
+    let response = answer(request);
+    HOST.with_borrow_mut(|host| held(host).map(|place| *place = answer));
+    response
 }
 
 pub(crate) fn gate() -> State {
@@ -116,10 +126,7 @@ pub(crate) fn gate() -> State {
 }
 
 pub(crate) fn send_through_gate(request: &Request) -> Result<Response, Error> {
-    HOST.with_borrow_mut(|host| match &mut host.gate_answer {
-        Some(answer) => answer(request),
-        None => Err(Error::NotSent("no workstation is connected".into())),
-    })
+    answered(|host| host.gate_answer.as_mut(), request)
 }
 
 pub(crate) fn config(name: &str) -> Option<String> {
@@ -181,7 +188,32 @@ mod tests {
             panic!("503 with Retry-After is a refusal");
         };
         assert_eq!(after, Some(7));
+        // The present of this host is 2026-01-05T12:00:00Z.
+        for (date, seconds) in [("Mon, 05 Jan 2026 12:01:30 GMT", 90), ("Mon, 05 Jan 2026 11:00:00 GMT", 0)] {
+            let Err(Fault::RetryLater((_, after))) = answered(status(503, &[("retry-after", date)])) else {
+                panic!("503 with a date is a refusal too");
+            };
+            assert_eq!(after, Some(seconds), "{date}");
+        }
+        assert!(matches!(answered(status(503, &[("retry-after", "soon")])), Err(Fault::Unknown(_))));
         assert_eq!(answered(status(201, &[])).unwrap().status, 201);
+    }
+
+    #[test]
+    fn an_answer_may_use_the_host() {
+        let answer = |_: &Request| {
+            crate::warn!("asked at {}", crate::clock::now());
+            Ok(Response { status: 200, headers: vec![], body: crate::config::get("location").unwrap().into_bytes() })
+        };
+        let host = Host::new().config("location", "L1").at(7).answer(answer).answer_gate(answer);
+        let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: None };
+        let (bodies, lines) = host.run_logged(|| {
+            let twice = [http::request(&request), http::request(&request), crate::gate::send(&request)];
+            twice.map(|answer| answer.unwrap().body)
+        });
+        assert_eq!(bodies, [b"L1", b"L1", b"L1"]);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(lines[0].1, "asked at 7");
     }
 
     #[test]
