@@ -20,6 +20,10 @@ pub trait Ehr: Send + Sync + 'static {
     fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt>;
     /// `Ok(None)`: certainly not written.
     fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>>;
+    /// Requests that pulls, pushes and look-ups sent beyond one each since it was last asked: the EHR's quota is of requests.
+    fn take_requests_beyond(&self) -> u32 {
+        0
+    }
 }
 
 /// Why a call did not succeed, by what happens next.

@@ -7,7 +7,7 @@ use crate::{
     time::{MINUTE, Millis, Timestamp},
 };
 
-/// Spent calls, draining at the quota's rate. Counting what is spent instead of what is left lets the quota change by
+/// Spent requests, draining at the quota's rate. Counting what is spent instead of what is left lets the quota change by
 /// configuration without touching state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
@@ -50,7 +50,12 @@ impl Bucket {
     }
 
     pub fn take(&mut self, quota: Quota, now: Timestamp) {
-        self.spent = self.spent_at(quota, now) + MINUTE;
+        self.take_many(quota, now, 1);
+    }
+
+    /// More than there is may be spent: what comes next waits until it is paid.
+    pub fn take_many(&mut self, quota: Quota, now: Timestamp, requests: u32) {
+        self.spent = self.spent_at(quota, now).saturating_add(i64::from(requests) * MINUTE);
         self.at = now;
     }
 }

@@ -78,6 +78,10 @@ pub enum Command {
         call: u64,
         outcome: Outcome<Page>,
     },
+    /// Calls sent so many requests beyond one each: the EHR's quota is of requests.
+    RequestsSent {
+        requests: u32,
+    },
     /// What was pulled as an appointment of its own turned out to be what a write of ours made: `record` says of ours what the EHR said
     /// of it.
     Superseded {

@@ -164,6 +164,11 @@ pub enum Event {
         gate: Gate,
     },
 
+    /// Calls sent so many requests to the EHR beyond the one each was counted as when it started.
+    RequestsSent {
+        requests: u32,
+    },
+
     // Pull.
     CycleStarted,
     /// A resource is read from its beginning: what an insert became may have gone by while nobody knew its name.

@@ -154,6 +154,8 @@ impl State {
             Event::PathBlocked { why, until } => self.path.block(*why, at, *until),
             Event::PathCleared => self.path.clear(),
 
+            Event::RequestsSent { requests } => self.quota.take_many(quota, at, *requests),
+
             Event::CycleStarted => {
                 self.pulls.cycle = Some(Cycle { position: 0, pages: 0, incomplete: false });
                 self.pulls.retry_at = None;

@@ -76,6 +76,9 @@ impl Location {
             Command::Pushed { write, attempt, outcome } => self.pushed(cx, *write, *attempt, outcome),
             Command::Found { write, attempt, outcome } => self.found(cx, *write, *attempt, outcome),
             Command::Pulled { resource, call, outcome } => self.pulled(cx, *resource, *call, outcome),
+            Command::RequestsSent { requests } => {
+                Decision::of(decision::Reply::Done, vec![Event::RequestsSent { requests: *requests }])
+            }
             Command::Superseded { twin, record } => self.superseded(cx, *twin, record),
             Command::HourSuperseded { twin, ours, shown } => self.hour_superseded(*twin, *ours, shown.as_ref()),
             Command::RetryWrite(retry) => self.retry_write(cx, retry),

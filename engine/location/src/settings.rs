@@ -123,7 +123,8 @@ pub struct PullRules {
     pub keep_past: Millis,
 }
 
-/// The EHR's quota: a bucket of `burst` calls refilled at `per_minute`.
+/// The EHR's quota: a bucket of `burst` requests refilled at `per_minute`. A call is counted as one when it starts, and what it sent beyond
+/// that when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     pub per_minute: u32,

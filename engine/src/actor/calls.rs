@@ -55,6 +55,7 @@ impl LocationActor {
         let metrics = self.metrics.clone();
         let pulled = async move { ((&mut pulling.page).await, pulling.resource, pulling.call) };
         ctx.spawn(pulled.into_actor(self).map(move |(page, resource, call), act, ctx| {
+            act.charge(ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
             tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
@@ -96,6 +97,7 @@ impl LocationActor {
                     CallKind::Push => {
                         let pushed = async move { ehr.push(key, outgoing, deadline).await };
                         ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
+                            act.charge(ctx);
                             let outcome =
                                 receipt.map(outgoing::written).map_err(|fault| act.fault(&metrics, "push", fault));
                             let command = Command::Pushed { write, attempt, outcome };
@@ -105,6 +107,7 @@ impl LocationActor {
                     CallKind::Find => {
                         let found = async move { ehr.find(key, outgoing, deadline).await };
                         ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
+                            act.charge(ctx);
                             let outcome = receipt
                                 .map(|found| found.map(outgoing::written))
                                 .map_err(|fault| act.fault(&metrics, "find", fault));
@@ -114,6 +117,14 @@ impl LocationActor {
                     }
                 }
             }
+        }
+    }
+
+    /// Before what the call answered is heard, so that the next call waits for what this one took of the quota.
+    fn charge(&self, ctx: &mut Context<Self>) {
+        let requests = self.ehr.as_ref().map_or(0, |ehr| ehr.take_requests_beyond());
+        if requests > 0 {
+            tell(ctx, Own::Request(Request::Command(Command::RequestsSent { requests })));
         }
     }
 

@@ -98,6 +98,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::PathFailed { .. }
         | Event::PathBlocked { .. }
         | Event::PathCleared
+        | Event::RequestsSent { .. }
         | Event::CycleStarted
         | Event::ReadAnew { .. }
         | Event::PullStarted { .. }

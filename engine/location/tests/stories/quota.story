@@ -41,6 +41,18 @@ after 1s
 wake
 > pull appointments 0 cursor -
 
+story the quota is of requests, not of calls: what a call sent beyond one is waited for
+settings burst=4 per_minute=60 pulls=appointments
+wake
+> pull appointments 0 cursor -
+requests 5
+page appointments 0 cursor c1 -> applied
+> nothing
+expect wake 08:00:03
+after 3s
+wake
+> pull appointments 1 cursor c1
+
 story a cycle whose quota is used up waits for the refill, not in a busy loop
 settings burst=2 per_minute=60 pulls=appointments
 wake

@@ -236,6 +236,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         }
         "wake" => Command::Wake,
         "sync" => Command::SyncNow,
+        "requests" => Command::RequestsSent { requests: word(1)?.parse().map_err(|_| "how many requests?")? },
         "gate" => Command::Gate(match word(1)? {
             "open" => Gate::Open,
             "no_workstation" => Gate::Shut(Shut::NoWorkstation),

@@ -238,6 +238,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::PathFailed { write } => format!("path_failed w{write}"),
         Event::PathBlocked { why, until } => format!("blocked {} until {}", show_blocked(*why), at(until)),
         Event::PathCleared => "path_cleared".into(),
+        Event::RequestsSent { requests } => format!("requests_sent {requests}"),
         Event::CycleStarted => "cycle_started".into(),
         Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
         Event::PullStarted { resource, call, until } => {
