@@ -24,6 +24,10 @@ pub struct Manifest {
     pub contract: u32,
     /// Prefixes of the paths it may request below the location's base URL; `/` is everything there.
     pub paths: Vec<String>,
+    /// Headers that say who somebody is, which the adapter sets itself: `authorization`, `cookie`. Without them only the location's own
+    /// credentials are sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
     /// Memory one call may take.
     #[serde(default = "defaults::memory_mib")]
     pub memory_mib: u32,
@@ -80,6 +84,8 @@ impl Manifest {
             let fits = path.starts_with('/') && path.len() <= 200 && !path.contains("..") && !path.contains("//");
             require(fits, &format!("`paths` must begin with `/` and hold neither `..` nor `//`: {path:?}"))?;
         }
+        let known = self.headers.iter().all(|name| matches!(name.as_str(), "authorization" | "cookie"));
+        require(known, "`headers` may hold `authorization` and `cookie`; other headers need not be asked for")?;
         require((1..=1024).contains(&self.memory_mib), "`memory_mib` must be 1 to 1024")?;
         require((1..=300).contains(&self.call_seconds), "`call_seconds` must be 1 to 300")?;
         require((1..=1000).contains(&self.requests_per_call), "`requests_per_call` must be 1 to 1000")?;
@@ -113,6 +119,7 @@ mod tests {
     fn each_rule_is_enforced_by_name() {
         for (line, expected) in [
             ("memory = 3", "unknown field `memory`"),
+            ("headers = [\"host\"]", "`headers`"),
             ("memory_mib = 0", "memory_mib"),
             ("memory_mib = 4096", "memory_mib"),
             ("call_seconds = 301", "call_seconds"),

@@ -130,7 +130,7 @@ impl CallState {
 
     async fn send_http(&mut self, request: Request) -> Result<Response, Error> {
         let left = self.request_counted()?;
-        let request = self.link.address.request(request, &self.adapter.manifest().paths, &self.limits);
+        let request = self.link.address.request(request, &self.adapter.manifest().asks(), &self.limits);
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body) = (self.trace.sent(), request.max_response_body);
         // Before, not after: the call may end while this waits.
@@ -151,7 +151,7 @@ impl CallState {
         let Some(gate) = self.link.gate.clone() else {
             return Err(Error::NotSent("no workstation is connected".into()));
         };
-        let request = self.link.address.gate_request(request, &self.adapter.manifest().paths, &self.limits);
+        let request = self.link.address.gate_request(request, &self.adapter.manifest().asks(), &self.limits);
         let request = request.map_err(Error::Refused)?;
         let (sent_before, max_body, changes) =
             (self.trace.sent(), request.max_response_body, self.tag.is_some() && request.method != "GET");

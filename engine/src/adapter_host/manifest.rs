@@ -15,6 +15,8 @@ pub const CONTRACT_PACKAGE: &str = "practice-sync:ehr";
 pub const CONTRACT_VERSION: &str = "1.0.0";
 /// What every adapter exports.
 pub const EHR_INTERFACE: &str = "practice-sync:ehr/ehr@1.0.0";
+/// What a guest sets only where its manifest asks for it: with it, it is somebody else to the EHR.
+pub const IDENTITY_HEADERS: [&str; 2] = ["authorization", "cookie"];
 const SECTION: &str = "practice-sync:manifest";
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -27,11 +29,21 @@ pub struct Manifest {
     pub contract: u32,
     /// Prefixes of the paths it may request.
     pub paths: Vec<String>,
+    /// Headers that say who somebody is, in lower case, which it may set itself.
+    #[serde(default)]
+    pub headers: Vec<String>,
     pub memory_mib: u32,
     pub call_seconds: u32,
     pub requests_per_call: u32,
     #[serde(default)]
     pub requests_per_minute: Option<u32>,
+}
+
+/// What an adapter asks to be let through.
+#[derive(Clone, Copy, Debug)]
+pub struct Asks<'a> {
+    pub paths: &'a [String],
+    pub headers: &'a [String],
 }
 
 impl Manifest {
@@ -77,10 +89,15 @@ impl Manifest {
             && self.version.len() <= 40
             && (1..=50).contains(&self.paths.len())
             && self.paths.iter().all(|path| path.starts_with('/') && path.len() <= 200)
+            && self.headers.iter().all(|name| IDENTITY_HEADERS.contains(&name.as_str()))
             && self.memory_mib > 0
             && self.call_seconds > 0
             && self.requests_per_call > 0;
         if fits { Ok(()) } else { Err(LoadError::Manifest("a value is out of range".into())) }
+    }
+
+    pub fn asks(&self) -> Asks<'_> {
+        Asks { paths: &self.paths, headers: &self.headers }
     }
 
     /// What both the operator grants and the adapter asks for.
