@@ -28,7 +28,7 @@ pub struct Connections {
     adapters: Registry,
     network: Arc<HttpTransport>,
     in_process: BTreeMap<u32, Arc<dyn Transport>>,
-    /// The ways to data sources that take access tokens or sessions: their locations share one.
+    /// The ways to data sources that take access tokens or sessions: their locations share the credentials.
     authorized: Mutex<HashMap<u32, Arc<Authorized>>>,
     /// Simulations and benchmarks bring their own EHR.
     own: HashMap<LocationId, Arc<dyn Ehr>>,
@@ -86,11 +86,13 @@ impl Connections {
         Ok(Some(ehr))
     }
 
+    /// A location's own way to its data source.
     fn network(&self, source: &DataSource) -> Arc<dyn Transport> {
-        let Some(login) = &source.login else { return self.network.clone() };
+        let own = Arc::new(self.network.apart());
+        let Some(login) = &source.login else { return own };
         let mut authorized = self.authorized.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Authorized::new(self.network.clone(), login.clone()));
-        authorized.entry(source.id).or_insert_with(made).clone()
+        let first = || Arc::new(Authorized::new(own.clone(), login.clone()));
+        Arc::new(authorized.entry(source.id).or_insert_with(first).over(own.clone()))
     }
 
     fn connect(&self, location: &LocationSetup, source: &DataSource) -> Result<Arc<dyn Ehr>, ConnectError> {

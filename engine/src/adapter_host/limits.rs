@@ -54,6 +54,13 @@ impl Default for HostLimits {
 pub const EPOCH_TICK: Duration = Duration::from_millis(10);
 /// Time to reach the EHR's host.
 pub const CONNECT: Duration = Duration::from_secs(10);
+/// Connections a location keeps open for its next request, and how long.
+pub const IDLE_CONNECTIONS: usize = 4;
+pub const IDLE_CONNECTION: Duration = Duration::from_secs(30);
+/// Between an answer and the location's next request: an answer nobody asked for comes to light before a connection is used again.
+pub const SILENCE: Duration = Duration::from_millis(5);
+/// TLS sessions a location may resume.
+pub const TLS_SESSIONS: usize = 4;
 /// Bytes of an instance's memory and tables that are cleared rather than given back to the system after a call: taking them anew
 /// would cost every call a dozen page faults.
 pub const KEPT_MEMORY: usize = 256 * KIB;

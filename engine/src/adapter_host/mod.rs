@@ -42,4 +42,4 @@ pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
 pub use outbound::AddressError;
 pub use reqwest::Url;
 pub use secret::Secret;
-pub use transport::{HttpRequest, HttpResponse, HttpTransport, Transport, TransportError, TransportFuture};
+pub use transport::{HttpRequest, HttpResponse, HttpTransport, TlsError, Transport, TransportError, TransportFuture};

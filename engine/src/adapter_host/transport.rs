@@ -1,10 +1,20 @@
 //! How a request reaches an EHR: over HTTP, or, where the EHR lives in this process, by a call.
 
-use std::{error::Error, fmt, future::Future, pin::Pin, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
 
 use reqwest::{Client, Method, Url, redirect};
+use rustls::{ClientConfig, client::Resumption};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::time::Instant;
 
-use super::limits;
+use super::{Secret, limits};
 
 /// A request with its full address and the location's credentials.
 #[derive(Clone)]
@@ -57,18 +67,48 @@ pub type TransportFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, 
 /// Sends a request once: no retries, no redirects. It runs on the adapter host's threads and must not block them.
 pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_>;
+
+    /// Credentials it adds itself: an EHR that echoes them shows them to the guest.
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
 }
 
-/// Over the network. One for all locations: connections are kept per host.
+/// Over the network. Each location has its own, with connections of its own: what an EHR answers one location reaches no other.
 pub struct HttpTransport {
-    client: Client,
+    tls: ClientConfig,
+    /// Made when the first request leaves: most locations are idle.
+    client: OnceLock<Client>,
+    /// When the last answer was complete.
+    answered: Mutex<Option<Instant>>,
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("TLS cannot be set up: {0}")]
+pub struct TlsError(#[from] rustls::Error);
 
 impl HttpTransport {
-    pub fn new() -> Result<HttpTransport, reqwest::Error> {
-        // Whoever comes first installs it; it is the same one everywhere in this program.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+    /// Reads the certificates this machine trusts.
+    pub fn new() -> Result<HttpTransport, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let tls = tls.with_platform_verifier()?.with_no_client_auth();
+        Ok(HttpTransport { tls, client: OnceLock::new(), answered: Mutex::default() })
+    }
+
+    /// Another one that trusts the same certificates and shares no connection and no TLS session with this one.
+    pub fn apart(&self) -> HttpTransport {
+        let mut tls = self.tls.clone();
+        tls.resumption = Resumption::in_memory_sessions(limits::TLS_SESSIONS);
+        HttpTransport { tls, client: OnceLock::new(), answered: Mutex::default() }
+    }
+
+    fn client(&self) -> Result<&Client, TransportError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
         let client = Client::builder()
+            .tls_backend_preconfigured(self.tls.clone())
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
@@ -76,16 +116,35 @@ impl HttpTransport {
             .http1_only()
             .http1_max_headers(limits::RESPONSE_HEADERS)
             .connect_timeout(limits::CONNECT)
+            .pool_max_idle_per_host(limits::IDLE_CONNECTIONS)
+            .pool_idle_timeout(limits::IDLE_CONNECTION)
             .user_agent(concat!("practice-sync/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(HttpTransport { client })
+            .build()
+            .map_err(|error| TransportError::NotSent(reason(&error)))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// An EHR that answers twice does so at once: a connection that brings more than was asked for is closed meanwhile, and the next
+    /// request leaves on another one instead of taking what was left over for its answer.
+    async fn silence(&self) {
+        let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answered) = answered {
+            tokio::time::sleep_until(answered + limits::SILENCE).await;
+        }
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        self.silence().await;
+        let ended = exchange(self.client()?, request).await;
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        ended
     }
 }
 
 impl Transport for HttpTransport {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(async move {
-            match tokio::time::timeout(deadline, exchange(&self.client, request)).await {
+            match tokio::time::timeout(deadline, self.exchange(request)).await {
                 Ok(ended) => ended,
                 // It may have been on its way.
                 Err(_) => Err(TransportError::NoAnswer(format!("none within {} ms", deadline.as_millis()))),

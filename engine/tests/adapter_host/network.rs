@@ -3,7 +3,10 @@
 use std::{
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -27,6 +30,10 @@ fn answering(answer: &'static str) -> String {
 }
 
 async fn send(address: &str) -> Result<HttpResponse, TransportError> {
+    send_over(&HttpTransport::new().unwrap(), address).await
+}
+
+async fn send_over(transport: &HttpTransport, address: &str) -> Result<HttpResponse, TransportError> {
     let request = HttpRequest {
         method: "POST".into(),
         url: Url::parse(&format!("{address}/patients?name=Ada")).unwrap(),
@@ -34,7 +41,7 @@ async fn send(address: &str) -> Result<HttpResponse, TransportError> {
         body: Some(b"{}".to_vec()),
         max_response_body: 1_000,
     };
-    Arc::new(HttpTransport::new().unwrap()).send(request, Duration::from_millis(700)).await
+    transport.send(request, Duration::from_millis(700)).await
 }
 
 #[tokio::test]
@@ -93,4 +100,60 @@ async fn a_body_that_does_not_end_is_cut_off() {
     });
     let cut = send(&endless).await;
     assert!(matches!(&cut, Err(TransportError::NoAnswer(why)) if why.contains("longer than 1000 bytes")), "{cut:?}");
+}
+
+/// Answers each request with the number of its connection and of the request on it, and then with `stray`.
+fn numbering(stray: &'static str) -> (String, Arc<AtomicU32>) {
+    let connections = Arc::new(AtomicU32::new(0));
+    let counted = connections.clone();
+    let address = server(move |mut stream| {
+        let connection = counted.fetch_add(1, Ordering::SeqCst);
+        std::thread::spawn(move || {
+            let mut request = [0; 4096];
+            for number in 0.. {
+                if !matches!(stream.read(&mut request), Ok(bytes) if bytes > 0) {
+                    return;
+                }
+                let body = format!("{connection}.{number}");
+                let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}{stray}", body.len());
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+    });
+    (address, connections)
+}
+
+#[tokio::test]
+async fn an_answer_nobody_asked_for_is_nobodys_answer() {
+    let (address, connections) = numbering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray");
+    let transport = HttpTransport::new().unwrap();
+    for number in 0..20 {
+        let answer = send_over(&transport, &address).await.unwrap();
+        assert_eq!(String::from_utf8(answer.body).unwrap(), format!("{number}.0"));
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 20, "none is used again");
+}
+
+/// What an EHR sends in a second piece has this long to show that it was not asked for.
+#[tokio::test]
+async fn after_an_answer_a_location_is_silent_for_a_moment() {
+    let (address, _) = numbering("");
+    let transport = HttpTransport::new().unwrap();
+    send_over(&transport, &address).await.unwrap();
+    let answered = Instant::now();
+    send_over(&transport, &address).await.unwrap();
+    assert!(answered.elapsed() >= Duration::from_millis(4), "{:?}", answered.elapsed());
+}
+
+#[tokio::test]
+async fn connections_are_used_again_and_shared_with_no_other_location() {
+    let (address, connections) = numbering("");
+    let one = HttpTransport::new().unwrap();
+    let other = one.apart();
+    let mut bodies = Vec::new();
+    for transport in [&one, &other, &one, &other] {
+        bodies.push(String::from_utf8(send_over(transport, &address).await.unwrap().body).unwrap());
+    }
+    assert_eq!(bodies, ["0.0", "1.0", "0.1", "1.1"]);
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
 }

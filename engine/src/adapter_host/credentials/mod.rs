@@ -82,9 +82,15 @@ impl Login {
 }
 
 /// A transport whose requests carry the current credentials: obtained when first needed, renewed before they end, and once more when the
-/// EHR no longer takes them. All locations of a data source share one, and one request for credentials at a time.
+/// EHR no longer takes them. All locations of a data source share the credentials, and one request for them at a time; each has its
+/// connections for itself.
 pub struct Authorized {
     inner: Arc<dyn Transport>,
+    shared: Arc<Shared>,
+}
+
+/// What the locations of a data source share.
+struct Shared {
     login: Login,
     held: RwLock<Option<Arc<Held>>>,
     renewing: tokio::sync::Mutex<()>,
@@ -97,7 +103,13 @@ struct Held {
 
 impl Authorized {
     pub fn new(inner: Arc<dyn Transport>, login: impl Into<Login>) -> Authorized {
-        Authorized { inner, login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() }
+        let shared = Shared { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
+        Authorized { inner, shared: Arc::new(shared) }
+    }
+
+    /// The same credentials on another way.
+    pub fn over(&self, inner: Arc<dyn Transport>) -> Authorized {
+        Authorized { inner, shared: self.shared.clone() }
     }
 
     /// What to use; never `spent`, which the EHR did not take.
@@ -105,27 +117,27 @@ impl Authorized {
         if let Some(held) = self.current(spent) {
             return Ok(held);
         }
-        let _one_at_a_time = self.renewing.lock().await;
+        let _one_at_a_time = self.shared.renewing.lock().await;
         // Somebody else may have got new ones meanwhile.
         if let Some(held) = self.current(spent) {
             return Ok(held);
         }
         let held = Arc::new(self.ask().await?);
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held.clone());
+        *self.shared.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held.clone());
         Ok(held)
     }
 
     fn current(&self, spent: Option<&Arc<Held>>) -> Option<Arc<Held>> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner).clone()?;
         let usable = Instant::now() < held.renew_at && !spent.is_some_and(|spent| Arc::ptr_eq(spent, &held));
         usable.then_some(held)
     }
 
     async fn ask(&self) -> Result<Held, NoGrant> {
         let asked_at = Instant::now();
-        let request = self.login.request().map_err(NoGrant::Later)?;
+        let request = self.shared.login.request().map_err(NoGrant::Later)?;
         let answer = self.inner.send(request, ASKING).await.map_err(|error| NoGrant::Later(error.to_string()))?;
-        let Grant { authorization, life } = self.login.granted(&answer)?;
+        let Grant { authorization, life } = self.shared.login.granted(&answer)?;
         Ok(Held { authorization, renew_at: asked_at + life - EARLIER.min(life / 10) })
     }
 
@@ -159,5 +171,10 @@ impl Authorized {
 impl Transport for Authorized {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(self.exchange(request, Instant::now() + deadline))
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.iter().map(|held| held.authorization.clone()).collect()
     }
 }
