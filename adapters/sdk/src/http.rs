@@ -5,8 +5,8 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Fault, clock, time};
 pub use crate::bindings::practice_sync::ehr::http::{Error, Request, Response};
+use crate::{Fault, clock, time};
 
 /// Sends one request as it is. The deadline is the call's.
 pub fn request(request: &Request) -> Result<Response, Error> {

@@ -1,6 +1,6 @@
 //! The rules for what guests return. A rule that is broken is named with its field, never with the value: that may be patient data.
 
-use std::{borrow::Cow, fmt, ops::RangeInclusive};
+use std::{borrow::Cow, cell::Cell, fmt, ops::RangeInclusive};
 
 use chrono::NaiveDate;
 
@@ -49,8 +49,23 @@ pub fn is_exact(value: &str) -> Result<(), &'static str> {
     must(value.len() <= EXACT_TEXT_BYTES, "must have at most 500 bytes")
 }
 
+thread_local! {
+    /// Texts cut on this thread: the rules are asked deep inside of records.
+    static CUT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs what checks, and counts the texts that were cut.
+pub fn counting_cuts<T>(checks: impl FnOnce() -> T) -> (T, u32) {
+    let before = CUT.get();
+    let checked = checks();
+    (checked, CUT.get() - before)
+}
+
 /// A longer text is cut: what an EHR holds must not keep the other records of a page from being read.
 pub fn cut(mut value: String, most: usize) -> String {
+    if value.len() > most {
+        CUT.set(CUT.get() + 1);
+    }
     value.truncate(value.floor_char_boundary(most));
     value
 }

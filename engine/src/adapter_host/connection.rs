@@ -1,7 +1,15 @@
 //! One location's EHR behind an adapter. Each call gets a fresh instance on the host's own threads, within its memory, its time and
 //! its number of requests; however it ends, it ends as an answer or a fault.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use chrono::DateTime;
 use chrono_tz::Tz;
@@ -11,7 +19,7 @@ use super::{
     AddressError, Secret,
     adapter::Slot,
     bindings::exports::practice_sync::ehr::ehr as wit,
-    convert,
+    check, convert,
     gate::{Gate, WriteTag},
     imports::{CallState, Trace, system_clock},
     instance::Instance,
@@ -19,6 +27,7 @@ use super::{
     log_line::{LineBudget, plain},
     outbound::Address,
     transport::Transport,
+    trap,
 };
 use crate::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
 
@@ -80,6 +89,20 @@ pub struct Link {
     pub gate: Option<Arc<dyn Gate>>,
     pub clock: Clock,
     pub lines: LineBudget,
+    /// Requests of calls beyond the first of each, not yet charged to the location's quota.
+    pub requests_beyond: AtomicU32,
+}
+
+/// Names of settings that hold a secret.
+const SECRET_SETTINGS: [&str; 7] = ["secret", "token", "password", "credential", "api-key", "api_key", "apikey"];
+
+impl Link {
+    /// What no guest's text may show: lasting credentials, and settings that are called so.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let secret = |name: &str| SECRET_SETTINGS.iter().any(|word| name.to_ascii_lowercase().contains(word));
+        let settings = self.settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone());
+        settings.chain(self.address.credentials()).collect()
+    }
 }
 
 pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
@@ -95,6 +118,7 @@ pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, 
         gate: connection.gate,
         clock: connection.clock,
         lines: LineBudget::new(std::time::Instant::now()),
+        requests_beyond: AtomicU32::new(0),
     };
     Ok(Arc::new(Connected { slot, link: Arc::new(link), limits: connection.limits }))
 }
@@ -120,7 +144,7 @@ impl Lost {
     fn reason(self) -> String {
         match self {
             Lost::OutOfTime(limit) => format!("the adapter did not answer within {} ms", limit.as_millis()),
-            Lost::Trap(trap) => plain(&format!("the adapter failed: {trap}"), REASON_BYTES),
+            Lost::Trap(trap) => trap,
             Lost::Host(reason) => plain(&format!("the adapter host failed: {reason}"), REASON_BYTES),
         }
     }
@@ -131,7 +155,6 @@ impl Connected {
     /// deadline does.
     async fn call<T, Work>(
         &self,
-        name: &'static str,
         deadline: Duration,
         trace: &Arc<Trace>,
         tag: Option<WriteTag>,
@@ -146,10 +169,11 @@ impl Connected {
         let allowed = deadline.min(limits.call);
         let ends = Instant::now() + allowed;
         let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone(), tag);
-        let running = adapter.clone();
+        let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
         let ended = adapter.host.threads.spawn(async move {
             let run = async {
                 let _place = running.host.places.acquire().await.map_err(|e| Lost::Host(e.to_string()))?;
+                let trapped = |error| Lost::Trap(trap::reason(&error, memory, &told));
                 let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
                 work(instance).await.map_err(trapped)
             };
@@ -158,15 +182,20 @@ impl Connected {
         let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
         if let Err(lost) = &ended {
             let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
-            tracing::warn!(adapter, location, call = name, sent = trace.sent(), ?lost, "call lost");
+            let (call, id, write) = (trace.name, trace.id, trace.write_key.as_deref());
+            tracing::warn!(adapter, location, call, id, write, sent = trace.sent(), ?lost, "call lost");
         }
         ended
+    }
+
+    fn reads(&self, name: &'static str) -> Trace {
+        Trace::new(name, &self.link, None)
     }
 
     /// A call that changes nothing: however it is lost, it can be made again.
     async fn read<T, U, Work>(
         &self,
-        name: &'static str,
+        trace: Trace,
         deadline: Duration,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
         accept: impl FnOnce(T) -> Result<U, String>,
@@ -176,22 +205,21 @@ impl Connected {
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
         let retry = |reason| Fault::RetryLater { reason, after: None };
-        let trace = Arc::new(Trace::default());
-        let answer = self.call(name, deadline, &trace, None, work).await.map_err(|lost| retry(lost.reason()))?;
-        accept(answer.map_err(|fault| trace.judge(convert::fault(fault)))?)
-            .map_err(|rule| retry(broken_contract(&rule)))
+        let trace = Arc::new(trace);
+        let answer = self.call(deadline, &trace, None, work).await.map_err(|lost| retry(lost.reason()))?;
+        accept(answer.map_err(|fault| trace.heard(fault))?).map_err(|rule| retry(broken_contract(&rule)))
     }
 
     /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
     async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
-        let trace = Arc::new(Trace::default());
+        let trace = Arc::new(Trace::new("push", &self.link, Some((&write_key, &write))));
         let lost =
             |reason| if trace.sent() { Fault::Unknown(reason) } else { Fault::RetryLater { reason, after: None } };
         let tag = self.link.gate.is_some().then(|| tag(&write_key, &write, self.link.zone));
         let write = convert::write(write)?;
         let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
-        let answer = self.call("push", deadline, &trace, tag, work).await.map_err(|ended| lost(ended.reason()))?;
-        convert::receipt(answer.map_err(|fault| trace.judge(convert::fault(fault)))?)
+        let answer = self.call(deadline, &trace, tag, work).await.map_err(|ended| lost(ended.reason()))?;
+        convert::receipt(answer.map_err(|fault| trace.heard(fault))?)
             // The guest says it is written, whatever it sent.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
     }
@@ -201,7 +229,7 @@ impl Ehr for Connected {
     fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
         let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
         Box::pin(async move {
-            let mut description = self.read("describe", deadline, Instance::describe, accept).await?;
+            let mut description = self.read(self.reads("describe"), deadline, Instance::describe, accept).await?;
             if description.gated && self.link.gate.is_none() {
                 return Err(Fault::Unsupported(UNGATED.to_owned()));
             }
@@ -215,8 +243,20 @@ impl Ehr for Connected {
         let given = cursor.clone();
         let asked = convert::resource(resource);
         let work = move |instance: Instance| async move { instance.pull(asked, cursor.as_deref(), limit).await };
-        let accept = move |page| convert::page(page, resource, given.as_deref(), limit);
-        Box::pin(self.read("pull", deadline, work, accept))
+        let location = self.link.location.clone();
+        let accept = move |page| {
+            let (page, cut) = check::counting_cuts(|| convert::page(page, resource, given.as_deref(), limit));
+            if cut > 0 {
+                tracing::warn!(
+                    location,
+                    ?resource,
+                    texts = cut,
+                    "texts of a page were longer than what is kept and are cut"
+                );
+            }
+            page
+        };
+        Box::pin(self.read(self.reads("pull"), deadline, work, accept))
     }
 
     fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt> {
@@ -228,10 +268,15 @@ impl Ehr for Connected {
             found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
         };
         Box::pin(async move {
+            let trace = Trace::new("find", &self.link, Some((&write_key, &write)));
             let write = convert::write(write)?;
             let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
-            self.read("find", deadline, work, accept).await
+            self.read(trace, deadline, work, accept).await
         })
+    }
+
+    fn take_requests_beyond(&self) -> u32 {
+        self.link.requests_beyond.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -242,11 +287,6 @@ fn tag(write_key: &str, write: &Write, zone: Tz) -> WriteTag {
     let local = |seconds: i64| Some(DateTime::from_timestamp(seconds, 0)?.with_timezone(&zone).naive_local());
     let at = write.starts_at().and_then(local).map(|at| at.format("%Y-%m-%dT%H:%M").to_string());
     WriteTag { id: write_key.to_owned(), kind: write.kind(), at }
-}
-
-/// The innermost cause; around it wasmtime puts a backtrace of numbers.
-fn trapped(error: wasmtime::Error) -> Lost {
-    Lost::Trap(error.root_cause().to_string())
 }
 
 fn broken_contract(rule: &str) -> String {

@@ -9,8 +9,8 @@ use super::{
     bindings::{exports::practice_sync::ehr::ehr as wit, practice_sync::ehr::types},
     check::{self, Broken, Checked, require},
     entry,
-    limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, REASON_BYTES},
-    log_line::plain,
+    limits::{CURSOR_BYTES, DELETED_IDS, DESCRIBED, SHORT_TEXT_BYTES},
+    log_line::plain_char,
 };
 use crate::ehr::{
     Description, EhrAddress, EhrAppointment, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord,
@@ -38,17 +38,16 @@ resources! {
     Claims PaymentPlans Payments Adjustments GuarantorBalances InsuranceBalances
 }
 
-/// Reasons are cut: they end up in the store and in messages.
+/// Its reason as the guest said it.
 pub fn fault(fault: wit::Fault) -> Fault {
-    let short = |reason: String| plain(&reason, REASON_BYTES);
     match fault {
-        wit::Fault::Rejected(reason) => Fault::Rejected(short(reason)),
+        wit::Fault::Rejected(reason) => Fault::Rejected(reason),
         wit::Fault::RetryLater((reason, after)) => {
-            Fault::RetryLater { reason: short(reason), after: after.map(|seconds| Duration::from_secs(seconds.into())) }
+            Fault::RetryLater { reason, after: after.map(|seconds| Duration::from_secs(seconds.into())) }
         }
-        wit::Fault::Unknown(reason) => Fault::Unknown(short(reason)),
-        wit::Fault::Unauthorized(reason) => Fault::Unauthorized(short(reason)),
-        wit::Fault::Unsupported(reason) => Fault::Unsupported(short(reason)),
+        wit::Fault::Unknown(reason) => Fault::Unknown(reason),
+        wit::Fault::Unauthorized(reason) => Fault::Unauthorized(reason),
+        wit::Fault::Unsupported(reason) => Fault::Unsupported(reason),
         wit::Fault::GateClosed => Fault::GateClosed,
     }
 }
@@ -72,8 +71,8 @@ pub fn description(from: wit::Description) -> Checked<Description> {
     require(distinct.len() == pulls.len(), "pulls", "must name each resource once")?;
     let length = |(field, characters)| (check::text(field), characters);
     Ok(Description {
-        name: check::text(from.name),
-        version: check::text(from.version),
+        name: shown(from.name),
+        version: shown(from.version),
         hosting: from.hosting,
         pulls,
         writes: from.writes.into_iter().map(|kind| write_kind(kind).to_string()).collect(),
@@ -85,6 +84,12 @@ pub fn description(from: wit::Description) -> Checked<Description> {
         requests_per_minute: from.requests_per_minute,
         gated: from.gated,
     })
+}
+
+/// What operators and clients are shown: one line, and no markup for a page that forgets to escape it.
+fn shown(text: String) -> String {
+    let plain = |c: char| if matches!(c, '<' | '>') { ' ' } else { plain_char(c) };
+    check::cut(text, SHORT_TEXT_BYTES).chars().map(plain).collect()
 }
 
 fn pull_ability(from: wit::PullAbility) -> PullAbility {

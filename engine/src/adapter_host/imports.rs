@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -13,24 +13,42 @@ use wasmtime::{StoreLimits, StoreLimitsBuilder};
 
 use super::{
     adapter::Adapter,
-    bindings::practice_sync::ehr::{
-        clock, config, gate,
-        http::{self, Error, Request, Response},
-        log::{self, Level},
-        types,
+    bindings::{
+        exports::practice_sync::ehr::ehr as wit,
+        practice_sync::ehr::{
+            clock, config, gate,
+            http::{self, Error, Request, Response},
+            log::{self, Level},
+            types,
+        },
     },
     clock as zones,
     connection::Link,
+    convert,
     gate::{GateError, GateRequest, WriteTag},
-    limits::{CORE_INSTANCES_PER_COMPONENT, GuestLimits, MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT},
-    log_line::line,
+    guest_log::GuestLog,
+    limits::{
+        CORE_INSTANCES_PER_COMPONENT, GuestLimits, LOG_LINE_BYTES, MEMORIES_PER_COMPONENT, REASON_BYTES,
+        TABLE_ELEMENTS, TABLES_PER_COMPONENT,
+    },
+    log_line::{line, plain},
+    redact::Redactor,
     transport::{HttpResponse, TransportError},
 };
-use crate::ehr::Fault;
+use crate::ehr::{Fault, Write};
 
-/// What the engine still knows when a call ends without an answer.
+/// What the engine knows of a call: what it is, and, when it ends without an answer, how far it came.
 #[derive(Default)]
 pub struct Trace {
+    pub name: &'static str,
+    /// Tells the calls of this process apart in the log.
+    pub id: u64,
+    pub write_key: Option<String>,
+    redactor: Redactor,
+    /// None while an adapter is only tried.
+    link: Option<Arc<Link>>,
+    /// Where the guest said that it panicked.
+    panicked: Mutex<Option<String>>,
     sent: AtomicBool,
     /// A request that can change something went through the gate, or may have.
     wrote: AtomicBool,
@@ -39,6 +57,66 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// `write`: what is pushed or looked up, under its key.
+    pub fn new(name: &'static str, link: &Arc<Link>, write: Option<(&str, &Write)>) -> Trace {
+        static CALLS: AtomicU64 = AtomicU64::new(1);
+        Trace {
+            name,
+            id: CALLS.fetch_add(1, Ordering::Relaxed),
+            write_key: write.map(|(key, _)| key.to_owned()),
+            redactor: Redactor::new(link.secrets(), write.map(|(_, write)| write.clone())),
+            link: Some(link.clone()),
+            ..Trace::default()
+        }
+    }
+
+    /// A guest's text as it may be kept: every one that enters the engine goes through here.
+    pub fn redacted(&self, text: &str, bytes: usize) -> String {
+        let passing = self.link.as_ref().map(|link| link.transport.secrets()).unwrap_or_default();
+        self.redactor.text(text, &passing, bytes)
+    }
+
+    /// Where the guest panicked, if it said so.
+    pub fn panicked(&self) -> Option<String> {
+        self.panicked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A line of the guest, for the log.
+    fn line(&self, text: &str) -> String {
+        let line = self.redacted(text, LOG_LINE_BYTES);
+        if let Some(place) = line.strip_prefix("panicked at ") {
+            *self.panicked.lock().unwrap_or_else(PoisonError::into_inner) = Some(plain(place, PLACE_BYTES));
+        }
+        line
+    }
+
+    /// The fault a guest answered, as the engine takes it.
+    pub fn heard(&self, fault: wit::Fault) -> Fault {
+        let mut heard = match convert::fault(fault) {
+            Fault::GateClosed if !self.link.as_ref().is_some_and(|link| link.gate.is_some()) => self.no_gate(),
+            fault => self.judge(fault),
+        };
+        match &mut heard {
+            Fault::Rejected(reason)
+            | Fault::RetryLater { reason, .. }
+            | Fault::Unknown(reason)
+            | Fault::Unauthorized(reason)
+            | Fault::Unsupported(reason)
+            | Fault::NotReady(reason) => *reason = self.redacted(reason, REASON_BYTES),
+            Fault::GateClosed => {}
+        }
+        heard
+    }
+
+    /// Nobody could open it.
+    fn no_gate(&self) -> Fault {
+        let reason = NO_GATE.to_owned();
+        match self.write_key.is_some() && self.sent() {
+            true => Fault::Unknown(reason),
+            false => Fault::RetryLater { reason, after: None },
+        }
+    }
+
     /// True when the EHR may have seen a request of this call.
     pub fn sent(&self) -> bool {
         self.sent.load(Ordering::SeqCst)
@@ -56,7 +134,7 @@ impl Trace {
     }
 
     /// A guest's fault, where the engine knows better than the guest why nothing was sent.
-    pub fn judge(&self, fault: Fault) -> Fault {
+    fn judge(&self, fault: Fault) -> Fault {
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(stopped) = stopped else { return fault };
         if self.wrote.load(Ordering::SeqCst) {
@@ -77,6 +155,9 @@ impl Trace {
     }
 }
 
+const NO_GATE: &str = "the adapter broke the contract: it says that its workstation gate is closed, and its data source has no `workstation`";
+/// Of a file's name and a line.
+const PLACE_BYTES: usize = 200;
 const DECLINED: &str = "declined by the staff at the workstation";
 
 /// The data of one call's store.
@@ -125,7 +206,13 @@ impl CallState {
             return Err(Error::Refused(format!("more than {} requests in one call", self.limits.requests)));
         }
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(Error::NotSent("the call's time is up".into())) } else { Ok(left) }
+        if left.is_zero() {
+            return Err(Error::NotSent("the call's time is up".into()));
+        }
+        if self.requests > 1 {
+            self.link.requests_beyond.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(left)
     }
 
     async fn send_http(&mut self, request: Request) -> Result<Response, Error> {
@@ -198,18 +285,13 @@ impl gate::Host for CallState {
 
 impl log::Host for CallState {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        let (adapter, location) = (self.adapter.manifest().id.as_str(), self.link.location.as_str());
         let Some(suppressed) = self.link.lines.take(std::time::Instant::now()) else { return Ok(()) };
+        let log = GuestLog::of(&self.adapter.manifest().id);
         if suppressed > 0 {
-            tracing::warn!(adapter, location, suppressed, "lines of the adapter were suppressed");
+            let text = format!("{suppressed} lines of the adapter were suppressed");
+            log.write(Level::Warn, &self.link.location, &self.trace, &text);
         }
-        let message = line(&message);
-        match level {
-            Level::Debug => tracing::debug!(adapter, location, "{message}"),
-            Level::Info => tracing::info!(adapter, location, "{message}"),
-            Level::Warn => tracing::warn!(adapter, location, "{message}"),
-            Level::Error => tracing::error!(adapter, location, "{message}"),
-        }
+        log.write(level, &self.link.location, &self.trace, &self.trace.line(&message));
         Ok(())
     }
 }

@@ -36,14 +36,25 @@ impl LineBudget {
     }
 }
 
-/// A guest's text, at most `bytes` long, without characters that would start a line or steer a terminal.
+/// A text, at most `bytes` long, without characters that would start a line or steer a terminal.
 pub fn plain(text: &str, bytes: usize) -> String {
-    let cut = &text[..text.floor_char_boundary(bytes)];
-    let mut plain: String = cut.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if cut.len() < text.len() {
-        plain.push_str(" ...");
-    }
-    plain
+    cut(text, bytes).chars().map(plain_char).collect()
+}
+
+/// A text, at most `bytes` long, and whether there was more.
+pub fn cut(text: &str, bytes: usize) -> String {
+    let kept = &text[..text.floor_char_boundary(bytes)];
+    if kept.len() < text.len() { format!("{kept}{CUT}") } else { kept.to_owned() }
+}
+
+const CUT: &str = " ...";
+
+/// A space for what is no visible character: controls, other ends of lines, what turns the direction of writing, what has no width.
+pub fn plain_char(c: char) -> char {
+    let unseen = matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    if c.is_control() || unseen { ' ' } else { c }
 }
 
 /// A line for the log.
@@ -62,6 +73,11 @@ mod tests {
     #[test]
     fn lines_are_cut_between_characters_and_stay_one_line() {
         assert_eq!(plain("a\nb\u{1b}[31m", 100), "a b [31m");
+        for steering in
+            ["\u{2028}", "\u{2029}", "\u{202a}", "\u{202e}", "\u{2066}", "\u{2069}", "\u{200b}", "\u{feff}", "\u{85}"]
+        {
+            assert_eq!(plain(&format!("a{steering}b"), 100), "a b", "{steering:?}");
+        }
         assert_eq!(plain("aüb", 2), "a ...");
         assert_eq!(line(&"x".repeat(3_000)).len(), LOG_LINE_BYTES + 4);
     }

@@ -19,6 +19,7 @@ mod entry;
 mod error;
 mod fields;
 mod gate;
+mod guest_log;
 mod host;
 mod imports;
 mod instance;
@@ -26,8 +27,10 @@ mod limits;
 mod log_line;
 mod manifest;
 mod outbound;
+mod redact;
 mod secret;
 mod transport;
+mod trap;
 mod trial;
 
 pub use adapter::{Adapter, Registry};

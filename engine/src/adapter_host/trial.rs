@@ -1,7 +1,11 @@
 //! A component is tried before it is used: it must start, and every type of its exports must be the contract's. wasmtime compares
 //! those only on an instance; without this an adapter with another shape would load and then fail in each call.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicU32},
+    time::Duration,
+};
 
 use chrono_tz::Tz;
 use tokio::time::{Instant, timeout_at};
@@ -40,6 +44,7 @@ fn link() -> Link {
         gate: None,
         clock: Arc::new(system_clock),
         lines: LineBudget::new(std::time::Instant::now()),
+        requests_beyond: AtomicU32::new(0),
     }
 }
 

@@ -33,11 +33,11 @@ fn unknown<T: std::fmt::Debug>(ended: Result<T, Fault>) -> String {
 async fn a_trap_is_a_fault_in_every_call_and_the_next_call_works() {
     let ehr = TestEhr::ok();
     for (behaviour, expected) in [
-        ("panic", "unreachable"),
-        ("allocate", "memory"),
+        ("panic", "src/lib.rs:"),
+        ("allocate", "the adapter ran out of memory (64 MiB)"),
         // A Rust guest's own stack lies at the start of its memory.
-        ("recurse", "out of bounds"),
-        ("std-clock", "unreachable"),
+        ("recurse", "the adapter overflowed its stack, or reached outside its memory"),
+        ("std-clock", "the adapter panicked at "),
         ("far-instant", "outside the years 1 to 9999"),
     ] {
         let guest = connected(&[("behaviour", behaviour)], &ehr).await;
@@ -89,7 +89,7 @@ async fn a_spinning_guest_stalls_nobody() {
 async fn a_write_lost_after_a_request_is_unknown() {
     let ehr = TestEhr::ok();
     for (then, expected) in
-        [("panic", "unreachable"), ("spin", "within 300 ms"), ("allocate", "memory"), ("bad-receipt", "field id")]
+        [("panic", "panicked at"), ("spin", "within 300 ms"), ("allocate", "memory"), ("bad-receipt", "field id")]
     {
         let guest = connected(&[("behaviour", "post-then"), ("then", then)], &ehr).await;
         let deadline = if then == "spin" { Duration::from_millis(300) } else { DEADLINE };
@@ -135,6 +135,18 @@ async fn memory_granted_is_memory_had() {
     assert!(retried(guest(16).describe(DEADLINE).await).contains("memory"));
     // Within its memory; its name is then cut like any other text.
     assert_eq!(guest(64).describe(DEADLINE).await.unwrap().name.len(), 1_024);
+}
+
+/// Nobody at a data source without workstations could open a gate.
+#[tokio::test]
+async fn a_closed_gate_where_there_is_none_is_called_what_it_is() {
+    let guest = connected(&[("behaviour", "gate-closed")], &TestEhr::ok()).await;
+    for reason in [
+        retried(guest.pull(Resource::Patients, None, 10, DEADLINE).await),
+        retried(guest.push("k".into(), booking(), DEADLINE).await),
+    ] {
+        assert!(reason.contains("broke the contract") && reason.contains("no `workstation`"), "{reason}");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use engine::adapter_host::Secret;
+use engine::{
+    adapter_host::Secret,
+    ehr::{EhrPatient, Resource, Write as Ehr},
+};
 
 use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, said};
 
@@ -31,6 +34,11 @@ async fn what_the_location_does_not_allow_is_refused_and_not_sent() {
         (&[("path", "/a"), ("method", "TRACE")], "method"),
         (&[("path", "/a"), ("header", "host")], "engine's"),
         (&[("path", "/a"), ("header", "authorization")], "configuration"),
+        (&[("path", "/a"), ("header", "cookie")], "manifest"),
+        (&[("path", "/a"), ("header", "x_token")], "header"),
+        (&[("path", "/a"), ("header", "X-Rewrite-URL")], "another request"),
+        (&[("path", "/a/..;/b")], "`..`"),
+        (&[("path", "/a/%252e%252e/b")], "percent-encoded"),
         (&[("path", "/a"), ("header", "x\r\ny")], "header"),
     ] {
         let settings = [&[("behaviour", "get")], settings].concat();
@@ -50,6 +58,9 @@ async fn requests_and_answers_are_bounded() {
     let answer = said(&[("behaviour", "many-requests")], &ehr).await;
     assert_eq!(answer, "request 20 refused: more than 20 requests in one call", "the manifest asks for 20");
     assert_eq!(ehr.seen.lock().unwrap().len(), 20);
+    let guest = crate::support::connected(&[("behaviour", "many-requests")], &ehr).await;
+    guest.describe(DEADLINE).await.unwrap();
+    assert_eq!((guest.take_requests_beyond(), guest.take_requests_beyond()), (19, 0), "a call counts as one anyway");
     let get = [("behaviour", "get"), ("path", "/")];
     let answer = said(&get, &TestEhr::new(Does::AnswersBytes((8 << 20) + 1))).await;
     assert!(answer.starts_with("no answer: its body is longer"), "{answer}");
@@ -104,6 +115,54 @@ async fn the_log_names_adapter_and_location_and_bears_a_flood() {
     );
     assert!(flood[0].contains("line 0 forged line xxx") && flood[0].len() < 2_300);
     assert!(!text.lines().any(|line| line.starts_with("forged")), "no line of the guest's own making");
-    let panic = text.lines().find(|line| line.contains("a bug in the adapter")).unwrap();
-    assert!(panic.contains("src/lib.rs:"), "{panic}");
+    assert!(!text.contains("a bug in the adapter"), "the message of a panic may quote a record");
+    let panic = text.lines().find(|line| line.contains("panicked at ") && line.contains("src/lib.rs:")).unwrap();
+    assert!(panic.contains("ERROR adapter::hostile:") && panic.contains("call=\"describe\" id="), "{panic}");
+
+    let patient = EhrPatient {
+        first_name: "Annabel".into(),
+        last_name: "Fairweather".into(),
+        date_of_birth: Some("1984-03-07".into()),
+        email: Some("annabel@mail.example".into()),
+        cell_phone: Some("3125550142".into()),
+        ssn: Some("123-45-6789".into()),
+        premedication: Some("amoxicillin".into()),
+        ..EhrPatient::default()
+    };
+    for then in ["panic", "fault"] {
+        let guest = crate::support::connected(&[("behaviour", "leak"), ("then", then)], &TestEhr::ok()).await;
+        let ended = guest.push("key-4711".into(), Ehr::CreatePatient(patient.clone()), DEADLINE).await;
+        let reason = ended.unwrap_err().to_string();
+        without_the_patient(&reason);
+        assert_eq!(reason.contains("[redacted]"), then == "fault", "{reason}");
+    }
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    without_the_patient(&text);
+    let written = text.lines().find(|line| line.contains("writing {")).unwrap();
+    assert!(written.contains("write=\"key-4711\"") && written.contains("call=\"push\""), "{written}");
+
+    let guest = crate::support::connected(&[("behaviour", "huge-text")], &TestEhr::ok()).await;
+    guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap();
+
+    let said = "token s3cret, api 'k3y-of-settings', mail ada@mail.example, forged\u{2028}line\u{202e}\u{1b}[2J";
+    let settings = [("behaviour", "say"), ("text", said), ("api-key", "k3y-of-settings")];
+    let guest = crate::support::connected(&settings, &TestEhr::ok()).await;
+    let reason = guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap_err().to_string();
+    let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
+    assert!(reason.ends_with(expected), "{reason}");
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(text.lines().any(|line| line.contains("are cut") && line.contains("texts=1")), "a cut text is said");
+    assert!(text.lines().any(|line| line.contains(expected)) && !text.contains('\u{202e}'));
+}
+
+fn without_the_patient(text: &str) {
+    for known in ["nnabel", "airweather", "1984", "3125550142", "123-45-6789", "amoxicillin"] {
+        assert!(!text.contains(known), "{known} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_shown_as_one_line_without_markup() {
+    let name = said(&[("behaviour", "named"), ("text", "<b>EHR</b>\nof\u{202e} many")], &TestEhr::ok()).await;
+    assert_eq!(name, " b EHR /b  of  many");
 }

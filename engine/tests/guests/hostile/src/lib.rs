@@ -92,6 +92,15 @@ impl Adapter for Hostile {
             "get-then-panic" => {
                 http::get("/before").send()?;
             }
+            // What a bug that quotes its record does.
+            "leak" => {
+                let text = serde_json::to_string(&write).map_err(|error| Fault::rejected(error.to_string()))?;
+                adapter_sdk::warn!("writing {text}");
+                match config::get("then").as_deref() {
+                    Some("panic") => panic!("cannot write {text}"),
+                    _ => return Err(Fault::rejected(format!("cannot write {text}"))),
+                }
+            }
             // What arrived here, to be seen outside.
             "echo" => {
                 http::post("/echo").json(&write)?.send()?;
@@ -161,6 +170,12 @@ fn misbehave() -> Result<(), Fault> {
             adapter_sdk::log::write(Level::Info, &format!("line {n}\nforged line {}", "x".repeat(5_000)))
         }),
         "fault" => return Err(Fault::rejected(format!("no\n{}", "x".repeat(5_000)))),
+        "say" => {
+            let text = config::get("text").unwrap_or_default();
+            adapter_sdk::log::write(Level::Warn, &text);
+            return Err(Fault::rejected(text));
+        }
+        "gate-closed" => return Err(Fault::GateClosed),
         "hang" => {
             http::get("/hang").send()?;
         }
@@ -202,6 +217,7 @@ fn said() -> Result<String, Fault> {
                 gate::send(&http::Request { method: "GET".into(), path: "/".into(), headers: vec![], body: None });
             format!("{:?} {}", gate::current(), shown(answer))
         }
+        "named" => config::get("text").unwrap_or_default(),
         "huge-name" => "n".repeat(40 << 20),
         _ => "hostile".into(),
     })
