@@ -44,6 +44,9 @@ pub enum Fault {
     /// Not sent: something must happen first, such as the staff's approval. Says nothing about the EHR.
     #[error("not sent yet: {0}")]
     NotReady(String),
+    /// The call was not even begun: there was no place for it, or its adapter is not loaded yet. Says nothing about the EHR.
+    #[error("not begun: {0}")]
+    NotBegun(String),
 }
 
 /// What an EHR can do, and its limits.

@@ -1,6 +1,9 @@
 //! A machine's settings, from what the operator set and what the EHR says it can do.
 
-use location::settings::{Capabilities, PullPlan, Settings};
+use location::{
+    settings::{Capabilities, PullPlan, Settings},
+    time::Millis,
+};
 
 use crate::{
     ehr::Description,
@@ -19,7 +22,14 @@ pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Descript
         write: location.write,
         pull: location.pull,
         quota: location.quota,
+        place_wait: place_wait(setup, location),
     }
+}
+
+/// How long a call of the location may wait for its turn at the adapter host: never longer than it may itself take.
+pub fn place_wait(setup: &Setup, location: &LocationSetup) -> Millis {
+    let wait = Millis::try_from(setup.engine.guests.wait.as_millis()).unwrap_or(Millis::MAX);
+    wait.min(location.write.call_deadline).min(location.pull.call_deadline)
 }
 
 fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Capabilities {

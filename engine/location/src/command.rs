@@ -211,6 +211,9 @@ pub enum Failure {
     GateClosed,
     /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
     NotReady(String),
+    /// The call was not even begun: others had all places, or the adapter is not loaded yet. Says nothing about the EHR, and it is tried
+    /// again soon.
+    NotBegun(String),
     /// A lookup of what cannot have been sent: what the write refers to never was in the EHR.
     NeverSent(String),
 }

@@ -185,6 +185,12 @@ pub enum Event {
         reason: String,
         retry_at: Timestamp,
     },
+    /// The page was not asked for: the call had to wait for longer than calls may. No failure of the EHR.
+    PullPutOff {
+        resource: Resource,
+        reason: String,
+        retry_at: Timestamp,
+    },
     /// A resource had as many pages as one cycle may have: on with the next one, the next cycle goes on here.
     PullSuspended {
         resource: Resource,

@@ -176,7 +176,13 @@ impl State {
                 self.pulls.calling = None;
                 self.pulls.retry_at = Some(*retry_at);
                 self.pulls.failures = self.pulls.failures.saturating_add(1);
+                self.pulls.put_off = None;
                 self.pull_failing(at, reason);
+            }
+            Event::PullPutOff { resource: _, reason, retry_at } => {
+                self.pulls.calling = None;
+                self.pulls.retry_at = Some(*retry_at);
+                self.pulls.put_off = Some(reason.clone());
             }
             Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, unsure } => {
                 if *unsure {
@@ -186,6 +192,7 @@ impl State {
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
                 self.pulls.failures = 0;
+                self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
                 if *last {
                     self.pulls.seen.remove(resource);

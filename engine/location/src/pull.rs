@@ -89,6 +89,9 @@ pub struct Pulls {
     pub next_call: u64,
     pub last_success: Option<Timestamp>,
     pub failing: Option<(Timestamp, String)>,
+    /// Why the next page was not asked for yet, though nothing failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub put_off: Option<String>,
     /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
     pub deleted: BTreeMap<Resource, u64>,
     /// Resources whose deletions the guard stopped.

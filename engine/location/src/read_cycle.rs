@@ -100,7 +100,8 @@ impl Location {
         events: &mut Vec<Event>,
         calls: &mut Vec<Call>,
     ) {
-        let (call, until) = (self.state.pulls.next_call, cx.now.plus(self.settings.pull.call_deadline));
+        let longest = self.settings.pull.call_deadline + self.settings.place_wait;
+        let (call, until) = (self.state.pulls.next_call, cx.now.plus(longest));
         events.push(Event::PullStarted { resource, call, until });
         calls.push(Call::Pull { resource, call, cursor: cursor.filter(|text| !text.is_empty()), until });
     }
@@ -126,6 +127,14 @@ impl Location {
         }
     }
 
+    /// The page was not even asked for: no failure of the EHR, and no reason to wait long.
+    fn pull_put_off(&self, cx: Cx, resource: Resource, reason: &str) -> Decision {
+        let base = self.settings.pull.retry_base;
+        let retry_at = cx.now.plus(jittered(base, base, 1, mix(cx.random, 0x9012)));
+        let put_off = Event::PullPutOff { resource, reason: reason.to_owned(), retry_at };
+        Decision::of(Reply::PageIgnored, vec![put_off])
+    }
+
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
@@ -135,6 +144,7 @@ impl Location {
         let (mut events, mut calls) = (Vec::new(), Vec::new());
         let page = match outcome {
             Ok(page) => page,
+            Err(Failure::NotBegun(reason)) => return self.pull_put_off(cx, resource, reason),
             Err(failure) => {
                 let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
                 let finally = matches!(failure, Failure::Rejected(_) | Failure::Unsupported(_));

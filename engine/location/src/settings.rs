@@ -23,6 +23,9 @@ pub struct Settings {
     pub write: WriteRules,
     pub pull: PullRules,
     pub quota: Quota,
+    /// How long a call may wait for its turn before it begins, apart from its own deadline.
+    #[serde(default)]
+    pub place_wait: Millis,
 }
 
 /// What the location's EHR can do, from its adapter's `describe`.
@@ -195,6 +198,7 @@ impl Settings {
             write: WriteRules::default(),
             pull: PullRules::default(),
             quota: Quota::default(),
+            place_wait: 0,
         }
     }
 }

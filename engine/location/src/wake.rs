@@ -153,7 +153,7 @@ impl Location {
         let allowed = self.state.path.concurrency(&self.settings.write, cx.now).saturating_sub(queue.in_flight());
         for (id, write) in queue.ready(cx.now).take(allowed.min(*quota as usize)) {
             let attempt = write.attempts + 1;
-            let until = cx.now.plus(self.settings.write.call_deadline);
+            let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
             let kind = if write.unknown { CallKind::Find } else { CallKind::Push };
             let placement = write.work.appointment().and_then(|a| self.state.appointments.get(&a)).map(|a| a.placement);
             let sent = if kind == CallKind::Push { placement } else { write.sent };

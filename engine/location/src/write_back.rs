@@ -34,6 +34,7 @@ impl Location {
                 self.deferred(id, write, cx.now.plus(wait), reason, events);
                 self.path_failed(cx, id, events);
             }
+            Err(Failure::NotBegun(reason)) => self.deferred(id, write, self.soon(cx, id), reason, events),
             Err(Failure::NotReady(reason) | Failure::NeverSent(reason)) => {
                 self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, events);
             }
@@ -83,13 +84,14 @@ impl Location {
                 // Where the way is blocked, that decides when it is tried again.
                 let not_before = match failure {
                     Failure::Unauthorized(_) | Failure::GateClosed => cx.now,
+                    Failure::NotBegun(_) => self.soon(cx, id),
                     _ => cx.now.plus(self.backoff(cx, id, write)),
                 };
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason_of(failure) });
                 match failure {
                     Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, events),
                     Failure::GateClosed => self.block(cx, Blocked::GateClosed, events),
-                    Failure::NotReady(_) => {}
+                    Failure::NotReady(_) | Failure::NotBegun(_) => {}
                     _ => self.path_failed(cx, id, events),
                 }
             }
@@ -296,6 +298,12 @@ impl Location {
         events.push(Event::PathBlocked { why, until: cx.now.plus(pause) });
     }
 
+    /// For what was not begun: however often, the pause stays short.
+    fn soon(&self, cx: Cx, id: WriteId) -> Timestamp {
+        let base = self.settings.write.backoff_base;
+        cx.now.plus(jittered(base, base, 1, mix(cx.random, id.0)))
+    }
+
     /// Exponential with full jitter, so that many locations do not come back in step.
     fn backoff(&self, cx: Cx, id: WriteId, write: &Write) -> Millis {
         let rules = &self.settings.write;
@@ -322,6 +330,7 @@ pub(crate) fn reason_of(failure: &Failure) -> String {
         | Failure::Unauthorized(reason)
         | Failure::Unsupported(reason)
         | Failure::NotReady(reason)
+        | Failure::NotBegun(reason)
         | Failure::NeverSent(reason) => reason.clone(),
         Failure::GateClosed => "the workstation gate is closed".to_owned(),
     }

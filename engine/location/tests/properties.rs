@@ -23,6 +23,7 @@ fn how() -> impl Strategy<Value = How> {
         1 => Just(How::Rejected),
         1 => Just(How::RetryLater),
         1 => Just(How::NotReady),
+        1 => Just(How::NotBegun),
         1 => Just(How::GateClosed),
         1 => Just(How::Unauthorized),
     ]

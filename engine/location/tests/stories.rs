@@ -31,4 +31,5 @@ stories!(
     saving,
     own_hours,
     operator,
+    places,
 );

@@ -8,6 +8,7 @@ use location::{
     decision::Call,
     event::CallKind,
     pull::Resource,
+    settings::Settings,
     time::{Millis, Timestamp},
 };
 use tokio::task::JoinHandle;
@@ -23,7 +24,9 @@ use crate::{
 const MARGIN: Millis = 500;
 /// The EHR is asked again what it can do.
 const DESCRIBE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+/// The first pause after it did not say it; it doubles up to the longest.
 const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
+const DESCRIBE_AGAIN_CAP: Duration = Duration::from_secs(15 * 60);
 const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A page on its way. Dropped, nobody waits for it any more.
@@ -45,7 +48,8 @@ impl LocationActor {
     pub(super) fn begin_pull(&mut self, turn: &Turn) -> Option<Pulling> {
         let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return None };
         let (resource, call, cursor, until) = turn.pull()?;
-        let (cursor, limit, deadline) = (cursor.clone(), shell.settings().pull.page, time_left(until));
+        let (cursor, limit, deadline) =
+            (cursor.clone(), shell.settings().pull.page, call_time(shell.settings(), until));
         let page = actix_rt::spawn(async move { ehr.pull(resource, cursor, limit, deadline).await });
         Some(Pulling { resource, call, page })
     }
@@ -72,7 +76,7 @@ impl LocationActor {
             Call::Pull { .. } => {}
             Call::Write { write, attempt, kind, work, key, placement, until } => {
                 let prepared = shell.outgoing(work, &key, placement);
-                let deadline = time_left(until);
+                let deadline = call_time(shell.settings(), until);
                 let outgoing = match prepared {
                     Ok(Ok(outgoing)) => outgoing,
                     Ok(Err(failure)) => {
@@ -129,6 +133,10 @@ impl LocationActor {
     }
 
     fn fault(&self, metrics: &Metrics, what: &str, fault: Fault) -> Failure {
+        if let Fault::NotBegun(reason) = fault {
+            tracing::debug!(location = %self.id, call = what, reason, "the EHR call was put off");
+            return Failure::NotBegun(reason);
+        }
         metrics.adapter_faults.add(1);
         tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
         outgoing::failure(fault)
@@ -138,23 +146,31 @@ impl LocationActor {
         let Some(ehr) = self.ehr.clone() else { return };
         let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
         ctx.spawn(asked.into_actor(self).map(|described, _, ctx| {
-            tell(ctx, Own::Described(described.map_err(|fault| fault.to_string())));
+            tell(ctx, Own::Described(described));
         }));
     }
 
     pub(super) fn described(
         &mut self,
-        described: Result<Description, String>,
+        described: Result<Description, Fault>,
         ctx: &mut Context<Self>,
     ) -> LocalBoxActorFuture<Self, ()> {
         let description = match described {
             Ok(description) => description,
-            Err(error) => {
-                tracing::warn!(location = %self.id, %error, "the EHR did not say what it can do");
+            // It was not asked.
+            Err(Fault::NotBegun(_)) => {
                 tell_later(ctx, Own::Describe, DESCRIBE_AGAIN);
                 return Box::pin(async {}.into_actor(self));
             }
+            Err(error) => {
+                self.undescribed = self.undescribed.saturating_add(1);
+                let again = describe_again(self.undescribed);
+                tracing::warn!(location = %self.id, %error, ?again, "the EHR did not say what it can do");
+                tell_later(ctx, Own::Describe, again);
+                return Box::pin(async {}.into_actor(self));
+            }
         };
+        self.undescribed = 0;
         tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
         let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
         if shell.description.as_ref() == Some(&description) {
@@ -172,6 +188,24 @@ impl LocationActor {
     }
 }
 
-fn time_left(until: Timestamp) -> Duration {
-    Duration::from_millis((until.since(clock::now()) - MARGIN).max(1).unsigned_abs())
+/// The call's own time: what is left until the machine gives it up, without the time it may wait for its turn.
+fn call_time(settings: &Settings, until: Timestamp) -> Duration {
+    Duration::from_millis((until.since(clock::now()) - settings.place_wait - MARGIN).max(1).unsigned_abs())
+}
+
+/// After so many failures in a row.
+fn describe_again(failures: u32) -> Duration {
+    DESCRIBE_AGAIN.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(DESCRIBE_AGAIN_CAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ehr_that_does_not_say_what_it_can_do_is_asked_ever_more_rarely() {
+        let pauses: Vec<u64> = (1..9).map(|failures| describe_again(failures).as_secs()).collect();
+        assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 900, 900]);
+        assert_eq!(describe_again(u32::MAX), DESCRIBE_AGAIN_CAP);
+    }
 }

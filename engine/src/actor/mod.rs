@@ -42,7 +42,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     clock,
-    ehr::{Description, Ehr},
+    ehr::{Description, Ehr, Fault},
     engine::{EngineError, FreeSlots, SyncState},
     metrics::Metrics,
     store::CommitError,
@@ -91,7 +91,7 @@ pub enum Ask {
 #[rtype(result = "()")]
 enum Own {
     Request(Request),
-    Described(Result<Description, String>),
+    Described(Result<Description, Fault>),
     Describe,
     Idle,
 }
@@ -107,6 +107,8 @@ pub struct LocationActor {
     /// None while its records cannot be read: then every request is refused, and nothing is written.
     shell: Option<Shell>,
     timer: Option<(Timestamp, SpawnHandle)>,
+    /// Times in a row the EHR did not say what it can do.
+    undescribed: u32,
     last_used: Instant,
 }
 
@@ -119,7 +121,18 @@ impl LocationActor {
         metrics: Arc<Metrics>,
         idle: Duration,
     ) -> LocationActor {
-        LocationActor { id, env, ehr, room, metrics, idle, shell: None, timer: None, last_used: Instant::now() }
+        LocationActor {
+            id,
+            env,
+            ehr,
+            room,
+            metrics,
+            idle,
+            shell: None,
+            timer: None,
+            undescribed: 0,
+            last_used: Instant::now(),
+        }
     }
 
     fn load(&mut self) {

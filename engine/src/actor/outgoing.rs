@@ -253,6 +253,7 @@ pub fn failure(fault: Fault) -> Failure {
         Fault::Unsupported(reason) => Failure::Unsupported(reason),
         Fault::GateClosed => Failure::GateClosed,
         Fault::NotReady(reason) => Failure::NotReady(reason),
+        Fault::NotBegun(reason) => Failure::NotBegun(reason),
     }
 }
 

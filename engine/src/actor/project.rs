@@ -103,6 +103,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::ReadAnew { .. }
         | Event::PullStarted { .. }
         | Event::PullFailed { .. }
+        | Event::PullPutOff { .. }
         | Event::PullSuspended { .. }
         | Event::PageApplied { .. }
         | Event::AppointmentPulled { .. }

@@ -339,6 +339,7 @@ impl Sim {
             How::Rejected => Some(Failure::Rejected("no".into())),
             How::RetryLater => Some(Failure::RetryLater { reason: "busy".into(), after: Some(3 * SECOND) }),
             How::NotReady => Some(Failure::NotReady("not yet".into())),
+            How::NotBegun => Some(Failure::NotBegun("no place".into())),
             How::GateClosed => Some(Failure::GateClosed),
             How::Unauthorized => Some(Failure::Unauthorized("expired".into())),
         };

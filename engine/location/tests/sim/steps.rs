@@ -93,6 +93,7 @@ pub enum How {
     Rejected,
     RetryLater,
     NotReady,
+    NotBegun,
     GateClosed,
     Unauthorized,
 }

@@ -314,6 +314,7 @@ fn outcome(words: &[String]) -> Result<Outcome<Option<Written>>, String> {
         "unsupported" => Err(Failure::Unsupported(reason)),
         "gate_closed" => Err(Failure::GateClosed),
         "not_ready" => Err(Failure::NotReady(reason)),
+        "not_begun" => Err(Failure::NotBegun(reason)),
         "never_sent" => Err(Failure::NeverSent(reason)),
         other => return Err(format!("`{other}` is no outcome")),
     })

@@ -247,6 +247,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::PullFailed { resource, reason, retry_at } => {
             format!("pull_failed {} until {} {reason:?}", name(*resource), at(retry_at))
         }
+        Event::PullPutOff { resource, reason, retry_at } => {
+            format!("pull_put_off {} until {} {reason:?}", name(*resource), at(retry_at))
+        }
         Event::PullSuspended { resource, reason } => format!("pull_suspended {} {reason:?}", name(*resource)),
         Event::PageApplied { resource, cursor, last, .. } => {
             format!("page_applied {} cursor {cursor}{}", name(*resource), if *last { " last" } else { "" })

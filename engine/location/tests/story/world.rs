@@ -193,6 +193,7 @@ impl World {
             "max_queue" => write.max_queue = number()?,
             "deadline" => write.deadline = length(value)?,
             "backoff_base" => write.backoff_base = length(value)?,
+            "place_wait" => settings.place_wait = length(value)?,
             "backoff_cap" => write.backoff_cap = length(value)?,
             "max_pages" => pull.max_pages = number()?,
             "guard_at_least" => pull.guard_at_least = number()?,
