@@ -75,7 +75,7 @@ pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>))
     // Without `..` and links: cargo names its crates by such paths.
     let dir = dir.canonicalize().map_err(KitError::at(dir))?;
     let out_dir = std::path::absolute(out_dir).map_err(KitError::at(out_dir))?;
-    let manifest = Manifest::read(&dir)?;
+    let manifest = manifest_of(&dir)?;
     files::create_dir(&out_dir)?;
     let component = out_dir.join(format!("{}.wasm", manifest.id));
     let stamp = out_dir.join(format!("{}.stamp", manifest.id));
@@ -86,7 +86,10 @@ pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>))
     let toolchain = toolchain::find(&dir, progress)?;
     progress(Progress::Toolchain(&toolchain));
     let root = workspace_manifest(&dir)?;
-    let module = compile(&dir, &root, &out_dir.join("build"), &toolchain, progress)?;
+    // A build that fails leaves nothing that could be taken for its outcome.
+    files::remove(&stamp)?;
+    files::remove(&component)?;
+    let module = compile(&dir, &out_dir.join("build"), &toolchain, progress)?;
     let not_an_adapter = |reason| KitError::NotAnAdapter { path: module.clone(), reason };
     let encoded = encode(&files::read(&module)?).map_err(not_an_adapter)?;
     files::write_atomic(&component, &pack(&encoded, &manifest).map_err(not_an_adapter)?)?;
@@ -96,6 +99,12 @@ pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>))
     stamp::write(&stamp, &component, &inputs)?;
     progress(Progress::Wrote(&component));
     built(component, manifest, true)
+}
+
+/// Of the adapter crate in `dir`.
+fn manifest_of(dir: &Path) -> Result<Manifest, KitError> {
+    let path = dir.join(MANIFEST_FILE);
+    Manifest::parse(&files::read_text(&path)?).map_err(|reason| KitError::Manifest { path, reason })
 }
 
 fn built(component: PathBuf, manifest: Manifest, fresh: bool) -> Result<Built, KitError> {
@@ -115,10 +124,9 @@ fn workspace_manifest(dir: &Path) -> Result<PathBuf, KitError> {
     Ok(PathBuf::from(String::from_utf8_lossy(&found.stdout).trim()))
 }
 
-/// The core module. With a lock file exactly its versions are used; then nothing is asked of the network that is already here.
+/// The core module. Where there is a lock file, cargo uses its versions and adds what is missing there.
 fn compile(
     dir: &Path,
-    root: &Path,
     target_dir: &Path,
     toolchain: &Toolchain,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -131,9 +139,6 @@ fn compile(
         cargo.args(["--config", setting]);
     }
     cargo.args(toolchain.arguments());
-    if root.with_extension("lock").exists() {
-        cargo.arg("--locked");
-    }
     let messages = run(cargo, progress)?;
     messages
         .lines()

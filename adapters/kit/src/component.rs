@@ -2,21 +2,17 @@
 
 use std::path::Path;
 
-use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
+use adapter_component::{COMPONENT_BYTES, Facts, MANIFEST_SECTION, Unfit, facts, outer};
+use wasmparser::{Payload, Validator, WasmFeatures};
 
 use crate::{KitError, Manifest, files};
-
-/// The WIT package of the contract.
-pub const CONTRACT_PACKAGE: &str = "practice-sync:ehr";
-/// The custom section that holds the manifest as JSON.
-pub const MANIFEST_SECTION: &str = "practice-sync:manifest";
 
 /// What a component is and needs, read without running it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    pub manifest: Option<Manifest>,
+    pub manifest: Result<Manifest, Unfit>,
     /// Version of the contract it exports, for example `1.0.0`.
-    pub contract: String,
+    pub contract: Option<String>,
     pub imports: Vec<String>,
     pub exports: Vec<String>,
     pub bytes: u64,
@@ -44,65 +40,24 @@ pub fn pack(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, String> {
     Ok(packed)
 }
 
-/// Validates a component and reads what it is. Errors where it is no adapter.
+/// Validates a component and reads what it is. Errors where it is no component; whether an engine takes it, that engine says.
 pub fn check(path: &Path) -> Result<Report, KitError> {
-    inspect(&files::read(path)?).map_err(|reason| KitError::NotAnAdapter { path: path.to_path_buf(), reason })
+    let bytes = files::read_at_most(path, COMPONENT_BYTES)?;
+    inspect(&bytes).map_err(|reason| KitError::NotAnAdapter { path: path.to_path_buf(), reason })
 }
 
 fn inspect(bytes: &[u8]) -> Result<Report, String> {
+    let facts = facts(bytes).map_err(|unfit| unfit.to_string())?;
     Validator::new_with_features(WasmFeatures::default()).validate_all(bytes).map_err(|e| e.to_string())?;
-    let (mut imports, mut exports, mut manifest) = (Vec::new(), Vec::new(), None);
-    for payload in outer(bytes)? {
-        match payload {
-            Payload::ComponentImportSection(section) => {
-                for import in section {
-                    imports.push(import.map_err(|e| e.to_string())?.name.name.to_string());
-                }
-            }
-            Payload::ComponentExportSection(section) => {
-                for export in section {
-                    exports.push(export.map_err(|e| e.to_string())?.name.name.to_string());
-                }
-            }
-            Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
-                manifest = Some(serde_json::from_slice(section.data()).map_err(|e| format!("its manifest: {e}"))?);
-            }
-            _ => {}
-        }
-    }
-    let interface = format!("{CONTRACT_PACKAGE}/ehr@");
-    let contract = exports
-        .iter()
-        .find_map(|name| name.strip_prefix(&interface))
-        .ok_or_else(|| format!("it does not export {interface}N"))?
-        .to_string();
+    let (contract, manifest) = (facts.contract().map(str::to_owned), facts.manifest());
+    let Facts { imports, exports, .. } = facts;
     Ok(Report { manifest, contract, imports, exports, bytes: bytes.len() as u64, sha256: files::sha256(bytes) })
-}
-
-/// The payloads of the component itself, not those of the modules and components inside it.
-fn outer(bytes: &[u8]) -> Result<Vec<Payload<'_>>, String> {
-    let mut depth = 0;
-    let mut payloads = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
-        let payload = payload.map_err(|e| e.to_string())?;
-        match &payload {
-            Payload::Version { encoding, .. } => {
-                depth += 1;
-                if depth == 1 && *encoding != Encoding::Component {
-                    return Err("a core module, not a component".into());
-                }
-            }
-            Payload::End(_) => depth -= 1,
-            _ if depth == 1 => payloads.push(payload),
-            _ => {}
-        }
-    }
-    Ok(payloads)
 }
 
 fn without_manifest(component: &[u8]) -> Result<Vec<u8>, String> {
     let mut kept = component.to_vec();
-    let held = outer(component)?.into_iter().find_map(|payload| match payload {
+    let payloads = outer(component).map_err(|unfit| unfit.to_string())?;
+    let held = payloads.into_iter().find_map(|payload| match payload {
         Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => Some(section.range()),
         _ => None,
     });
@@ -116,6 +71,8 @@ fn without_manifest(component: &[u8]) -> Result<Vec<u8>, String> {
             return Err("its manifest section has an unusual form".into());
         }
         kept.drain(start..to);
+        // Another tool may have left more than one.
+        return without_manifest(&kept);
     }
     Ok(kept)
 }

@@ -2,17 +2,29 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{Read, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use sha2::{Digest, Sha256};
 
-use crate::KitError;
+use crate::{KitError, Unfit};
 
 pub fn read(path: &Path) -> Result<Vec<u8>, KitError> {
     fs::read(path).map_err(KitError::at(path))
+}
+
+/// Not more than that is read of a file.
+pub fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, KitError> {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    read.map_err(KitError::at(path))?;
+    if bytes.len() as u64 > most {
+        let reason = Unfit::TooLarge(most).to_string();
+        return Err(KitError::NotAnAdapter { path: path.to_path_buf(), reason });
+    }
+    Ok(bytes)
 }
 
 pub fn read_text(path: &Path) -> Result<String, KitError> {
@@ -36,6 +48,14 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
         let _ = fs::remove_file(&beside);
     }
     written.map_err(KitError::at(path))
+}
+
+/// No error when it is not there.
+pub fn remove(path: &Path) -> Result<(), KitError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(KitError::at(path)(error)),
+        _ => Ok(()),
+    }
 }
 
 pub fn sha256(bytes: &[u8]) -> String {

@@ -5,14 +5,13 @@ mod build;
 mod component;
 mod error;
 mod files;
-mod manifest;
 mod scaffold;
 mod stamp;
 mod toolchain;
 
+pub use adapter_component::{CONTRACT_PACKAGE, MANIFEST_FILE, MANIFEST_SECTION, Manifest, Unfit};
 pub use build::{Built, Progress, build};
-pub use component::{CONTRACT_PACKAGE, MANIFEST_SECTION, Report, check, encode, pack};
+pub use component::{Report, check, encode, pack};
 pub use error::KitError;
-pub use manifest::{MANIFEST_FILE, Manifest};
 pub use scaffold::{scaffold, sdk_path};
 pub use toolchain::{TOOLCHAIN_VARIABLE, Toolchain};

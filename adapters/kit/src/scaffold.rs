@@ -32,6 +32,8 @@ fn manifest_text(id: &str) -> String {
          id = {}\nname = {}\nversion = \"0.1.0\"\ncontract = 1\n\
          # Prefixes of the paths it may request below the location's base URL.\npaths = [\"/\"]\n\
          memory_mib = 64\ncall_seconds = 30\nrequests_per_call = 50\n\
+         # Milliseconds of processor time a call may take, and one that reads a page, where less than the operator grants is enough.\n\
+         # processor_ms = 500\n# pull_processor_ms = 2000\n\
          # Requests a minute the EHR bears, where it names a limit.\n# requests_per_minute = 60\n",
         toml::Value::from(id),
         toml::Value::from(id),

@@ -1,12 +1,14 @@
 //! `adapter build`, `adapter check`, `adapter new`
 
 use std::{
+    fmt::Display,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use adapter_kit::KitError;
+use adapter_kit::{KitError, Report};
 use clap::Subcommand;
+use engine::adapter_host::{Host, HostLimits, plain};
 
 use super::{fail, say};
 
@@ -19,7 +21,7 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Look at a component without running it.
+    /// Look at a component, and judge it as a server does that loads it; exit code 1 when it does not take it.
     Check { file: PathBuf },
     /// Begin an adapter's crate in an empty or new folder; the folder's name becomes the adapter's.
     New { dir: PathBuf },
@@ -28,7 +30,7 @@ pub enum Command {
 pub fn run(command: Command) -> ExitCode {
     let done = match command {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
-        Command::Check { file } => check(&file),
+        Command::Check { file } => return check(&file),
         Command::New { dir } => new(&dir),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
@@ -40,18 +42,44 @@ fn build(dir: &Path, out: &Path) -> Result<(), KitError> {
     Ok(())
 }
 
-fn check(file: &Path) -> Result<(), KitError> {
-    let report = adapter_kit::check(file)?;
-    let manifest = report.manifest.as_ref();
-    say(format_args!("contract  {}", report.contract));
-    say(format_args!(
-        "adapter   {}",
-        manifest.map_or("no manifest inside".to_owned(), |it| format!("{} {}", it.id, it.version))
-    ));
-    say(format_args!("imports   {}", report.imports.join(", ")));
-    say(format_args!("exports   {}", report.exports.join(", ")));
+/// What the component is, as far as it can be read, and then whether a server takes it.
+fn check(file: &Path) -> ExitCode {
+    match adapter_kit::check(file) {
+        Ok(report) => show(&report),
+        Err(error) => return unfit(error),
+    }
+    let judged = actix_web::rt::System::new().block_on(Host::judge(HostLimits::default(), file));
+    judged.map_or_else(unfit, |()| {
+        say("verdict   fit");
+        ExitCode::SUCCESS
+    })
+}
+
+/// What a component's author wrote never steers the terminal.
+fn show(report: &Report) {
+    let adapter = match &report.manifest {
+        Ok(manifest) => format!("{} {}", manifest.id, manifest.version),
+        Err(unfit) => unfit.to_string(),
+    };
+    let contract = report.contract.as_deref().unwrap_or("none");
+    for (what, text) in [
+        ("contract", contract),
+        ("adapter ", &adapter),
+        ("imports ", &report.imports.join(", ")),
+        ("exports ", &report.exports.join(", ")),
+    ] {
+        say(format_args!("{what}  {}", plain(text, SHOWN)));
+    }
     say(format_args!("size      {} bytes  sha256 {}", report.bytes, report.sha256));
-    Ok(())
+}
+
+/// Bytes of a line that are shown.
+const SHOWN: usize = 4_000;
+
+/// One line, and the exit code of a component that no server takes.
+fn unfit(reason: impl Display) -> ExitCode {
+    fail(plain(&reason.to_string(), SHOWN));
+    ExitCode::FAILURE
 }
 
 fn new(dir: &Path) -> Result<(), KitError> {

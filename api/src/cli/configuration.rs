@@ -2,11 +2,12 @@
 
 use std::{
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::Subcommand;
+use engine::adapter_host::{Host, plain};
 
 use super::{fail, say};
 use crate::{
@@ -36,9 +37,17 @@ pub fn run(command: Command) -> ExitCode {
     }
 }
 
-fn check(file: &std::path::Path) -> ExitCode {
+fn check(file: &Path) -> ExitCode {
     match Config::load(file) {
         Ok(config) => {
+            let refused = refused_adapters(&config);
+            for (name, reason) in &refused {
+                // There is no one left to tell when stderr is gone.
+                let _ = writeln!(io::stderr(), "{}: adapter `{name}`: {reason}", file.display());
+            }
+            if !refused.is_empty() {
+                return ExitCode::from(2);
+            }
             let (institutions, locations) = (config.setup.institutions.len(), config.setup.locations.len());
             say(format_args!(
                 "{} is right: {institutions} institutions, {locations} locations, {} keys",
@@ -57,6 +66,25 @@ fn check(file: &std::path::Path) -> ExitCode {
         Err(error) => fail(error),
     }
 }
+
+/// Adapters that `serve` would not take, each with the reason: judged by what judges there.
+fn refused_adapters(config: &Config) -> Vec<(String, String)> {
+    let rules = &config.setup.engine;
+    let judge =
+        async |file: &Path| Host::judge(rules.guests.host.clone(), file).await.map_err(|error| error.to_string());
+    actix_web::rt::System::new().block_on(async {
+        let mut refused = Vec::new();
+        for (name, file) in &rules.adapters {
+            if let Err(reason) = judge(file).await {
+                refused.push((plain(name, REASON), plain(&reason, REASON)));
+            }
+        }
+        refused
+    })
+}
+
+/// Bytes of a reason that are shown.
+const REASON: usize = 1_000;
 
 fn new_key() -> ExitCode {
     let key = keys::new_key();

@@ -1,13 +1,13 @@
 //! Why the host, an adapter or a connection cannot be had. What goes wrong in a call is a `Fault`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
+
+use adapter_component::Unfit;
 
 use super::manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION};
 
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    #[error("the adapter cache {}: {source}", dir.display())]
-    Cache { dir: PathBuf, source: std::io::Error },
     #[error("the adapter threads cannot be started: {0}")]
     Threads(std::io::Error),
     #[error("the adapter engine cannot be set up: {0}")]
@@ -18,28 +18,16 @@ pub enum HostError {
 pub enum LoadError {
     #[error("{0}")]
     Io(std::io::Error),
-    #[error("larger than {0} bytes")]
-    TooLarge(u64),
-    #[error("not a component: {0}")]
-    NotAComponent(String),
-    #[error("not an adapter: it does not export {CONTRACT_PACKAGE}/ehr")]
-    NoContract,
-    #[error("it carries no manifest: build it with `practice-sync adapter build`")]
-    NoManifest,
-    #[error("its manifest is not understood: {0}")]
-    Manifest(String),
-    #[error("built for {built_for}, this engine offers {CONTRACT_PACKAGE}@{CONTRACT_VERSION}")]
-    OtherContract { built_for: String },
-    #[error(
-        "it imports {0}, which this engine does not offer: adapters are built for wasm32-unknown-unknown, without WASI"
-    )]
-    ForeignImport(String),
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     #[error("its side of the contract differs from {CONTRACT_PACKAGE}@{CONTRACT_VERSION} as this engine has it: {0}")]
     Shape(String),
     #[error("it does not start: {0}")]
     Start(String),
     #[error("it cannot be compiled: {0}")]
     Compile(String),
+    #[error("it was not compiled within {} s", .0.as_secs())]
+    TooSlow(Duration),
     #[error("the adapter host is shutting down")]
     ShuttingDown,
 }
@@ -51,4 +39,13 @@ pub struct LoadFailed {
     pub path: PathBuf,
     #[source]
     pub reason: LoadError,
+}
+
+/// Why there is no verdict, or what it is.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    #[error(transparent)]
+    Host(#[from] HostError),
+    #[error(transparent)]
+    Refused(#[from] LoadFailed),
 }

@@ -1,14 +1,14 @@
-//! `adapter.toml`: who an adapter is and what it asks for. The engine's operator can narrow it, never widen it.
-
-use std::path::Path;
+//! `adapter.toml`, and the same as a component carries it: who an adapter is and what it asks for. The engine's operator can narrow
+//! it, never widen it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{KitError, files};
-
 pub const MANIFEST_FILE: &str = "adapter.toml";
 
-/// The major version of the contract this kit builds for.
+/// What a guest sets only where its manifest asks for it: with it, it is somebody else to the EHR.
+pub const IDENTITY_HEADERS: [&str; 2] = ["authorization", "cookie"];
+
+/// The major version of the contract.
 const CONTRACT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,11 @@ pub struct Manifest {
     /// Requests a minute the EHR bears; none where it names no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
+    /// Milliseconds of processor time one call may take, and one that reads a page; none: what the operator grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_ms: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_processor_ms: Option<u32>,
 }
 
 mod defaults {
@@ -54,50 +59,62 @@ mod defaults {
     }
 }
 
+/// What an adapter asks to be let through.
+#[derive(Clone, Copy, Debug)]
+pub struct Asks<'a> {
+    pub paths: &'a [String],
+    pub headers: &'a [String],
+}
+
 impl Manifest {
-    /// Of the adapter crate in `dir`.
-    pub fn read(dir: &Path) -> Result<Manifest, KitError> {
-        let path = dir.join(MANIFEST_FILE);
-        Manifest::parse(&files::read_text(&path)?).map_err(|reason| KitError::Manifest { path, reason })
+    pub fn asks(&self) -> Asks<'_> {
+        Asks { paths: &self.paths, headers: &self.headers }
     }
 
-    /// Unknown keys and values out of range are errors that say where.
+    /// Of an `adapter.toml`. Unknown keys are errors that say where; of values out of range all are told.
     pub fn parse(text: &str) -> Result<Manifest, String> {
         let manifest: Manifest = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
-        manifest.validate()?;
-        Ok(manifest)
+        match manifest.problems() {
+            problems if problems.is_empty() => Ok(manifest),
+            problems => Err(problems.join("; ")),
+        }
     }
 
-    fn validate(&self) -> Result<(), String> {
+    /// Everything that is wrong in it.
+    pub fn problems(&self) -> Vec<String> {
         let id_fits = self.id.len() <= 40
             && self.id.starts_with(|c: char| c.is_ascii_lowercase())
             && self.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        let name_fits = (1..=100).contains(&self.name.len()) && !self.name.chars().any(char::is_control);
         let version_fits = !self.version.is_empty()
             && self.version.len() <= 40
             && self.version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c));
-        require(id_fits, "`id` must be a lower-case letter and then letters, digits and hyphens, at most 40 bytes")?;
-        require((1..=100).contains(&self.name.len()), "`name` must have 1 to 100 bytes")?;
-        require(version_fits, "`version` must look like 1.4.0")?;
-        require(self.contract == CONTRACT, &format!("`contract` must be {CONTRACT}, the version this kit builds for"))?;
-        require((1..=50).contains(&self.paths.len()), "`paths` must hold 1 to 50 prefixes")?;
-        for path in &self.paths {
-            let fits = path.starts_with('/') && path.len() <= 200 && !path.contains("..") && !path.contains("//");
-            require(fits, &format!("`paths` must begin with `/` and hold neither `..` nor `//`: {path:?}"))?;
-        }
-        let known = self.headers.iter().all(|name| matches!(name.as_str(), "authorization" | "cookie"));
-        require(known, "`headers` may hold `authorization` and `cookie`; other headers need not be asked for")?;
-        require((1..=1024).contains(&self.memory_mib), "`memory_mib` must be 1 to 1024")?;
-        require((1..=300).contains(&self.call_seconds), "`call_seconds` must be 1 to 300")?;
-        require((1..=1000).contains(&self.requests_per_call), "`requests_per_call` must be 1 to 1000")?;
-        require(
-            self.requests_per_minute.is_none_or(|n| (1..=60_000).contains(&n)),
-            "`requests_per_minute` must be 1 to 60000",
-        )
+        let path_fits =
+            |path: &String| path.starts_with('/') && path.len() <= 200 && !path.contains("..") && !path.contains("//");
+        let within = |value: Option<u32>, most: u32| value.is_none_or(|value| (1..=most).contains(&value));
+        let rules = [
+            (id_fits, "`id` must be a lower-case letter and then letters, digits and hyphens, at most 40 bytes"),
+            (name_fits, "`name` must have 1 to 100 bytes and no control characters"),
+            (version_fits, "`version` must look like 1.4.0"),
+            (self.contract == CONTRACT, "`contract` must be 1, the version there is"),
+            ((1..=50).contains(&self.paths.len()), "`paths` must hold 1 to 50 prefixes"),
+            (
+                self.paths.iter().all(path_fits),
+                "`paths` must begin with `/`, hold neither `..` nor `//`, and have at most 200 bytes each",
+            ),
+            (
+                self.headers.iter().all(|name| IDENTITY_HEADERS.contains(&name.as_str())),
+                "`headers` may hold `authorization` and `cookie`; other headers need not be asked for",
+            ),
+            ((1..=1024).contains(&self.memory_mib), "`memory_mib` must be 1 to 1024"),
+            ((1..=300).contains(&self.call_seconds), "`call_seconds` must be 1 to 300"),
+            ((1..=1000).contains(&self.requests_per_call), "`requests_per_call` must be 1 to 1000"),
+            (within(self.requests_per_minute, 60_000), "`requests_per_minute` must be 1 to 60000"),
+            (within(self.processor_ms, 60_000), "`processor_ms` must be 1 to 60000"),
+            (within(self.pull_processor_ms, 300_000), "`pull_processor_ms` must be 1 to 300000"),
+        ];
+        rules.into_iter().filter(|(holds, _)| !holds).map(|(_, rule)| rule.to_owned()).collect()
     }
-}
-
-fn require(holds: bool, rule: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(rule.to_string()) }
 }
 
 #[cfg(test)]
@@ -125,6 +142,7 @@ mod tests {
             ("call_seconds = 301", "call_seconds"),
             ("requests_per_call = 0", "requests_per_call"),
             ("requests_per_minute = 0", "requests_per_minute"),
+            ("processor_ms = 0", "processor_ms"),
             ("memory_mib = \"big\"", "line 6"),
         ] {
             let refused = Manifest::parse(&format!("{GOOD}{line}\n")).unwrap_err();
@@ -138,9 +156,20 @@ mod tests {
             ("[\"/v1/\"]", "[]", "`paths`"),
             ("[\"/v1/\"]", "[\"v1\"]", "`paths`"),
             ("[\"/v1/\"]", "[\"/../v1\"]", "`paths`"),
+            ("[\"/v1/\"]", "[\"/v1//x\"]", "`paths`"),
+            ("\"Sandbox\"", "\"\\u001b[31m\"", "`name`"),
         ] {
             let refused = Manifest::parse(&GOOD.replacen(from, to, 1)).unwrap_err();
             assert!(refused.contains(expected), "{to}: {refused}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let text = GOOD.replace("contract = 1", "contract = 3").replace("1.0.0", "one point oh");
+        let refused = Manifest::parse(&format!("{text}memory_mib = 0\ncall_seconds = 0\n")).unwrap_err();
+        for name in ["`contract`", "`version`", "`memory_mib`", "`call_seconds`"] {
+            assert!(refused.contains(name), "{name}: {refused}");
         }
     }
 }

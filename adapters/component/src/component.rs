@@ -1,0 +1,180 @@
+//! A component from outside: what it imports and exports, its size, the manifest it carries.
+
+use wasmparser::{Encoding, Parser, Payload};
+
+use crate::Manifest;
+
+/// The WIT package of the contract, and the version there is.
+pub const CONTRACT_PACKAGE: &str = "practice-sync:ehr";
+pub const CONTRACT_VERSION: &str = "1.0.0";
+/// The custom section that holds the manifest as JSON.
+pub const MANIFEST_SECTION: &str = "practice-sync:manifest";
+
+/// A component file. The largest interpreter measured made 18 MiB.
+pub const COMPONENT_BYTES: u64 = 64 << 20;
+/// Functions in a component: compiling takes time for each. The interpreters measured have some 30,000.
+const FUNCTIONS: u32 = 100_000;
+/// A function's body. The main loop of an interpreter has some 100 KiB.
+const FUNCTION_BYTES: usize = 1 << 20;
+
+/// Why a component is no adapter for this engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error("larger than {0} bytes")]
+    TooLarge(u64),
+    #[error("not a component: {0}")]
+    NotAComponent(String),
+    #[error("not an adapter: it does not export {CONTRACT_PACKAGE}/ehr")]
+    NoContract,
+    #[error("it carries no manifest: build it with `practice-sync adapter build`")]
+    NoManifest,
+    #[error("it carries {0} manifests")]
+    Manifests(usize),
+    #[error("its manifest is not understood: {0}")]
+    Manifest(String),
+    #[error("built for {built_for}, this engine offers {CONTRACT_PACKAGE}@{CONTRACT_VERSION}")]
+    OtherContract { built_for: String },
+    #[error(
+        "it imports {0}, which this engine does not offer: adapters are built for wasm32-unknown-unknown, without WASI"
+    )]
+    ForeignImport(String),
+    #[error("it has more than {FUNCTIONS} functions")]
+    TooManyFunctions,
+    #[error("one of its functions has more than {FUNCTION_BYTES} bytes")]
+    LargeFunction,
+}
+
+/// What a component is and needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    /// The contents of its manifest sections.
+    pub manifests: Vec<Vec<u8>>,
+    pub functions: u32,
+    largest_function: usize,
+    bytes: u64,
+}
+
+/// Reads a component as far as it is one.
+pub fn facts(component: &[u8]) -> Result<Facts, Unfit> {
+    let (imports, exports, manifests) = (Vec::new(), Vec::new(), Vec::new());
+    let bytes = component.len() as u64;
+    let mut facts = Facts { imports, exports, manifests, functions: 0, largest_function: 0, bytes };
+    for (depth, payload) in payloads(component) {
+        match payload? {
+            Payload::CodeSectionStart { count, .. } => facts.functions = facts.functions.saturating_add(count),
+            Payload::CodeSectionEntry(body) => {
+                facts.largest_function = facts.largest_function.max(body.as_bytes().len());
+            }
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                for import in section {
+                    facts.imports.push(import.map_err(malformed)?.name.name.to_string());
+                }
+            }
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                for export in section {
+                    facts.exports.push(export.map_err(malformed)?.name.name.to_string());
+                }
+            }
+            Payload::CustomSection(section) if depth == 1 && section.name() == MANIFEST_SECTION => {
+                facts.manifests.push(section.data().to_vec());
+            }
+            _ => {}
+        }
+    }
+    Ok(facts)
+}
+
+/// Its manifest, if it is an adapter for this engine as far as can be told from outside.
+pub fn verdict(component: &[u8]) -> Result<Manifest, Unfit> {
+    if component.len() as u64 > COMPONENT_BYTES {
+        return Err(Unfit::TooLarge(COMPONENT_BYTES));
+    }
+    facts(component)?.verdict()
+}
+
+impl Facts {
+    /// Version of the contract it offers, for example `1.0.0`.
+    pub fn contract(&self) -> Option<&str> {
+        self.exports.iter().find_map(|name| name.strip_prefix(CONTRACT_PACKAGE)?.strip_prefix("/ehr@"))
+    }
+
+    /// The manifest, as far as it can be read, whatever it says.
+    pub fn manifest(&self) -> Result<Manifest, Unfit> {
+        match self.manifests.as_slice() {
+            [] => Err(Unfit::NoManifest),
+            [one] => serde_json::from_slice(one).map_err(|error| Unfit::Manifest(error.to_string())),
+            // Nobody could say which one counts.
+            several => Err(Unfit::Manifests(several.len())),
+        }
+    }
+
+    pub fn verdict(&self) -> Result<Manifest, Unfit> {
+        if self.bytes > COMPONENT_BYTES {
+            return Err(Unfit::TooLarge(COMPONENT_BYTES));
+        }
+        for import in &self.imports {
+            let ours = import.strip_prefix(CONTRACT_PACKAGE).and_then(|rest| rest.strip_prefix('/'));
+            let ours = ours.ok_or_else(|| Unfit::ForeignImport(import.clone()))?;
+            same_major(ours.split_once('@').map_or("", |(_, version)| version))?;
+        }
+        same_major(self.contract().ok_or(Unfit::NoContract)?)?;
+        if self.functions > FUNCTIONS {
+            return Err(Unfit::TooManyFunctions);
+        }
+        if self.largest_function > FUNCTION_BYTES {
+            return Err(Unfit::LargeFunction);
+        }
+        let manifest = self.manifest()?;
+        match manifest.problems() {
+            problems if problems.is_empty() => Ok(manifest),
+            problems => Err(Unfit::Manifest(problems.join("; "))),
+        }
+    }
+}
+
+fn same_major(version: &str) -> Result<(), Unfit> {
+    let major = |version: &str| version.split('.').next().map(str::to_string);
+    if major(version) == major(CONTRACT_VERSION) && !version.contains('-') {
+        return Ok(());
+    }
+    Err(Unfit::OtherContract { built_for: format!("{CONTRACT_PACKAGE}@{version}") })
+}
+
+/// The payloads of the component itself, not those of the modules and components inside it.
+pub fn outer(component: &[u8]) -> Result<Vec<Payload<'_>>, Unfit> {
+    let all = payloads(component).map(|(depth, payload)| payload.map(|payload| (depth, payload)));
+    let outer = all.filter_map(|item| match item {
+        Ok((1, payload)) => Some(Ok(payload)),
+        Ok(_) => None,
+        Err(unfit) => Some(Err(unfit)),
+    });
+    outer.collect()
+}
+
+/// All payloads, each with how deep inside it lies: 1 is the component itself.
+fn payloads(component: &[u8]) -> impl Iterator<Item = (u32, Result<Payload<'_>, Unfit>)> {
+    let mut depth = 0_u32;
+    Parser::new(0).parse_all(component).map(move |payload| {
+        let payload = payload.map_err(malformed).and_then(|payload| match &payload {
+            Payload::Version { encoding, .. } => {
+                depth += 1;
+                match depth == 1 && *encoding != Encoding::Component {
+                    true => Err(Unfit::NotAComponent("it is a core module".into())),
+                    false => Ok(payload),
+                }
+            }
+            _ => Ok(payload),
+        });
+        let at = depth;
+        if matches!(payload, Ok(Payload::End(_))) {
+            depth = depth.saturating_sub(1);
+        }
+        (at, payload)
+    })
+}
+
+fn malformed(error: wasmparser::BinaryReaderError) -> Unfit {
+    Unfit::NotAComponent(error.to_string())
+}
