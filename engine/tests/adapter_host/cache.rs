@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use engine::adapter_host::{Host, HostLimits, LoadError};
+use engine::adapter_host::{Host, HostLimits, LoadError, Unfit};
 
 use crate::support::hostile;
 
@@ -10,8 +10,10 @@ fn host(dir: &Path) -> Host {
     Host::new(HostLimits::default(), dir).unwrap()
 }
 
+/// The compiled components in a cache.
 fn cached(dir: &Path) -> Vec<std::path::PathBuf> {
-    dir.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect()
+    let files = dir.join("compiled").read_dir().unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "cwasm")).collect()
 }
 
 #[tokio::test]
@@ -39,30 +41,56 @@ async fn a_compiled_component_is_kept_and_a_damaged_one_made_again() {
     }
 }
 
+/// Whoever can write into the folder but does not have its key cannot make this process run native code.
 #[tokio::test]
-async fn a_file_with_its_hash_but_not_of_this_compiler_is_made_again() {
-    use sha2::{Digest, Sha256};
-    let dir = tempfile::tempdir().unwrap();
-    host(dir.path()).load(hostile()).await.unwrap();
-    let file = cached(dir.path()).remove(0);
+async fn a_file_that_was_sealed_with_another_key_is_made_again() {
+    let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    host(ours.path()).load(hostile()).await.unwrap();
+    host(theirs.path()).load(hostile()).await.unwrap();
+    let (file, planted) = (cached(ours.path()).remove(0), cached(theirs.path()).remove(0));
+    assert_eq!(file.file_name(), planted.file_name());
     let good = fs::read(&file).unwrap();
-    let foreign = b"\x7fELF not what wasmtime writes";
-    let head = good.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    let forged = [&good[..head], Sha256::digest(foreign).as_slice(), foreign].concat();
-    fs::write(&file, forged).unwrap();
-    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    fs::copy(planted, &file).unwrap();
+    assert!(!host(ours.path()).load(hostile()).await.unwrap().from_cache());
     assert_eq!(fs::read(&file).unwrap(), good);
 }
 
 #[tokio::test]
-async fn the_cache_forgets_the_oldest() {
+async fn the_cache_forgets_its_own_oldest_and_touches_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
+    host(dir.path()).load(hostile()).await.unwrap();
+    let own = dir.path().join("compiled");
     for n in 0..70 {
-        fs::write(dir.path().join(format!("{n}.cwasm")), "old").unwrap();
+        fs::write(own.join(format!("{n:064x}.cwasm")), "old").unwrap();
+        fs::write(own.join(format!("{n}.txt")), "not ours").unwrap();
+        fs::write(dir.path().join(format!("{n}.cwasm")), "not ours").unwrap();
     }
+    fs::remove_file(cached(dir.path()).into_iter().find(|path| fs::metadata(path).unwrap().len() > 3).unwrap())
+        .unwrap();
     host(dir.path()).load(hostile()).await.unwrap();
     assert_eq!(cached(dir.path()).len(), 64);
     assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache(), "the new one stays");
+    for n in 0..70 {
+        assert!(own.join(format!("{n}.txt")).exists() && dir.path().join(format!("{n}.cwasm")).exists());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_others_can_write_to_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    let own = dir.path().join("compiled");
+    assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(own.join("key")).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o722)).unwrap();
+    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache(), "it works, without a cache");
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(&own, elsewhere.path().join("compiled")).unwrap();
+    assert!(!host(elsewhere.path()).load(hostile()).await.unwrap().from_cache(), "nor a link to somewhere");
 }
 
 #[track_caller]
@@ -92,6 +120,25 @@ fn renamed(from: &str, to: &str) -> Vec<u8> {
     bytes
 }
 
+/// The component with one more custom section at its end.
+fn with_section(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut bytes = fs::read(hostile()).unwrap();
+    let size = 1 + name.len() + content.len();
+    assert!(size < 128, "one byte of LEB128");
+    bytes.extend([0, size as u8, name.len() as u8]);
+    bytes.extend(name.as_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+#[tokio::test]
+async fn a_component_that_takes_too_long_to_compile_is_given_up() {
+    let limits = HostLimits { compile: std::time::Duration::from_millis(1), ..HostLimits::default() };
+    let dir = tempfile::tempdir().unwrap();
+    let Err(slow) = Host::new(limits, dir.path()).unwrap().load(hostile()).await else { panic!("it was loaded") };
+    assert!(matches!(slow.reason, LoadError::TooSlow(_)), "{slow}");
+}
+
 #[tokio::test]
 async fn what_is_no_adapter_for_this_engine_is_said_plainly() {
     let good = fs::read(hostile()).unwrap();
@@ -107,11 +154,18 @@ async fn what_is_no_adapter_for_this_engine_is_said_plainly() {
     let shape = refused(&renamed("gate-closed", "gate-opened")).await;
     assert!(matches!(shape, LoadError::Shape(_)) && shape.to_string().contains("gate-"), "{shape}");
     let manifest = refused(&renamed("\"memory_mib\"", "\"memory_kib\"")).await;
-    assert!(matches!(&manifest, LoadError::Manifest(why) if why.contains("memory_kib")), "{manifest}");
+    assert!(matches!(&manifest, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("memory_kib")), "{manifest}");
     assert!(matches!(
         refused(&renamed("practice-sync:manifest", "practice-sync:manifesX")).await,
-        LoadError::NoManifest
+        LoadError::Unfit(Unfit::NoManifest)
     ));
+    let twice = refused(&with_section("practice-sync:manifest", b"{}")).await;
+    assert!(matches!(twice, LoadError::Unfit(Unfit::Manifests(2))), "{twice}");
+    // The rules for `adapter.toml` hold for what a component carries.
+    let path = refused(&renamed("\"paths\":[\"/\"]", "\"paths\":[\"x\"]")).await;
+    assert!(matches!(&path, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`paths`")), "{path}");
+    let contract = refused(&renamed("\"contract\":1", "\"contract\":2")).await;
+    assert!(matches!(&contract, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`contract`")), "{contract}");
     let cramped = "id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]\nmemory_mib = 1\n";
     let cramped = adapter_kit::pack(&good, &adapter_kit::Manifest::parse(cramped).unwrap()).unwrap();
     let start = refused(&cramped).await;
