@@ -49,12 +49,17 @@ pub enum ApiError {
     TooMany { message: String, retry_after: u64 },
     #[error("Gateway Time-out")]
     Unavailable { retry_after: u64 },
+    /// A location that cannot serve for now, and why.
+    #[error("{why}")]
+    Closed { why: &'static str, retry_after: u64 },
     #[error("Something went wrong. Please try again or contact our support team.")]
     Internal,
 }
 
 /// When a store that is full, or a queue, may take writes again.
 const RETRY_LATER: u64 = 30;
+/// When an adapter that is being prepared may be ready.
+const ADAPTER_SOON: u64 = 5;
 
 impl ApiError {
     pub fn bad(problem: impl Into<String>) -> ApiError {
@@ -88,6 +93,7 @@ impl ApiError {
         match self {
             ApiError::RateLimit { retry_after }
             | ApiError::TooMany { retry_after, .. }
+            | ApiError::Closed { retry_after, .. }
             | ApiError::Unavailable { retry_after } => Some((*retry_after).max(1)),
             _ => None,
         }
@@ -124,7 +130,7 @@ impl ResponseError for ApiError {
             ApiError::Conflict(_) => StatusCode::CONFLICT,
             ApiError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RateLimit { .. } | ApiError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-            ApiError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Unavailable { .. } | ApiError::Closed { .. } => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -141,6 +147,13 @@ impl From<EngineError> for ApiError {
             EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
             EngineError::Expired => ApiError::bad("The cursor is too old: leave it empty to start again."),
             EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
+            EngineError::AdapterPreparing => {
+                ApiError::Closed { retry_after: ADAPTER_SOON, why: "The location's adapter is being prepared." }
+            }
+            EngineError::AdapterRefused => ApiError::Closed {
+                retry_after: RETRY_LATER,
+                why: "The location's adapter cannot be used: its operator has to mend it.",
+            },
             EngineError::StoreFull | EngineError::Damaged => ApiError::Unavailable { retry_after: RETRY_LATER },
         }
     }

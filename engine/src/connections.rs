@@ -10,9 +10,11 @@ use location::ids::LocationId;
 
 use crate::{
     adapter_host::{
-        AddressError, Authorized, Connection, Gate, GuestLimits, HttpTransport, Registry, Secret, Transport,
+        AddressError, Authorized, Connection, Gate, GuestLimits, HttpTransport, Registry, Secret, Standing, Transport,
     },
     ehr::Ehr,
+    engine::EngineError,
+    settings,
     setup::{DataSource, LocationSetup, Setup},
     workstations::{Gateway, Room},
 };
@@ -70,6 +72,23 @@ impl Connections {
         &self.adapters
     }
 
+    /// How the location's adapter stands, where it has one.
+    pub fn adapter(&self, location: &LocationSetup) -> Option<(&str, Standing)> {
+        let source = self.setup.sources.get(&location.source?)?;
+        let own = self.own.contains_key(&location.id);
+        let standing = self.adapters.standing(&source.adapter).filter(|_| !own)?;
+        Some((&source.adapter, standing))
+    }
+
+    /// A location whose adapter is not ready is closed.
+    pub fn open(&self, location: &LocationSetup) -> Result<(), EngineError> {
+        match self.adapter(location) {
+            Some((_, Standing::Preparing)) => Err(EngineError::AdapterPreparing),
+            Some((_, Standing::Refused(_))) => Err(EngineError::AdapterRefused),
+            Some((_, Standing::Ready(_))) | None => Ok(()),
+        }
+    }
+
     /// The location's EHR, made on first use; none where the location has none.
     pub fn of(&self, location: &LocationSetup) -> Result<Option<Arc<dyn Ehr>>, ConnectError> {
         if let Some(own) = self.own.get(&location.id) {
@@ -111,12 +130,20 @@ impl Connections {
         if !source.allowed_paths.is_empty() {
             connection.allowed_paths.clone_from(&source.allowed_paths);
         }
-        let settings = location.adapter_config.iter();
-        connection.settings = settings.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
+        connection.source = source.id.to_string();
+        // Requests through workstations, and those within this process, meet nobody else's.
+        let alone = source.workstation.is_some() || source.base_url == IN_PROCESS;
+        connection.host = alone.then(|| format!("data source {}", source.id));
+        let adapter_config = location.adapter_config.iter();
+        connection.settings = adapter_config.map(|(name, value)| (name.clone(), Secret::new(value.clone()))).collect();
+        let guests = &self.setup.engine.guests;
         let longest = location.write.call_deadline.max(location.pull.call_deadline);
         connection.limits = GuestLimits {
             memory: source.guest_memory_mib as usize * 1_024 * 1_024,
             call: Duration::from_millis(longest.unsigned_abs()),
+            wait: Duration::from_millis(settings::place_wait(&self.setup, location).unsigned_abs()),
+            processor: guests.processor,
+            pull_processor: guests.pull_processor,
             requests: source.guest_requests_per_call,
             ..GuestLimits::default()
         };

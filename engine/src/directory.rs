@@ -108,9 +108,15 @@ impl Directory {
         }
     }
 
+    /// Refuses what clients ask of a location whose adapter is not ready. What it has to do by itself goes on.
+    pub fn open(&self, id: LocationId) -> Result<(), EngineError> {
+        self.connections.open(self.env.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
+    }
+
     /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
     /// and did not answer failed, and its outcome is what the store says.
     pub async fn request(&self, id: LocationId, make: impl Fn() -> Request) -> Result<Answer, EngineError> {
+        self.open(id)?;
         for _ in 0..OFFERS {
             if self.stopping.load(Ordering::SeqCst) {
                 return Err(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS });

@@ -25,7 +25,7 @@ use crate::{
         request::{Answer, Request},
         turn::Env,
     },
-    adapter_host::{HttpTransport, Registry as Adapters, Transport},
+    adapter_host::{HttpTransport, Registry as Adapters, Standing, Transport},
     clock,
     connections::Connections,
     directory::Directory,
@@ -35,7 +35,7 @@ use crate::{
     records,
     saving::{SaveRequest, Saved, Unmet},
     secrets::Secrets,
-    setup::{LocationStatus, Setup},
+    setup::Setup,
     stamps::Stamps,
     store::{CommitError, Store, StoreError, counters::Ids},
     upkeep,
@@ -67,6 +67,10 @@ pub enum EngineError {
     StoreFull,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
+    #[error("the adapter of the location is being prepared")]
+    AdapterPreparing,
+    #[error("the adapter of the location cannot be used; an operator has to mend it")]
+    AdapterRefused,
     #[error("this lies too far back to go on from; start again")]
     Expired,
     #[error("the request met a fault inside the engine")]
@@ -170,6 +174,48 @@ pub struct SyncState {
     pub ehr_hosting: Option<String>,
     /// Where the EHR is reached through workstations.
     pub gate: Option<GateStatus>,
+    /// Why the next page was not asked for yet, though nothing failed.
+    pub read_waits: Option<String>,
+    /// None without an EHR.
+    pub adapter: Option<AdapterState>,
+}
+
+/// How an adapter of the configuration stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdapterState {
+    /// Its name in the configuration.
+    pub name: String,
+    pub status: AdapterStatus,
+    /// What the component says of itself, once it is ready.
+    pub version: Option<String>,
+    /// Of the component's file.
+    pub sha256: Option<String>,
+    /// Why it cannot be used.
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdapterStatus {
+    Preparing,
+    Ready,
+    Refused,
+}
+
+impl AdapterState {
+    fn of(name: &str, standing: Standing) -> AdapterState {
+        let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
+        match standing {
+            Standing::Preparing => state(AdapterStatus::Preparing),
+            Standing::Ready(adapter) => AdapterState {
+                version: Some(adapter.manifest().version.clone()),
+                sha256: Some(adapter.sha256().to_owned()),
+                ..state(AdapterStatus::Ready)
+            },
+            Standing::Refused(reason) => {
+                AdapterState { reason: Some(reason.to_string()), ..state(AdapterStatus::Refused) }
+            }
+        }
+    }
 }
 
 /// A stretch of a list: records after (or before) an id, in rising id order.
@@ -302,19 +348,19 @@ impl Engine {
         self.env.secrets.derive(purpose)
     }
 
-    /// Ready for traffic; `Err` names what is not.
+    /// Adapters whose locations are closed, in the order of their names.
+    pub fn adapters_not_ready(&self) -> Vec<AdapterState> {
+        let adapters = self.connections.adapters();
+        let states =
+            adapters.names().into_iter().filter_map(|name| Some(AdapterState::of(&name, adapters.standing(&name)?)));
+        states.filter(|state| state.status != AdapterStatus::Ready).collect()
+    }
+
+    /// Ready for traffic; `Err` names what is not. An adapter that is not is the matter of its own locations.
     pub fn ready(&self) -> Result<(), String> {
         let health = self.env.store.health();
         if !health.accepts_writes() {
             return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
-        }
-        let loaded = self.connections.adapters().names();
-        let used = self.env.setup.locations.values().filter(|location| location.status == LocationStatus::Active);
-        let sources: std::collections::BTreeSet<u32> = used.filter_map(|location| location.source).collect();
-        for source in sources.into_iter().filter_map(|id| self.env.setup.sources.get(&id)) {
-            if !source.adapter.is_empty() && !loaded.contains(&source.adapter) {
-                return Err(format!("the adapter {} is not loaded", source.adapter));
-            }
         }
         Ok(())
     }
@@ -352,6 +398,7 @@ impl Engine {
     }
 
     pub async fn free_slots(&self, location: LocationId, query: SlotQuery) -> Result<FreeSlots, EngineError> {
+        self.directory.open(location)?;
         let query = Box::new(query);
         self.directory.ask(location, |reply| Ask::FreeSlots { query: query.clone(), reply }).await
     }
@@ -429,7 +476,9 @@ impl Engine {
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
-        Ok(state.at_gate(self.gateway.status(location)))
+        let adapter = self.env.setup.locations.get(&location).and_then(|setup| self.connections.adapter(setup));
+        let adapter = adapter.map(|(name, standing)| AdapterState::of(name, standing));
+        Ok(state.at_gate(self.gateway.status(location)).through(adapter))
     }
 
     /// Starts a read cycle and tries waiting writes at once.

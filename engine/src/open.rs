@@ -5,12 +5,13 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use location::time::{DAY, SECOND};
 
 use crate::{
-    adapter_host::{Host, HostError, HostLimits, LoadFailed, Transport},
+    adapter_host::{Host, HostError, Transport},
     clock,
     connections::IN_PROCESS,
     engine::{Engine, Parts, StartError},
@@ -32,13 +33,14 @@ pub enum OpenError {
     Commit(#[from] CommitError),
     #[error(transparent)]
     Host(#[from] HostError),
-    #[error("adapter {name}: {source}")]
-    Adapter { name: String, source: LoadFailed },
     #[error("data source {id}: {source}")]
     Sandbox { id: u32, source: SandboxError },
     #[error(transparent)]
     Start(#[from] StartError),
 }
+
+/// How long a start waits for its adapters, so that an ordinary one comes up whole.
+const STARTING: Duration = Duration::from_secs(2);
 
 /// An opened engine, and the simulated EHRs it hosts by data source.
 pub struct Opened {
@@ -63,12 +65,11 @@ pub async fn open(
     let store: Arc<dyn Store> = Arc::new(SledStore::open(config)?);
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));
-    let host = Host::new(HostLimits::default(), &cache)?;
+    let host = Host::new(setup.engine.guests.host.clone(), &cache)?;
     let mut parts = Parts { audience, ..Parts::new(store.clone(), shapes) };
-    for (name, file) in &setup.engine.adapters {
-        let failed = |source| OpenError::Adapter { name: name.clone(), source };
-        parts.adapters.swap(name, host.load(file).await.map_err(failed)?);
-    }
+    let loading = host.load_all(setup.engine.adapters.clone(), &parts.adapters);
+    // What is compiled already is there at once. The others are prepared while everybody else is served.
+    drop(tokio::time::timeout(STARTING, loading).await);
     let mut sandboxes = BTreeMap::new();
     for source in setup.sources.values().filter(|source| source.base_url == IN_PROCESS) {
         let profile = profile(&setup, &store, source.id).await?;

@@ -1,14 +1,17 @@
 //! What the operator set up: institutions, data sources and locations. The API layer reads it from a configuration file; tests and
 //! benchmarks build it directly.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{BookingRules, PullRules, Quota, WriteRules},
 };
 
-use crate::{adapter_host::Login, webhooks::limits::WebhookRules};
+use crate::{
+    adapter_host::{GuestLimits, HostLimits, Login},
+    webhooks::limits::WebhookRules,
+};
 
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
@@ -152,11 +155,31 @@ pub struct EngineRules {
     pub webhooks: WebhookRules,
     /// Commits are refused while less than this is free on the store's disk.
     pub store_floor_bytes: u64,
+    pub guests: GuestRules,
     /// What the store keeps of its pages in memory.
     pub store_cache_bytes: u64,
     /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
     /// trace, where gaps, seals and the tide mark did not.
     pub store_verify: bool,
+}
+
+/// What the calls of adapters may take.
+#[derive(Clone, Debug)]
+pub struct GuestRules {
+    /// What they share.
+    pub host: HostLimits,
+    /// How long a call waits for a place before it is put off.
+    pub wait: Duration,
+    /// Processor time of a call, and of one that reads a page.
+    pub processor: Duration,
+    pub pull_processor: Duration,
+}
+
+impl Default for GuestRules {
+    fn default() -> Self {
+        let GuestLimits { wait, processor, pull_processor, .. } = GuestLimits::default();
+        GuestRules { host: HostLimits::default(), wait, processor, pull_processor }
+    }
 }
 
 impl Default for EngineRules {
@@ -170,6 +193,7 @@ impl Default for EngineRules {
             webhook_development: false,
             webhooks: WebhookRules::default(),
             store_floor_bytes: 512 << 20,
+            guests: GuestRules::default(),
             store_cache_bytes: 256 << 20,
             // Its cost grows with the store, and a start's should not.
             store_verify: false,

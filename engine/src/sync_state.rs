@@ -9,7 +9,7 @@ use location::{
 
 use crate::{
     ehr::Description,
-    engine::SyncState,
+    engine::{AdapterState, AdapterStatus, SyncState},
     workstations::{GateState, GateStatus},
 };
 
@@ -63,7 +63,26 @@ impl SyncState {
             ehr_name: description.map(|description| description.name.clone()),
             ehr_hosting: description.map(|description| description.hosting.clone()),
             gate: None,
+            read_waits: pulls.put_off.clone(),
+            adapter: None,
         }
+    }
+
+    /// With how the location's adapter stands: without it nothing is read or written.
+    pub(crate) fn through(mut self, adapter: Option<AdapterState>) -> SyncState {
+        let problem = adapter.as_ref().and_then(|adapter| match adapter.status {
+            AdapterStatus::Ready => None,
+            AdapterStatus::Preparing => Some("the adapter is being prepared".to_owned()),
+            AdapterStatus::Refused => {
+                Some(format!("the adapter cannot be used: {}", adapter.reason.as_deref().unwrap_or_default()))
+            }
+        });
+        if let Some(problem) = problem {
+            (self.read_ok, self.write_ok) = (false, false);
+            (self.read_reason, self.write_reason) = (Some(problem.clone()), Some(problem));
+        }
+        self.adapter = adapter;
+        self
     }
 
     /// With how the location's gate stands: it may be the staff for whom a write has been waiting.

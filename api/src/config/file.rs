@@ -106,6 +106,16 @@ impl<'a> File<'a> {
             rules.webhook_development = s.boolean("webhook_development").unwrap_or(rules.webhook_development);
             rules.adapter_cache = s.text("adapter_cache").map(|placed| self.base.join(placed.value));
         }
+        if let Some(s) = root.table("guests") {
+            let guests = &mut rules.guests;
+            s.knob("calls", 4..=1_000, &mut guests.host.calls);
+            s.knob("calls_per_source", 1..=1_000, &mut guests.host.calls_per_source);
+            s.knob("calls_per_host", 1..=1_000, &mut guests.host.calls_per_host);
+            s.std_duration("wait", 0..=5 * MINUTE, &mut guests.wait);
+            s.std_duration("compile", SECOND..=HOUR, &mut guests.host.compile);
+            s.std_duration("processor", 50..=MINUTE, &mut guests.processor);
+            s.std_duration("pull_processor", 50..=5 * MINUTE, &mut guests.pull_processor);
+        }
         if let Some(s) = root.table("webhooks") {
             s.knob("queue", 100..=10_000_000, &mut rules.webhooks.queue);
             s.duration("keep", HOUR..=365 * DAY, &mut rules.webhooks.keep);
@@ -114,11 +124,8 @@ impl<'a> File<'a> {
         if let Some(s) = root.table("adapters") {
             for name in s.keys() {
                 let Some(file) = s.text(&name.value) else { continue };
+                // Whether it can be used is the matter of its own locations, and told by `config check`.
                 let path = self.base.join(&file.value);
-                if !path.is_file() {
-                    self.problems
-                        .add(file.at, format!("adapter `{}`: there is no file {}", name.value, path.display()));
-                }
                 rules.adapters.insert(name.value, path);
             }
         }

@@ -179,7 +179,6 @@ grants = ["everything"]
         "line 4: `listen` must be an address such as 127.0.0.1:8080",
         "line 5: `body_timeout` must be a length of time",
         "line 6: `workers` must lie between 1 and 256",
-        "line 8: adapter `gone`: there is no file /nowhere/gone.wasm",
         "line 11: `subdomain` must hold 1 to 63 lower case letters",
         "line 13: `environment` must be \"sandbox\" or \"production\"",
         "line 17: `zone` must be an IANA time zone such as America/New_York, not \"Mars/Olympus\"",

@@ -7,7 +7,8 @@ use actix_web::{
     http::header::{CONTENT_TYPE, RETRY_AFTER},
     web::Data,
 };
-use serde_json::json;
+use engine::engine::AdapterStatus;
+use serde_json::{Value, json};
 
 use super::Answer;
 use crate::{app::Api, errors::ApiError};
@@ -16,13 +17,29 @@ pub async fn healthz(_: HttpRequest) -> Answer {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
+/// Ready even when an adapter is not: that closes its own locations, which is said, and no others.
 pub async fn readyz(request: HttpRequest) -> Answer {
-    Ok(match api(&request)?.engine.ready() {
-        Ok(()) => HttpResponse::Ok().json(json!({ "status": "ready" })),
-        Err(reason) => HttpResponse::ServiceUnavailable()
+    let engine = &api(&request)?.engine;
+    if let Err(reason) = engine.ready() {
+        return Ok(HttpResponse::ServiceUnavailable()
             .insert_header((RETRY_AFTER, "5"))
-            .json(json!({ "status": "not ready", "reason": reason })),
-    })
+            .json(json!({ "status": "not ready", "reason": reason })));
+    }
+    let adapters = engine.adapters_not_ready();
+    let named = |status| -> Vec<Value> {
+        let those = adapters.iter().filter(|adapter| adapter.status == status);
+        those.map(|adapter| json!({ "name": adapter.name, "reason": adapter.reason })).collect()
+    };
+    let mut ready = json!({ "status": "ready" });
+    for (name, status) in
+        [("adapters_preparing", AdapterStatus::Preparing), ("adapters_refused", AdapterStatus::Refused)]
+    {
+        let named = named(status);
+        if !named.is_empty() {
+            ready[name] = named.into();
+        }
+    }
+    Ok(HttpResponse::Ok().json(ready))
 }
 
 /// Prometheus text format.

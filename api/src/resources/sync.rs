@@ -1,7 +1,10 @@
 //! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions: the read cycle of a location in an operator's hands
 //! (our addition).
 
-use engine::SyncState;
+use engine::{
+    SyncState,
+    engine::{AdapterState, AdapterStatus},
+};
 use location::{
     ids::LocationId,
     pull::{Progress, Resource},
@@ -32,10 +35,40 @@ pub struct LocationSyncView {
     write_problem: Option<String>,
     writes_waiting: u64,
     oldest_write_at: Option<At>,
+    /// Why the next page has to wait, though nothing failed; null when it does not.
+    read_waits: Option<String>,
+    /// Null without a health record system.
+    adapter: Option<AdapterView>,
     /// Null where the health record system needs no workstation.
     gate: Option<GateView>,
     /// Of the running cycle, or of the last one.
     resources: Vec<ResourceProgress>,
+}
+
+/// The adapter a location's health record system is reached through.
+#[derive(Serialize, JsonSchema)]
+pub struct AdapterView {
+    /// Its name in the configuration.
+    name: String,
+    /// Whether it is `ready`, `preparing`, or `refused`: then the location answers 503 until an operator mends it.
+    status: &'static str,
+    version: Option<String>,
+    /// Of the component's file.
+    sha256: Option<String>,
+    /// Why it is refused.
+    reason: Option<String>,
+}
+
+impl AdapterView {
+    fn of(state: AdapterState) -> AdapterView {
+        let AdapterState { name, status, version, sha256, reason } = state;
+        let status = match status {
+            AdapterStatus::Preparing => "preparing",
+            AdapterStatus::Ready => "ready",
+            AdapterStatus::Refused => "refused",
+        };
+        AdapterView { name, status, version, sha256, reason }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -83,6 +116,8 @@ impl LocationSyncView {
             writes_waiting: state.queued,
             oldest_write_at: state.oldest_queued.map(At),
             gate: GateView::of(location_id, &state, now),
+            read_waits: state.read_waits,
+            adapter: state.adapter.map(AdapterView::of),
         }
     }
 }

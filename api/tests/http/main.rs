@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod adapters;
 mod adjustments;
 mod appointment_types;
 mod appointment_writes;

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     AddressError, Secret,
-    adapter::Slot,
+    adapter::{NoAdapter, Slot},
     bindings::exports::practice_sync::ehr::ehr as wit,
     check, convert,
     gate::{Gate, WriteTag},
@@ -25,7 +25,10 @@ use super::{
     instance::Instance,
     limits::{GuestLimits, REASON_BYTES},
     log_line::{LineBudget, plain},
+    manifest::narrow,
+    metered::{Spent, metered},
     outbound::Address,
+    places::{Payer, Purpose},
     transport::Transport,
     trap,
 };
@@ -38,6 +41,10 @@ pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 pub struct Connection {
     /// Names the location in the log.
     pub location: String,
+    /// The data source its calls are charged to.
+    pub source: String,
+    /// What they share with those of other data sources: the EHR's address unless something else is said.
+    pub host: Option<String>,
     /// The location's own identifier in the EHR.
     pub foreign_id: String,
     pub base_url: String,
@@ -65,6 +72,8 @@ impl Connection {
     ) -> Connection {
         Connection {
             location: location.to_string(),
+            source: location.to_string(),
+            host: None,
             foreign_id: foreign_id.to_string(),
             base_url: base_url.to_string(),
             headers: Vec::new(),
@@ -82,6 +91,7 @@ impl Connection {
 /// What the calls of a connection share.
 pub struct Link {
     pub location: String,
+    pub payer: Payer,
     pub address: Address,
     pub settings: BTreeMap<String, Secret>,
     pub zone: Tz,
@@ -109,9 +119,12 @@ pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, 
     let mut settings = connection.settings;
     settings.insert("location".into(), Secret::new(connection.foreign_id));
     settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
+    let address = Address::new(&connection.base_url, connection.headers, connection.allowed_paths)?;
+    let host = connection.host.unwrap_or_else(|| authority(&connection.base_url));
     let link = Link {
         location: connection.location,
-        address: Address::new(&connection.base_url, connection.headers, connection.allowed_paths)?,
+        payer: Payer { source: connection.source, host },
+        address,
         settings,
         zone: connection.zone,
         transport: connection.transport,
@@ -123,15 +136,55 @@ pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, 
     Ok(Arc::new(Connected { slot, link: Arc::new(link), limits: connection.limits }))
 }
 
+fn authority(base_url: &str) -> String {
+    reqwest::Url::parse(base_url).map_or_else(|_| base_url.to_owned(), |url| url.origin().ascii_serialization())
+}
+
 struct Connected {
     slot: Arc<Slot>,
     link: Arc<Link>,
     limits: GuestLimits,
 }
 
+/// The contract's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Describe,
+    Pull,
+    Push,
+    Find,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Describe => "describe",
+            Kind::Pull => "pull",
+            Kind::Push => "push",
+            Kind::Find => "find",
+        }
+    }
+
+    fn purpose(self) -> Purpose {
+        match self {
+            Kind::Describe => Purpose::Describe,
+            Kind::Pull => Purpose::Pull,
+            Kind::Push | Kind::Find => Purpose::Write,
+        }
+    }
+}
+
+const NO_PLACE: &str = "waits for a place: other calls of its data source or its EHR's host have all of them";
+
 /// How a call ended that the guest did not answer.
 #[derive(Debug)]
 enum Lost {
+    /// It did not begin: there is no adapter to make it.
+    NoAdapter(NoAdapter),
+    /// It did not begin: others had all places.
+    NoPlace,
+    /// It computed for longer than it may.
+    OutOfProcessor(Duration),
     /// The deadline passed.
     OutOfTime(Duration),
     /// The guest trapped: it panicked, took too much memory, overflowed its stack.
@@ -141,8 +194,24 @@ enum Lost {
 }
 
 impl Lost {
+    /// What becomes of a call that did not begin; none of one that did.
+    fn before_it_began(self) -> Result<Fault, Lost> {
+        match self {
+            // The operator has to do something first: the pauses grow.
+            Lost::NoAdapter(NoAdapter::Refused(_)) => Ok(Fault::NotReady(self.reason())),
+            Lost::NoAdapter(NoAdapter::Preparing) | Lost::NoPlace => Ok(Fault::NotBegun(self.reason())),
+            begun => Err(begun),
+        }
+    }
+
     fn reason(self) -> String {
         match self {
+            Lost::NoAdapter(NoAdapter::Preparing) => "the adapter is being prepared".to_owned(),
+            Lost::NoAdapter(NoAdapter::Refused(reason)) => format!("the adapter cannot be used: {reason}"),
+            Lost::NoPlace => NO_PLACE.to_owned(),
+            Lost::OutOfProcessor(limit) => {
+                format!("the adapter used more than {} ms of processor time", limit.as_millis())
+            }
             Lost::OutOfTime(limit) => format!("the adapter did not answer within {} ms", limit.as_millis()),
             Lost::Trap(trap) => trap,
             Lost::Host(reason) => plain(&format!("the adapter host failed: {reason}"), REASON_BYTES),
@@ -151,10 +220,11 @@ impl Lost {
 }
 
 impl Connected {
-    /// Runs `work` on a fresh instance. The caller's own thread only waits. A caller that gives up does not end the call: its
-    /// deadline does.
+    /// Runs `work` on a fresh instance once there is a place for it. The caller's own thread only waits. A caller that gives up does not
+    /// end a call that has begun: its deadline does.
     async fn call<T, Work>(
         &self,
+        kind: Kind,
         deadline: Duration,
         trace: &Arc<Trace>,
         tag: Option<WriteTag>,
@@ -164,20 +234,34 @@ impl Connected {
         T: Send + 'static,
         Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
     {
-        let adapter = self.slot.current();
-        let limits = adapter.manifest.narrow(&self.limits);
+        let waits_until = Instant::now() + self.limits.wait;
+        let adapter = self.slot.ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
+        let limits = narrow(&adapter.manifest, &self.limits);
+        let wait = waits_until.saturating_duration_since(Instant::now());
+        let place = adapter.host.places.take(&self.link.payer, kind.purpose(), wait).await;
+        let Some(place) = place else {
+            let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
+            tracing::info!(adapter, location, call = kind.name(), "call put off: {NO_PLACE}");
+            return Err(Lost::NoPlace);
+        };
         let allowed = deadline.min(limits.call);
+        let processor = if kind == Kind::Pull { limits.pull_processor } else { limits.processor };
         let ends = Instant::now() + allowed;
         let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone(), tag);
         let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
         let ended = adapter.host.threads.spawn(async move {
+            let _place = place;
             let run = async {
-                let _place = running.host.places.acquire().await.map_err(|e| Lost::Host(e.to_string()))?;
                 let trapped = |error| Lost::Trap(trap::reason(&error, memory, &told));
                 let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
                 work(instance).await.map_err(trapped)
             };
-            timeout_at(ends, run).await.unwrap_or(Err(Lost::OutOfTime(allowed)))
+            let run = metered(run, processor, &running.host.turns);
+            match timeout_at(ends, run).await {
+                Ok(Ok(ended)) => ended,
+                Ok(Err(Spent)) => Err(Lost::OutOfProcessor(processor)),
+                Err(_) => Err(Lost::OutOfTime(allowed)),
+            }
         });
         let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
         if let Err(lost) = &ended {
@@ -188,13 +272,14 @@ impl Connected {
         ended
     }
 
-    fn reads(&self, name: &'static str) -> Trace {
-        Trace::new(name, &self.link, None)
+    fn reads(&self, kind: Kind) -> Trace {
+        Trace::new(kind.name(), &self.link, None)
     }
 
     /// A call that changes nothing: however it is lost, it can be made again.
     async fn read<T, U, Work>(
         &self,
+        kind: Kind,
         trace: Trace,
         deadline: Duration,
         work: impl FnOnce(Instance) -> Work + Send + 'static,
@@ -206,19 +291,24 @@ impl Connected {
     {
         let retry = |reason| Fault::RetryLater { reason, after: None };
         let trace = Arc::new(trace);
-        let answer = self.call(deadline, &trace, None, work).await.map_err(|lost| retry(lost.reason()))?;
+        let lost = |ended: Lost| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
+        let answer = self.call(kind, deadline, &trace, None, work).await.map_err(lost)?;
         accept(answer.map_err(|fault| trace.heard(fault))?).map_err(|rule| retry(broken_contract(&rule)))
     }
 
     /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
     async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
-        let trace = Arc::new(Trace::new("push", &self.link, Some((&write_key, &write))));
-        let lost =
-            |reason| if trace.sent() { Fault::Unknown(reason) } else { Fault::RetryLater { reason, after: None } };
+        let trace = Arc::new(Trace::new(Kind::Push.name(), &self.link, Some((&write_key, &write))));
+        let lost = |ended: Lost| {
+            ended.before_it_began().unwrap_or_else(|begun| match trace.sent() {
+                true => Fault::Unknown(begun.reason()),
+                false => Fault::RetryLater { reason: begun.reason(), after: None },
+            })
+        };
         let tag = self.link.gate.is_some().then(|| tag(&write_key, &write, self.link.zone));
         let write = convert::write(write)?;
         let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
-        let answer = self.call(deadline, &trace, tag, work).await.map_err(|ended| lost(ended.reason()))?;
+        let answer = self.call(Kind::Push, deadline, &trace, tag, work).await.map_err(lost)?;
         convert::receipt(answer.map_err(|fault| trace.heard(fault))?)
             // The guest says it is written, whatever it sent.
             .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
@@ -229,11 +319,12 @@ impl Ehr for Connected {
     fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
         let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
         Box::pin(async move {
-            let mut description = self.read(self.reads("describe"), deadline, Instance::describe, accept).await?;
+            let mut description =
+                self.read(Kind::Describe, self.reads(Kind::Describe), deadline, Instance::describe, accept).await?;
             if description.gated && self.link.gate.is_none() {
                 return Err(Fault::Unsupported(UNGATED.to_owned()));
             }
-            let asked = self.slot.current().manifest.requests_per_minute;
+            let asked = self.slot.current().and_then(|adapter| adapter.manifest.requests_per_minute);
             description.requests_per_minute = [description.requests_per_minute, asked].into_iter().flatten().min();
             Ok(description)
         })
@@ -256,7 +347,7 @@ impl Ehr for Connected {
             }
             page
         };
-        Box::pin(self.read(self.reads("pull"), deadline, work, accept))
+        Box::pin(self.read(Kind::Pull, self.reads(Kind::Pull), deadline, work, accept))
     }
 
     fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt> {
@@ -268,10 +359,10 @@ impl Ehr for Connected {
             found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
         };
         Box::pin(async move {
-            let trace = Trace::new("find", &self.link, Some((&write_key, &write)));
+            let trace = Trace::new(Kind::Find.name(), &self.link, Some((&write_key, &write)));
             let write = convert::write(write)?;
             let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
-            self.read(trace, deadline, work, accept).await
+            self.read(Kind::Find, trace, deadline, work, accept).await
         })
     }
 

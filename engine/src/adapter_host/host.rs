@@ -1,7 +1,15 @@
 //! The engine that runs adapters: one for the process, with its own threads, so that a spinning guest stalls nobody else.
 
-use std::{fs, io::Read, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use adapter_component::{COMPONENT_BYTES, Unfit};
 use sha2::{Digest, Sha256};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -10,19 +18,21 @@ use tokio::{
 };
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
-    component::{HasSelf, Linker},
+    component::{Component, HasSelf, Linker},
 };
 
 use super::{
-    Adapter, HostError, LoadError, LoadFailed, bindings,
+    Adapter, HostError, JudgeError, LoadError, LoadFailed, Registry, bindings,
     cache::Cache,
     imports::CallState,
     instance::Exports,
     limits::{
-        COMPONENT_BYTES, CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, HostLimits, KEPT_MEMORY, KEPT_TABLE,
-        MEMORIES_PER_COMPONENT, TABLE_ELEMENTS, TABLES_PER_COMPONENT,
+        CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, HostLimits, KEPT_MEMORY, KEPT_TABLE, MEMORIES_PER_COMPONENT,
+        REASON_BYTES, TABLE_ELEMENTS, TABLES_PER_COMPONENT,
     },
-    manifest::Manifest,
+    log_line::plain,
+    metered::Turns,
+    places::Places,
     trial,
 };
 
@@ -33,45 +43,117 @@ pub struct Host(Arc<Shared>);
 pub(super) struct Shared {
     pub engine: Engine,
     linker: Linker<CallState>,
-    cache: Cache,
+    cache: Option<Cache>,
     pub threads: GuestThreads,
     /// Calls that may run now.
-    pub places: Semaphore,
+    pub places: Places,
+    pub turns: Turns,
+    /// Components that may be compiled at one time. Its permits outlive a load that ran out of time: the work goes on to its end.
+    compiling: Arc<Semaphore>,
+    compile_time: Duration,
 }
 
 impl Host {
     /// `cache_dir` holds compiled components and is created where it does not exist.
     pub fn new(limits: HostLimits, cache_dir: &Path) -> Result<Host, HostError> {
+        Host::start(limits, Some(cache_dir))
+    }
+
+    /// The verdict on a component's file, as a server that loads it comes to it: what it says of itself, its contract, its size, whether
+    /// it compiles and starts.
+    pub async fn judge(limits: HostLimits, path: &Path) -> Result<(), JudgeError> {
+        Host::start(limits, None)?.load(path).await?;
+        Ok(())
+    }
+
+    fn start(limits: HostLimits, cache_dir: Option<&Path>) -> Result<Host, HostError> {
         let unusable = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
-        let cache =
-            Cache::open(cache_dir).map_err(|source| HostError::Cache { dir: cache_dir.to_path_buf(), source })?;
+        // Without a cache all is compiled at each start: slower, but nobody is kept from working.
+        let cache = cache_dir.and_then(|dir| {
+            let refused = |error| tracing::error!(dir = %dir.display(), %error, "no cache of compiled adapters");
+            Cache::open(dir).map_err(refused).ok()
+        });
         let engine = Engine::new(&config(&limits)).map_err(unusable)?;
         let mut linker = Linker::new(&engine);
         bindings::Adapter::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state).map_err(unusable)?;
         let threads = GuestThreads::start(limits.threads)?;
         tick(&engine).map_err(HostError::Threads)?;
-        let places = Semaphore::new(limits.calls as usize);
-        Ok(Host(Arc::new(Shared { engine, linker, cache, threads, places })))
+        let places = Places::new(limits.calls, limits.calls_per_source, limits.calls_per_host);
+        let turns = Turns::new(limits.threads);
+        let compiling = Arc::new(Semaphore::new((limits.threads / 2).max(1)));
+        let compile_time = limits.compile;
+        let shared = Shared { engine, linker, cache, threads, places, turns, compiling, compile_time };
+        Ok(Host(Arc::new(shared)))
     }
 
-    /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread.
+    /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread and within limits.
     pub async fn load(&self, path: &Path) -> Result<Arc<Adapter>, LoadFailed> {
-        let failed = |reason| LoadFailed { path: path.to_path_buf(), reason };
+        self.load_within(path).await.map_err(|reason| LoadFailed { path: path.to_path_buf(), reason })
+    }
+
+    async fn load_within(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
+        let turn = self.0.compiling.clone().acquire_owned().await.map_err(|_| LoadError::ShuttingDown)?;
         let (host, file) = (self.clone(), path.to_path_buf());
-        let loading = self.0.threads.spawn_blocking(move || host.load_now(&file));
-        let adapter = loading.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)?;
+        let loading = self.0.threads.spawn_blocking(move || {
+            let _turn = turn;
+            host.load_now(&file)
+        });
+        let loaded = tokio::time::timeout(self.0.compile_time, loading).await;
+        let loaded = loaded.map_err(|_| LoadError::TooSlow(self.0.compile_time))?;
+        let adapter = loaded.unwrap_or(Err(LoadError::ShuttingDown))?;
         let tried = adapter.clone();
         let trial = self.0.threads.spawn(async move { trial::run(&tried).await });
-        trial.await.unwrap_or(Err(LoadError::ShuttingDown)).map_err(failed)?;
+        trial.await.unwrap_or(Err(LoadError::ShuttingDown))?;
         Ok(adapter)
+    }
+
+    /// Loads files under their names in the background. Until that is done connections made under them wait; a file that cannot be
+    /// loaded closes the locations that need it, and nobody else's. Ends when all are settled.
+    pub fn load_all(&self, files: BTreeMap<String, PathBuf>, registry: &Registry) -> JoinHandle<()> {
+        files.keys().for_each(|name| registry.announce(name));
+        let loads: Vec<_> = files
+            .into_iter()
+            .map(|(name, file)| {
+                let (host, registry) = (self.clone(), registry.clone());
+                self.0.threads.spawn(async move { host.load_as(&name, &file, &registry).await })
+            })
+            .collect();
+        self.0.threads.spawn(async move {
+            for load in loads {
+                // One that panicked leaves its adapter in preparation, which its locations say.
+                drop(load.await);
+            }
+        })
+    }
+
+    async fn load_as(&self, name: &str, file: &Path, registry: &Registry) {
+        tracing::info!(name, file = %file.display(), "adapter: being prepared");
+        let since = Instant::now();
+        match self.load(file).await {
+            Ok(adapter) => {
+                let (id, version) = (adapter.manifest().id.clone(), adapter.manifest().version.clone());
+                let (sha256, compiled, took) = (adapter.sha256(), !adapter.from_cache(), since.elapsed());
+                tracing::info!(name, id, version, sha256, compiled, ?took, "adapter: ready");
+                registry.swap(name, adapter);
+            }
+            Err(failed) => {
+                let reason = plain(&failed.reason.to_string(), REASON_BYTES);
+                tracing::error!(name, file = %file.display(), reason, "adapter: cannot be used, its locations are closed");
+                registry.refuse(name, &reason);
+            }
+        }
     }
 
     fn load_now(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
         let bytes = read_bounded(path)?;
-        let manifest = Manifest::of_component(&bytes)?;
+        let manifest = adapter_component::verdict(&bytes)?;
         let shared = &self.0;
         let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
-        let (component, from_cache) = shared.cache.component(&shared.engine, &bytes).map_err(compile)?;
+        let (component, from_cache) = match &shared.cache {
+            Some(cache) => cache.component(&shared.engine, &bytes),
+            None => Component::new(&shared.engine, &bytes).map(|component| (component, false)),
+        }
+        .map_err(compile)?;
         // The linker compares every type on both sides; its messages are long, their innermost part says what differs.
         let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
         let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
@@ -103,6 +185,8 @@ fn config(limits: &HostLimits) -> Config {
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
         .wasm_component_model(true)
+        // One component, one core: what is compiled while others serve must not take all of them.
+        .parallel_compilation(false)
         .epoch_interruption(true);
     config
 }
@@ -124,7 +208,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
     let file = fs::File::open(path).map_err(LoadError::Io)?;
     let mut bytes = Vec::new();
     file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(LoadError::Io)?;
-    if bytes.len() as u64 > COMPONENT_BYTES { Err(LoadError::TooLarge(COMPONENT_BYTES)) } else { Ok(bytes) }
+    if bytes.len() as u64 > COMPONENT_BYTES { Err(Unfit::TooLarge(COMPONENT_BYTES).into()) } else { Ok(bytes) }
 }
 
 /// The threads guests run on. Dropping them never waits: the last owner may be an actor.

@@ -12,6 +12,11 @@ pub struct GuestLimits {
     pub memory: usize,
     /// Wall clock of a call, waiting for the EHR included.
     pub call: Duration,
+    /// How long a call waits for a place before it begins.
+    pub wait: Duration,
+    /// Processor time of a call, and of one that reads a page.
+    pub processor: Duration,
+    pub pull_processor: Duration,
     /// HTTP requests in a call.
     pub requests: u32,
     /// Bytes of a request's body.
@@ -25,6 +30,9 @@ impl Default for GuestLimits {
         GuestLimits {
             memory: 64 * MIB,
             call: Duration::from_secs(30),
+            wait: Duration::from_secs(20),
+            processor: Duration::from_secs(2),
+            pull_processor: Duration::from_secs(10),
             requests: 50,
             request_body: 8 * MIB,
             response_body: 8 * MIB,
@@ -35,8 +43,14 @@ impl Default for GuestLimits {
 /// What all guests of the process share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostLimits {
-    /// Calls running at once; the next ones wait within their deadline.
+    /// Calls running at once, of all data sources; the next ones wait for a place.
     pub calls: u32,
+    /// Of them, those of one data source.
+    pub calls_per_source: u32,
+    /// Of them, those to one EHR host: one that hangs must not keep others' calls waiting.
+    pub calls_per_host: u32,
+    /// How long a component may take to be compiled.
+    pub compile: Duration,
     /// Threads that run guests.
     pub threads: usize,
     /// Most memory any connection may grant a guest.
@@ -46,12 +60,22 @@ pub struct HostLimits {
 impl Default for HostLimits {
     fn default() -> HostLimits {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        HostLimits { calls: 128, threads: cores.min(8), memory: 1024 * MIB }
+        HostLimits {
+            calls: 128,
+            calls_per_source: 16,
+            calls_per_host: 16,
+            compile: Duration::from_secs(120),
+            threads: cores.min(8),
+            memory: 1024 * MIB,
+        }
     }
 }
 
 /// How often a running guest lets others run, and is looked at.
 pub const EPOCH_TICK: Duration = Duration::from_millis(10);
+/// A call that has computed for so long takes turns with others of its kind. The longest honest call measured, a page of 1,000 records
+/// in an interpreter, takes 150 ms.
+pub const LONG_CALL: Duration = Duration::from_millis(30);
 /// Time to reach the EHR's host.
 pub const CONNECT: Duration = Duration::from_secs(10);
 /// Connections a location keeps open for its next request, and how long.
@@ -66,8 +90,6 @@ pub const TLS_SESSIONS: usize = 4;
 pub const KEPT_MEMORY: usize = 256 * KIB;
 pub const KEPT_TABLE: usize = 16 * KIB;
 
-/// A component file. The largest interpreter measured made 18 MiB.
-pub const COMPONENT_BYTES: u64 = 64 * MIB as u64;
 /// Compiled components kept on disk.
 pub const CACHED_COMPONENTS: usize = 64;
 /// Core instances, tables and memories of one component: a JavaScript guest takes 12 instances, a Rust guest one.

@@ -17,18 +17,22 @@ use super::{
     instance::Instance,
     limits::GuestLimits,
     log_line::LineBudget,
+    manifest::narrow,
+    metered::{Spent, metered},
     outbound::Address,
+    places::Payer,
     transport::{HttpRequest, Transport, TransportError, TransportFuture},
 };
 
 const TIME: Duration = Duration::from_secs(5);
 
 pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
-    let limits = adapter.manifest().narrow(&GuestLimits::default());
-    let ends = Instant::now() + TIME;
+    let limits = narrow(adapter.manifest(), &GuestLimits::default());
+    let (ends, processor) = (Instant::now() + TIME, limits.processor);
     let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default(), None);
-    let started = timeout_at(ends, Instance::new(adapter.clone(), state)).await;
-    let started = started.map_err(|_| LoadError::Start("it does not end".into()))?;
+    let (starting, host) = (Instance::new(adapter.clone(), state), &adapter.host);
+    let started = timeout_at(ends, metered(starting, processor, &host.turns)).await;
+    let started = started.unwrap_or(Err(Spent)).map_err(|Spent| LoadError::Start("it does not end".into()))?;
     let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
     instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
 }
@@ -37,6 +41,7 @@ pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
 fn link() -> Link {
     Link {
         location: "trial".into(),
+        payer: Payer { source: "trial".into(), host: "trial".into() },
         address: Address::new("http://localhost", Vec::new(), Vec::new()).expect("a plain address"),
         settings: BTreeMap::new(),
         zone: Tz::UTC,

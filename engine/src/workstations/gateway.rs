@@ -23,7 +23,7 @@ use super::{
     room::{GateStatus, House, Room, login},
 };
 use crate::{
-    adapter_host::{Registry, Url},
+    adapter_host::{Registry, Standing, Url},
     clock,
     metrics::Counter,
     secrets::Secrets,
@@ -37,7 +37,7 @@ pub struct Gateway {
     house: Arc<House>,
     /// One per location whose EHR is reached through workstations.
     rooms: BTreeMap<LocationId, Arc<Room>>,
-    access: BTreeMap<u32, EhrAccess>,
+    adapters: Registry,
     connections: AtomicU64,
     stopping: AtomicBool,
 }
@@ -76,13 +76,9 @@ impl Gateway {
         let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
         let rooms =
             gated.map(|location| (location.id, Room::new(location.id, rules(location), house.clone(), now))).collect();
-        let access = setup.sources.values().filter_map(|source| {
-            let workstation = source.workstation.as_ref()?;
-            Some((source.id, access(source, workstation, adapters)))
-        });
-        let access = access.collect();
+        let adapters = adapters.clone();
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
-        (Arc::new(Gateway { setup, devices, house, rooms, access, connections, stopping }), locations)
+        (Arc::new(Gateway { setup, devices, house, rooms, adapters, connections, stopping }), locations)
     }
 
     /// A code with which an operator has workstations paired with a location. It is shown once.
@@ -151,6 +147,10 @@ impl Gateway {
         // Taken out of the configuration, for now: it may keep its token.
         let found = self.rooms.get(&device.location).zip(self.lent(device.location));
         let (room, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
+        // What it may request of the EHR is not known yet: it comes back.
+        if self.preparing(location) {
+            return Err(ByeReason::Shutdown);
+        }
         let id = ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed));
         let (out, messages) = mpsc::channel(MESSAGES);
         let welcome = ToWorkstation::Welcome(Welcome {
@@ -225,9 +225,15 @@ impl Gateway {
         self.rooms.get(&location).ok_or(WorkstationError::NotGated)
     }
 
+    fn preparing(&self, location: &LocationSetup) -> bool {
+        let source = self.setup.gated(location).map(|(source, _)| source);
+        source.is_some_and(|source| matches!(self.adapters.standing(&source.adapter), Some(Standing::Preparing)))
+    }
+
     fn lent(&self, location: LocationId) -> Option<(&Arc<LocationSetup>, EhrAccess)> {
         let location = self.setup.locations.get(&location)?;
-        Some((location, self.access.get(&location.source?)?.clone()))
+        let (source, workstation) = self.setup.gated(location)?;
+        Some((location, access(source, workstation, &self.adapters)))
     }
 }
 

@@ -42,6 +42,7 @@ pub async fn adapter() -> Arc<Adapter> {
 pub enum Does {
     Answers(u16, String),
     AnswersBytes(usize),
+    AnswersAfter(Duration),
     Hangs,
     RefusesConnections,
     LosesTheAnswer,
@@ -73,6 +74,10 @@ impl Transport for TestEhr {
             match &self.does {
                 Does::Answers(status, body) => answer(*status, body.clone().into_bytes()),
                 Does::AnswersBytes(bytes) => answer(200, vec![b'x'; *bytes]),
+                Does::AnswersAfter(time) => {
+                    tokio::time::sleep(*time).await;
+                    answer(200, b"late".to_vec())
+                }
                 Does::Hangs => std::future::pending().await,
                 Does::RefusesConnections => Err(TransportError::NotSent("connection refused".into())),
                 Does::LosesTheAnswer => Err(TransportError::NoAnswer("connection closed".into())),

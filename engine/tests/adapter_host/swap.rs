@@ -3,9 +3,12 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use adapter_kit::{Manifest, pack};
-use engine::adapter_host::{Adapter, Registry};
+use engine::{
+    adapter_host::{Adapter, Registry, Standing},
+    ehr::Fault,
+};
 
-use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, host, hostile};
+use crate::support::{DEADLINE, Does, TestEhr, adapter, booking, connection, host, hostile};
 
 /// The hostile guest under another version and with another limit in its manifest.
 async fn next_version() -> Arc<Adapter> {
@@ -66,4 +69,53 @@ async fn versions_live_side_by_side() {
     let mut bad = connection(&[], &TestEhr::ok());
     bad.base_url = "not an address".into();
     assert!(registry.connect("ehr", bad).unwrap().is_err());
+}
+
+/// One bad file closes what needs it, and nothing else.
+#[tokio::test]
+async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad.wasm");
+    fs::write(&bad, "hello").unwrap();
+    let registry = Registry::new();
+    let files = [("bad", bad), ("gone", dir.path().join("gone.wasm")), ("good", hostile().to_path_buf())];
+    let loading = host().load_all(files.map(|(name, file)| (name.to_owned(), file)).into(), &registry);
+    assert!(matches!(registry.standing("good"), Some(Standing::Preparing | Standing::Ready(_))));
+    let wait = Duration::from_secs(20);
+    let connect = |name| {
+        let mut connection = connection(&[], &TestEhr::ok());
+        connection.limits.wait = wait;
+        registry.connect(name, connection).unwrap().unwrap()
+    };
+    let (good, bad) = (connect("good"), connect("bad"));
+    good.describe(DEADLINE).await.unwrap();
+    match bad.push("k".into(), booking(), DEADLINE).await {
+        Err(Fault::NotReady(reason)) => assert!(reason.contains("cannot be used: not a component"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    loading.await.unwrap();
+    assert!(matches!(registry.standing("gone"), Some(Standing::Refused(reason)) if reason.contains("No such file")));
+    // Mended while it runs.
+    registry.swap("bad", adapter().await);
+    bad.describe(DEADLINE).await.unwrap();
+}
+
+#[tokio::test]
+async fn calls_wait_for_an_adapter_that_is_being_prepared() {
+    let registry = Registry::new();
+    registry.announce("ehr");
+    let connect = |wait| {
+        let mut connection = connection(&[], &TestEhr::ok());
+        connection.limits.wait = Duration::from_millis(wait);
+        registry.connect("ehr", connection).unwrap().unwrap()
+    };
+    match connect(50).push("k".into(), booking(), DEADLINE).await {
+        Err(Fault::NotBegun(reason)) => assert_eq!(reason, "the adapter is being prepared"),
+        other => panic!("{other:?}"),
+    }
+    let patient = connect(20_000);
+    let waiting = tokio::spawn(async move { patient.describe(Duration::from_secs(5)).await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    registry.swap("ehr", adapter().await);
+    waiting.await.unwrap().unwrap();
 }

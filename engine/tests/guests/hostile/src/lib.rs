@@ -49,6 +49,9 @@ impl Adapter for Hostile {
 
     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
         misbehave()?;
+        if let Some(page) = endless(resource, cursor.as_deref(), limit) {
+            return page;
+        }
         let page = Page {
             records: vec![record(resource, "1".into())],
             cursor: "c1".into(),
@@ -182,6 +185,31 @@ fn misbehave() -> Result<(), Fault> {
         _ => {}
     }
     Ok(())
+}
+
+/// Behaviours of `pull` alone, which need a location that can be read at all.
+fn endless(resource: Resource, cursor: Option<&str>, limit: u32) -> Option<Result<Page, Fault>> {
+    let from: u32 = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let (records, weight) = match behaviour().as_str() {
+        "hang-in-pull" => return http::get("/hang").send().err().map(Err),
+        "spin-in-pull" => spin(),
+        "fat-pages" => (u32::MAX, 40_000),
+        "many-patients" => (config::get("records").and_then(|count| count.parse().ok()).unwrap_or(60_000), 100),
+        _ => return None,
+    };
+    let until = if resource == Resource::Patients { records.min(from.saturating_add(limit)) } else { from };
+    let patient = |n: u32| {
+        Record::Patient(Patient {
+            id: n.to_string(),
+            first_name: "Ada".into(),
+            last_name: format!("Number{n}"),
+            premedication: Some("x".repeat(weight)),
+            ..Default::default()
+        })
+    };
+    let last = resource != Resource::Patients || until == records;
+    let cursor = until.to_string();
+    Some(Ok(Page { records: (from..until).map(patient).collect(), cursor, last, whole: true, ..Default::default() }))
 }
 
 /// What `describe` answers as its name: what the guest saw of the world outside.

@@ -1,0 +1,116 @@
+//! Adapters that cannot be used, or not yet: they close their own locations and no others.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::Path,
+};
+
+use api::{cli::serve, config::Config};
+use serde_json::{Value, json};
+
+const KEY: &str = "psk_of_an_operator";
+
+/// A practice whose location 1 needs the adapter, and whose location 2 has no EHR.
+fn config(dir: &Path) -> Config {
+    let hash = hex::encode(api::keys::hash(KEY));
+    let text = format!(
+        r#"data_dir = "data"
+[http]
+listen = "127.0.0.1:0"
+workers = 1
+[adapters]
+bad = "bad.wasm"
+[[institutions]]
+id = 1
+subdomain = "acme"
+name = "Acme"
+environment = "sandbox"
+[[institutions.sources]]
+id = 1
+name = "EHR"
+adapter = "bad"
+base_url = "https://ehr.example"
+[[institutions.locations]]
+id = 1
+name = "Main"
+zone = "America/New_York"
+source = 1
+[[institutions.locations]]
+id = 2
+name = "Without EHR"
+zone = "America/New_York"
+[[keys]]
+name = "operator"
+sha256 = "{hash}"
+environment = "sandbox"
+institutions = ["acme"]
+grants = ["operator"]
+"#
+    );
+    Config::parse(&text, dir).unwrap()
+}
+
+/// Status, head and body of an answer.
+async fn call(address: SocketAddr, method: &str, path: &str, authorization: &str, body: Value) -> (u16, String, Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: test-suite/1.0\r\nSvc-Api-Version: v3.0.0\r\n\
+         Authorization: {authorization}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let talk = move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let text = actix_web::rt::task::spawn_blocking(talk).await.unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head.to_lowercase(), serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}")))
+}
+
+#[actix_web::test]
+async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("bad.wasm"), "\u{1b}[31mno component").unwrap();
+    let running = serve::start(config(dir.path())).await.unwrap();
+    let address = running.address;
+    let (status, _, ready) = call(address, "GET", "/readyz", "", Value::Null).await;
+    assert_eq!(
+        (status, &ready["status"], &ready["adapters_refused"][0]["name"]),
+        (200, &json!("ready"), &json!("bad"))
+    );
+    assert!(ready["adapters_refused"][0]["reason"].as_str().unwrap().contains("not a component"), "{ready}");
+
+    let (_, _, signed_in) = call(address, "POST", "/authenticates", KEY, Value::Null).await;
+    let token = format!("Bearer {}", signed_in["data"]["token"].as_str().unwrap());
+    let search = async |location| {
+        let path = format!("/intent/booking/search?subdomain=acme&location_id={location}");
+        call(address, "POST", &path, &token, json!({})).await
+    };
+    let (status, head, answer) = search(1).await;
+    assert_eq!(status, 503, "{answer}");
+    assert!(
+        head.contains("retry-after: 30") && answer.to_string().contains("adapter cannot be used"),
+        "{head}\n{answer}"
+    );
+    assert_eq!(search(2).await.0, 200, "a location that does not need it");
+
+    let (status, _, sync) = call(address, "GET", "/locations/1/sync?subdomain=acme", &token, Value::Null).await;
+    let (adapter, problem) = (&sync["data"]["adapter"], &sync["data"]["read_problem"]);
+    assert_eq!((status, &adapter["name"], &adapter["status"]), (200, &json!("bad"), &json!("refused")), "{sync}");
+    assert!(problem.as_str().unwrap().starts_with("the adapter cannot be used: not a component"), "{sync}");
+
+    // While one is prepared its locations say so.
+    running.engine.adapters().announce("bad");
+    let (status, head, answer) = search(1).await;
+    assert_eq!(status, 503, "{answer}");
+    assert!(head.contains("retry-after: 5") && answer.to_string().contains("being prepared"), "{head}\n{answer}");
+    let (status, _, ready) = call(address, "GET", "/readyz", "", Value::Null).await;
+    assert_eq!((status, &ready["adapters_preparing"][0]["name"]), (200, &json!("bad")));
+    running.engine.stop().await;
+}

@@ -1,0 +1,119 @@
+//! The processor time of a call, apart from the clock: what waits for an EHR costs nobody anything, what computes does. A call has a
+//! budget, and one that has computed for a while takes turns with others of its kind, so that a short call finds a free thread.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::sync::Semaphore;
+
+use super::limits::LONG_CALL;
+
+/// The turns of long calls: fewer than there are threads.
+#[derive(Clone)]
+pub struct Turns(Arc<Semaphore>);
+
+impl Turns {
+    pub fn new(threads: usize) -> Turns {
+        Turns(Arc::new(Semaphore::new((threads / 2).max(1))))
+    }
+}
+
+/// The budget is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spent;
+
+/// Runs a call's work within its budget. It is looked at whenever the work pauses, which a computing guest does with every tick.
+pub async fn metered<T>(work: impl Future<Output = T>, budget: Duration, turns: &Turns) -> Result<T, Spent> {
+    let mut work = pin!(work);
+    let mut used = Duration::ZERO;
+    loop {
+        // None only when the semaphore is closed, which nobody does.
+        let turn = if used < LONG_CALL { None } else { turns.0.acquire().await.ok() };
+        let polled = poll_fn(|cx| {
+            let before = thread_time();
+            let polled = work.as_mut().poll(cx);
+            used += thread_time().saturating_sub(before);
+            Poll::Ready(polled)
+        });
+        let polled = polled.await;
+        drop(turn);
+        match polled {
+            Poll::Ready(answer) => return Ok(answer),
+            Poll::Pending if used >= budget => return Err(Spent),
+            Poll::Pending => woken().await,
+        }
+    }
+}
+
+/// Until the task is polled again: what was just polled will wake it.
+async fn woken() {
+    let mut before = true;
+    poll_fn(|_| if std::mem::take(&mut before) { Poll::Pending } else { Poll::Ready(()) }).await;
+}
+
+/// Processor time this thread has had.
+#[allow(unsafe_code)]
+fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes one `timespec` to the address of one and keeps nothing.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0;
+    debug_assert!(!failed, "every Unix this runs on has this clock");
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::time::Instant;
+
+    use super::*;
+
+    fn compute(time: Duration) {
+        let before = thread_time();
+        while thread_time() - before < time {
+            std::hint::spin_loop();
+        }
+    }
+
+    async fn computes(slices: u32) {
+        for _ in 0..slices {
+            compute(Duration::from_millis(2));
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_computes_is_stopped_and_what_waits_is_not() {
+        let turns = Turns::new(2);
+        let budget = Duration::from_millis(60);
+        assert_eq!(metered(computes(1_000), budget, &turns).await, Err(Spent));
+        assert_eq!(metered(computes(3), budget, &turns).await, Ok(()));
+        let waits = async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            7
+        };
+        assert_eq!(metered(waits, budget, &turns).await, Ok(7));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn long_calls_take_turns_and_all_end() {
+        let turns = Turns::new(2);
+        let calls: Vec<_> = (0..4)
+            .map(|_| {
+                let turns = turns.clone();
+                tokio::spawn(async move { metered(computes(40), Duration::from_secs(5), &turns).await })
+            })
+            .collect();
+        let since = Instant::now();
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Ok(()));
+        }
+        assert!(since.elapsed() > Duration::from_millis(200), "they did not run side by side: {:?}", since.elapsed());
+    }
+}

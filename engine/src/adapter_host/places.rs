@@ -1,0 +1,304 @@
+//! Who may run now. Calls of all tenants share the host's places; a data source and an EHR host may have so many of them, and the
+//! fewer are left the fewer one EHR host may take. So an EHR that hangs keeps its own calls waiting and nobody else's.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+/// What a call is for. Within a data source what was accepted from a client goes before what is only read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    Write,
+    Describe,
+    Pull,
+}
+
+/// To whom a call is charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payer {
+    pub source: String,
+    /// Address of the EHR: an outage there is felt by all data sources it serves.
+    pub host: String,
+}
+
+/// Places for calls.
+#[derive(Clone)]
+pub struct Places(Arc<Shared>);
+
+struct Shared {
+    per_source: u32,
+    per_host: u32,
+    lines: Mutex<Lines>,
+}
+
+struct Lines {
+    free: u32,
+    hosts: BTreeMap<String, Host>,
+    next_ticket: u64,
+}
+
+#[derive(Default)]
+struct Host {
+    busy: u32,
+    pulling: u32,
+    sources: BTreeMap<String, Source>,
+}
+
+#[derive(Default)]
+struct Source {
+    busy: u32,
+    pulling: u32,
+    waiting: BTreeMap<Ticket, oneshot::Sender<Place>>,
+}
+
+type Ticket = (Purpose, u64);
+
+/// One place, free again when dropped.
+pub struct Place {
+    shared: Arc<Shared>,
+    payer: Payer,
+    purpose: Purpose,
+}
+
+impl Places {
+    pub fn new(places: u32, per_source: u32, per_host: u32) -> Places {
+        let lines = Lines { free: places, hosts: BTreeMap::new(), next_ticket: 0 };
+        Places(Arc::new(Shared { per_source: per_source.max(1), per_host: per_host.max(1), lines: Mutex::new(lines) }))
+    }
+
+    /// A place, waited for at most so long. None: there was none.
+    pub async fn take(&self, payer: &Payer, purpose: Purpose, wait: Duration) -> Option<Place> {
+        let (sender, receiver) = oneshot::channel();
+        let ticket = self.0.enter(payer, purpose, sender);
+        // A caller that gives up leaves the line.
+        let _waiting = Waiting { shared: &self.0, payer, ticket };
+        self.0.serve();
+        tokio::time::timeout(wait, receiver).await.ok()?.ok()
+    }
+}
+
+struct Waiting<'a> {
+    shared: &'a Shared,
+    payer: &'a Payer,
+    ticket: Ticket,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut lines = self.shared.lines();
+        if let Some(source) = lines.source(self.payer) {
+            source.waiting.remove(&self.ticket);
+        }
+        lines.forget(self.payer);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.lines().release(&self.payer, self.purpose);
+        self.shared.serve();
+    }
+}
+
+impl Shared {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, payer: &Payer, purpose: Purpose, sender: oneshot::Sender<Place>) -> Ticket {
+        let mut lines = self.lines();
+        let ticket = (purpose, lines.next_ticket);
+        lines.next_ticket += 1;
+        let host = lines.hosts.entry(payer.host.clone()).or_default();
+        host.sources.entry(payer.source.clone()).or_default().waiting.insert(ticket, sender);
+        ticket
+    }
+
+    /// Gives free places to those who wait, while there are both.
+    fn serve(self: &Arc<Self>) {
+        loop {
+            let mut lines = self.lines();
+            let Some((payer, purpose, sender)) = lines.next(self) else { return };
+            lines.occupy(&payer, purpose);
+            drop(lines);
+            // Nobody waits there any more: the place that comes back is free again with its drop, and no lock is held now.
+            drop(sender.send(Place { shared: self.clone(), payer, purpose }));
+        }
+    }
+
+    fn host_may(&self, host: &Host, free: u32) -> bool {
+        // The last places are for hosts that have few or none.
+        host.busy < self.per_host && (host.busy == 0 || host.busy < free / 2)
+    }
+
+    fn source_may(&self, host: &Host, source: &Source, purpose: Purpose) -> bool {
+        // A quarter is kept for writes: pages take long, and a client waits for its booking.
+        let for_pulls = |all: u32| all - all / 4;
+        let pulls = source.pulling < for_pulls(self.per_source) && host.pulling < for_pulls(self.per_host);
+        source.busy < self.per_source && (purpose != Purpose::Pull || pulls)
+    }
+}
+
+impl Lines {
+    fn source(&mut self, payer: &Payer) -> Option<&mut Source> {
+        self.hosts.get_mut(&payer.host)?.sources.get_mut(&payer.source)
+    }
+
+    /// Who is served next: of the EHR host with the fewest calls under way, of the data source with the fewest, writes first, then who
+    /// came first.
+    fn next(&mut self, rules: &Shared) -> Option<(Payer, Purpose, oneshot::Sender<Place>)> {
+        if self.free == 0 {
+            return None;
+        }
+        let free = self.free;
+        let open = self.hosts.iter().filter(|(_, host)| rules.host_may(host, free));
+        let candidates = open.flat_map(|(name, host)| {
+            host.sources.iter().filter_map(move |(source_name, source)| {
+                let ticket = *source.waiting.keys().find(|(purpose, _)| rules.source_may(host, source, *purpose))?;
+                Some(((host.busy, source.busy, ticket), (name, source_name)))
+            })
+        });
+        let ((.., ticket), (host, source)) = candidates.min()?;
+        let payer = Payer { source: source.clone(), host: host.clone() };
+        let sender = self.source(&payer)?.waiting.remove(&ticket)?;
+        Some((payer, ticket.0, sender))
+    }
+
+    fn occupy(&mut self, payer: &Payer, purpose: Purpose) {
+        self.free -= 1;
+        self.count(payer, purpose, |n| n + 1);
+    }
+
+    fn release(&mut self, payer: &Payer, purpose: Purpose) {
+        self.free += 1;
+        self.count(payer, purpose, |n| n.saturating_sub(1));
+        self.forget(payer);
+    }
+
+    fn count(&mut self, payer: &Payer, purpose: Purpose, change: impl Fn(u32) -> u32) {
+        let Some(host) = self.hosts.get_mut(&payer.host) else { return };
+        host.busy = change(host.busy);
+        if purpose == Purpose::Pull {
+            host.pulling = change(host.pulling);
+        }
+        let Some(source) = host.sources.get_mut(&payer.source) else { return };
+        source.busy = change(source.busy);
+        if purpose == Purpose::Pull {
+            source.pulling = change(source.pulling);
+        }
+    }
+
+    /// Of who neither runs nor waits nothing is kept.
+    fn forget(&mut self, payer: &Payer) {
+        let Some(host) = self.hosts.get_mut(&payer.host) else { return };
+        if host.sources.get(&payer.source).is_some_and(|source| source.busy == 0 && source.waiting.is_empty()) {
+            host.sources.remove(&payer.source);
+        }
+        if host.sources.is_empty() {
+            self.hosts.remove(&payer.host);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const WAIT: Duration = Duration::from_millis(400);
+    const NOT_AT_ALL: Duration = Duration::ZERO;
+
+    fn payer(source: usize, host: usize) -> Payer {
+        Payer { source: format!("source {source}"), host: format!("host {host}") }
+    }
+
+    async fn now(places: &Places, payer: &Payer, purpose: Purpose) -> Option<Place> {
+        places.take(payer, purpose, NOT_AT_ALL).await
+    }
+
+    #[tokio::test]
+    async fn a_source_and_a_host_have_their_share() {
+        let places = Places::new(128, 3, 5);
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(now(&places, &payer(1, 1), Purpose::Write).await.unwrap());
+        }
+        assert!(now(&places, &payer(1, 1), Purpose::Write).await.is_none(), "the source has its three");
+        for _ in 0..2 {
+            held.push(now(&places, &payer(2, 1), Purpose::Write).await.unwrap());
+        }
+        assert!(now(&places, &payer(2, 1), Purpose::Write).await.is_none(), "the host has its five");
+        assert!(now(&places, &payer(3, 2), Purpose::Write).await.is_some());
+        held.pop();
+        assert!(now(&places, &payer(2, 1), Purpose::Write).await.is_some());
+        held.clear();
+        assert!(places.0.lines().hosts.is_empty(), "nothing is kept of who has gone");
+        assert_eq!(places.0.lines().free, 128);
+    }
+
+    #[tokio::test]
+    async fn many_hosts_that_take_all_they_can_leave_a_place_for_one_more() {
+        let places = Places::new(128, 16, 16);
+        let mut held = Vec::new();
+        for round in 0..40 {
+            for host in 0..60 {
+                held.extend(now(&places, &payer(host, host), Purpose::Write).await);
+            }
+            assert!(now(&places, &payer(99, 99), Purpose::Write).await.is_some(), "round {round}");
+        }
+        assert!(held.len() > 100, "{}", held.len());
+    }
+
+    #[tokio::test]
+    async fn pulls_leave_a_quarter_to_writes_and_writes_are_served_first() {
+        let places = Places::new(128, 4, 16);
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(now(&places, &payer(1, 1), Purpose::Pull).await.unwrap());
+        }
+        assert!(now(&places, &payer(1, 1), Purpose::Pull).await.is_none());
+        held.push(now(&places, &payer(1, 1), Purpose::Write).await.unwrap());
+        let waits = |purpose| {
+            let (places, since) = (places.clone(), Instant::now());
+            tokio::spawn(async move {
+                let place = places.take(&payer(1, 1), purpose, WAIT).await;
+                let took = since.elapsed();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                (place.is_some(), took)
+            })
+        };
+        let pull = waits(Purpose::Pull);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let write = waits(Purpose::Write);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        held.remove(0);
+        let ((wrote, write), (pulled, pull)) = (write.await.unwrap(), pull.await.unwrap());
+        assert!(wrote && pulled && pull > write + Duration::from_millis(20), "{write:?} {pull:?}");
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_leaves_the_line() {
+        let places = Places::new(8, 1, 1);
+        let held = now(&places, &payer(1, 1), Purpose::Pull).await.unwrap();
+        let since = Instant::now();
+        assert!(places.take(&payer(1, 1), Purpose::Write, WAIT).await.is_none());
+        assert!(since.elapsed() >= WAIT);
+        let gone = tokio::spawn({
+            let places = places.clone();
+            async move { places.take(&payer(1, 1), Purpose::Write, WAIT).await.is_some() }
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        gone.abort();
+        let _ = gone.await;
+        drop(held);
+        assert!(places.0.lines().hosts.is_empty());
+        assert!(now(&places, &payer(1, 1), Purpose::Write).await.is_some());
+    }
+}
