@@ -11,10 +11,18 @@ pub fn root() -> PathBuf {
 
 /// The component of an adapter in `adapters/`.
 pub fn component(name: &str) -> PathBuf {
-    let dir = root().join("adapters").join(name);
+    built(&root().join("adapters").join(name))
+}
+
+/// The component of the guest that misbehaves on request.
+pub fn hostile() -> PathBuf {
+    built(&root().join("engine/tests/guests/hostile"))
+}
+
+fn built(dir: &Path) -> PathBuf {
     let out = root().join("target").join("adapters");
-    let built = adapter_kit::build(&dir, &out, &mut |_| ());
-    built.unwrap_or_else(|error| panic!("the adapter {name} could not be built: {error}")).component
+    let built = adapter_kit::build(dir, &out, &mut |_| ());
+    built.unwrap_or_else(|error| panic!("{} could not be built: {error}", dir.display())).component
 }
 
 /// A registry with these adapters loaded.

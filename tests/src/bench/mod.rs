@@ -5,6 +5,7 @@ mod adapter;
 mod bodies;
 mod bookings;
 mod cluster;
+mod fairness;
 mod floor;
 mod idle;
 mod lists;
@@ -93,6 +94,8 @@ enum Section {
     Pulls,
     /// Webhook deliveries per second, beside a bare client.
     Webhooks,
+    /// Bookings of a healthy practice beside neighbours in trouble.
+    Fairness,
     /// Workstations connected, and the queue behind a gate that opens.
     Workstations,
 }
@@ -124,6 +127,7 @@ fn run(options: &Options) -> Outcome {
         Section::Pulls,
         Section::Webhooks,
         Section::Workstations,
+        Section::Fairness,
         Section::Bookings,
     ];
     let asked = if options.sections.is_empty() { &all[..] } else { &options.sections };
@@ -138,6 +142,7 @@ fn run(options: &Options) -> Outcome {
             Section::Reads => reads::run(options, &mut report)?,
             Section::Pulls => pull::run(options, &mut report)?,
             Section::Webhooks => webhooks::run(options, &mut report)?,
+            Section::Fairness => fairness::run(options, &mut report)?,
             Section::Workstations => workstations::run(options, &mut report)?,
         }
     }
@@ -157,6 +162,7 @@ fn serve(arguments: &[String]) -> Outcome {
             ["product", dir, locations, writes, kept] => {
                 servers::product::serve(dir.as_ref(), locations.parse()?, writes, kept.parse()?).await?;
             }
+            ["configured", file] => servers::configured::serve(file.as_ref()).await?,
             ["gateway", dir, workstations] => {
                 servers::gateway::serve(dir.as_ref(), workstations.parse()?).await?;
             }

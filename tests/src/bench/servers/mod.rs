@@ -1,6 +1,7 @@
 //! The servers that are measured, each in a process of its own: this binary again, told what to be.
 
 pub mod bytes;
+pub mod configured;
 pub mod echo;
 pub mod gateway;
 pub mod postgres;

@@ -1,0 +1,277 @@
+//! Whether one tenant's trouble is felt by another: bookings of a healthy practice, and how fast they reach its EHR, beside neighbours
+//! whose EHR hangs, whose adapter spins, who pull without end, or who ask for very many slots.
+
+use std::{
+    fmt::Write,
+    fs, io,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use location::zone::Date;
+use sha2::{Digest, Sha256};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::{
+    Options, Outcome,
+    report::{Aim, Report},
+    servers::Server,
+};
+use crate::{
+    adapters,
+    ehr_server::EhrServer,
+    http::Caller,
+    practice,
+    site::{self, API_KEY, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
+};
+
+/// Bookings a second, whatever the answers take.
+const RATE: u32 = 40;
+const CLIENTS: u32 = 8;
+/// How much slower the slowest of a hundred may get.
+const MOST: f64 = 1.25;
+/// Of the write-backs of a quiet machine.
+const LEAST: f64 = 0.95;
+/// How long the neighbours are at it before it counts.
+const LEAD: Duration = Duration::from_secs(4);
+const NEIGHBOUR: &str = "neighbour";
+const NEIGHBOUR_KEY: &str = "psk_of_the_neighbour";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nobody,
+    /// So many locations, each a data source of its own, through the guest that behaves so.
+    Guests(u32, &'static str),
+    /// One location whose slots somebody asks for again and again.
+    Slots,
+}
+
+const SCENES: [(&str, Beside); 6] = [
+    ("quiet", Beside::Nobody),
+    ("140 locations on an EHR that hangs", Beside::Guests(140, "hang-in-pull")),
+    ("a pull of endless fat pages", Beside::Guests(1, "fat-pages")),
+    ("20 spinning guests", Beside::Guests(20, "spin-in-pull")),
+    ("a pull of 60,000 records", Beside::Guests(1, "many-patients")),
+    ("searches for 10,000 slots", Beside::Slots),
+];
+
+/// What a run came to.
+struct Run {
+    median: Duration,
+    slow: Duration,
+    /// Write-backs that reached the EHR while the bookings came in, a second.
+    written: f64,
+    refused: usize,
+}
+
+pub fn run(options: &Options, report: &mut Report) -> Outcome {
+    report.section(
+        "fairness",
+        format!(
+            "a practice with an EHR of its own books {RATE} times a second for {} s over {CLIENTS} connections, times counted from when a \
+             booking was due; beside it, in the same process, neighbours in trouble for {} s before; a new server and data directory each",
+            options.seconds,
+            LEAD.as_secs()
+        ),
+    );
+    actix_rt::System::new().block_on(async {
+        let mut quiet: Option<Run> = None;
+        for (name, beside) in SCENES {
+            let run = scene(options, beside).await?;
+            let against = quiet.as_ref().unwrap_or(&run);
+            let ratio = run.slow.as_secs_f64() / against.slow.as_secs_f64().max(1e-9);
+            report.time(&format!("{name}: half of the bookings within"), run.median, Aim::None);
+            let slowest = if beside == Beside::Nobody { Aim::None } else { Aim::Below(against.slow.mul_f64(MOST)) };
+            report.time("  99 of 100 within", run.slow, slowest);
+            report.number("  of the quiet one's", ratio, "", Aim::None);
+            let writes = if beside == Beside::Nobody { Aim::None } else { Aim::AtLeast(against.written * LEAST) };
+            report.number("  write-backs per second", run.written, "", writes);
+            if run.refused > 0 {
+                report.note(format!("  {} bookings were refused", run.refused));
+            }
+            quiet.get_or_insert(run);
+        }
+        report.note(format!(
+            "aim: 99 of 100 within at most {MOST} times the quiet one's; write-backs at full speed ({LEAST})"
+        ));
+        Ok(())
+    })
+}
+
+async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::error::Error>> {
+    let dir = tempfile::Builder::new().prefix("bench-fairness").tempdir_in(&options.dir)?;
+    let (ehr, other) = (EhrServer::start(practice::profile(17))?, EhrServer::start(practice::profile(18))?);
+    // Accepts what the backlog holds, and never answers.
+    let hanging = TcpListener::bind(("127.0.0.1", 0))?;
+    let config = dir.path().join("practice-sync.toml");
+    fs::write(&config, configuration(dir.path(), beside, &ehr.url(), &other.url(), hanging.local_addr()?))?;
+    let server = Server::start(&["configured", config.to_str().ok_or("a folder whose name is no text")?])?;
+    let mut caller = Caller::sign_in(server.address, API_KEY).await?;
+    site::first_sync(&mut caller).await?;
+    let place = LOCATIONS[0].0;
+    let offers = site::offers(&mut caller, place).await?;
+    let count = RATE as usize * options.seconds as usize;
+    if offers.len() < count {
+        return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
+    }
+    let asking = if beside == Beside::Slots { Some(slots(server.address).await?) } else { None };
+    tokio::time::sleep(LEAD).await;
+    let run = book(server.address, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
+    asking.iter().for_each(JoinHandle::abort);
+    ehr.stop().await;
+    other.stop().await;
+    run
+}
+
+/// Books at a steady rate, and counts what was written back meanwhile.
+async fn book(
+    address: SocketAddr,
+    caller: &Caller,
+    offers: Vec<String>,
+    seconds: u64,
+) -> Result<Run, Box<dyn std::error::Error>> {
+    let place = LOCATIONS[0].0;
+    let begin = Instant::now();
+    let mut clients = JoinSet::new();
+    for client in 0..CLIENTS {
+        let mut caller = caller.another(address).await?;
+        let own: Vec<_> = offers.iter().cloned().enumerate().skip(client as usize).step_by(CLIENTS as usize).collect();
+        clients.spawn(async move {
+            let (mut times, mut refused) = (Vec::new(), 0);
+            for (n, offer) in own {
+                let due = begin + Duration::from_secs(1) * n as u32 / RATE;
+                tokio::time::sleep_until(due.into()).await;
+                let body = site::booking(&offer, &format!("fair-{n}"), n as u64, "fairness");
+                let (status, _) = caller.post(&site::path("/intent/booking/book", place), &body).await?;
+                times.push(due.elapsed());
+                refused += usize::from(status != 200);
+            }
+            Ok::<_, io::Error>((times, refused))
+        });
+    }
+    let (mut times, mut refused) = (Vec::new(), 0);
+    while let Some(done) = clients.join_next().await {
+        let (own, not) = done??;
+        times.extend(own);
+        refused += not;
+    }
+    let took = begin.elapsed().as_secs_f64().max(seconds as f64);
+    let mut operator = Caller::sign_in(address, OPERATOR_KEY).await?;
+    let (status, sync) = operator.get(&format!("/locations/{place}/sync?subdomain={SUBDOMAIN}")).await?;
+    let waiting = sync["data"]["writes_waiting"].as_u64().ok_or_else(|| format!("{status} {sync}"))?;
+    // A patient and an appointment each.
+    let made = 2 * (times.len() - refused) as u64;
+    times.sort_unstable();
+    let at = |per_cent: usize| times.get(times.len() * per_cent / 100).copied().unwrap_or_default();
+    Ok(Run { median: at(50), slow: at(99), written: made.saturating_sub(waiting) as f64 / took, refused })
+}
+
+/// Asks for the slots of the neighbour's location without a pause.
+async fn slots(address: SocketAddr) -> io::Result<JoinHandle<io::Result<()>>> {
+    let mut caller = Caller::sign_in(address, NEIGHBOUR_KEY).await?;
+    let since = Instant::now();
+    let ask = |days: u32| {
+        let start = Date(practice::today()).add_days(1);
+        format!(
+            "/available_slots?subdomain={NEIGHBOUR}&lids[]=2001&start_date={start}&days={days}&slot_length=15&slot_interval=5\
+             &overlapping_operatory_slots=true"
+        )
+    };
+    loop {
+        let (status, answer) = caller.get(&ask(1)).await?;
+        if status == 200 && answer["data"][0]["slots"].as_array().is_some_and(|slots| !slots.is_empty()) {
+            break;
+        }
+        if since.elapsed() > Duration::from_secs(60) {
+            return Err(io::Error::other(format!("the neighbour has no slots: {status} {answer}")));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    Ok(actix_rt::spawn(async move {
+        loop {
+            let (status, answer) = caller.get(&ask(30)).await?;
+            if status != 200 {
+                return Err(io::Error::other(format!("{status} {answer}")));
+            }
+        }
+    }))
+}
+
+fn configuration(dir: &Path, beside: Beside, ehr: &str, other: &str, hanging: SocketAddr) -> String {
+    let cache = adapters::root().join("target").join("adapters").join("compiled");
+    let key = |name: &str, key: &str, subdomain: &str, grants: &str| {
+        let hash = hex::encode(Sha256::digest(key));
+        format!(
+            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
+             institutions = [\"{subdomain}\"]\ngrants = [{grants}]\n"
+        )
+    };
+    let (place, foreign_id, zone, _) = LOCATIONS[0];
+    let mut text = format!(
+        r#"data_dir = "{data}"
+log = "error"
+[http]
+listen = "127.0.0.1:0"
+slot_token = "12h"
+[limits]
+per_second = 0
+per_minute = 0
+[limits.endpoints]
+"POST /intent/booking/search" = 0
+"GET /available_slots" = 0
+[engine]
+adapter_cache = "{cache}"
+[adapters]
+sandbox = "{sandbox}"
+hostile = "{hostile}"
+[[institutions]]
+id = 1
+subdomain = "{SUBDOMAIN}"
+name = "Healthy"
+environment = "sandbox"
+quota = {{ per_minute = 60000, burst = 1000 }}
+[[institutions.sources]]
+id = 1
+name = "Healthy EHR"
+adapter = "sandbox"
+base_url = "{ehr}"
+[[institutions.locations]]
+id = {place}
+name = "Healthy"
+zone = "{zone}"
+source = 1
+foreign_id = "{foreign_id}"
+[[institutions]]
+id = 2
+subdomain = "{NEIGHBOUR}"
+name = "Neighbour"
+environment = "sandbox"
+"#,
+        data = dir.join("data").display(),
+        cache = cache.display(),
+        sandbox = adapters::component("sandbox").display(),
+        hostile = adapters::hostile().display(),
+    );
+    let mut neighbour = |n: u32, adapter: &str, base_url: &str, foreign_id: &str, behaviour: &str| {
+        let id = 2_000 + n;
+        let written = write!(
+            text,
+            "[[institutions.sources]]\nid = {id}\nname = \"EHR {n}\"\nadapter = \"{adapter}\"\nbase_url = \"{base_url}\"\n\
+             [[institutions.locations]]\nid = {id}\nname = \"Neighbour {n}\"\nzone = \"{zone}\"\nsource = {id}\n\
+             foreign_id = \"{foreign_id}\"\nadapter_config = {{ behaviour = \"{behaviour}\" }}\n"
+        );
+        written.expect("a string takes all text");
+    };
+    match beside {
+        Beside::Nobody => {}
+        Beside::Guests(count, behaviour) => {
+            (1..=count).for_each(|n| neighbour(n, "hostile", &format!("http://{hanging}"), "x", behaviour));
+        }
+        Beside::Slots => neighbour(1, "sandbox", other, foreign_id, ""),
+    }
+    text.push_str(&key("tests", API_KEY, SUBDOMAIN, "\"financial\""));
+    text.push_str(&key("operator", OPERATOR_KEY, SUBDOMAIN, "\"operator\""));
+    text.push_str(&key("neighbour", NEIGHBOUR_KEY, NEIGHBOUR, "\"financial\""));
+    text
+}
