@@ -40,7 +40,7 @@ pub enum OpenError {
 }
 
 /// How long a start waits for its adapters, so that an ordinary one comes up whole.
-const STARTING: Duration = Duration::from_secs(2);
+const STARTING: Duration = Duration::from_secs(5);
 
 /// An opened engine, and the simulated EHRs it hosts by data source.
 pub struct Opened {

@@ -114,3 +114,41 @@ async fn a_bad_adapter_closes_its_own_locations_and_the_server_serves() {
     assert_eq!((status, &ready["adapters_preparing"][0]["name"]), (200, &json!("bad")));
     running.engine.stop().await;
 }
+
+/// The binary with these arguments: its exit code, and all it said.
+fn command(arguments: &[&str]) -> (Option<i32>, String) {
+    let done = std::process::Command::new(env!("CARGO_BIN_EXE_practice-sync")).args(arguments).output().unwrap();
+    let said = [done.stdout, done.stderr].concat();
+    (done.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn check_judges_as_a_server_does_and_never_steers_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.wasm");
+    let path = file.to_str().unwrap();
+    let manifest = r#"{"id":"x","name":"X","version":"1\u001b[31m","contract":1,"paths":["/"],
+        "memory_mib":1,"call_seconds":1,"requests_per_call":1}"#;
+    // An empty component with a manifest: a component, but no adapter.
+    let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+    let content = [b"\x16practice-sync:manifest", manifest.as_bytes()].concat();
+    component.extend([0, (content.len() & 0x7f) as u8 | 0x80, (content.len() >> 7) as u8]);
+    component.extend(content);
+    fs::write(&file, component).unwrap();
+    let (code, said) = command(&["adapter", "check", path]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("adapter   x 1") && said.contains("does not export practice-sync:ehr/ehr"), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said:?}");
+
+    fs::write(&file, "\u{1b}[31mno component").unwrap();
+    let (code, said) = command(&["adapter", "check", path]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("not a component") && !said.contains('\u{1b}'), "{said:?}");
+
+    let config = dir.path().join("practice-sync.toml");
+    fs::write(&config, "[adapters]\nx = \"x.wasm\"\ngone = \"gone.wasm\"\n").unwrap();
+    let (code, said) = command(&["config", "check", config.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("adapter `x`: ") && said.contains("not a component"), "{said}");
+    assert!(said.contains("adapter `gone`: ") && said.contains("No such file"), "{said}");
+}

@@ -80,7 +80,7 @@ impl Host {
         tick(&engine).map_err(HostError::Threads)?;
         let places = Places::new(limits.calls, limits.calls_per_source, limits.calls_per_host);
         let turns = Turns::new(limits.threads);
-        let compiling = Arc::new(Semaphore::new((limits.threads / 2).max(1)));
+        let compiling = Arc::new(Semaphore::new(compilers(&limits)));
         let compile_time = limits.compile;
         let shared = Shared { engine, linker, cache, threads, places, turns, compiling, compile_time };
         Ok(Host(Arc::new(shared)))
@@ -94,13 +94,12 @@ impl Host {
     async fn load_within(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
         let turn = self.0.compiling.clone().acquire_owned().await.map_err(|_| LoadError::ShuttingDown)?;
         let (host, file) = (self.clone(), path.to_path_buf());
-        let loading = self.0.threads.spawn_blocking(move || {
-            let _turn = turn;
-            host.load_now(&file)
-        });
+        // The work cannot be stopped: who gives it up does not give its turn to the next.
+        let loading = self.0.threads.spawn_blocking(move || (host.load_now(&file), turn));
         let loaded = tokio::time::timeout(self.0.compile_time, loading).await;
         let loaded = loaded.map_err(|_| LoadError::TooSlow(self.0.compile_time))?;
-        let adapter = loaded.unwrap_or(Err(LoadError::ShuttingDown))?;
+        let (adapter, _turn) = loaded.map_err(|_| LoadError::ShuttingDown)?;
+        let adapter = adapter?;
         let tried = adapter.clone();
         let trial = self.0.threads.spawn(async move { trial::run(&tried).await });
         trial.await.unwrap_or(Err(LoadError::ShuttingDown))?;
@@ -163,8 +162,14 @@ impl Host {
     }
 }
 
+/// Components that may be compiled, and tried, at one time: the other threads are for who works.
+fn compilers(limits: &HostLimits) -> usize {
+    (limits.threads / 2).clamp(1, 8)
+}
+
 fn config(limits: &HostLimits) -> Config {
-    let calls = limits.calls;
+    // Those that are tried before they are used come on top of those that work.
+    let calls = limits.calls + compilers(limits) as u32;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls * CORE_INSTANCES_PER_COMPONENT)
