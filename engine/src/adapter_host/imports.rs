@@ -102,7 +102,8 @@ impl Trace {
             | Fault::Unknown(reason)
             | Fault::Unauthorized(reason)
             | Fault::Unsupported(reason)
-            | Fault::NotReady(reason) => *reason = self.redacted(reason, REASON_BYTES),
+            | Fault::NotReady(reason)
+            | Fault::NotBegun(reason) => *reason = self.redacted(reason, REASON_BYTES),
             Fault::GateClosed => {}
         }
         heard
