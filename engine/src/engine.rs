@@ -376,7 +376,7 @@ impl Engine {
             webhooks_overflowed: subscriptions.backlogs.overflowed(),
             webhook_endpoints_failing: subscriptions.failing() as u64,
             store_free_bytes: self.env.store.health().free.unwrap_or(0),
-            ..self.metrics.numbers()
+            ..self.metrics.numbers(clock::now())
         }
     }
 

@@ -34,6 +34,7 @@ use actix::{
 };
 use location::{
     command::Command,
+    event::Event,
     ids::LocationId,
     slots::{SlotQuery, free_slots, next_available},
     time::{DAY, Timestamp},
@@ -44,7 +45,7 @@ use crate::{
     clock,
     ehr::{Description, Ehr, Fault},
     engine::{EngineError, FreeSlots, SyncState},
-    metrics::Metrics,
+    metrics::{Metrics, Standing},
     store::CommitError,
     workstations::Room,
     write_requests::{self, WriteRequest},
@@ -137,12 +138,12 @@ impl LocationActor {
 
     fn load(&mut self) {
         let started = Instant::now();
-        self.unload();
+        self.shell = None;
         match Shell::load(self.env.clone(), self.id) {
             Ok(shell) => {
                 let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
-                self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
+                self.metrics.locations.note(self.id, Standing::of(&shell.machine, clock::now()));
                 if let Some(room) = &self.room {
                     room.queue(shell.queue_news(Vec::new()));
                 }
@@ -154,12 +155,6 @@ impl LocationActor {
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
             }
-        }
-    }
-
-    fn unload(&mut self) {
-        if let Some(shell) = self.shell.take() {
-            self.metrics.writes_queued.subtract(shell.machine.state.queue.len() as u64);
         }
     }
 
@@ -241,14 +236,14 @@ impl LocationActor {
 
     fn finish(&mut self, turn: Turn, ctx: &mut Context<Self>) -> Answer {
         let Some(shell) = &mut self.shell else { return Answer::default() };
-        let queued = shell.machine.state.queue.len() as u64;
+        let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
+        self.metrics.writes_failed.add(failed as u64);
         let ended = self.room.as_ref().map(|_| shell.ended_writes(turn.events(), clock::now()));
         let (answer, calls) = shell.finish(turn);
         if let Some((room, ended)) = self.room.as_ref().zip(ended) {
             room.queue(shell.queue_news(ended));
         }
-        self.metrics.writes_queued.add(shell.machine.state.queue.len() as u64);
-        self.metrics.writes_queued.subtract(queued);
+        self.metrics.locations.note(self.id, Standing::of(&shell.machine, clock::now()));
         for call in calls {
             self.call(call, ctx);
         }
@@ -332,7 +327,7 @@ impl LocationActor {
             return Box::pin(async {}.into_actor(self));
         }
         Box::pin(self.leave().map(|(), act, ctx| {
-            act.unload();
+            act.shell = None;
             ctx.stop();
         }))
     }
@@ -391,7 +386,7 @@ impl Handler<Ask> for LocationActor {
             }
             Ask::Attend => Box::pin(async {}.into_actor(self)),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
-                act.unload();
+                act.shell = None;
                 let _ = done.send(());
                 ctx.stop();
             })),
