@@ -1,12 +1,47 @@
 //! Finds institutions and locations by what callers name them, without walking the whole setup.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
 };
 
 use engine::setup::{Institution, LocationSetup, LocationStatus, Setup};
 use location::ids::{InstitutionId, LocationId};
+
+/// What a configuration that is read again says of locations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statuses {
+    /// None: what it says cannot be read, and changes nothing.
+    pub of: BTreeMap<LocationId, Option<LocationStatus>>,
+    /// Every location could be told from the others: one that is not named is gone.
+    pub complete: bool,
+}
+
+impl From<&Setup> for Statuses {
+    fn from(setup: &Setup) -> Statuses {
+        Statuses { of: setup.locations.values().map(|it| (it.id, Some(it.status))).collect(), complete: true }
+    }
+}
+
+impl Statuses {
+    fn wanted(&self, location: LocationId) -> Option<LocationStatus> {
+        match self.of.get(&location) {
+            Some(status) => *status,
+            None => self.complete.then_some(LocationStatus::Closed),
+        }
+    }
+}
+
+/// A location whose status changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenOver {
+    pub location: LocationId,
+    pub status: LocationStatus,
+    /// It stands in the configuration no longer.
+    pub gone: bool,
+    /// It is so now; otherwise it takes another start.
+    pub taken: bool,
+}
 
 #[derive(Default)]
 pub struct Directory {
@@ -44,18 +79,17 @@ impl Directory {
         self.places.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Opens and closes locations of `started`, what the engine was started with, as `wanted` says; true for each that is as wanted now.
-    /// What was not active at the start is not read by the engine: only another start opens it.
-    pub fn take_over(&self, started: &Setup, wanted: &Setup) -> Vec<(LocationId, LocationStatus, bool)> {
+    /// Opens and closes locations of `started`, what the engine was started with, as `wanted` says. What was not active at the start is
+    /// not read by the engine: only another start opens it.
+    pub fn take_over(&self, started: &Setup, wanted: &Statuses) -> Vec<TakenOver> {
         let mut taken = Vec::new();
         let before = self.places();
         let locations = started.locations.values().map(|at_start| {
             let now = before.get(at_start.id).unwrap_or(at_start);
-            let Some(status) = wanted.locations.get(&now.id).map(|it| it.status).filter(|it| *it != now.status) else {
-                return now.clone();
-            };
+            let Some(status) = wanted.wanted(now.id).filter(|it| *it != now.status) else { return now.clone() };
             let possible = status != LocationStatus::Active || at_start.status == LocationStatus::Active;
-            taken.push((now.id, status, possible));
+            let gone = !wanted.of.contains_key(&now.id);
+            taken.push(TakenOver { location: now.id, status, gone, taken: possible });
             if possible { Arc::new(LocationSetup { status, ..(**now).clone() }) } else { now.clone() }
         });
         let places = Arc::new(Places::of(locations));

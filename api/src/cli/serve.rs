@@ -5,30 +5,22 @@ use std::{collections::BTreeMap, io, net::SocketAddr, path::Path, process::ExitC
 use actix_web::{rt::task::JoinHandle, web::Data};
 use engine::{Engine, sandbox_host::Hosted};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use super::fail;
-use crate::{app::Api, config::Config, keys::KeyRing, secret::Secret, server, shapes::Wire};
+use crate::{
+    app::Api, config::Config, directory::TakenOver, keys::KeyRing, logging, secret::Secret, server, shapes::Wire,
+};
 
 pub fn run(file: &Path) -> ExitCode {
     let config = match Config::load(file) {
         Ok(config) => config,
         Err(error) => return fail(error),
     };
-    if let Err(problem) = start_log(&config.log) {
+    if let Err(problem) = logging::start(&config.log) {
         return fail(problem);
     }
     let served = actix_web::rt::System::new().block_on(serve(config, file));
     served.map_or_else(fail, |()| ExitCode::SUCCESS)
-}
-
-/// Once per process; `RUST_LOG` wins.
-pub fn start_log(directives: &str) -> Result<(), String> {
-    let filter = EnvFilter::try_from_default_env().or_else(|_| EnvFilter::try_new(directives));
-    let filter = filter.map_err(|error| format!("`log` is not right: {error}"))?;
-    // Already started by whoever embeds us.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
-    Ok(())
 }
 
 /// A server that answers, and what is behind it.
@@ -98,26 +90,36 @@ async fn reload(api: Data<Api>, file: std::path::PathBuf) {
         return;
     };
     while hangups.recv().await.is_some() {
-        match Config::load(&file) {
-            Ok(config) => take_over(&api, config),
-            Err(error) => {
-                tracing::error!(%error, "the configuration is wrong; API keys and locations stay as they are")
-            }
-        }
+        take_over(&api, &file);
     }
 }
 
-fn take_over(api: &Api, config: Config) {
-    for (location, status, taken) in api.take_over_statuses(&config.setup) {
+/// What has nothing to do with keys and statuses holds neither of them up: a file that would not start the service still revokes a key.
+pub fn take_over(api: &Api, file: &Path) {
+    let (access, problems) = match Config::access(file) {
+        Ok(read) => read,
+        Err(error) => {
+            tracing::error!(%error, "the configuration cannot be read; API keys and locations stay as they are");
+            return;
+        }
+    };
+    let keys = access.keys.len();
+    api.replace_keys(access.keys);
+    for TakenOver { location, status, gone, taken } in api.take_over_statuses(&access.statuses) {
         let status = format!("{status:?}").to_lowercase();
-        if taken {
-            // What its actor has begun, it ends; it is started as closed the next time.
-            tracing::info!(%location, status, "location read again: callers see it so from the next call on");
-        } else {
-            tracing::warn!(%location, status, "this location opens with the next start only");
+        match (taken, gone) {
+            // What its actor has begun, it ends; it is started as closed the next time, or not at all.
+            (true, true) => {
+                tracing::warn!(%location, "the location is gone from the file: it is closed from the next call on")
+            }
+            (true, false) => {
+                tracing::info!(%location, status, "location read again: callers see it so from the next call on")
+            }
+            (false, _) => tracing::warn!(%location, status, "this location opens with the next start only"),
         }
     }
-    let keys = config.keys.len();
-    api.replace_keys(config.keys);
+    for problem in &problems {
+        tracing::error!(%problem, "the configuration is wrong: the next start would fail, and what a key is given here it does not have");
+    }
     tracing::info!(keys, "API keys and statuses of locations read again; all other settings wait for the next start");
 }

@@ -20,18 +20,32 @@ use location::{
 use toml::de::DeTable;
 
 use super::{
-    Config, HttpRules, Problem,
+    Access, Config, HttpRules, Problem,
     knobs::Knobs,
     reader::{Placed, Problems, Section},
 };
 use crate::{
     bounds::INT32,
+    cors,
+    directory::Statuses,
     keys::{ApiKey, Grants},
-    kinds, routes,
+    kinds, proxies, routes,
     secret::Secret,
 };
 
 pub fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
+    let (config, _, problems) = read_all(text, base)?;
+    if problems.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+/// What takes effect while the service runs, with all that is wrong in the file. What of it cannot be read gives nobody anything.
+pub fn read_access(text: &str, base: &Path) -> Result<(Access, Vec<Problem>), Vec<Problem>> {
+    let (config, statuses, problems) = read_all(text, base)?;
+    Ok((Access { keys: config.keys, statuses }, problems))
+}
+
+/// Fails where the text is no TOML.
+fn read_all(text: &str, base: &Path) -> Result<(Config, Statuses, Vec<Problem>), Vec<Problem>> {
     let problems = Problems::of(text);
     let (table, broken) = DeTable::parse_recoverable(text);
     for error in &broken {
@@ -40,13 +54,10 @@ pub fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
     if !broken.is_empty() {
         return Err(problems.take());
     }
-    let config = File { problems: problems.clone(), base, seen: Seen::default(), setup: Setup::default() }
-        .read(&Section::root(table.get_ref(), problems.clone()));
-    let problems = problems.take();
-    match config {
-        Some(config) if problems.is_empty() => Ok(config),
-        _ => Err(problems),
-    }
+    let statuses = Statuses { complete: true, ..Statuses::default() };
+    let file = File { problems: problems.clone(), base, seen: Seen::default(), setup: Setup::default(), statuses };
+    let (config, statuses) = file.read(&Section::root(table.get_ref(), problems.clone()));
+    Ok((config, statuses, problems.take()))
 }
 
 struct File<'a> {
@@ -54,6 +65,7 @@ struct File<'a> {
     base: &'a Path,
     seen: Seen,
     setup: Setup,
+    statuses: Statuses,
 }
 
 /// What must be unique in a file.
@@ -72,7 +84,7 @@ impl Seen {
 }
 
 impl<'a> File<'a> {
-    fn read(mut self, root: &Section<'a, '_>) -> Option<Config> {
+    fn read(mut self, root: &Section<'a, '_>) -> (Config, Statuses) {
         let data_dir = root.text("data_dir").map_or_else(|| PathBuf::from("data"), |placed| placed.value.into());
         let log = root.text("log").map_or_else(|| "info".to_owned(), |placed| placed.value);
         let secret =
@@ -82,12 +94,16 @@ impl<'a> File<'a> {
         root.table("limits").iter().for_each(|s| read_limits(s, &mut http));
         self.setup.engine = self.engine(root);
         let knobs = root.table("defaults").map_or_else(Knobs::default, |s| Knobs::default().with(&s));
-        for section in root.tables("institutions") {
+        let institutions = root.tables("institutions");
+        // A list that is not one names nothing, and nothing is gone for that.
+        self.statuses.complete = !institutions.is_empty() || !root.has("institutions");
+        for section in institutions {
             self.institution(&section, knobs);
         }
         let keys = root.tables("keys").iter().filter_map(|s| self.key(s)).collect();
         let secret = secret.map(|placed| placed.value);
-        Some(Config { setup: self.setup, http, keys, data_dir: self.base.join(data_dir), secret, log })
+        let config = Config { setup: self.setup, http, keys, data_dir: self.base.join(data_dir), secret, log };
+        (config, self.statuses)
     }
 
     fn engine(&self, root: &Section<'a, '_>) -> EngineRules {
@@ -145,12 +161,14 @@ impl<'a> File<'a> {
         let owner = InstitutionId(id.map_or(0, |id| id.value as u32));
         let knobs = knobs.with(s);
         s.tables("sources").iter().for_each(|source| self.source(source, owner));
-        s.tables("locations").iter().for_each(|location| self.location(location, owner, knobs));
-        if let (Some(subdomain), Some(name), Some(environment)) = (subdomain, name, environment) {
+        let locations = s.tables("locations");
+        self.statuses.complete &= !locations.is_empty() || !s.has("locations");
+        locations.iter().for_each(|location| self.location(location, owner, knobs));
+        if let (Some(_), Some(subdomain), Some(environment)) = (id, subdomain, environment) {
             let institution = Institution {
                 id: owner,
                 subdomain: subdomain.value,
-                name: name.value,
+                name: name.map_or_else(String::new, |name| name.value),
                 phone_number,
                 country_code,
                 environment: environment.value,
@@ -284,7 +302,15 @@ impl<'a> File<'a> {
         let name = s.required("name", s.text("name"));
         let zone = s.required("zone", s.parsed("zone", |text| kinds::zone().text(text)));
         let text = |key| s.text(key).map(|placed: Placed<String>| placed.value);
-        let status = s.parsed("status", status).map_or(LocationStatus::Active, |placed| placed.value);
+        let given = s.parsed("status", status).map(|placed| placed.value);
+        let status = given.unwrap_or(LocationStatus::Active);
+        match &id {
+            Some(id) => {
+                let readable = given.is_some() || !s.has("status");
+                self.statuses.of.insert(LocationId(id.value as u32), readable.then_some(status));
+            }
+            None => self.statuses.complete = false,
+        }
         let source = s.integer("source", INT32);
         let knobs = knobs.with(s);
         let adapter_config = s.table("adapter_config").map_or_else(BTreeMap::new, |s| {
@@ -341,6 +367,10 @@ impl<'a> File<'a> {
         // Specification 5.10.
         grants.financial |= environment == Environment::Sandbox;
         let institutions = self.institutions_of(&institutions?, environment);
+        // Without them it would reach all.
+        if locations.is_none() && s.has("locations") {
+            return None;
+        }
         let locations = locations.map(|ids| self.locations_of(&ids, &institutions));
         let name = name?.value;
         let organisation = organisation.unwrap_or_else(|| name.clone());
@@ -424,8 +454,14 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
     s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
     if let Some(agents) = s.texts("refused_user_agents") {
-        http.refused_user_agents = Some(agents.into_iter().map(|agent| agent.value).collect());
+        // A slash at the end has always marked the end of the name.
+        let product = |agent: Placed<String>| agent.value.trim_end_matches('/').to_owned();
+        http.refused_user_agents = Some(agents.into_iter().map(product).collect());
     }
+    let trusted = s.texts_as("trusted_proxies", proxies::trusted);
+    http.trusted_proxies = trusted.unwrap_or_default();
+    http.cors_origins = s.texts_as("cors_origins", cors::origin).unwrap_or_default();
+    s.knob("refused_per_minute", 0..=1_000_000, &mut http.refused_per_minute);
     if s.boolean("user_agent_rule") == Some(false) {
         http.refused_user_agents = None;
     }

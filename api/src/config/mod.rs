@@ -12,10 +12,12 @@ use std::{
     time::Duration,
 };
 
+use actix_web::http::header::HeaderValue;
 use engine::setup::Setup;
+use ipnet::IpNet;
 use location::time::{DAY, HOUR, MINUTE, Millis};
 
-use crate::{keys::ApiKey, secret::Secret};
+use crate::{directory::Statuses, keys::ApiKey, secret::Secret};
 
 /// A complete file with every key, its default and its meaning.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -30,6 +32,13 @@ pub struct Config {
     /// None: one is made in the data directory at the first start.
     pub secret: Option<Secret>,
     pub log: String,
+}
+
+/// What of a file takes effect while the service runs.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub keys: Vec<ApiKey>,
+    pub statuses: Statuses,
 }
 
 /// Knobs of the HTTP edge.
@@ -50,8 +59,14 @@ pub struct HttpRules {
     pub token_production: Millis,
     pub token_sandbox: Millis,
     pub slot_token: Millis,
-    /// Prefixes of User-Agents that are refused; empty and missing ones are too. None: the rule is off.
+    /// Products that User-Agents must not begin with; empty and missing ones are refused too. None: the rule is off.
     pub refused_user_agents: Option<Vec<String>>,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whose web pages may call.
+    pub cors_origins: Vec<HeaderValue>,
+    /// Calls of one address with a key or token that is not accepted; 0 switches the limit off.
+    pub refused_per_minute: u32,
     pub rates: RateRules,
 }
 
@@ -81,6 +96,9 @@ impl Default for HttpRules {
             token_sandbox: DAY,
             slot_token: 30 * MINUTE,
             refused_user_agents: Some(DEFAULT_AGENTS.iter().map(|agent| (*agent).to_owned()).collect()),
+            trusted_proxies: Vec::new(),
+            cors_origins: Vec::new(),
+            refused_per_minute: 60,
             rates: RateRules::default(),
         }
     }
@@ -98,28 +116,29 @@ impl Default for RateRules {
     }
 }
 
-/// What common libraries send when no one names the application.
-const DEFAULT_AGENTS: [&str; 20] = [
-    "curl/",
-    "Wget/",
-    "python-requests/",
-    "python-urllib/",
-    "Python/",
-    "aiohttp/",
-    "python-httpx/",
-    "Go-http-client/",
-    "okhttp/",
-    "axios/",
+/// The products common libraries name when no one names the application.
+const DEFAULT_AGENTS: [&str; 21] = [
+    "curl",
+    "Wget",
+    "python-requests",
+    "Python-urllib",
+    "Python",
+    "aiohttp",
+    "python-httpx",
+    "Go-http-client",
+    "okhttp",
+    "axios",
     "node-fetch",
     "undici",
     "node",
-    "Java/",
-    "Apache-HttpClient/",
+    "Java",
+    "Java-http-client",
+    "Apache-HttpClient",
     "Ruby",
     "Faraday",
-    "reqwest/",
-    "GuzzleHttp/",
-    "libwww-perl/",
+    "reqwest",
+    "GuzzleHttp",
+    "libwww-perl",
 ];
 
 /// One thing wrong in a file.
@@ -150,15 +169,26 @@ fn listed(problems: &[Problem]) -> String {
 impl Config {
     /// Relative paths in the file count from its folder.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
-        let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        let base = path.parent().unwrap_or(Path::new(""));
+        let (text, base) = read(path)?;
         Config::parse(&text, base).map_err(|problems| ConfigError::Wrong { path: path.to_path_buf(), problems })
+    }
+
+    /// The keys and the statuses of locations, whatever else is wrong in the file, and all that is. Only a file that is not TOML says
+    /// nothing.
+    pub fn access(path: &Path) -> Result<(Access, Vec<Problem>), ConfigError> {
+        let (text, base) = read(path)?;
+        file::read_access(&text, base).map_err(|problems| ConfigError::Wrong { path: path.to_path_buf(), problems })
     }
 
     pub fn parse(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
         file::read(text, base)
     }
+}
+
+fn read(path: &Path) -> Result<(String, &Path), ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    Ok((text, path.parent().unwrap_or(Path::new(""))))
 }
 
 #[cfg(test)]

@@ -134,6 +134,19 @@ impl<'a, 't> Section<'a, 't> {
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
+    /// Strings that are read further.
+    pub fn texts_as<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Vec<T>> {
+        let read = |text: Placed<String>| {
+            kind(&text.value).map_err(|problem| self.problems.add(text.at, format!("`{key}` {problem}"))).ok()
+        };
+        Some(self.texts(key)?.into_iter().filter_map(read).collect())
+    }
+
+    /// Whether it is there, right or wrong.
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
     pub fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Placed<i64>>> {
         self.elements(key, "ids", |value| within(value, &range).ok())
     }

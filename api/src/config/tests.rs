@@ -261,6 +261,24 @@ fn known_user_agents_are_not_repeated() {
 }
 
 #[test]
+fn proxies_and_origins_are_read() {
+    let rules = parse(
+        "[http]\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\ncors_origins = [\"https://app.example.com\"]\nrefused_per_minute = 5",
+    );
+    let rules = rules.unwrap().http;
+    assert_eq!((rules.trusted_proxies.len(), rules.cors_origins.len(), rules.refused_per_minute), (2, 1, 5));
+    let wrong = problems("[http]\ntrusted_proxies = [\"proxy\"]\ncors_origins = [\"*\"]");
+    assert!(wrong[0].starts_with("line 2: `trusted_proxies` must be an address"), "{wrong:?}");
+    assert!(wrong[1].starts_with("line 3: `cors_origins` must be an origin"), "{wrong:?}");
+}
+
+#[test]
+fn agents_are_names_of_products() {
+    let rules = parse("[http]\nrefused_user_agents = [\"curl/\", \"node\"]").unwrap().http;
+    assert_eq!(rules.refused_user_agents.unwrap(), ["curl", "node"]);
+}
+
+#[test]
 fn limits_are_for_endpoints_there_are() {
     assert!(problems("[limits.endpoints]\n\"GET /appointments\" = 3").iter().all(|it| !it.contains("endpoint")));
     for wrong in ["GET /nothing", "PUT /appointments", "/appointments", "GET /appointments/7"] {
