@@ -1,6 +1,11 @@
 //! Pages of lists, kept as they were answered while nothing of the institution has changed: clients that poll cost no reading. A kept
 //! page is the caller's own, so it shows nothing the caller could not read.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
 use actix_web::{HttpResponse, body::MessageBody, http::header::CONTENT_TYPE, web::Bytes};
 use location::{
     ids::InstitutionId,
@@ -8,7 +13,12 @@ use location::{
 };
 use quick_cache::{Weighter, sync::Cache};
 
-use crate::{app::Api, route::Form, scope::Call, versions::Version};
+use crate::{
+    app::Api,
+    audit::{Access, Trail},
+    scope::Call,
+    versions::Version,
+};
 
 /// What a page says of the time it was asked at is never older than this.
 const STANDS_FOR: Millis = 5 * SECOND;
@@ -20,6 +30,7 @@ const ORDINARY: u64 = 16 * 1024;
 /// One caller's question.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
+    generation: u64,
     key: [u8; 32],
     version: Version,
     path: String,
@@ -31,6 +42,8 @@ struct Answer {
     stamp: u64,
     at: Timestamp,
     body: Bytes,
+    /// The records it shows, for the audit trail.
+    shown: Arc<[Access]>,
 }
 
 #[derive(Clone)]
@@ -38,17 +51,24 @@ struct Weight;
 
 impl Weighter<Question, Answer> for Weight {
     fn weight(&self, question: &Question, answer: &Answer) -> u64 {
-        (question.path.len() + question.query.len() + answer.body.len()) as u64 + OVERHEAD
+        let shown = size_of_val(&*answer.shown);
+        (question.path.len() + question.query.len() + answer.body.len() + shown) as u64 + OVERHEAD
     }
 }
 
-pub struct Kept(Cache<Question, Answer, Weight>);
+pub struct Kept {
+    pages: Cache<Question, Answer, Weight>,
+    /// Rises whenever the rights of keys or the locations that are open change. Part of each question: what was read under earlier
+    /// rights answers nothing that is asked later.
+    generation: AtomicU64,
+}
 
 /// A question whose answer is not kept, or not any more, and may be.
 pub struct Open {
     question: Question,
     stamp: u64,
     at: Timestamp,
+    trail: Trail,
 }
 
 /// What is known of a question before its handler runs.
@@ -62,27 +82,37 @@ pub enum Known {
 impl Kept {
     /// Room in bytes; 0 keeps nothing.
     pub fn new(room: u64) -> Kept {
-        Kept(Cache::with_weighter((room / ORDINARY) as usize, room, Weight))
+        let pages = Cache::with_weighter((room / ORDINARY) as usize, room, Weight);
+        Kept { pages, generation: AtomicU64::new(0) }
+    }
+
+    /// Read it before the rights of the caller are.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
+    }
+
+    /// Rights have changed already.
+    pub fn clear(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        self.pages.clear();
     }
 
     pub fn look_up(&self, api: &Api, call: &Call, path: &str, query: &str) -> Known {
-        if !matches!(call.route.form, Form::Page(_)) {
+        if !call.route.is_kept() {
             return Known::Never;
         }
         let Some(stamp) = call.institution().and_then(|id| api.engine.stamp(id)) else { return Known::Never };
         let at = api.engine.now();
         let (path, query) = (path.to_owned(), query.to_owned());
-        let question = Question { key: call.key.hash, version: call.version, path, query };
-        match self.0.get(&question) {
+        let (generation, key) = (call.generation, call.key.hash);
+        let question = Question { generation, key, version: call.version, path, query };
+        match self.pages.get(&question) {
             Some(kept) if kept.stamp == stamp && at.since(kept.at) < STANDS_FOR => {
+                kept.shown.iter().for_each(|access| access.log(&call.key));
                 Known::Answered(HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(kept.body))
             }
-            _ => Known::Open(Open { question, stamp, at }),
+            _ => Known::Open(Open { question, stamp, at, trail: call.trail.clone() }),
         }
-    }
-
-    pub fn clear(&self) {
-        self.0.clear();
     }
 
     pub fn keep(&self, open: Open, answer: HttpResponse) -> HttpResponse {
@@ -92,7 +122,9 @@ impl Kept {
         let (head, body) = answer.into_parts();
         match body.try_into_bytes() {
             Ok(body) => {
-                self.0.insert(open.question, Answer { stamp: open.stamp, at: open.at, body: body.clone() });
+                let shown = open.trail.take().into();
+                let answer = Answer { stamp: open.stamp, at: open.at, body: body.clone(), shown };
+                self.pages.insert(open.question, answer);
                 head.set_body(body).map_into_boxed_body()
             }
             Err(body) => head.set_body(body),

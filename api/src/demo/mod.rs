@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     cli::{DemoArguments, fail, say, serve},
     config::Config,
-    keys,
+    keys, logging,
 };
 
 pub const SUBDOMAIN: &str = "demo-dental";
@@ -44,7 +44,7 @@ pub struct DemoFile {
 }
 
 pub fn run(arguments: DemoArguments) -> ExitCode {
-    if let Err(problem) = serve::start_log("warn") {
+    if let Err(problem) = logging::start("warn") {
         return fail(problem);
     }
     let system = actix_web::rt::System::new();

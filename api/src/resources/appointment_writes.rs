@@ -80,6 +80,7 @@ pub async fn create(mut call: Call) -> Answer {
     };
     let saved = call.save::<Appointment>(&place, Saving::Appointment(Box::new(new))).await;
     let saved = saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?;
+    call.audit(if saved.replay { "read" } else { "create" }, "appointment", saved.record.id);
     if given.per_timeslot > 1 {
         call.warn("appointments_per_timeslot has no effect here: an operatory holds one appointment at a time.");
     }
@@ -121,6 +122,7 @@ pub async fn update(mut call: Call) -> Answer {
         let saved = call.save::<Appointment>(&place, Saving::AppointmentChange { id, change }).await;
         saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?.record
     };
+    call.audit("update", "appointment", record.id);
     Ok(call.show(shown(&call, &tenant, &place, &record)?))
 }
 

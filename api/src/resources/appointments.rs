@@ -214,6 +214,7 @@ pub async fn list(mut call: Call) -> Answer {
     for it in &page.rows {
         if let Some(place) = places.iter().find(|place| place.location.id.0 == it.location_id) {
             rows.push(view(&call, place, it, &mut names)?);
+            call.audit("read", "appointment", it.id);
         }
     }
     Ok(call.page(&Page { rows, found: page.found }))
@@ -231,6 +232,7 @@ pub async fn show(mut call: Call) -> Answer {
         include.push("patient");
     }
     let (place, record) = find(&call, &tenant, AppointmentId(id))?;
+    call.audit("read", "appointment", record.id);
     let related = Related { call: &call, tenant: &tenant, asked: &include };
     let patient = related.patient("patient", record.patient_id)?;
     let guarantor_id = patient.as_ref().and_then(|it| it.as_ref()?.guarantor_id);

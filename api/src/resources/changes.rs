@@ -92,6 +92,7 @@ fn view(call: &Call, place: &Place, entry: &FeedEntry) -> Result<Option<ChangeVi
     match entry.resource {
         _ if record.is_null() => {}
         Resource::Patients => call.audit("read", "patient", entry.id),
+        Resource::Appointments => call.audit("read", "appointment", entry.id),
         framed if about_patients(framed) => call.audit("read", name_of(framed), entry.id),
         _ => {}
     }

@@ -1,0 +1,119 @@
+//! What goes to stderr: the log, as its filter says, and the audit trail, whatever the filter says.
+
+use std::io::{IsTerminal, stderr};
+
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{Directive, FilterExt, filter_fn},
+    fmt::{
+        self, MakeWriter,
+        format::{DefaultFields, Format},
+    },
+    layer::SubscriberExt,
+    registry::{LookupSpan, Registry},
+    util::SubscriberInitExt,
+};
+
+use crate::audit;
+
+/// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
+const QUIET: &str = "actix_http=off";
+
+/// Once per process; `RUST_LOG` wins.
+pub fn start(directives: &str) -> Result<(), String> {
+    let given = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|given| !given.is_empty());
+    // Colours are for people at a terminal; a file would hold their codes.
+    let subscriber = subscriber(given.as_deref().unwrap_or(directives), stderr, stderr().is_terminal())?;
+    // Already started by whoever embeds us.
+    let _ = subscriber.try_init();
+    Ok(())
+}
+
+fn subscriber<W>(directives: &str, writer: W, colours: bool) -> Result<impl Subscriber + Send + Sync + use<W>, String>
+where
+    W: for<'a> MakeWriter<'a> + Clone + Send + Sync + 'static,
+{
+    let mut filter = EnvFilter::try_new(directives).map_err(|error| format!("`log` is not right: {error}"))?;
+    if !directives.contains("actix_http") {
+        filter = filter.add_directive(QUIET.parse::<Directive>().map_err(|error| format!("{QUIET}: {error}"))?);
+    }
+    let log = lines(writer.clone(), colours).with_filter(filter.and(filter_fn(|about| !audited(about))));
+    let trail = lines(writer, colours).with_filter(filter_fn(audited));
+    Ok(Registry::default().with(log).with(trail))
+}
+
+fn audited(about: &Metadata<'_>) -> bool {
+    about.target() == audit::TARGET
+}
+
+fn lines<S, W>(writer: W, colours: bool) -> fmt::Layer<S, DefaultFields, Format, W>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + 'static,
+{
+    fmt::layer().with_writer(writer).with_ansi(colours)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use tracing::subscriber::with_default;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn written(directives: &str, log: impl FnOnce()) -> String {
+        let page = Page::default();
+        let to = page.clone();
+        with_default(subscriber(directives, move || to.clone(), false).unwrap(), log);
+        let bytes = page.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn no_filter_drops_the_audit_trail() {
+        for directives in ["info", "warn", "error", "off", "warn,audit=off", "engine=debug"] {
+            let text = written(directives, || {
+                tracing::info!(target: "audit", key = "k", what = "read", record = "patient", id = 7_u64);
+                tracing::debug!("not asked for");
+            });
+            assert_eq!(text.lines().count(), 1, "{directives}: {text}");
+            assert!(text.contains("audit") && text.contains("id=7"), "{directives}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_log_obeys_its_filter_and_has_no_colours() {
+        let text = written("warn", || {
+            tracing::info!("quiet");
+            tracing::warn!("loud");
+        });
+        assert!(text.contains("loud") && !text.contains("quiet") && !text.contains('\u{1b}'), "{text}");
+        assert!(subscriber("no such=level", stderr, false).is_err());
+    }
+
+    #[test]
+    fn what_anybody_can_send_is_no_error() {
+        let malformed = || tracing::error!(target: "actix_http::h1::dispatcher", "stream error: bad request line");
+        assert_eq!(written("info", malformed), "");
+        assert!(written("info,actix_http=error", malformed).contains("stream error"));
+    }
+}
