@@ -7,7 +7,7 @@ use actix_web::{
 use engine::{EngineError, Refused, saving::Unmet};
 use location::{decision::Refusal, pull::Resource};
 
-use crate::{bounds::MAX_DEPTH, envelope::Envelope};
+use crate::{bounds::MAX_DEPTH, envelope::Envelope, limits::Standing};
 
 /// Messages are the specification's words where it has some (7.3).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum ApiError {
     #[error("You don't have access to perform this action.")]
     Forbidden,
     /// A library's default User-Agent (specification 5.8).
-    #[error("1010")]
+    #[error("Send a User-Agent header that names the calling application.")]
     UserAgent,
     #[error("Resource not found")]
     NoSuchRoute,
@@ -44,7 +44,7 @@ pub enum ApiError {
     #[error("{0}")]
     Refused(String),
     #[error("You've exceeded our rate limit. Please wait and retry.")]
-    RateLimit { retry_after: u64 },
+    RateLimit { retry_after: u64, limit: Standing },
     #[error("{message}")]
     TooMany { message: String, retry_after: u64 },
     #[error("Gateway Time-out")]
@@ -82,16 +82,22 @@ impl ApiError {
     }
 
     /// What a person reading the answer may want to know besides the message.
-    fn hint(&self) -> Option<&'static str> {
+    fn hint(&self) -> Option<String> {
         match self {
-            ApiError::UserAgent => Some("Send a User-Agent header that names the calling application."),
+            ApiError::UserAgent => {
+                Some("Error 1010: the first product in User-Agent is a library, or there is none.".into())
+            }
+            ApiError::Token => Some("Exchange the API key at POST /authenticates and send the token as Bearer.".into()),
+            ApiError::RateLimit { retry_after, limit } => {
+                Some(format!("At most {limit}; the bucket refills all the time. Call again in {retry_after} s."))
+            }
             _ => None,
         }
     }
 
     fn retry_after(&self) -> Option<u64> {
         match self {
-            ApiError::RateLimit { retry_after }
+            ApiError::RateLimit { retry_after, .. }
             | ApiError::TooMany { retry_after, .. }
             | ApiError::Closed { retry_after, .. }
             | ApiError::Unavailable { retry_after } => Some((*retry_after).max(1)),
@@ -136,7 +142,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        self.start_response().json(Envelope::failure(&self.messages(), self.hint()))
+        self.start_response().json(Envelope::failure(&self.messages(), self.hint().as_deref()))
     }
 }
 

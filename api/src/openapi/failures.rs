@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::schemas::Schemas;
 use crate::{
     errors::ApiError,
+    limits::{Per, Standing},
     route::{Access, Route},
 };
 
@@ -51,7 +52,14 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
             "Understood, but refused.",
             ApiError::Refused(message("The practice's health record system cannot do this.")),
         ),
-        (429, "Too many requests for this API key, or too many wrong codes.", ApiError::RateLimit { retry_after: 1 }),
+        (
+            429,
+            "Too many requests for this API key, or too many from this address with a wrong key, token or code.",
+            ApiError::RateLimit {
+                retry_after: 1,
+                limit: Standing { per: Per::Endpoint, limit: 10, remaining: 0, reset: 1 },
+            },
+        ),
         (
             500,
             "A problem of the server; after a failed create read the record back before sending it again.",
@@ -118,12 +126,26 @@ fn component(status: u16) -> Value {
         headers["Retry-After"] =
             json!({"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}});
     }
+    if status == 429 {
+        rate_headers(&mut headers);
+    }
     let example = json!({"code": false, "description": null, "error": error.messages(), "data": null});
     json!({
         "description": meaning,
         "headers": headers,
         "content": {"application/json": {"schema": envelope(), "example": example}},
     })
+}
+
+/// Of the bucket with the fewest calls left. They are absent where the caller has no limit.
+pub fn rate_headers(headers: &mut Value) {
+    for (name, meaning) in [
+        ("RateLimit-Limit", "Calls a full bucket holds."),
+        ("RateLimit-Remaining", "Calls left in it."),
+        ("RateLimit-Reset", "Seconds until it is full again."),
+    ] {
+        headers[name] = json!({"description": meaning, "schema": {"type": "integer", "minimum": 0}});
+    }
 }
 
 fn envelope() -> Value {

@@ -36,7 +36,11 @@ const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledg
 record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
 <token>`. Every call names the version it wants in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
 User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
-query. Query parameters nobody reads are named in `description` and never fail a call; an empty one counts as not given. Every answer carries `X-Request-Id`.\n\nWrites \
+query. Query parameters nobody reads are named in `description` and never fail a call; an empty one counts as not given. Every answer carries `X-Request-Id`.\n\n\
+Rate limits are buckets that refill all the time, per API key over all its locations: by default 100 calls a second and 2,000 a minute, and \
+10 a second of the slots and of `GET /appointments`. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` tell of the bucket with \
+the fewest calls left; 429 names it in `description` and says in `Retry-After` when to call again. Calls of one address with keys or tokens \
+that are not accepted are limited too.\n\nWrites \
 are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
 a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
 
@@ -182,6 +186,9 @@ fn parameter(expected: &Expected, place: &str) -> Value {
 fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
     let mut headers =
         json!({"X-Request-Id": {"description": describe_name("X-Request-Id"), "schema": {"type": "string"}}});
+    if route.is_limited() {
+        failures::rate_headers(&mut headers);
+    }
     if route.takes_key() {
         headers["Idempotent-Replay"] = json!({
             "description": "`true` where this is the first answer again.", "schema": {"type": "string", "enum": ["true"]},

@@ -196,7 +196,7 @@ pub async fn pair(mut call: Call) -> Answer {
         let install = input.body.required("install", uuid());
         Some((code?, name?, install?))
     })?;
-    let peer = call.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let paired = call.api.engine.gateway().pair(peer, &code, &name, install).await?;
+    let client = call.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let paired = call.api.engine.gateway().pair(client, &code, &name, install).await?;
     Ok(HttpResponse::Created().json(PairedView::from(paired)))
 }

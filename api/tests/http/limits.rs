@@ -18,7 +18,38 @@ async fn a_key_is_limited_over_all_its_locations() {
     assert_eq!(reply.status, 429);
     assert_eq!(reply.json()["error"], json!(["You've exceeded our rate limit. Please wait and retry."]));
     assert!((1..=10).contains(&reply.header("Retry-After").unwrap().parse::<u64>().unwrap()));
+    let description = reply.json()["description"].as_str().unwrap().to_owned();
+    assert!(description.starts_with("At most 6 calls per minute with this API key;"), "{description}");
+    let headers = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].map(|name| reply.header(name).unwrap());
+    assert_eq!(headers, ["6", "0", "60"]);
     world.get("/locations").key(RIVAL_KEY).ok().await;
+}
+
+#[actix_web::test]
+async fn each_answer_says_what_is_left() {
+    let world = world_with(rules(100, 6, "GET /appointments", 2)).await;
+    let left = async |path: &str| {
+        let reply = world.get(path).reply().await;
+        ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].map(|name| reply.header(name).unwrap().to_owned())
+    };
+    assert_eq!(left("/locations").await, ["6", "5", "10"]);
+    assert_eq!(left("/locations").await, ["6", "4", "20"]);
+    assert_eq!(left("/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02").await, ["2", "1", "1"]);
+    // Also where something else is wrong, but not where the caller is not known.
+    assert_eq!(left("/patients/1").await, ["6", "2", "40"]);
+    let unknown = world.get("/locations").with("Authorization", "Bearer x").reply().await;
+    assert_eq!((unknown.status.as_u16(), unknown.header("RateLimit-Limit")), (401, None));
+}
+
+#[actix_web::test]
+async fn calls_an_endpoint_refused_leave_the_minute_to_others() {
+    let world = world_with(rules(0, 20, "GET /appointments", 1)).await;
+    let list = "/appointments?subdomain=acme&start=2026-12-01&end=2026-12-02";
+    world.get(list).ok().await;
+    for _ in 0..40 {
+        world.get(list).reply().await;
+    }
+    world.get("/locations").ok().await;
 }
 
 #[actix_web::test]
