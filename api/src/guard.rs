@@ -1,24 +1,41 @@
 //! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote.
 
 use std::{
+    cell::Cell,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     time::Instant,
 };
 
 use actix_web::{
-    Error, HttpResponse, ResponseError,
+    Error, HttpMessage, HttpResponse, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
-    http::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT},
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
+    },
     middleware::Next,
     web::Data,
 };
 
-use crate::{app::Api, bounds::MAX_REQUEST_ID, errors::ApiError, routes};
+use crate::{app::Api, bounds::MAX_REQUEST_ID, cors, errors::ApiError, limits::Standing, route::Route, routes};
+
+/// What is learnt of a request on its way, for those around it.
+#[derive(Default)]
+pub struct About {
+    pub route: Cell<Option<&'static Route>>,
+    /// Within the rate limits of its key.
+    pub standing: Cell<Option<Standing>>,
+}
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Of the limit the caller is nearest to.
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 pub async fn guard(
     request: ServiceRequest,
@@ -27,26 +44,55 @@ pub async fn guard(
     let started = Instant::now();
     let id = request_id(request.headers());
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    let mut answer = if named(&api, &request) {
+    let about = Rc::new(About::default());
+    request.extensions_mut().insert(about.clone());
+    let client = api.client(request.request());
+    let origin = cors::allowed(&api.rules.cors_origins, &request);
+    let mut answer = if origin.is_some() && cors::is_preflight(&request) {
+        Ok(request.into_response(cors::preflight()))
+    } else if named(&api, &request) {
         caught(next.call(request)).await
     } else {
         Ok(request.into_response(ApiError::UserAgent.error_response()))
     };
-    let headers = match &mut answer {
-        Ok(response) => response.headers_mut(),
-        Err(response) => response.headers_mut(),
+    let (status, headers) = match &mut answer {
+        Ok(response) => (response.status(), response.headers_mut()),
+        Err(response) => (response.status(), response.headers_mut()),
     };
     headers.insert(REQUEST_ID, id.clone());
-    let (status, route) = match &answer {
-        Ok(response) => (response.status(), response.request().match_pattern()),
-        Err(response) => (response.status(), None),
-    };
+    head(headers, about.standing.get());
+    origin.into_iter().for_each(|origin| cors::open(headers, origin));
     let took = started.elapsed();
-    api.answered.count(status.as_u16(), took.as_micros() as u64);
-    let route = route.as_deref().unwrap_or("-");
-    tracing::debug!(status = status.as_u16(), route, ?took, request = id.to_str().unwrap_or_default(), "answered");
+    api.answered.count(about.route.get(), status.as_u16(), took);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        api.answered.limited(about.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
+    }
+    let route = about.route.get().map_or("-", |route| route.path);
+    let request = id.to_str().unwrap_or_default();
+    tracing::debug!(
+        status = status.as_u16(),
+        route,
+        ?took,
+        request,
+        client = client.map(tracing::field::display),
+        "answered"
+    );
     // Without its request an answer travels as an error; the client sees the same.
     answer.map_err(|response| InternalError::from_response("", response).into())
+}
+
+/// Answers hold data of patients, keys and tokens: nobody on the way keeps them, unless they say otherwise, and browsers take them for
+/// what they are said to be.
+fn head(headers: &mut HeaderMap, standing: Option<Standing>) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if let Some(Standing { limit, remaining, reset, .. }) = standing {
+        headers.insert(RATE_LIMIT, limit.into());
+        headers.insert(RATE_REMAINING, remaining.into());
+        headers.insert(RATE_RESET, reset.into());
+    }
 }
 
 /// The client's own id where it is a sane one, so that support can find the request.
@@ -65,9 +111,9 @@ fn named(api: &Api, request: &ServiceRequest) -> bool {
         return true;
     }
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().trim();
-    let starts_with =
-        |prefix: &String| agent.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
-    !agent.is_empty() && !refused.iter().any(starts_with)
+    // The first product it names (RFC 9110, 10.1.5): `node` is not `NodeClinic/2.0`.
+    let product = agent.split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
+    !product.is_empty() && !refused.iter().any(|refused| refused.eq_ignore_ascii_case(product))
 }
 
 /// A panic fails its request and no other.

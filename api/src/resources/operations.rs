@@ -11,7 +11,11 @@ use engine::engine::AdapterStatus;
 use serde_json::{Value, json};
 
 use super::Answer;
-use crate::{app::Api, errors::ApiError};
+use crate::{
+    answered::{Answered, BOUNDS, CLASSES, Sort},
+    app::Api,
+    errors::ApiError,
+};
 
 pub async fn healthz(_: HttpRequest) -> Answer {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))
@@ -47,12 +51,10 @@ pub async fn metrics(request: HttpRequest) -> Answer {
     let api = api(&request)?;
     let numbers = api.engine.metrics();
     let mut text = String::new();
-    family(&mut text, "http_responses_total", "counter", "Answers by class of status.");
-    for (class, count) in api.answered.by_class() {
-        sample(&mut text, &format!("http_responses_total{{class=\"{class}\"}}"), count);
-    }
-    family(&mut text, "http_seconds_total", "counter", "Time spent on answers.");
-    sample(&mut text, "http_seconds_total", api.answered.seconds());
+    let version = env!("CARGO_PKG_VERSION");
+    family(&mut text, "build_info", "gauge", "Always 1; says which program this is.");
+    sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
+    answers(&mut text, &api.answered);
     let engine = [
         ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
         ("commits_total", "counter", "Durable commits.", numbers.commits),
@@ -61,6 +63,27 @@ pub async fn metrics(request: HttpRequest) -> Answer {
         ("adapter_calls_total", "counter", "Calls to health record systems.", numbers.adapter_calls),
         ("adapter_faults_total", "counter", "Calls to health record systems that failed.", numbers.adapter_faults),
         ("writes_queued", "gauge", "Writes that wait for a health record system.", numbers.writes_queued),
+        (
+            "writes_parked",
+            "gauge",
+            "Of them, those held back: a gate is shut, or a breaker open.",
+            numbers.writes_parked,
+        ),
+        ("writes_failed_total", "counter", "Writes that no health record system took.", numbers.writes_failed),
+        (
+            "oldest_write_seconds",
+            "gauge",
+            "How long the oldest waiting write has waited.",
+            numbers.oldest_write_seconds,
+        ),
+        (
+            "oldest_read_seconds",
+            "gauge",
+            "How long ago the last complete read was, at the location where that is longest.",
+            numbers.oldest_read_seconds,
+        ),
+        ("locations_not_reading", "gauge", "Locations whose read status is red.", numbers.locations_not_reading),
+        ("locations_not_writing", "gauge", "Locations whose write status is red.", numbers.locations_not_writing),
         ("webhooks_delivered_total", "counter", "Webhook messages delivered.", numbers.webhooks_delivered),
         ("webhooks_failed_total", "counter", "Webhook deliveries that failed.", numbers.webhooks_failed),
         ("webhooks_waiting", "gauge", "Webhook deliveries that wait to be sent.", numbers.webhooks_waiting),
@@ -91,6 +114,31 @@ pub async fn metrics(request: HttpRequest) -> Answer {
         sample(&mut text, name, value);
     }
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
+}
+
+fn answers(text: &mut String, answered: &Answered) {
+    let histograms = answered.histograms();
+    family(text, "http_responses_total", "counter", "Answers by class of status.");
+    for class in CLASSES {
+        let count: u64 = histograms.iter().filter(|(sort, _)| sort.class == class).map(|(_, it)| it.count).sum();
+        sample(text, &format!("http_responses_total{{class=\"{class}\"}}"), count);
+    }
+    family(text, "http_seconds_total", "counter", "Time spent on answers.");
+    sample(text, "http_seconds_total", histograms.values().map(|it| it.seconds).sum::<f64>());
+    family(text, "http_limited_total", "counter", "Answers 429, by the limit that was reached.");
+    for (limit, count) in answered.by_limit() {
+        sample(text, &format!("http_limited_total{{limit=\"{limit}\"}}"), count);
+    }
+    family(text, "http_request_seconds", "histogram", "Time until an answer, by route and class of status.");
+    for (Sort { method, path, class }, histogram) in histograms {
+        let labels = format!("method=\"{method}\",route=\"{path}\",class=\"{class}\"");
+        for (bound, within) in BOUNDS.iter().zip(histogram.within) {
+            sample(text, &format!("http_request_seconds_bucket{{{labels},le=\"{bound}\"}}"), within);
+        }
+        sample(text, &format!("http_request_seconds_bucket{{{labels},le=\"+Inf\"}}"), histogram.count);
+        sample(text, &format!("http_request_seconds_sum{{{labels}}}"), histogram.seconds);
+        sample(text, &format!("http_request_seconds_count{{{labels}}}"), histogram.count);
+    }
 }
 
 fn api(request: &HttpRequest) -> Result<&Data<Api>, ApiError> {

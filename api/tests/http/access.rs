@@ -1,7 +1,10 @@
 //! Who may call what: version, User-Agent, token, subdomain, location, environment, grants. Every route, every gate.
 
 use actix_web::http::Method;
-use api::keys::ApiKey;
+use api::{
+    directory::{Statuses, TakenOver},
+    keys::ApiKey,
+};
 use engine::setup::LocationStatus;
 use location::{
     ids::LocationId,
@@ -174,17 +177,18 @@ async fn closing_a_location_takes_effect_on_the_next_call() {
         }
         setup
     };
-    let taken = world.api.take_over_statuses(&with(&[(MAIN, LocationStatus::Closed)]));
-    assert_eq!(taken, [(LocationId(MAIN), LocationStatus::Closed, true)]);
+    let changed = |id, status, taken| TakenOver { location: LocationId(id), status, gone: false, taken };
+    let taken = world.api.take_over_statuses(&Statuses::from(&with(&[(MAIN, LocationStatus::Closed)])));
+    assert_eq!(taken, [changed(MAIN, LocationStatus::Closed, true)]);
     assert_eq!(asked().fails(404).await, [format!("Location with id {MAIN} not found")]);
     assert_eq!(closed().await, [true, false, true, false]);
     // Open again. What the engine did not start with is not opened without it.
-    let taken = world.api.take_over_statuses(&with(&[(CLOSED, LocationStatus::Active)]));
-    let (active, closed_one) = (LocationStatus::Active, LocationId(CLOSED));
-    assert_eq!(taken, [(LocationId(MAIN), active, true), (closed_one, active, false)]);
+    let taken = world.api.take_over_statuses(&Statuses::from(&with(&[(CLOSED, LocationStatus::Active)])));
+    let active = LocationStatus::Active;
+    assert_eq!(taken, [changed(MAIN, active, true), changed(CLOSED, active, false)]);
     assert_eq!(asked().ok().await["data"], known);
     assert_eq!(closed().await, [false, false, true, false]);
-    assert_eq!(world.api.take_over_statuses(&setup()), []);
+    assert_eq!(world.api.take_over_statuses(&Statuses::from(&setup())), []);
 }
 
 #[actix_web::test]
@@ -202,17 +206,35 @@ async fn the_edge_version_needs_its_grant() {
 #[actix_web::test]
 async fn a_library_that_names_no_application_is_refused() {
     let world = world().await;
-    for agent in
-        ["curl/8.5.0", "python-requests/2.32", "Go-http-client/1.1", "okhttp/4.9", "axios/1.7", "CURL/8", "", "  "]
-    {
+    const NAMELESS: &str = "Send a User-Agent header that names the calling application.";
+    for agent in [
+        "curl/8.5.0",
+        "curl",
+        "python-requests/2.32",
+        "Go-http-client/1.1",
+        "okhttp/4.9",
+        "axios/1.7",
+        "CURL/8",
+        "node",
+        "node-fetch/1.0 (+https://example.com)",
+        "Python/3.12 aiohttp/3.9",
+        "Python-urllib/3.12",
+        "Faraday v2.7",
+        "Ruby",
+        "Java-http-client/17",
+        "",
+        "  ",
+        "/1.0",
+    ] {
         let reply = world.get("/locations").with("User-Agent", agent).reply().await;
         assert_eq!(reply.status, 403, "{agent}");
-        assert_eq!(reply.json()["error"], json!(["1010"]));
+        assert_eq!(reply.json()["error"], json!([NAMELESS]));
+        assert!(reply.json()["description"].as_str().unwrap().contains("1010"), "{}", reply.text);
         assert!(reply.header("X-Request-Id").is_some());
     }
-    assert_eq!(world.get("/locations").without("User-Agent").fails(403).await, ["1010"]);
-    assert_eq!(world.post("/authenticates", json!({})).with("User-Agent", "curl/8").fails(403).await, ["1010"]);
-    for agent in ["acme-scheduler/1.0", "acme (python-requests/2.32)", "curlish"] {
+    assert_eq!(world.get("/locations").without("User-Agent").fails(403).await, [NAMELESS]);
+    assert_eq!(world.post("/authenticates", json!({})).with("User-Agent", "curl/8").fails(403).await, [NAMELESS]);
+    for agent in ["acme-scheduler/1.0", "acme (python-requests/2.32)", "curlish", "NodeClinic/2.0", "RubyDental/1.0"] {
         world.get("/locations").with("User-Agent", agent).ok().await;
     }
 }
@@ -234,11 +256,11 @@ async fn no_answer_shows_records_of_another_tenant() {
 async fn wrong_methods_and_paths_are_answered_in_the_envelope() {
     let world = world().await;
     let reply = world.ask(Method::PUT, "/locations").reply().await;
-    assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("GET")));
+    assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("GET, HEAD")));
     assert_eq!(reply.json()["code"], Value::Bool(false));
     let reply = world.ask(Method::PATCH, "/intent/booking/hold").reply().await;
     assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("POST, DELETE")));
-    for path in ["/", "/nothing", "/locations/1/2", "/locations/", "//locations", "/%2e%2e/etc"] {
+    for path in ["/nothing", "/locations/1/2", "/locations/", "//locations", "/%2e%2e/etc"] {
         assert_eq!(world.get(path).fails(404).await, ["Resource not found"], "{path}");
     }
 }

@@ -1,3 +1,6 @@
+use api::config::HttpRules;
+use serde_json::json;
+
 use crate::support::*;
 
 #[actix_web::test]
@@ -14,8 +17,52 @@ async fn they_need_neither_token_nor_version_nor_name() {
     let counted =
         reply.text.lines().find(|line| line.starts_with("practice_sync_http_responses_total{class=\"2xx\"}")).unwrap();
     assert_eq!(counted.split(' ').nth(1), Some("2"));
+    assert!(reply.text.contains(concat!("build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1")));
     for line in reply.text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.split_once(' ').unwrap();
         assert!(name.starts_with("practice_sync_") && value.parse::<f64>().is_ok(), "{line}");
     }
+}
+
+#[actix_web::test]
+async fn answers_are_counted_by_route_and_time() {
+    let world = world_with(HttpRules { refused_per_minute: 1, ..HttpRules::default() }).await;
+    world.get("/patients/1?subdomain=acme").ok().await;
+    world.get("/patients/1?subdomain=rival").fails(403).await;
+    world.get("/patients/999?subdomain=acme").fails(404).await;
+    let wrong = || world.get("/locations").with("Authorization", "Bearer x").from("192.0.2.1");
+    wrong().fails(401).await;
+    wrong().fails(429).await;
+    let text = world.get("/metrics").reply().await.text;
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("practice_sync_{name} ")));
+        line.unwrap_or_else(|| panic!("{name} is missing in {text}")).parse::<f64>().unwrap()
+    };
+    let patients = |class| format!("{{method=\"GET\",route=\"/patients/{{id}}\",class=\"{class}\"");
+    assert_eq!(value(&format!("http_request_seconds_count{}}}", patients("2xx"))), 1.0);
+    assert_eq!(value(&format!("http_request_seconds_count{}}}", patients("4xx"))), 2.0);
+    assert_eq!(value(&format!("http_request_seconds_bucket{},le=\"+Inf\"}}", patients("4xx"))), 2.0);
+    assert!(value(&format!("http_request_seconds_sum{}}}", patients("2xx"))) > 0.0);
+    assert_eq!(value("http_limited_total{limit=\"other\"}"), 1.0);
+    assert_eq!(value("http_limited_total{limit=\"key_minute\"}"), 0.0);
+    // No label tells of a practice.
+    assert!(!text.contains("acme") && !text.contains("/patients/1"), "{text}");
+}
+
+#[actix_web::test]
+async fn writes_that_wait_and_locations_that_are_red_are_counted() {
+    let world = world().await;
+    let value = async |name: &str| {
+        let text = world.get("/metrics").reply().await.text;
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("practice_sync_{name} ")));
+        line.unwrap_or_else(|| panic!("{name} is missing in {text}")).parse::<f64>().unwrap()
+    };
+    assert_eq!((value("writes_queued").await, value("writes_failed_total").await), (0.0, 0.0));
+    let token = &world.offers(MAIN, 1).await[0]["slot_token"];
+    let patient = json!({"first_name": "Mia", "last_name": "Meier", "date_of_birth": "1990-02-03", "phone_number": "+1 555 010 9999"});
+    let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient});
+    world.post("/intent/booking/book?subdomain=acme", body).ok().await;
+    assert!(value("writes_queued").await >= 1.0);
+    assert_eq!((value("writes_parked").await, value("locations_not_writing").await), (0.0, 0.0));
+    assert!(value("oldest_read_seconds").await < 60.0 && value("oldest_write_seconds").await < 60.0);
 }

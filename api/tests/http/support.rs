@@ -1,6 +1,7 @@
 //! A world to call: three institutions, their locations on EHRs of their own, keys, and requests that read like sentences.
 
 use std::{
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -289,7 +290,7 @@ impl World {
         let token = self.token(ACME_KEY);
         let headers = [("Svc-Api-Version", "v3.0.0"), ("User-Agent", "test-suite/1.0"), ("Authorization", &token)];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        Ask { world: self, method, path: path.to_owned(), headers, body: None }
+        Ask { world: self, method, path: path.to_owned(), headers, body: None, peer: None }
     }
 
     pub fn token(&self, key: &str) -> String {
@@ -348,6 +349,7 @@ pub struct Ask<'w> {
     path: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
+    peer: Option<IpAddr>,
 }
 
 pub struct Reply {
@@ -378,6 +380,12 @@ impl Ask<'_> {
         self
     }
 
+    /// Whose connection it is.
+    pub fn from(mut self, address: &str) -> Self {
+        self.peer = Some(address.parse().unwrap());
+        self
+    }
+
     pub fn key(self, key: &str) -> Self {
         let token = self.world.token(key);
         self.with("Authorization", &token)
@@ -393,6 +401,9 @@ impl Ask<'_> {
         let mut request = TestRequest::with_uri(&self.path).method(self.method);
         for (name, value) in self.headers {
             request = request.insert_header((name, value));
+        }
+        if let Some(peer) = self.peer {
+            request = request.peer_addr((peer, 4_711).into());
         }
         if let Some(body) = self.body {
             request = request.insert_header(("Content-Length", body.len().to_string())).set_payload(body);

@@ -1,12 +1,18 @@
 //! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, and one about receiving webhooks. Nothing on
 //! them comes from elsewhere.
 
-use std::sync::LazyLock;
+use std::{
+    collections::BTreeMap,
+    sync::{LazyLock, Mutex, PoisonError},
+};
 
 use actix_web::{
-    HttpRequest, HttpResponse,
-    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    HttpMessage, HttpRequest, HttpResponse,
+    http::header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETag, EntityTag, IfNoneMatch, LOCATION, REFERRER_POLICY,
+    },
 };
+use sha2::{Digest, Sha256};
 
 use super::Answer;
 use crate::{errors::ApiError, openapi, query::Params, versions::Version};
@@ -23,16 +29,21 @@ pub async fn document(request: HttpRequest) -> Answer {
         return Err(ApiError::BadRequest(problems));
     }
     let v2 = version.is_some_and(Version::is_v2);
-    Ok(file("application/json", if v2 { &openapi::V2 } else { &openapi::V3 }))
+    Ok(file(&request, "application/json", if v2 { &openapi::V2 } else { &openapi::V3 }))
 }
 
-pub async fn page(_: HttpRequest) -> Answer {
-    Ok(file("text/html; charset=utf-8", include_str!("page.html")))
+pub async fn page(request: HttpRequest) -> Answer {
+    Ok(file(&request, "text/html; charset=utf-8", include_str!("page.html")))
+}
+
+/// For those who try the address alone.
+pub async fn elsewhere(_: HttpRequest) -> Answer {
+    Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs")).finish())
 }
 
 /// How to receive webhooks. The snippets are files of their own, which tests run.
-pub async fn webhooks(_: HttpRequest) -> Answer {
-    Ok(file("text/html; charset=utf-8", &WEBHOOKS))
+pub async fn webhooks(request: HttpRequest) -> Answer {
+    Ok(file(&request, "text/html; charset=utf-8", &WEBHOOKS))
 }
 
 static WEBHOOKS: LazyLock<String> = LazyLock::new(|| {
@@ -52,19 +63,40 @@ const SNIPPETS: [(&str, &str); 5] = [
     ("Rust", include_str!("snippets/verify.rs")),
 ];
 
-pub async fn style(_: HttpRequest) -> Answer {
-    Ok(file("text/css; charset=utf-8", include_str!("style.css")))
+pub async fn style(request: HttpRequest) -> Answer {
+    Ok(file(&request, "text/css; charset=utf-8", include_str!("style.css")))
 }
 
-pub async fn script(_: HttpRequest) -> Answer {
-    Ok(file("text/javascript; charset=utf-8", include_str!("script.js")))
+pub async fn script(request: HttpRequest) -> Answer {
+    Ok(file(&request, "text/javascript; charset=utf-8", include_str!("script.js")))
 }
 
-fn file(kind: &'static str, text: &'static str) -> HttpResponse {
+/// Of each text, which is hashed once. They are as many as the program has: their addresses name them.
+fn tag(text: &'static str) -> String {
+    static TAGS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
+    let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let new = || hex::encode(&Sha256::digest(text)[..16]);
+    tags.entry(text.as_ptr().addr()).or_insert_with(new).clone()
+}
+
+/// They change with the program only: a browser that has one asks whether it is still the same.
+fn file(request: &HttpRequest, kind: &'static str, text: &'static str) -> HttpResponse {
+    let tag = EntityTag::new_strong(tag(text));
+    let same = match request.get_header::<IfNoneMatch>() {
+        Some(IfNoneMatch::Any) => true,
+        Some(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(&tag)),
+        None => false,
+    };
+    if same {
+        return HttpResponse::NotModified()
+            .insert_header(ETag(tag))
+            .insert_header((CACHE_CONTROL, "no-cache"))
+            .finish();
+    }
     HttpResponse::Ok()
+        .insert_header(ETag(tag))
         .insert_header((CONTENT_TYPE, kind))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-cache"))
         .body(text)
