@@ -104,19 +104,33 @@ impl Call {
 
     /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
     pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
+        self.whole_up_to(MAX_WHOLE, owners, narrow)
+    }
+
+    /// The same with a limit of its own, for what is put in another order: those with the lowest ids are not those wanted first.
+    pub fn whole_up_to<D: Document>(
+        &mut self,
+        limit: usize,
+        owners: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<D>, ApiError> {
         let mut rows = Vec::new();
         for owner in owners {
             let walk = Walk { narrow: narrow.clone(), ..Walk::new(*owner, Order::Id) };
-            let part = Part { from: None, direction: Direction::Forward, limit: MAX_WHOLE + 1 };
+            let part = Part { from: None, direction: Direction::Forward, limit: limit + 1 };
             rows.extend(self.api.engine.walk::<D>(&walk, part)?);
         }
         rows.sort_by_key(|(position, _)| *position);
-        if rows.len() > MAX_WHOLE {
-            rows.truncate(MAX_WHOLE);
-            self.warn(&format!("A list ends after {MAX_WHOLE} records; there are more."));
+        if rows.len() > limit {
+            rows.truncate(limit);
+            self.ends_after(limit);
         }
         let rows = rows.into_iter().map(|(_, record)| record);
         Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
+    }
+
+    pub fn ends_after(&mut self, limit: usize) {
+        self.warn(&format!("A list ends after {limit} records; there are more."));
     }
 
     /// The same of records in a frame that stand and may be seen, for shapes that tell that one is deleted.

@@ -1,7 +1,8 @@
 use std::sync::atomic::Ordering;
 
 use actix_web::http::Method;
-use engine::ehr::{EhrPatient, EhrRecord, Write};
+use engine::ehr::{EhrAppointment, EhrPatient, EhrRecord, Write};
+use location::time::{DAY, MINUTE, SECOND as ONE_SECOND, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{file_records, support::*};
@@ -233,4 +234,33 @@ async fn one_the_ehr_does_not_have_cannot_be_changed() {
     let id = made["data"]["user"]["id"].as_u64().unwrap();
     let refused = patch(&world, id, json!({"first_name": "Nina"})).fails(422).await;
     assert_eq!(refused, ["The patient is not in the health record system yet; try again later."]);
+}
+
+/// Their ids say nothing of their times: the next visit may be the last one made.
+#[actix_web::test]
+async fn the_next_visit_is_found_among_very_many() {
+    let world = world().await;
+    let far = world.engine.now().plus(90 * DAY);
+    let visit = |n: i64, start: Timestamp| EhrAppointment {
+        id: format!("visit {n}"),
+        patient: Some("pat".into()),
+        provider: Some("anna".into()),
+        operatory: Some("chair 1".into()),
+        start: start.0 / ONE_SECOND,
+        end: start.plus(10 * MINUTE).0 / ONE_SECOND,
+        ..EhrAppointment::default()
+    };
+    for n in 0..1_010 {
+        world.books.edit(EhrRecord::Appointment(visit(n, far.plus(n * 15 * MINUTE))));
+    }
+    let next = world.engine.now().plus(2 * DAY);
+    world.books.edit(EhrRecord::Appointment(visit(9_999, next)));
+    world.sync(MAIN).await;
+    let answer = world.get(&format!("/patients/{PAT}?subdomain=acme&include[]=upcoming_appts")).ok().await;
+    let coming = answer["data"]["upcoming_appts"].as_array().unwrap();
+    let starts: Vec<&str> = coming.iter().map(|it| it["start_time"].as_str().unwrap()).collect();
+    assert!(starts.is_sorted() && starts.len() == 1_000, "{} appointments", starts.len());
+    let shown = chrono::DateTime::parse_from_rfc3339(starts[0]).unwrap().timestamp();
+    assert_eq!(shown, next.0 / ONE_SECOND, "the next visit comes first");
+    assert!(answer["description"].as_str().unwrap().contains("A list ends after 1000 records"));
 }

@@ -15,6 +15,7 @@ use engine::{
 
 use super::{find, reachable};
 use crate::{
+    bounds::{MAX_SORTED, MAX_WHOLE},
     errors::ApiError,
     kinds::{id, includes},
     resources::{Answer, providers::Names},
@@ -192,17 +193,22 @@ impl Visits {
             return Ok(Visits { upcoming: None, last: None });
         }
         let places: Vec<u32> = call.open_places(tenant).iter().map(|place| place.location.id.0).collect();
-        let mut all: Vec<Appointment> = call.whole(&places, about(patient))?;
+        let mut all: Vec<Appointment> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
         all.retain(takes_place);
         all.sort_by_key(|it| (it.placement.span.start, it.id));
         let now = call.api.engine.now();
         let coming = all.partition_point(|it| it.placement.span.start < now);
+        let mut later = all.split_off(coming);
+        if upcoming && later.len() > MAX_WHOLE {
+            later.truncate(MAX_WHOLE);
+            call.ends_after(MAX_WHOLE);
+        }
         let mut names = Names::new(call, tenant);
         let mut named = |it: Appointment| {
+            call.audit("read", "appointment", it.id);
             let name = it.placement.provider.map(|provider| names.of(provider.0)).transpose()?.flatten();
             Ok::<_, ApiError>((it, name))
         };
-        let later = all.split_off(coming);
         let past = all.into_iter().rfind(|it| !it.patient_missed);
         Ok(Visits {
             upcoming: upcoming.then(|| later.into_iter().map(&mut named).collect()).transpose()?,
