@@ -1,26 +1,23 @@
 //! What every request may use.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::{net::IpAddr, sync::Arc};
 
-use engine::{
-    Engine,
-    setup::{LocationStatus, Setup},
-};
-use location::ids::LocationId;
+use actix_web::HttpRequest;
+use engine::Engine;
 use tokio::sync::Semaphore;
 
 use crate::{
+    answered::Answered,
     config::HttpRules,
     cursor::Cursors,
-    directory::Directory,
+    directory::{Directory, Statuses, TakenOver},
     kept::Kept,
     keys::{ApiKey, KeyRing, Keys},
     limits::Limits,
+    proxies,
     secret::Secret,
     slot_token::SlotTokens,
+    strangers::Strangers,
     token::Tokens,
 };
 
@@ -31,6 +28,7 @@ pub struct Api {
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
     pub limits: Limits,
+    pub strangers: Strangers,
     pub rules: HttpRules,
     pub answered: Answered,
     pub kept: Kept,
@@ -47,6 +45,7 @@ impl Api {
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
             limits: Limits::new(&rules.rates),
+            strangers: Strangers::new(rules.refused_per_minute),
             answered: Answered::default(),
             kept: Kept::new(rules.kept_pages),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
@@ -68,34 +67,15 @@ impl Api {
     }
 
     /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
-    pub fn take_over_statuses(&self, wanted: &Setup) -> Vec<(LocationId, LocationStatus, bool)> {
+    pub fn take_over_statuses(&self, wanted: &Statuses) -> Vec<TakenOver> {
         let taken = self.directory.take_over(self.engine.setup(), wanted);
         self.kept.clear();
         taken
     }
-}
 
-/// Answers by class of status, for /metrics.
-#[derive(Default)]
-pub struct Answered {
-    classes: [AtomicU64; 5],
-    microseconds: AtomicU64,
-}
-
-impl Answered {
-    pub fn count(&self, status: u16, microseconds: u64) {
-        let class = usize::from(status / 100).clamp(1, 5) - 1;
-        self.classes[class].fetch_add(1, Ordering::Relaxed);
-        self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
-    }
-
-    /// `("2xx", count)` and so on.
-    pub fn by_class(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let names = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-        names.into_iter().zip(self.classes.iter().map(|count| count.load(Ordering::Relaxed)))
-    }
-
-    pub fn seconds(&self) -> f64 {
-        self.microseconds.load(Ordering::Relaxed) as f64 / 1e6
+    /// Whose call it is, behind the proxies that are trusted. None: it came over no network.
+    pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
+        let peer = request.peer_addr()?.ip();
+        Some(proxies::client(&self.rules.trusted_proxies, peer, request.headers()))
     }
 }

@@ -13,6 +13,8 @@ pub const MAX_WHOLE: usize = 1_000;
 pub const CHANGES_DEFAULT: usize = 100;
 /// Records read at a time while a list is filtered.
 pub const READ_AHEAD: usize = 200;
+/// Records read for one page, whatever its filter leaves of them: some tenths of a second.
+pub const READ_BUDGET: usize = if cfg!(test) { 1_000 } else { 20_000 };
 
 /// Far deeper than any body of the API; a parser's stack must not depend on the client.
 pub const MAX_DEPTH: usize = 64;

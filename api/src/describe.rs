@@ -2,10 +2,9 @@
 //! every name it is asked for, and ends the handler before it does anything.
 
 use std::{
-    cell::RefCell,
     future::Future,
     pin::pin,
-    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Waker},
 };
 
@@ -117,7 +116,19 @@ pub struct Described {
     pub read: bool,
 }
 
-pub type Notes = Rc<RefCell<Described>>;
+/// Shared between a describing call and whoever listens to it.
+#[derive(Clone, Default)]
+pub struct Notes(Arc<Mutex<Described>>);
+
+impl Notes {
+    pub fn add(&self, note: impl FnOnce(&mut Described)) {
+        note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn take(&self) -> Described {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// Runs a handler as far as its `in_*` call. A handler that waits for anything before that is wrong, and told so by `read`.
 pub fn describe(route: &'static Route, version: Version) -> Described {

@@ -6,11 +6,14 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+pub mod answered;
 pub mod app;
+pub mod audit;
 pub mod body;
 pub mod bounds;
 pub mod cli;
 pub mod config;
+pub mod cors;
 pub mod cursor;
 pub mod demo;
 pub mod describe;
@@ -24,9 +27,11 @@ pub mod keys;
 pub mod kinds;
 pub mod limits;
 pub mod listing;
+pub mod logging;
 pub mod once;
 pub mod openapi;
 pub mod pages;
+pub mod proxies;
 pub mod query;
 pub mod resources;
 pub mod route;
@@ -38,6 +43,7 @@ pub mod server;
 pub mod shapes;
 pub mod slot_token;
 pub mod socket;
+pub mod strangers;
 pub mod token;
 pub mod versions;
 pub mod views;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    bounds::{PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD},
+    bounds::{PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD, READ_BUDGET},
     cursor::{Bound, Position},
     kinds::{Kind, integer},
     query::Params,
@@ -39,6 +39,7 @@ enum From {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PageInfo {
     pub has_previous_page: bool,
+    /// A page may have fewer rows than asked for, or none, and more follow: a filter left few of the many records that were read.
     pub has_next_page: bool,
     /// Empty where the page is; so it names the first page.
     pub start_cursor: String,
@@ -103,22 +104,21 @@ impl Paging {
         keep: impl Fn(&T) -> bool,
         position: impl Fn(&T) -> Position,
     ) -> Result<Page<T>, EngineError> {
-        let mut walk = Walk { fetch, keep, position, at: None, backwards: descending };
+        let mut walk = Walk { fetch, keep, position, at: None, backwards: descending, read: 0 };
         match self.from {
             From::Start => {
-                let (rows, more) = walk.take(self.per_page)?;
-                Ok(self.page(rows, false, more, &walk.position))
+                let taken = walk.take(self.per_page)?;
+                Ok(self.page(taken, false, &walk.position))
             }
             From::After(at) => {
                 walk.at = Some(at);
-                let (rows, more) = walk.take(self.per_page)?;
-                Ok(self.page(rows, true, more, &walk.position))
+                let taken = walk.take(self.per_page)?;
+                Ok(self.page(taken, true, &walk.position))
             }
             From::Before(at) => {
                 (walk.at, walk.backwards) = (Some(at), !descending);
-                let (mut rows, more) = walk.take(self.per_page)?;
-                rows.reverse();
-                Ok(self.page(rows, more, true, &walk.position))
+                let taken = walk.take(self.per_page)?;
+                Ok(self.page_before(taken, &walk.position))
             }
             From::Skip(skip) => {
                 let (mut rows, mut count) = (Vec::new(), 0);
@@ -135,15 +135,32 @@ impl Paging {
         }
     }
 
-    fn page<T>(&self, rows: Vec<T>, previous: bool, next: bool, position: impl Fn(&T) -> Position) -> Page<T> {
-        let cursor = |row: Option<&T>| row.map_or_else(String::new, |row| self.cursors.seal(position(row), self.as_of));
+    fn page<T>(&self, taken: Taken<T>, previous: bool, position: impl Fn(&T) -> Position) -> Page<T> {
+        let Taken { rows, more, stopped } = taken;
         let info = PageInfo {
             has_previous_page: previous,
-            has_next_page: next,
-            start_cursor: cursor(rows.first()),
-            end_cursor: cursor(rows.last()),
+            has_next_page: more,
+            start_cursor: self.cursor(rows.first().map(&position).or(stopped)),
+            end_cursor: self.cursor(stopped.or(rows.last().map(&position))),
         };
         Page { rows, found: Found::Cursors(info) }
+    }
+
+    /// One that was read backwards.
+    fn page_before<T>(&self, taken: Taken<T>, position: impl Fn(&T) -> Position) -> Page<T> {
+        let Taken { mut rows, more, stopped } = taken;
+        rows.reverse();
+        let info = PageInfo {
+            has_previous_page: more,
+            has_next_page: true,
+            start_cursor: self.cursor(stopped.or(rows.first().map(&position))),
+            end_cursor: self.cursor(rows.last().map(&position).or(stopped)),
+        };
+        Page { rows, found: Found::Cursors(info) }
+    }
+
+    fn cursor(&self, at: Option<Position>) -> String {
+        at.map_or_else(String::new, |at| self.cursors.seal(at, self.as_of))
     }
 }
 
@@ -194,10 +211,20 @@ struct Walk<F, K, P> {
     position: P,
     at: Option<Position>,
     backwards: bool,
+    /// Records read so far.
+    read: usize,
+}
+
+/// Rows of one page, nearest first.
+struct Taken<T> {
+    rows: Vec<T>,
+    more: bool,
+    /// Where reading stopped before the page was full.
+    stopped: Option<Position>,
 }
 
 impl<F, K, P> Walk<F, K, P> {
-    fn take<T>(&mut self, count: usize) -> Result<(Vec<T>, bool), EngineError>
+    fn take<T>(&mut self, count: usize) -> Result<Taken<T>, EngineError>
     where
         F: Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
         K: Fn(&T) -> bool,
@@ -205,6 +232,9 @@ impl<F, K, P> Walk<F, K, P> {
     {
         let (mut rows, mut ahead) = (Vec::new(), 0);
         while rows.len() <= count {
+            if self.read >= READ_BUDGET {
+                return Ok(Taken { rows, more: true, stopped: self.at });
+            }
             let read = ahead.max(count + 1 - rows.len());
             let Some(batch) = self.next_batch(read)? else { break };
             rows.extend(batch);
@@ -213,7 +243,7 @@ impl<F, K, P> Walk<F, K, P> {
         }
         let more = rows.len() > count;
         rows.truncate(count);
-        Ok((rows, more))
+        Ok(Taken { rows, more, stopped: None })
     }
 
     /// None at the end; an empty batch when all of it was filtered out.
@@ -224,6 +254,7 @@ impl<F, K, P> Walk<F, K, P> {
         P: Fn(&T) -> Position,
     {
         let mut batch = (self.fetch)(self.at, self.backwards, count)?;
+        self.read += batch.len();
         batch.sort_by_key(|row| (self.position)(row));
         if self.backwards {
             batch.reverse();
@@ -308,6 +339,41 @@ mod tests {
                 assert_eq!(back, expected, "back by {size}");
             }
         }
+    }
+
+    /// Forwards and back over a list of which a filter leaves next to nothing.
+    #[test]
+    fn a_page_ends_where_enough_was_read() {
+        let (last, kept) = (5 * READ_BUDGET as u64, |id: &u64| [2_500, 2_501, 4_999].contains(id));
+        let page = |query: &str| {
+            let read_in_all = std::cell::Cell::new(0);
+            let fetch = |at: Option<Position>, backwards: bool, n: usize| {
+                read_in_all.set(read_in_all.get() + n);
+                let at = at.map(|at| at.id);
+                Ok(match backwards {
+                    false => (at.map_or(1, |at| at + 1)..=last).take(n).collect(),
+                    true => (1..at.unwrap_or(last + 1)).rev().take(n).collect(),
+                })
+            };
+            let (paging, problems) = read(query, Version::V3_0_0);
+            assert!(problems.is_empty(), "{problems:?}");
+            let page = paging.collect(false, fetch, kept, |id| Position::id(*id)).unwrap();
+            assert!(read_in_all.get() <= READ_BUDGET + READ_AHEAD, "{query}: {} were read", read_in_all.get());
+            page
+        };
+        let (mut seen, mut here) = (Vec::new(), page(""));
+        seen.extend(here.rows.clone());
+        while info(&here).has_next_page {
+            here = page(&format!("end_cursor={}", info(&here).end_cursor));
+            seen.extend(here.rows.clone());
+        }
+        assert_eq!(seen, [2_500, 2_501, 4_999]);
+        let mut back = here.rows.clone();
+        while info(&here).has_previous_page {
+            here = page(&format!("start_cursor={}", info(&here).start_cursor));
+            back.splice(0..0, here.rows.clone());
+        }
+        assert_eq!(back, [2_500, 2_501, 4_999]);
     }
 
     #[test]

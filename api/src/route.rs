@@ -1,16 +1,18 @@
 //! One endpoint as the table of `routes` declares it: what the code cannot say of itself. Dispatch, grants, versions, rate limits and
 //! the documentation all read it.
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, rc::Rc};
 
 use actix_web::{
-    Error, HttpRequest, HttpResponse,
-    http::Method,
-    web::{self, Data, Payload, ServiceConfig},
+    Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
+    body::MessageBody,
+    dev,
+    http::{Method, StatusCode, header::HeaderMap},
+    web::{self, Bytes, Data, Payload, ServiceConfig},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{app::Api, errors::ApiError, kept::Known, scope::Call, versions::Version};
+use crate::{app::Api, errors::ApiError, guard::About, kept::Known, scope::Call, versions::Version};
 
 type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
 /// Registers a type with a document's schemas and refers to it.
@@ -38,6 +40,8 @@ pub struct Route {
     pub failure_form: Option<SchemaOf>,
     /// Whatever body comes is left unread.
     pub body_unread: bool,
+    /// What it shows changes without any record of the institution changing.
+    fresh: bool,
     /// What the summary has no room for.
     pub notes: &'static str,
     name: Option<&'static str>,
@@ -148,6 +152,7 @@ impl Route {
             failures: &[],
             failure_form: None,
             body_unread: false,
+            fresh: false,
             notes: "",
             name: None,
             handler,
@@ -246,6 +251,16 @@ impl Route {
         Route { body_unread: true, ..self }
     }
 
+    /// Its pages are never kept: they show more than the records of an institution.
+    pub fn always_fresh(self) -> Route {
+        Route { fresh: true, ..self }
+    }
+
+    /// Whether its pages may be kept for clients that poll.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.form, Form::Page(_)) && !self.fresh
+    }
+
     pub fn noting(self, notes: &'static str) -> Route {
         Route { notes, ..self }
     }
@@ -267,6 +282,22 @@ impl Route {
 
     pub fn in_group(self, group: &'static str) -> Route {
         Route { group, ..self }
+    }
+
+    /// Whether the limits of API keys count it.
+    pub fn is_limited(&self) -> bool {
+        matches!(self.access, Access::ApiKey | Access::Token)
+    }
+
+    /// For labels. The table has these methods and no others.
+    pub fn method_name(&self) -> &'static str {
+        match self.method.as_str() {
+            "GET" => "GET",
+            "POST" => "POST",
+            "PATCH" => "PATCH",
+            "DELETE" => "DELETE",
+            _ => "other",
+        }
     }
 
     /// As rate limits name it: `GET /appointments`.
@@ -342,26 +373,86 @@ pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
 }
 
 async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
-    let mut of_method = here.iter().filter(|route| route.method == request.method()).peekable();
+    // HEAD is a GET whose answer comes without its body (RFC 9110, 9.3.2), which the connection leaves out.
+    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    let mut of_method = here.iter().filter(|route| route.method == method).peekable();
     let Some(first) = of_method.peek() else {
         let version = Version::of(request.headers()).ok();
         return Err(ApiError::Method { allowed: allowed(here, version) }.into());
     };
+    let about = request.extensions().get::<Rc<About>>().cloned();
+    let here_is = |route: &'static Route| about.iter().for_each(|about| about.route.set(Some(route)));
     if let Handler::Open(handler) = &first.handler {
+        here_is(**first);
         return handler(request, payload).await;
     }
     let version = match first.access {
         Access::Code => Version::V3_0_0,
         _ => Version::of(request.headers())?,
     };
-    let route = of_method.find(|route| route.versions.contains(&version)).ok_or(ApiError::NoSuchRoute)?;
-    let call = Call::receive(route, version, &request, payload.into_inner()).await?;
-    let Handler::Call(handler) = &route.handler else { return Err(ApiError::Internal.into()) };
+    let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or(ApiError::NoSuchRoute)?;
+    here_is(route);
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    match api.kept.look_up(&api, &call, request.path(), request.query_string()) {
-        Known::Answered(answer) => Ok(answer),
-        Known::Open(open) => Ok(api.kept.keep(open, handler(call).await?)),
-        Known::Never => handler(call).await,
+    let mut payload = payload.into_inner();
+    for _ in 0..READ_UNDER_RIGHTS {
+        let generation = api.kept.generation();
+        let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let answer = match api.kept.look_up(&api, &call, request.path(), request.query_string()) {
+            Known::Answered(answer) => Ok(answer),
+            Known::Open(open) => finish(route, call).await.map(|answer| api.kept.keep(open, answer)),
+            Known::Never => finish(route, call).await,
+        };
+        if route.method != Method::GET || generation == api.kept.generation() {
+            return answer;
+        }
+    }
+    Err(ApiError::Unavailable { retry_after: 1 }.into())
+}
+
+/// What was read while the rights of keys changed is not given out, but read again under those there are now: so many times.
+const READ_UNDER_RIGHTS: usize = 3;
+
+/// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
+/// sort, a probe of the process for one, do not wait for it.
+async fn finish(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
+    if route.method != Method::GET {
+        return route.answer(call).ok_or(ApiError::Internal)?.await;
+    }
+    let runtime = tokio::runtime::Handle::current();
+    let read = web::block(move || {
+        let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
+        let answer = runtime.block_on(answering);
+        Finished::of(answer.unwrap_or_else(|error| error.error_response()))
+    });
+    let finished = read.await.map_err(|_| {
+        tracing::error!(route = route.path, "a request ended in a panic");
+        ApiError::Internal
+    })?;
+    Ok(finished.answer())
+}
+
+/// An answer that may go from one thread to another.
+struct Finished {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Finished {
+    fn of(answer: HttpResponse) -> Finished {
+        let (head, body) = answer.into_parts();
+        let (status, headers) = (head.status(), head.headers().clone());
+        match body.try_into_bytes() {
+            Ok(body) => Finished { status, headers, body },
+            // No GET with a token answers with a stream.
+            Err(_) => Finished::of(ApiError::Internal.error_response()),
+        }
+    }
+
+    fn answer(self) -> HttpResponse {
+        let mut answer = HttpResponse::with_body(self.status, self.body).map_into_boxed_body();
+        *answer.headers_mut() = self.headers;
+        answer
     }
 }
 
@@ -371,8 +462,11 @@ fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
     let anywhere = !here.iter().any(|route| of_version(&route));
     let mut methods: Vec<&str> = Vec::new();
     for route in here.iter().filter(|route| anywhere || of_version(route)) {
-        if !methods.contains(&route.method.as_str()) {
-            methods.push(route.method.as_str());
+        let with_head = (route.method == Method::GET).then_some("HEAD");
+        for method in [route.method.as_str()].into_iter().chain(with_head) {
+            if !methods.contains(&method) {
+                methods.push(method);
+            }
         }
     }
     methods.join(", ")

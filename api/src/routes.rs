@@ -132,7 +132,9 @@ fn operation() -> Vec<Route> {
         open("/readyz", operations::readyz),
         open("/metrics", operations::metrics),
         open("/openapi.json", documentation::document),
+        open("/", documentation::elsewhere),
         open("/docs", documentation::page),
+        open("/docs/", documentation::elsewhere),
         open("/docs/webhooks", documentation::webhooks),
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
@@ -616,6 +618,7 @@ fn webhook_deliveries() -> Vec<Route> {
             .named("replay_webhook_deliveries"),
         get(deliveries, webhook_deliveries::list)
             .lists::<DeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
+            .always_fresh()
             .from_v3()
             .noting("Those of institutions the key may reach, and test messages. They are kept for as long as the operator has set."),
         get(delivery, webhook_deliveries::show)
@@ -642,8 +645,7 @@ pub fn is_open(path: &str) -> bool {
 
 /// As rate limits name them: `GET /appointments`.
 pub fn endpoints() -> impl Iterator<Item = String> {
-    let limited = |route: &&Route| matches!(route.access, Access::ApiKey | Access::Token);
-    TABLE.iter().filter(limited).map(Route::endpoint)
+    TABLE.iter().filter(|route| route.is_limited()).map(Route::endpoint)
 }
 
 pub async fn no_such_route() -> Result<HttpResponse, ApiError> {

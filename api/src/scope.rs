@@ -1,9 +1,9 @@
 //! A request on its way to a handler: version, token, grants, limits, subdomain and location are checked here and nowhere else.
 
-use std::{net::IpAddr, ops::Deref, sync::Arc};
+use std::{net::IpAddr, ops::Deref, rc::Rc, sync::Arc};
 
 use actix_web::{
-    HttpRequest,
+    HttpMessage, HttpRequest,
     dev::Payload,
     http::header::{AUTHORIZATION, HeaderMap},
     web::Data,
@@ -17,12 +17,14 @@ use location::{ids::LocationId, time::Timestamp, zone::Date};
 
 use crate::{
     app::Api,
+    audit::Trail,
     body::{self, BodyRules, Fields},
     bounds::MAX_TEXT,
     cursor::{Bound, Cursors},
     describe::{Expected, Notes},
     directory::Places,
     errors::ApiError,
+    guard::About,
     keys::{ApiKey, Grants},
     kinds::{Kind, id, text},
     once,
@@ -46,8 +48,12 @@ pub struct Call {
     once: Option<Once>,
     /// As they were when the call came.
     pub places: Arc<Places>,
-    /// Where the connection comes from.
-    pub peer: Option<IpAddr>,
+    /// Whose call it is, behind the proxies that are trusted.
+    pub client: Option<IpAddr>,
+    /// Of the rights it was received under, see `Kept`.
+    pub generation: u64,
+    /// What it was shown.
+    pub trail: Trail,
     warning: Option<String>,
     /// Instead of all the rest, when the call only describes its route.
     notes: Option<Notes>,
@@ -99,11 +105,14 @@ impl Call {
         payload: Payload,
     ) -> Result<Call, ApiError> {
         let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+        let generation = api.kept.generation();
+        let client = api.client(request);
         let key = match route.access {
-            Access::ApiKey => presented(&api, request.headers())?,
-            Access::Token | Access::Anyone => bearer(&api, request.headers())?,
-            Access::Code => Arc::new(nobody()),
+            Access::ApiKey => presented(&api, request.headers()).map_err(|why| ("API key", why)),
+            Access::Token | Access::Anyone => bearer(&api, request.headers()).map_err(|why| ("bearer token", why)),
+            Access::Code => Ok(Arc::new(nobody())),
         };
+        let key = key.map_err(|(what, why)| api.strangers.refused(client, what, why))?;
         let granted = (version != Version::V3_1_0 || key.grants.beta)
             && (!route.financial || key.grants.financial)
             && (!route.operator || key.grants.operator);
@@ -112,7 +121,11 @@ impl Call {
         }
         // Codes that are guessed have a limit of their own.
         if route.access != Access::Code {
-            api.limits.check(&key.hash, &route.endpoint())?;
+            let checked = api.limits.check(&key.hash, &route.endpoint());
+            if let Some(about) = request.extensions().get::<Rc<About>>() {
+                about.standing.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.standing), |it| *it));
+            }
+            checked?;
         }
         let body = match route.access {
             Access::Token if route.body_unread => Fields::default(),
@@ -128,10 +141,22 @@ impl Call {
         let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let now = api.engine.now();
         let input = Input { query, body, now, today: wire::local(now, EARLIEST).0, version, cursors };
-        let peer = request.peer_addr().map(|peer| peer.ip());
         let places = api.directory.places();
-        let api = Shared(Some(api));
-        Ok(Call { api, key, version, route, input, path, once, places, peer, warning: None, notes: None })
+        Ok(Call {
+            api: Shared(Some(api)),
+            key,
+            version,
+            route,
+            input,
+            path,
+            once,
+            places,
+            client,
+            generation,
+            trail: Trail::default(),
+            warning: None,
+            notes: None,
+        })
     }
 
     /// For `describe`.
@@ -148,7 +173,9 @@ impl Call {
             path: Vec::new(),
             once: None,
             places: Arc::default(),
-            peer: None,
+            client: None,
+            generation: 0,
+            trail: Trail::default(),
             warning: None,
             notes: Some(notes),
         }
@@ -183,8 +210,14 @@ fn presented(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     api.keys().presented(key).cloned().ok_or(ApiError::Credentials)
 }
 
+/// The scheme is written in any case (RFC 9110, 11.1).
+fn bearer_of(text: &str) -> Option<&str> {
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then_some(token)
+}
+
 fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
-    let token = authorization(headers).and_then(|text| text.strip_prefix("Bearer ")).ok_or(ApiError::Token)?;
+    let token = authorization(headers).and_then(bearer_of).ok_or(ApiError::Token)?;
     let claims = api.tokens.verify(token.trim(), api.engine.now()).ok_or(ApiError::Token)?;
     api.keys().by_id(&claims.sub).cloned().ok_or(ApiError::Token)
 }
@@ -258,7 +291,7 @@ impl Call {
     /// Another part of the path: `{alert_id}`. Read before the call's `in_*`.
     pub fn path<T: 'static>(&self, name: &str, kind: Kind<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
-            notes.borrow_mut().path.push(Expected::of(name, &kind).required());
+            notes.add(|notes| notes.path.push(Expected::of(name, &kind).required()));
             return kind.example().ok_or(ApiError::Internal);
         }
         let given = self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value);
@@ -342,11 +375,13 @@ impl Call {
     /// A describing call ends its handler here.
     fn finish<T>(&mut self, value: Option<T>) -> Result<T, ApiError> {
         if let Some(notes) = &self.notes {
-            let mut notes = notes.borrow_mut();
-            notes.query = self.input.query.expected();
-            notes.body = self.input.body.expected();
-            notes.problems = self.input.body.take_problems();
-            notes.read = true;
+            let Input { query, body, .. } = &mut self.input;
+            notes.add(|notes| {
+                notes.query = query.expected();
+                notes.body = body.expected();
+                notes.problems = body.take_problems();
+                notes.read = true;
+            });
             return Err(ApiError::Internal);
         }
         let mut problems = self.input.query.take_problems();
@@ -357,11 +392,6 @@ impl Call {
             None if problems.is_empty() => Err(ApiError::Internal),
             _ => Err(ApiError::BadRequest(problems)),
         }
-    }
-
-    /// Records that patient data left the house: who was shown which record, and nothing of what is in it.
-    pub fn audit(&self, what: &'static str, record: &'static str, id: u64) {
-        tracing::info!(target: "audit", key = %self.key.name, what, record, id);
     }
 
     /// The warning of a successful answer.

@@ -100,3 +100,78 @@ async fn what_is_not_http_is_refused() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer:.200}");
     handle.stop(true).await;
 }
+
+#[actix_web::test]
+async fn an_answer_to_head_has_no_body() {
+    let (world, address, handle) = serving(HttpRules::default()).await;
+    let ask = |method: &str| {
+        let token = world.token(ACME_KEY);
+        format!(
+            "{method} /patients/1?subdomain=acme HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nSvc-Api-Version: v3.0.0\r\n\
+             Authorization: {token}\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let length = |answer: &str| {
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let line =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+        (line.unwrap().parse::<usize>().unwrap(), body.len())
+    };
+    let get = exchange(address, vec![now(ask("GET"))]).await;
+    let head = exchange(address, vec![now(ask("HEAD"))]).await;
+    assert!(get.starts_with("HTTP/1.1 200") && head.starts_with("HTTP/1.1 200"), "{head}");
+    assert_eq!(length(&get).0, length(&get).1);
+    assert_eq!(length(&head), (length(&get).0, 0));
+    handle.stop(true).await;
+}
+
+/// The HTTP library answers these before there is a request that any code of ours could see: without a body, and so without envelope and
+/// request id. Should that become possible, this test tells.
+#[actix_web::test]
+async fn what_is_refused_before_there_is_a_request_has_no_envelope() {
+    let rules = HttpRules {
+        header_timeout: Duration::from_secs(1),
+        keep_alive: Duration::from_secs(1),
+        ..HttpRules::default()
+    };
+    let (_world, address, handle) = serving(rules).await;
+    let long = format!("GET /healthz?{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000));
+    let many = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n", "a: b\r\n".repeat(500));
+    for (sent, status) in [
+        ("GET /a<b HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "400"),
+        ("POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx".to_owned(), "400"),
+        ("POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n".to_owned(), "400"),
+        (long, "4"),
+        (many, "4"),
+        ("GET /healthz HTT".to_owned(), "408"),
+    ] {
+        let answer = exchange(address, vec![now(sent.clone())]).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{sent:.60}: {answer}");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!((body, head.to_lowercase().contains("x-request-id")), ("", false), "{sent:.60}: {answer}");
+    }
+    // What ends after that has both.
+    let head = "POST /authenticates HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\nConnection: close\r\n\r\n";
+    let answer = exchange(address, vec![now(head)]).await;
+    assert!(answer.to_lowercase().contains("x-request-id: ") && answer.contains("\"code\":false"), "{answer}");
+    handle.stop(true).await;
+}
+
+/// One thread answers, and a page of the longest sort is asked for as often as there are others.
+#[actix_web::test]
+async fn a_probe_is_answered_while_lists_are_read() {
+    let (world, address, handle) = serving(HttpRules::default()).await;
+    let list = format!(
+        "GET /appointments?subdomain=acme&start=2000-01-01&end=2100-01-01&per_page=1000 HTTP/1.1\r\nHost: x\r\nUser-Agent: t/1\r\n\
+         Svc-Api-Version: v3.0.0\r\nAuthorization: {}\r\nConnection: close\r\n\r\n",
+        world.token(ACME_KEY)
+    );
+    let lists: Vec<_> = (0..8).map(|_| actix_web::rt::spawn(exchange(address, vec![now(list.clone())]))).collect();
+    let probe = exchange(address, vec![now("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")]).await;
+    assert!(probe.starts_with("HTTP/1.1 200 OK"), "{probe}");
+    for list in lists {
+        let answer = list.await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer:.200}");
+    }
+    handle.stop(true).await;
+}
