@@ -121,7 +121,7 @@ impl Call {
         }
         // Codes that are guessed have a limit of their own.
         if route.access != Access::Code {
-            let checked = api.limits.check(&key.hash, &route.endpoint());
+            let checked = api.limits.admit(&key.hash, &route.endpoint()).await;
             if let Some(about) = request.extensions().get::<Rc<About>>() {
                 about.standing.set(checked.as_ref().map_or_else(|exceeded| Some(exceeded.standing), |it| *it));
             }
