@@ -108,6 +108,7 @@ pub async fn create(mut call: Call) -> Answer {
         })
     })?;
     let saved = save(&mut call, &place, Saving::Hour(new)).await?;
+    name_oddities(&mut call, &place, &saved.record);
     let view = WorkingHourView::of(&saved.record, place.location.zone, call.api.engine.now());
     Ok(call.made(saved.replay, view))
 }
@@ -131,6 +132,7 @@ pub async fn update(mut call: Call) -> Answer {
     })?;
     let (place, _) = find(&call, &tenant, path_id, |it| it.deleted_at.is_none())?;
     let saved = save(&mut call, &place, Saving::HourChange { id: path_id, change }).await?;
+    name_oddities(&mut call, &place, &saved.record);
     let types = types_of(&call, &place, &["appointment_types"])?;
     Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
 }
@@ -141,6 +143,20 @@ pub async fn delete(mut call: Call) -> Answer {
     let (place, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
     save(&mut call, &place, Saving::HourRemoval { id }).await?;
     Ok(call.empty())
+}
+
+/// What is right and yet may be a slip of the pen.
+fn name_oddities(call: &mut Call, place: &Place, it: &WorkingHour) {
+    if it.end <= it.begin && it.end > 0 {
+        let (hours, minutes) = (it.end / 60, it.end % 60);
+        call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
+    }
+    let today = wire::local(call.api.engine.now(), place.location.zone).0;
+    if let Recurrence::On(date) = it.recurrence
+        && date < today
+    {
+        call.warn(&format!("specific_date {date} is in the past: these hours open nothing."));
+    }
 }
 
 async fn save(call: &mut Call, place: &Place, what: Saving) -> Result<Saved<WorkingHour>, ApiError> {

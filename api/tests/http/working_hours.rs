@@ -267,6 +267,30 @@ async fn refusals() {
 }
 
 #[actix_web::test]
+async fn hours_that_may_be_a_slip_are_refused_or_named() {
+    let world = world().await;
+    let none = ["working_hour.end_time must differ from begin_time; a whole day is 00:00 to 24:00."];
+    let same = hour(json!({"days": ["Sunday"], "begin_time": "10:00", "end_time": "10:00"}));
+    assert_eq!(world.post(PATH, same).fails(400).await, none);
+    let made = world
+        .post(PATH, hour(json!({"days": ["Sunday"], "begin_time": "17:00", "end_time": "09:00"})))
+        .answers(201)
+        .await;
+    let said = made["description"].as_str().unwrap();
+    assert!(said.contains("The hours go over midnight: they end at 09:00 of the next day."), "{said}");
+    let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
+    assert_eq!(world.patch(&one, json!({"working_hour": {"end_time": "17:00"}})).fails(400).await, none);
+    let past =
+        world.patch(&one, json!({"working_hour": {"specific_date": "2020-01-06", "end_time": "18:00"}})).ok().await;
+    let said = past["description"].as_str().unwrap();
+    assert!(said.contains("specific_date 2020-01-06 is in the past: these hours open nothing."), "{said}");
+    assert!(!said.contains("midnight"), "{said}");
+    let whole_day = hour(json!({"days": ["Saturday"], "begin_time": "00:00", "end_time": "24:00"}));
+    let made = world.post(PATH, whole_day).answers(201).await;
+    assert!(!made["description"].as_str().unwrap().contains("midnight"));
+}
+
+#[actix_web::test]
 async fn v2_calls_them_availabilities() {
     let world = world().await;
     let v2 = |path: &str| world.get(path).version("v2.2.2");

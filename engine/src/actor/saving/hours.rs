@@ -24,6 +24,8 @@ use crate::{
     saving::{HourChange, NewHour, Unmet},
 };
 
+/// Read as a day, a slip of the pen would open the practice for one.
+const NO_TIME: &str = "working_hour.end_time must differ from begin_time; a whole day is 00:00 to 24:00.";
 const NOT_TAKEN: &str = "The health record system takes no working hours: these stay here only, and offer slots here.";
 const OF_OUR_TYPES: &str = "The working hours are for appointment types the health record system does not have: they stay here only, \
                             and offer slots here.";
@@ -76,6 +78,10 @@ impl Shell {
         }
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
             return unmet(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
+        }
+        let unchanged = before.as_ref().is_some_and(|before| (before.begin, before.end) == (new.begin, new.end));
+        if new.begin == new.end && !unchanged {
+            return unmet(Unmet::Wrong(NO_TIME.to_owned()));
         }
         let mut record = records::WorkingHour {
             id,
