@@ -51,15 +51,22 @@ pub const MAX_REQUEST_ID: usize = 128;
 pub const YEARS: RangeInclusive<i32> = 1900..=2199;
 /// How far ahead slots are looked for: calendars are not planned further.
 pub const MAX_DAYS_AHEAD: i64 = 730;
-pub const SLOT_DAYS: RangeInclusive<i64> = 1..=366;
+/// Days times locations of one answer: three months of one location, or a day of 93.
+pub const SLOT_DAYS: RangeInclusive<i64> = 1..=93;
 pub const SEARCH_DAYS: RangeInclusive<i64> = 1..=60;
 pub const SEARCH_DAYS_DEFAULT: i64 = 7;
 pub const SEARCH_LIMIT: RangeInclusive<i64> = 1..=100;
 pub const SEARCH_LIMIT_DEFAULT: i64 = 20;
 /// How far beyond the days asked for a search with times of day looks for its next date.
-pub const DAYS_LOOKED_AHEAD: u16 = 60;
-/// Slots of one location in one answer. A full year of ten operatories has fewer.
-pub const MAX_SLOTS: usize = 100_000;
+pub const DAYS_LOOKED_AHEAD: i32 = 60;
+/// Slots of one answer: 1.5 MB. Three months of ten providers have fewer.
+pub const MAX_SLOTS: usize = 10_000;
+/// Slots of a week that a search with times of day looks through.
+pub const MAX_SLOTS_SIFTED: usize = 20_000;
+/// From one slot to the next, in minutes. No front desk plans finer.
+pub const SLOT_INTERVAL: RangeInclusive<i64> = 5..=1_440;
+/// What an appointment may last, in minutes: shorter is a slip, and nobody sits in a chair for longer.
+pub const APPOINTMENT_MINUTES: RangeInclusive<i64> = 5..=720;
 /// Of a slot, in minutes.
 pub const SLOT_MINUTES: RangeInclusive<i64> = 1..=1_440;
 /// What an appointment without a type lasts.

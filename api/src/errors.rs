@@ -5,7 +5,11 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use engine::{EngineError, Refused, saving::Unmet};
-use location::{decision::Refusal, pull::Resource};
+use location::{
+    decision::{Over, Refusal},
+    pull::Resource,
+    time::SECOND,
+};
 
 use crate::{bounds::MAX_DEPTH, envelope::Envelope, limits::Standing};
 
@@ -52,6 +56,11 @@ pub enum ApiError {
     /// A location that cannot serve for now, and why.
     #[error("{why}")]
     Closed { why: &'static str, retry_after: u64 },
+    /// Nobody can say yet when a location's schedule is free.
+    #[error(
+        "The practice's schedule has not been read yet, so its open times are not known. Please try again in a minute."
+    )]
+    NotRead,
     #[error("Something went wrong. Please try again or contact our support team.")]
     Internal,
 }
@@ -60,6 +69,9 @@ pub enum ApiError {
 const RETRY_LATER: u64 = 30;
 /// When an adapter that is being prepared may be ready.
 const ADAPTER_SOON: u64 = 5;
+
+/// A practice's schedule is read in seconds to minutes.
+pub const RETRY_READ: u64 = 30;
 
 impl ApiError {
     pub fn bad(problem: impl Into<String>) -> ApiError {
@@ -101,6 +113,7 @@ impl ApiError {
             | ApiError::TooMany { retry_after, .. }
             | ApiError::Closed { retry_after, .. }
             | ApiError::Unavailable { retry_after } => Some((*retry_after).max(1)),
+            ApiError::NotRead => Some(RETRY_READ),
             _ => None,
         }
     }
@@ -136,7 +149,9 @@ impl ResponseError for ApiError {
             ApiError::Conflict(_) => StatusCode::CONFLICT,
             ApiError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             ApiError::RateLimit { .. } | ApiError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-            ApiError::Unavailable { .. } | ApiError::Closed { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Unavailable { .. } | ApiError::Closed { .. } | ApiError::NotRead => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             ApiError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -160,6 +175,7 @@ impl From<EngineError> for ApiError {
                 retry_after: RETRY_LATER,
                 why: "The location's adapter cannot be used: its operator has to mend it.",
             },
+            EngineError::NotRead => ApiError::NotRead,
             EngineError::StoreFull | EngineError::Damaged => ApiError::Unavailable { retry_after: RETRY_LATER },
         }
     }
@@ -182,9 +198,16 @@ impl From<Refusal> for ApiError {
             }
             Refusal::OperatoryRequired => ApiError::bad("operatory_id is missing: this location books by operatory."),
             Refusal::AppointmentNotFound => ApiError::NotFound("Appointment".into()),
-            Refusal::AppointmentNotOpen => {
-                ApiError::bad("The appointment is in the past, cancelled or failed and cannot be changed any more.")
-            }
+            Refusal::TypeNotOnline => ApiError::Refused("The practice books appointments of this type itself.".into()),
+            Refusal::AppointmentNotOpen(over) => ApiError::bad(match over {
+                Over::Past => "The appointment has begun or is over and cannot be changed any more.",
+                Over::Cancelled => "The appointment is cancelled and cannot be changed any more.",
+                Over::Failed => {
+                    "The appointment could not be written to the health record system and cannot be changed."
+                }
+                Over::NotOfAPatient => "It is no appointment of a patient and is changed in the health record system.",
+                Over::Forgotten => "The appointment is over, cancelled or failed and cannot be changed any more.",
+            }),
             Refusal::NotSupportedByEhr => ApiError::bad("EMR does not support this operation."),
             Refusal::AppointmentNotSynced => {
                 ApiError::bad("Cannot update appointment because it is not synced with the PMS and/or a live client")
@@ -206,10 +229,16 @@ impl From<Refusal> for ApiError {
             Refusal::TooManyHours { limit } => {
                 ApiError::bad(format!("The location has {limit} working hours already; remove some first."))
             }
-            Refusal::TooManyHolds { limit } => ApiError::TooMany {
-                message: format!("The location keeps {limit} slots on hold already; book or release some first."),
-                retry_after: RETRY_LATER,
-            },
+            Refusal::TooManyHolds { limit, of_key, free_in } => {
+                let message = if of_key {
+                    format!(
+                        "This key has {limit} slots on hold at the location, as many as it may: book or release some."
+                    )
+                } else {
+                    format!("All {limit} holds the location gives are taken; the next one lapses soon.")
+                };
+                ApiError::TooMany { message, retry_after: free_in.div_euclid(SECOND).unsigned_abs() + 1 }
+            }
             Refusal::QueueFull { .. } => ApiError::Unavailable { retry_after: RETRY_LATER },
         }
     }
@@ -220,6 +249,10 @@ impl From<Unmet> for ApiError {
     fn from(unmet: Unmet) -> ApiError {
         match unmet {
             Unmet::NotFound { resource, id } => ApiError::NotFound(format!("{} with id {id}", name_of(resource))),
+            Unmet::NotUsable { resource: resource @ Resource::AppointmentTypes, id } => {
+                let name = name_of(resource);
+                ApiError::bad(format!("{name} with id {id} comes from the health record system and is changed there"))
+            }
             Unmet::NotUsable { resource, id } => {
                 ApiError::bad(format!("{} with id {id} cannot be used or changed here", name_of(resource)))
             }

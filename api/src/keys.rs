@@ -42,6 +42,11 @@ impl ApiKey {
         hex::encode(&self.hash[..8])
     }
 
+    /// Names the key inside, where a number will do.
+    pub fn short(&self) -> u64 {
+        self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     pub fn reaches(&self, location: LocationId) -> bool {
         self.locations.as_ref().is_none_or(|only| only.contains(&location))
     }

@@ -262,10 +262,20 @@ fn writes_and_changes() -> Vec<Route> {
     ]
 }
 
+const SLOTS_NOTES: &str = "At most 93 days times locations, and 10,000 slots: a longer answer ends at a day, `next_available_date` and \
+    `description` say where to go on. Without `slot_length` and type a slot has 30 minutes. Until a location's schedule was read once the \
+    answer is 503.";
+
 fn schedule() -> Vec<Route> {
     vec![
-        get("/available_slots", available_slots::list).lists_all::<SlotsView>("Free slots", "4.10").from_v3(),
-        get("/appointment_slots", available_slots::list).lists_all::<SlotsView>("Free slots", "9").only(&[V2_2_2]),
+        get("/available_slots", available_slots::list)
+            .lists_all::<SlotsView>("Free slots", "4.10")
+            .from_v3()
+            .noting(SLOTS_NOTES),
+        get("/appointment_slots", available_slots::list)
+            .lists_all::<SlotsView>("Free slots", "9")
+            .only(&[V2_2_2])
+            .noting(SLOTS_NOTES),
         get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a span of time", "4.10"),
         get("/appointments/{id}", appointments::show).shows::<AppointmentDetail>("One appointment", "4.10"),
         post("/appointments", appointment_writes::create)
@@ -341,10 +351,11 @@ fn booking_intent() -> Vec<Route> {
     vec![
         post(search, booking::search::create)
             .answers::<Found>("Find open times, each with a token that books it", "4.8")
+            .fails_as::<Reason>(&[503])
             .named("search_open_times"),
         post(hold, booking::hold::create)
             .answers::<Held>("Keep an open time for a while", "4.8")
-            .fails_as::<Reason>(&[404, 409, 410])
+            .fails_as::<Reason>(&[404, 409, 410, 422])
             .named("hold_open_time"),
         delete(hold, booking::hold::delete)
             .answers::<Held>("Give a kept time up", "4.8")

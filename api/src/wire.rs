@@ -36,11 +36,6 @@ pub fn utc(t: Timestamp) -> String {
     instant(t).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// To the second: `2026-12-01T14:30:00Z`.
-pub fn utc_seconds(t: Timestamp) -> String {
-    instant(t).format("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// `2026-12-01T09:30:00.000-05:00`
 pub fn with_zone(t: Timestamp, zone: Tz) -> String {
     instant(t).with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
@@ -111,7 +106,6 @@ mod tests {
         let zone: Tz = "America/New_York".parse().unwrap();
         let winter = at("2026-12-01T14:30:00Z");
         assert_eq!(utc(winter), "2026-12-01T14:30:00.000Z");
-        assert_eq!(utc_seconds(winter), "2026-12-01T14:30:00Z");
         assert_eq!(with_zone(winter, zone), "2026-12-01T09:30:00.000-05:00");
         assert_eq!(offset(at("2026-07-01T14:30:00Z"), zone), "-04:00");
         assert_eq!(for_people(winter, zone), "Tue, Dec 1 2026, 9:30 AM EST");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use location::{
-    command::{Command, Hold, Placement},
+    command::{Closed, Command, Hold, Placement},
     decision::{Refusal, Reply},
     ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
     pull::{Progress, Resource},
@@ -65,6 +65,8 @@ pub enum EngineError {
     Busy { retry_after: u32 },
     #[error("the store takes no writes at present")]
     StoreFull,
+    #[error("the location's schedule was not read to its end yet")]
+    NotRead,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
     #[error("the adapter of the location is being prepared")]
@@ -139,6 +141,8 @@ pub struct PatientDetails {
 pub struct Booked {
     pub appointment: records::Appointment,
     pub replay: bool,
+    /// What the client should know though it worked.
+    pub warnings: Vec<String>,
 }
 
 /// Free slots of a location with what is needed to show them.
@@ -148,6 +152,8 @@ pub struct FreeSlots {
     pub next_available_date: Option<Date>,
     /// False: no active working hours match at all.
     pub any_hours: bool,
+    /// When the practice's system was read last, where that is long ago.
+    pub old_read: Option<Timestamp>,
 }
 
 /// How reading and writing stand.
@@ -403,15 +409,19 @@ impl Engine {
         self.directory.ask(location, |reply| Ask::FreeSlots { query: query.clone(), reply }).await
     }
 
-    pub async fn hold(&self, offer: Offer) -> Result<Timestamp, Refused> {
+    /// `holder`: a digest of the client's key.
+    pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, Refused> {
         let hold = Hold {
             hold: offer.hold,
             placement: offer.placement(),
             appointment_type: offer.appointment_type,
             expires: offer.expires,
             join_blocks: offer.join_blocks,
+            // The location says what is closed.
+            closed: Closed::default(),
+            holder: Some(holder),
         };
-        match self.command(offer.location, Command::Hold(hold)).await?.reply {
+        match self.directory.request(offer.location, || Request::Hold(hold.clone())).await?.reply {
             Reply::Held { until } => Ok(until),
             other => Err(unexpected(other)),
         }
@@ -426,7 +436,9 @@ impl Engine {
         let request = Box::new(request);
         let answer = self.directory.request(location, || Request::Book(request.clone())).await?;
         match (answer.reply, answer.appointment) {
-            (Reply::Booked { replay, .. }, Some(appointment)) => Ok(Booked { appointment, replay }),
+            (Reply::Booked { replay, .. }, Some(appointment)) => {
+                Ok(Booked { appointment, replay, warnings: answer.warnings })
+            }
             (other, _) => Err(unexpected(other)),
         }
     }

@@ -25,7 +25,7 @@ impl SyncState {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
-        let late = pulls.last_success.is_some_and(|at| now.since(at) > MISSED_CYCLES * settings.pull.every);
+        let late = SyncState::late_since(machine, now).is_some();
         let never = integrated && pulls.last_success.is_none();
         let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
         let read_reason = match (&pulls.failing, late, never) {
@@ -83,6 +83,12 @@ impl SyncState {
         }
         self.adapter = adapter;
         self
+    }
+
+    /// The last cycle that succeeded, where that is several cycles ago.
+    pub fn late_since(machine: &Location, now: Timestamp) -> Option<Timestamp> {
+        let every = machine.settings.pull.every;
+        machine.state.pulls.last_success.filter(|at| now.since(*at) > MISSED_CYCLES * every)
     }
 
     /// With how the location's gate stands: it may be the staff for whom a write has been waiting.

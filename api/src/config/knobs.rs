@@ -32,6 +32,7 @@ impl Knobs {
 fn booking(s: &Section<'_, '_>, rules: &mut BookingRules) {
     s.duration("hold", 10 * SECOND..=HOUR, &mut rules.hold);
     s.knob("max_holds", 0..=100_000, &mut rules.max_holds);
+    s.knob("max_holds_per_key", 0..=100_000, &mut rules.max_holds_per_key);
     s.duration("key_lifetime", MINUTE..=90 * DAY, &mut rules.key_lifetime);
     s.knob("alternatives", 0..=20, &mut rules.alternatives);
     let rule = s.parsed("on_conflict", |text| match text {

@@ -2,15 +2,15 @@
 
 use engine::{
     PatientDetails, Refused,
-    records::Appointment,
+    records::{Appointment, Writeback},
     saving::{AppointmentChange, NewAppointment, Saving, Unmet},
 };
 use location::{
-    decision::Refusal,
+    decision::{Over, Refusal},
     ids::AppointmentId,
     pull::Resource,
     slots::{Fit, SlotQuery},
-    time::{MINUTE, Span, Timestamp},
+    time::{DAY, MINUTE, Span, Timestamp},
     zone::Date,
 };
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     body::Fields,
-    bounds::{MAX_NAME, MAX_NOTE},
+    bounds::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
     errors::ApiError,
     kinds::{birth_date, boolean, filled, id, instant, integer, long_id, name_of, object, text},
     scope::{Call, Place, Tenant},
@@ -62,7 +62,7 @@ pub async fn create(mut call: Call) -> Answer {
         }
         Given::read(&mut input.body, input.today)
     })?;
-    let span = given.span(&call, &place)?;
+    let span = given.span(&mut call, &place)?;
     let new = NewAppointment {
         patient_id: given.patient_id,
         is_guardian: given.is_guardian || given.dependent.is_some(),
@@ -109,18 +109,28 @@ pub async fn update(mut call: Call) -> Answer {
         Some((cancelled, change))
     })?;
     let (place, before) = find(&call, &tenant, id)?;
+    let (start, end) = (change.start.filter(|start| *start != before.placement.span.start), change.end);
+    let kept = |start: Timestamp| start.plus(before.placement.span.length());
+    let until = end.or_else(|| start.map(kept)).unwrap_or(before.placement.span.end);
+    let span = Span { start: start.unwrap_or(before.placement.span.start), end: until };
+    let problems = problems(span, (start.is_some(), end.is_some()), call.api.engine.now());
+    if !problems.is_empty() {
+        return Err(ApiError::BadRequest(problems));
+    }
     let record = if cancelled && before.cancelled {
         before
     } else if cancelled {
         if before.foreign_id.is_none() && place.location.source.is_some() {
             return Err(Refusal::AppointmentNotSynced.into());
         }
-        call.api.engine.cancel(place.location.id, id, None).await?;
+        let cancelled = call.api.engine.cancel(place.location.id, id, None).await;
+        cancelled.map_err(|refused| remembered(refused, &before))?;
         find(&call, &tenant, id)?.1
     } else {
         let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
         let saved = call.save::<Appointment>(&place, Saving::AppointmentChange { id, change }).await;
-        saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?.record
+        let v2 = call.version.is_v2();
+        saved.map_err(|refused| refusal(remembered(refused, &before), place.location.id.0, v2))?.record
     };
     call.audit("update", "appointment", record.id);
     Ok(call.show(shown(&call, &tenant, &place, &record)?))
@@ -194,12 +204,60 @@ impl Given {
     }
 
     /// Without an end it lasts as long as its type takes.
-    fn span(&self, call: &Call, place: &Place) -> Result<Span, ApiError> {
+    fn span(&self, call: &mut Call, place: &Place) -> Result<Span, ApiError> {
         let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(place.institution.id, id));
         let kind = kind.transpose()?.flatten();
-        let end = self.end.unwrap_or_else(|| self.start.plus(minutes(None, kind.as_ref()) * MINUTE));
-        Ok(Span { start: self.start, end })
+        let usual = minutes(None, kind.as_ref());
+        let span = Span { start: self.start, end: self.end.unwrap_or_else(|| self.start.plus(usual * MINUTE)) };
+        let problems = problems(span, (true, self.end.is_some()), call.api.engine.now());
+        if !problems.is_empty() {
+            return Err(ApiError::BadRequest(problems));
+        }
+        let lasts = span.length() / MINUTE;
+        if let Some(kind) = kind.filter(|_| lasts != usual) {
+            call.warn(&format!("The appointment lasts {lasts} minutes; its type, {}, takes {usual}.", kind.name));
+        }
+        Ok(span)
     }
+}
+
+/// What is wrong with a time for an appointment, of which the start, the end or both were given.
+fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<String> {
+    let (least, most) = (APPOINTMENT_MINUTES.start() * MINUTE, APPOINTMENT_MINUTES.end() * MINUTE);
+    let uneven = |at: Timestamp| at.0.rem_euclid(MINUTE) != 0;
+    let wrong = [
+        (start && uneven(span.start), "appt.start_time must be a whole minute.".to_owned()),
+        (end && uneven(span.end), "appt.end_time must be a whole minute.".to_owned()),
+        (start && span.start <= now, "appt.start_time is in the past.".to_owned()),
+        (
+            start && span.start > now.plus(MAX_DAYS_AHEAD * DAY),
+            format!("appt.start_time must not lie more than {MAX_DAYS_AHEAD} days ahead."),
+        ),
+        // An end before the start is named elsewhere.
+        (
+            end && span.length() > 0 && !(least..=most).contains(&span.length()),
+            format!(
+                "appt.end_time must lie {} minutes to {} hours after start_time.",
+                APPOINTMENT_MINUTES.start(),
+                APPOINTMENT_MINUTES.end() / 60
+            ),
+        ),
+    ];
+    wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, problem)| problem).collect()
+}
+
+/// Why an appointment that the location has forgotten cannot be changed: its record still knows.
+fn remembered(refused: Refused, record: &Appointment) -> Refused {
+    let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(Over::Forgotten)];
+    if !forgotten.iter().any(|refusal| refused == Refused::Rule(refusal.clone())) {
+        return refused;
+    }
+    let failed = record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
+    Refused::Rule(Refusal::AppointmentNotOpen(match record.cancelled {
+        true => Over::Cancelled,
+        false if failed => Over::Failed,
+        false => Over::Past,
+    }))
 }
 
 /// Specification 7.3.

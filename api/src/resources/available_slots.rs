@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{FreeSlots, records::AppointmentType};
+use engine::records::AppointmentType;
 use location::{
     hours::HourSource,
     ids::{AppointmentTypeId, LocationId, OperatoryId, ProviderId, WorkingHourId},
@@ -13,9 +13,12 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, appointment_types, operatories, providers};
+use super::{
+    Answer, appointment_types, operatories, providers,
+    slot_weeks::{begin, week},
+};
 use crate::{
-    bounds::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_MINUTES},
+    bounds::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
     errors::ApiError,
     kinds::{boolean, date, id, integer, long_id, one_of},
     query::Params,
@@ -36,6 +39,8 @@ pub struct SlotsView {
     #[schemars(with = "Option<u64>")]
     operatory_id: Option<OperatoryId>,
     slots: Vec<SlotView>,
+    /// Without slots: the next day that has some. With slots: null, or, where the answer had to end early, the `start_date` to go on
+    /// with.
     next_available_date: Option<String>,
 }
 
@@ -74,17 +79,102 @@ pub async fn list(mut call: Call) -> Answer {
     let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &places, id)).transpose()?;
     asked.check_ids(&call, &tenant, &places)?;
     let labelled = asked.labelled(&call, &places)?;
-    let (mut rows, mut any) = (Vec::new(), false);
-    for (place, hours) in places.iter().zip(labelled) {
-        let query = SlotQuery { hours, ..asked.query(&call, kind.as_ref()) };
-        let free = call.api.engine.free_slots(place.location.id, query).await?;
-        any |= free.any_hours && (!free.slots.is_empty() || free.next_available_date.is_some());
-        rows.extend(grouped(place, &asked, free));
+    let query = asked.query(&call, kind.as_ref());
+    let mut gathered = Gathered::default();
+    if kind.as_ref().is_none_or(|kind| kind.bookable_online) {
+        for (place, hours) in places.iter().zip(labelled) {
+            let from = begin(&mut call, place, asked.start_date);
+            let query = SlotQuery { from, hours, ..query.clone() };
+            gathered.add(&mut call, place, query).await?;
+        }
+    } else {
+        gathered.closed(&places);
+        call.warn(NOT_ONLINE);
     }
-    if !any {
-        call.warn(NONE_FOUND);
+    let rows = gathered.rows(&asked);
+    match gathered.end {
+        Some(end) if gathered.crowded => call.warn(&crowded(end.add_days(-1))),
+        Some(end) => call.warn(&cut(end)),
+        None if !gathered.any => call.warn(NONE_FOUND),
+        None => {}
     }
     Ok(call.list(&rows))
+}
+
+const NOT_ONLINE: &str = "The practice books appointments of this type itself: bookable_online is false.";
+
+fn cut(end: Date) -> String {
+    format!(
+        "The answer ends before {end}, as it may have {MAX_SLOTS} slots. Ask again with start_date={end} for the rest."
+    )
+}
+
+fn crowded(day: Date) -> String {
+    format!(
+        "The answer has {MAX_SLOTS} slots, and {day} alone has more. Ask for fewer locations, providers or operatories, or \
+         with a longer slot_interval."
+    )
+}
+
+/// Slots of several locations, at most so many as one answer may have.
+#[derive(Default)]
+struct Gathered {
+    of: Vec<(Place, Vec<Slot>, Option<Date>)>,
+    any: bool,
+    /// The answer has only what begins before this date, as there was too much.
+    end: Option<Date>,
+    /// Too much on a single day.
+    crowded: bool,
+}
+
+impl Gathered {
+    /// The slots of one more location, week by week.
+    async fn add(&mut self, call: &mut Call, place: &Place, mut query: SlotQuery) -> Result<(), ApiError> {
+        let first = query.from;
+        let asked = first.add_days(query.days.into());
+        let end = self.end.map_or(asked, |end| asked.min(end).max(first.add_days(1)));
+        let mut slots: Vec<Slot> = Vec::new();
+        let mut next = Some(first);
+        while let Some(from) = next.filter(|from| *from < end) {
+            query.from = from;
+            let left = MAX_SLOTS.saturating_sub(self.count() + slots.len());
+            let week = week(call, place, &query, end, left).await?;
+            self.any |= week.any_hours && (!week.slots.is_empty() || week.next.is_some());
+            next = week.next;
+            if week.crowded && from > first {
+                // On its own it may have room.
+                self.end = Some(from);
+                break;
+            }
+            slots.extend(week.slots);
+            if week.cut {
+                self.crowded |= week.crowded;
+                self.end = next;
+                break;
+            }
+        }
+        self.of.push((place.clone(), slots, next));
+        if let Some(end) = self.end {
+            for (place, slots, _) in &mut self.of {
+                slots.retain(|slot| wire::local(slot.span.start, place.location.zone).0 < end);
+            }
+        }
+        Ok(())
+    }
+
+    fn closed(&mut self, places: &[Place]) {
+        self.of = places.iter().map(|place| (place.clone(), Vec::new(), None)).collect();
+        self.any = true;
+    }
+
+    fn count(&self) -> usize {
+        self.of.iter().map(|(_, slots, _)| slots.len()).sum()
+    }
+
+    fn rows(&self, asked: &Asked) -> Vec<SlotsView> {
+        let next = |own: Option<Date>, slots: &[Slot]| self.end.or(own.filter(|_| slots.is_empty()));
+        self.of.iter().flat_map(|(place, slots, own)| grouped(place, asked, slots, next(*own, slots))).collect()
+    }
 }
 
 /// Slots are looked for only as far ahead as calendars are planned.
@@ -109,13 +199,17 @@ impl Asked {
         let source = q.optional("working_hour_source", one_of(SOURCES));
         let label = q.optional("working_hour_label_id", long_id());
         let (length, interval) =
-            (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_MINUTES)));
+            (q.optional("slot_length", integer(SLOT_MINUTES)), q.optional("slot_interval", integer(SLOT_INTERVAL)));
         let overlapping = q.defaulted("overlapping_operatory_slots", boolean(), false);
         let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
         let per_timeslot = q.defaulted("appointments_per_timeslot", integer(1..=most), 1) as u8;
         let mut locations = q.required_list("lids", id());
         locations.sort_unstable();
         locations.dedup();
+        let (most, asked_for) = (SLOT_DAYS.end(), days.unwrap_or_default() * locations.len() as i64);
+        if asked_for > *most {
+            q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
+        }
         let (providers, operatories) = (q.list("pids", id()), q.list("operatory_ids", long_id()));
         Some(Asked {
             start_date: start_date?,
@@ -164,11 +258,13 @@ impl Asked {
     }
 
     fn query(&self, call: &Call, kind: Option<&AppointmentType>) -> SlotQuery {
+        let length = minutes(self.length, kind);
+        let interval = self.interval.unwrap_or(length).max(*SLOT_INTERVAL.start());
         SlotQuery {
             from: self.start_date,
             days: self.days,
-            length: minutes(self.length, kind) * MINUTE,
-            interval: self.interval.map(|minutes| minutes * MINUTE),
+            length: length * MINUTE,
+            interval: Some(interval * MINUTE),
             appointment_type: self.appointment_type.map(AppointmentTypeId),
             providers: self.providers.iter().copied().map(ProviderId).collect(),
             operatories: self.operatories.iter().copied().map(OperatoryId).collect(),
@@ -183,11 +279,11 @@ impl Asked {
     }
 }
 
-/// One entry per provider and operatory that has slots. Where there is none: one per provider asked for, with the next date.
-fn grouped(place: &Place, asked: &Asked, free: FreeSlots) -> Vec<SlotsView> {
+/// One entry per provider and operatory that has slots. Where there is none: one per provider asked for.
+fn grouped(place: &Place, asked: &Asked, slots: &[Slot], next: Option<Date>) -> Vec<SlotsView> {
     let lid = place.location.id;
-    if free.slots.is_empty() {
-        let next = free.next_available_date.map(|date| date.to_string());
+    let next = next.map(|date| date.to_string());
+    if slots.is_empty() {
         let pids = asked.providers.iter().map(|id| Some(ProviderId(*id)));
         let pids: Vec<_> = if asked.providers.is_empty() { vec![None] } else { pids.collect() };
         let empty =
@@ -195,7 +291,7 @@ fn grouped(place: &Place, asked: &Asked, free: FreeSlots) -> Vec<SlotsView> {
         return pids.into_iter().map(empty).collect();
     }
     let mut groups: BTreeMap<(ProviderId, Option<OperatoryId>), Vec<SlotView>> = BTreeMap::new();
-    for slot in &free.slots {
+    for slot in slots {
         groups.entry((slot.provider, slot.operatory)).or_default().push(view(place, asked, slot));
     }
     let entry = |((pid, operatory_id), slots)| SlotsView {
@@ -203,7 +299,7 @@ fn grouped(place: &Place, asked: &Asked, free: FreeSlots) -> Vec<SlotsView> {
         pid: Some(pid),
         operatory_id,
         slots,
-        next_available_date: None,
+        next_available_date: next.clone(),
     };
     groups.into_iter().map(entry).collect()
 }

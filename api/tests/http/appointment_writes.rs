@@ -196,7 +196,38 @@ async fn wrong_values_are_named() {
         ["appt.end_time must lie after start_time."]
     );
     let past = json!({"start_time": "2020-01-06T15:00:00Z"});
-    assert_eq!(world.post(POST, appt(&world, past)).fails(400).await, [TAKEN]);
+    assert_eq!(world.post(POST, appt(&world, past)).fails(400).await, ["appt.start_time is in the past."]);
+}
+
+#[actix_web::test]
+async fn times_are_those_of_appointments() {
+    let world = world().await;
+    let monday = world.monday();
+    let fails = async |fields: Value| world.post(POST, appt(&world, fields)).fails(400).await;
+    let length = "appt.end_time must lie 5 minutes to 12 hours after start_time.";
+    let uneven = json!({"start_time": format!("{monday}T15:00:07.500Z"), "end_time": format!("{monday}T15:30:01Z")});
+    assert_eq!(
+        fails(uneven).await,
+        ["appt.start_time must be a whole minute.", "appt.end_time must be a whole minute."]
+    );
+    assert_eq!(fails(json!({"end_time": format!("{monday}T15:04:00Z")})).await, [length]);
+    assert_eq!(fails(json!({"end_time": format!("{}T03:01:00Z", monday.add_days(1))})).await, [length]);
+    let far = json!({"start_time": format!("{}T15:00:00Z", monday.add_days(731))});
+    assert_eq!(fails(far).await, ["appt.start_time must not lie more than 730 days ahead."]);
+    // Staff may take more or less time for it than its type does.
+    let short = json!({"appointment_type_id": CLEANING, "end_time": format!("{monday}T15:05:00Z")});
+    let made = world.post(POST, appt(&world, short)).answers(201).await;
+    assert_eq!(made["description"], json!("The appointment lasts 5 minutes; its type, Cleaning, takes 60."));
+
+    let change =
+        async |fields: Value| world.patch("/appointments/1?subdomain=acme", json!({ "appt": fields })).fails(400).await;
+    assert_eq!(
+        change(json!({"start_time": format!("{monday}T15:00:30Z")})).await,
+        ["appt.start_time must be a whole minute."]
+    );
+    assert_eq!(change(json!({"start_time": "2020-01-06T15:00:00Z"})).await, ["appt.start_time is in the past."]);
+    let long = json!({"start_time": format!("{monday}T03:00:00Z"), "end_time": format!("{monday}T16:00:00Z")});
+    assert_eq!(change(long).await, [length]);
 }
 
 #[actix_web::test]
@@ -239,7 +270,7 @@ async fn one_is_cancelled() {
     assert!(cancelled["cancelled"] == json!(true) && cancelled["cancelled_at"].is_string(), "{cancelled}");
     world.patch(path, json!({"appt": {"cancelled": true}})).ok().await;
     let after = world.patch(path, json!({"appt": {"confirmed": true}})).fails(400).await;
-    assert_eq!(after, ["The appointment is in the past, cancelled or failed and cannot be changed any more."]);
+    assert_eq!(after, ["The appointment is cancelled and cannot be changed any more."]);
 }
 
 #[actix_web::test]

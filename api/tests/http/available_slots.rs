@@ -72,11 +72,11 @@ async fn wrong_values_are_named_all_at_once() {
                  &working_hour_source=x&overlapping_operatory_slots=2&pids[]=0&operatory_ids[]=-1&appointment_type_id=a";
     let expected = [
         "start_date must be a date in the form YYYY-MM-DD.",
-        "days must lie between 1 and 366.",
+        "days must lie between 1 and 93.",
         "appointment_type_id must be an integer.",
         "working_hour_source must be one of manual, synced.",
         "slot_length must lie between 1 and 1440.",
-        "slot_interval must lie between 1 and 1440.",
+        "slot_interval must lie between 5 and 1440.",
         "overlapping_operatory_slots must be true or false.",
         "appointments_per_timeslot must lie between 1 and 5.",
         "lids[] must be an integer.",
@@ -89,12 +89,14 @@ async fn wrong_values_are_named_all_at_once() {
 #[actix_web::test]
 async fn dates_at_the_ends_of_time() {
     let world = world().await;
-    let asked = |date: &str| world.get(&format!("/available_slots?subdomain=acme&days=366&lids[]=1&start_date={date}"));
+    let asked = |date: &str| world.get(&format!("/available_slots?subdomain=acme&days=93&lids[]=1&start_date={date}"));
     assert_eq!(asked("0000-01-01").fails(400).await, ["start_date must be a date in the form YYYY-MM-DD."]);
     assert_eq!(asked("9999-12-31").fails(400).await, ["start_date must lie in the years 1900 to 2199."]);
     assert_eq!(asked("2199-12-31").fails(400).await, ["start_date must not lie more than 730 days ahead."]);
     let past = asked("1900-01-01").ok().await;
-    assert_eq!(past["data"][0]["slots"], json!([]));
+    let said = past["description"].as_str().unwrap();
+    assert!(said.starts_with("start_date 1900-01-01 is in the past: the search begins today, 20"), "{said}");
+    assert!(!past["data"][0]["slots"].as_array().unwrap().is_empty());
 }
 
 #[actix_web::test]
@@ -123,4 +125,89 @@ async fn only_hours_with_a_label() {
     assert_eq!(labelled[0]["slots"][0]["working_hour_label_id"], hygiene);
     let unknown = world.get(&format!("{path}&working_hour_label_id=77")).fails(404).await;
     assert_eq!(unknown, ["Working Hour Label with id 77 not found"]);
+}
+
+#[actix_web::test]
+async fn days_times_locations_have_a_limit() {
+    let world = world().await;
+    let ask = |days: u32, rest: &str| {
+        let monday = world.monday();
+        world.get(&format!("/available_slots?subdomain=acme&start_date={monday}&days={days}{rest}"))
+    };
+    let too_much = ask(47, "&lids[]=1&lids[]=2").fails(400).await;
+    assert_eq!(too_much, ["days times locations must not be more than 93, and it is 94."]);
+    ask(46, "&lids[]=1&lids[]=2").ok().await;
+    ask(93, "&lids[]=1&lids[]=1").ok().await;
+    // Slots as short as that stand no closer than five minutes.
+    let close = ask(1, "&lids[]=1&pids[]=1&slot_length=1").ok().await;
+    assert_eq!(close["data"][0]["slots"].as_array().unwrap().len(), 8 * 12);
+}
+
+/// Where each slot begins, in the order of the answer.
+fn starts(list: &Value) -> Vec<(u64, u64, String)> {
+    let rows = list["data"].as_array().unwrap().iter();
+    let of = |row: &Value| {
+        let (lid, slots) = (row["lid"].as_u64().unwrap(), row["slots"].as_array().unwrap().clone());
+        slots
+            .into_iter()
+            .map(move |slot| (lid, slot["provider_id"].as_u64().unwrap(), slot["time"].as_str().unwrap().to_owned()))
+    };
+    rows.flat_map(of).collect()
+}
+
+#[actix_web::test]
+async fn an_answer_that_would_be_too_long_is_gone_on_with() {
+    let world = world().await;
+    let first = world.monday();
+    let end = first.add_days(93);
+    let ask = async |from: location::zone::Date, rest: &str| {
+        let days = end.days_since(from);
+        let path =
+            format!("/available_slots?subdomain=acme&start_date={from}&days={days}&lids[]=1&slot_interval=5{rest}");
+        world.get(&path).ok().await
+    };
+    let mut whole = Vec::new();
+    for provider in [ANNA, BEN] {
+        let own = ask(first, &format!("&pids[]={provider}")).await;
+        assert_eq!(own["description"], Value::Null);
+        whole.extend(starts(&own));
+    }
+    assert!(whole.len() > 10_000);
+    let one = ask(first, "").await;
+    let next = one["data"][0]["next_available_date"].as_str().unwrap().to_owned();
+    let said = format!(
+        "The answer ends before {next}, as it may have 10000 slots. Ask again with start_date={next} for the rest."
+    );
+    assert_eq!(one["description"], json!(said));
+    let rest = ask(next.parse().unwrap(), "").await;
+    assert_eq!((&rest["description"], &rest["data"][0]["next_available_date"]), (&Value::Null, &Value::Null));
+    let mut walked = starts(&one);
+    assert!((9_000..=10_000).contains(&walked.len()), "{}", walked.len());
+    walked.extend(starts(&rest));
+    walked.sort();
+    whole.sort();
+    assert!(walked == whole, "{} and {}", walked.len(), whole.len());
+}
+
+#[actix_web::test]
+async fn weeks_without_slots_are_passed_over() {
+    let world = world().await;
+    let late = world.monday().add_days(40);
+    let hour = json!({"working_hour": {"provider_id": BEN, "operatory_id": CHAIR_2, "begin_time": "06:00", "end_time": "07:00",
+        "specific_date": late.to_string()}});
+    world.post("/working_hours?subdomain=acme&location_id=1", hour).answers(201).await;
+    let manual = async |from: location::zone::Date, days: u32| {
+        let path = format!(
+            "/available_slots?subdomain=acme&start_date={from}&days={days}&lids[]=1&working_hour_source=manual"
+        );
+        world.get(&path).ok().await
+    };
+    assert_eq!(starts(&manual(world.monday(), 60).await).len(), 2);
+    let none = manual(world.monday(), 20).await;
+    assert_eq!(
+        (&none["data"][0]["slots"], &none["data"][0]["next_available_date"]),
+        (&json!([]), &json!(late.to_string()))
+    );
+    let none = manual(late.add_days(1), 20).await;
+    assert_eq!(none["data"][0]["next_available_date"], Value::Null);
 }

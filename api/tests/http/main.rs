@@ -13,6 +13,8 @@ mod available_slots;
 mod bad_input;
 mod balances;
 mod booking;
+mod booking_online;
+mod booking_patients;
 mod capabilities;
 mod changes;
 mod charges;

@@ -121,9 +121,40 @@ pub async fn world_that_sends() -> World {
     world_set_up(setup, HttpRules { rates, ..HttpRules::default() }).await
 }
 
+/// Nothing can be read of any practice, from the beginning.
+pub async fn world_unread() -> World {
+    let books = Books::default();
+    books.unreadable.store(true, Ordering::SeqCst);
+    let mut setup = setup();
+    for location in setup.locations.values_mut() {
+        // Tests do not wait for the usual pauses.
+        Arc::make_mut(location).pull.retry_cap = 50;
+    }
+    world_of(setup, free_rates(), books).await
+}
+
+/// Practices are read that often, in milliseconds.
+pub async fn world_read_every(every: i64) -> World {
+    let mut setup = setup();
+    for location in setup.locations.values_mut() {
+        Arc::make_mut(location).pull.every = every;
+    }
+    world_of(setup, free_rates(), Books::default()).await
+}
+
+fn free_rates() -> HttpRules {
+    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
+    HttpRules { rates, ..HttpRules::default() }
+}
+
 async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
+    world_of(setup, rules, Books::default()).await
+}
+
+async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
     let turn = Arc::new(AtomicUsize::new(0));
-    let books = Arc::new(Books::default());
+    let readable = !books.unreadable.load(Ordering::SeqCst);
+    let books = Arc::new(books);
     let ring = KeyRing::from(keys());
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     parts.audience = Arc::new(ring.clone());
@@ -134,7 +165,9 @@ async fn world_set_up(setup: Setup, rules: HttpRules) -> World {
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     for (order, location) in PULLED.into_iter().enumerate() {
         turn.store(order, Ordering::SeqCst);
-        pulled(&engine, LocationId(location)).await;
+        if readable {
+            pulled(&engine, LocationId(location)).await;
+        }
     }
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
     World { api: Data::new(api), engine, books }

@@ -1,17 +1,29 @@
 //! Booking, holding, moving and cancelling (specification 4.8 and 7.4).
 
+use std::collections::BTreeSet;
+
 use crate::{
     Location,
     calendar::Holder,
     command::{Book, Cx, Hold, KeyUse, Placement},
-    decision::{Decision, Refusal, Reply},
+    decision::{Decision, Over, Refusal, Reply},
     event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
-    ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, ProviderId},
+    ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, ProviderId},
     queue::Write,
     slots::{Fit, Slot, Wanted, fits, nearest},
     state::Appointment,
     time::{Span, Timestamp},
 };
+
+/// What an appointment is wanted for, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    pub placement: &'a Placement,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub join_blocks: bool,
+    /// Operatories that are not for whoever asks.
+    pub closed: Option<&'a BTreeSet<OperatoryId>>,
+}
 
 impl Location {
     /// Refusals in this order: the key's, the offer's, the slot's, the patient's.
@@ -26,9 +38,16 @@ impl Location {
         if (!held && book.expires <= now) || book.placement.span.start <= now {
             return Decision::refuse(Refusal::SlotExpired);
         }
-        if let Some(refusal) =
-            self.cannot_place(now, &book.placement, book.appointment_type, book.join_blocks, vec![own])
-        {
+        if book.closed.appointment_type {
+            return Decision::refuse(Refusal::TypeNotOnline);
+        }
+        let wish = Wish {
+            placement: &book.placement,
+            appointment_type: book.appointment_type,
+            join_blocks: book.join_blocks,
+            closed: Some(&book.closed.operatories),
+        };
+        if let Some(refusal) = self.cannot_place(now, wish, vec![own]) {
             return Decision::refuse(refusal);
         }
         let capabilities = &self.settings.capabilities;
@@ -97,15 +116,17 @@ impl Location {
         })
     }
 
+    /// Whether the patient is expected somewhere else at that time, as far as this location knows.
+    pub fn is_double_booked(&self, patient: PatientId, span: Span, besides: AppointmentId) -> bool {
+        let other = |(id, it): (&AppointmentId, &Appointment)| {
+            *id != besides && it.patient == Some(patient) && !it.cancelling && it.placement.span.overlaps(span)
+        };
+        self.state.appointments.iter().any(other)
+    }
+
     /// Why an appointment cannot be here, besides the holders in `own`.
-    pub(crate) fn cannot_place(
-        &self,
-        now: Timestamp,
-        placement: &Placement,
-        appointment_type: Option<AppointmentTypeId>,
-        join_blocks: bool,
-        own: Vec<Holder>,
-    ) -> Option<Refusal> {
+    pub(crate) fn cannot_place(&self, now: Timestamp, wish: Wish<'_>, own: Vec<Holder>) -> Option<Refusal> {
+        let Wish { placement, appointment_type, join_blocks, closed } = wish;
         if self.settings.map_by_operatory && placement.operatory.is_none() {
             return Some(Refusal::OperatoryRequired);
         }
@@ -115,11 +136,13 @@ impl Location {
         let slot = Slot { span: placement.span, provider, operatory: placement.operatory };
         let wanted = Wanted { slot, appointment_type, join_blocks, own };
         let (state, zone) = (&self.state, &self.settings.zone);
-        match fits(self.hours(), &state.calendar, zone, &wanted) {
+        let shut = |room| closed.is_some_and(|closed| closed.contains(&room));
+        let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
+        match fits(hours.clone(), &state.calendar, zone, &wanted) {
             Fit::Free => None,
             fit => {
                 let count = usize::from(self.settings.booking.alternatives);
-                let alternatives = nearest(self.hours(), &state.calendar, zone, &wanted, now, count);
+                let alternatives = nearest(hours, &state.calendar, zone, &wanted, now, count);
                 Some(Refusal::SlotTaken { fit, alternatives })
             }
         }
@@ -159,16 +182,38 @@ impl Location {
         if hold.expires <= now || hold.placement.span.start <= now {
             return Decision::refuse(Refusal::SlotExpired);
         }
-        let own = vec![Holder::Hold(hold.hold)];
-        if let Some(refusal) = self.cannot_place(now, &hold.placement, hold.appointment_type, hold.join_blocks, own) {
+        if hold.closed.appointment_type {
+            return Decision::refuse(Refusal::TypeNotOnline);
+        }
+        let wish = Wish {
+            placement: &hold.placement,
+            appointment_type: hold.appointment_type,
+            join_blocks: hold.join_blocks,
+            closed: Some(&hold.closed.operatories),
+        };
+        if let Some(refusal) = self.cannot_place(now, wish, vec![Holder::Hold(hold.hold)]) {
             return Decision::refuse(refusal);
         }
-        if self.state.holds.len() >= rules.max_holds as usize {
-            return Decision::refuse(Refusal::TooManyHolds { limit: rules.max_holds });
+        if let Some(refusal) = self.too_many_holds(now, hold.holder) {
+            return Decision::refuse(refusal);
         }
         let until = now.plus(rules.hold);
-        let held = Event::Held { hold: hold.hold, placement: hold.placement, until };
+        let held = Event::Held { hold: hold.hold, placement: hold.placement, until, holder: hold.holder };
         Decision::of(Reply::Held { until }, vec![held])
+    }
+
+    fn too_many_holds(&self, now: Timestamp, holder: Option<u64>) -> Option<Refusal> {
+        let rules = &self.settings.booking;
+        let refuse = |limit: u32, of_key: bool, ends: &[Timestamp]| {
+            let first = ends.iter().min().copied().unwrap_or(now);
+            let full = ends.len() >= limit as usize;
+            full.then(|| Refusal::TooManyHolds { limit, of_key, free_in: first.since(now).max(0) })
+        };
+        let holds = self.state.holds.values();
+        let own = holds.clone().filter(|hold| holder.is_some() && hold.holder == holder);
+        let own: Vec<Timestamp> = own.map(|hold| hold.until).collect();
+        let of_key = holder.and_then(|_| refuse(rules.max_holds_per_key, true, &own));
+        of_key.or_else(|| refuse(rules.max_holds, false, &holds.map(|hold| hold.until).collect::<Vec<_>>()))
     }
 
     pub(crate) fn release(&self, hold: u64) -> Decision {
@@ -188,7 +233,8 @@ impl Location {
             return Decision::refuse(Refusal::SlotExpired);
         }
         let own = vec![Holder::Appointment(id), Holder::Vacating(id)];
-        if let Some(refusal) = self.cannot_place(cx.now, &to, appointment.appointment_type, join_blocks, own) {
+        let wish = Wish { placement: &to, appointment_type: appointment.appointment_type, join_blocks, closed: None };
+        if let Some(refusal) = self.cannot_place(cx.now, wish, own) {
             return Decision::refuse(refusal);
         }
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
@@ -251,8 +297,8 @@ impl Location {
     /// An appointment that can still be changed.
     fn open_appointment(&self, now: Timestamp, id: AppointmentId) -> Result<&Appointment, Refusal> {
         let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotFound)?;
-        let open = !appointment.cancelling && !appointment.unavailable && now < appointment.placement.span.start;
-        if open && appointment.patient.is_some() { Ok(appointment) } else { Err(Refusal::AppointmentNotOpen) }
+        let past = (appointment.placement.span.start <= now).then_some(Over::Past);
+        appointment.over().or(past).map_or(Ok(appointment), |over| Err(Refusal::AppointmentNotOpen(over)))
     }
 
     /// Queues a write behind those of the same decision. Without a deadline of its own it gets the configured one.

@@ -1,5 +1,7 @@
 //! What can be asked of a location: a closed list. Documents a decision needs were read by the shell and arrive as facts.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -126,6 +128,15 @@ pub struct Book {
     pub join_blocks: bool,
     pub key: Option<KeyUse>,
     pub patient: BookPatient,
+    pub closed: Closed,
+}
+
+/// What the practice does not let patients book themselves (`bookable_online`). Staff may book all of it: for them nothing is closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Closed {
+    pub operatories: BTreeSet<OperatoryId>,
+    /// The appointment type that is asked for.
+    pub appointment_type: bool,
 }
 
 /// A record made, changed or removed here.
@@ -192,6 +203,9 @@ pub struct Hold {
     pub appointment_type: Option<AppointmentTypeId>,
     pub expires: Timestamp,
     pub join_blocks: bool,
+    pub closed: Closed,
+    /// Whose hold it is: a digest of the client's key. Holds without one count for the location alone.
+    pub holder: Option<u64>,
 }
 
 /// How a call to the EHR ended.

@@ -6,7 +6,7 @@ use crate::{
     ids::{AppointmentId, WriteId},
     pull::Resource,
     slots::{Fit, Slot},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,19 @@ pub enum Reply {
     Refused(Refusal),
 }
 
+/// Why an appointment cannot be changed any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    Past,
+    Cancelled,
+    /// A block of the schedule, or nobody's appointment: the EHR's own affair.
+    NotOfAPatient,
+    /// It never came into the EHR.
+    Failed,
+    /// It is not in the calendar any more: it ended, was cancelled, or its write failed.
+    Forgotten,
+}
+
 /// Why not (specification 7.4 and 7.3).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
@@ -76,11 +89,12 @@ pub enum Refusal {
         missing: Vec<String>,
     },
     NewPatientNotSupported,
+    /// The practice books appointments of this type itself.
+    TypeNotOnline,
     /// The location books by operatory (specification 1.8).
     OperatoryRequired,
     AppointmentNotFound,
-    /// Cancelled, in the past or failed: it cannot be changed any more.
-    AppointmentNotOpen,
+    AppointmentNotOpen(Over),
     /// The EHR does not have it yet: what it does not have cannot be changed there.
     AppointmentNotSynced,
     HourNotFound,
@@ -102,8 +116,12 @@ pub enum Refusal {
     TooManyHours {
         limit: u32,
     },
+    /// Of the location, or of the one key that asks.
     TooManyHolds {
         limit: u32,
+        of_key: bool,
+        /// Until the first of them lapses.
+        free_in: Millis,
     },
     QueueFull {
         limit: u32,

@@ -29,6 +29,8 @@ pub enum Event {
         hold: u64,
         placement: Placement,
         until: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder: Option<u64>,
     },
     /// Released, used or lapsed.
     HoldEnded {

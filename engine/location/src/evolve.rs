@@ -40,8 +40,8 @@ impl State {
                     self.put_key(pinned.key.clone(), key);
                 }
             }
-            Event::Held { hold, placement, until } => {
-                self.put_hold(*hold, Hold { placement: *placement, until: *until })
+            Event::Held { hold, placement, until, holder } => {
+                self.put_hold(*hold, Hold { placement: *placement, until: *until, holder: *holder })
             }
             Event::HoldEnded { hold } => self.remove_hold(*hold),
             Event::KeyExpired { key } => {

@@ -101,6 +101,16 @@ impl Location {
         !self.settings.capabilities.pulls.iter().any(pulled) || self.state.pulls.known.contains(&Resource::Appointments)
     }
 
+    /// Whether the schedule was read once to its end: before, nobody can say when it is free. A whole cycle has done that, and, where
+    /// something else cannot be read, a whole pass over each resource that slots rest on.
+    pub fn schedule_is_read(&self) -> bool {
+        let (capabilities, pulls) = (&self.settings.capabilities, &self.state.pulls);
+        let slots_rest_on = [Resource::Operatories, Resource::WorkingHours, Resource::Appointments];
+        let mut plans = capabilities.pulls.iter().filter(|plan| slots_rest_on.contains(&plan.resource)).peekable();
+        let passed = plans.peek().is_some() && plans.all(|plan| pulls.known.contains(&plan.resource));
+        !capabilities.integrated || pulls.last_success.is_some() || passed
+    }
+
     /// Working hours that count: active, and in an operatory that is in use. Where the EHR tells its operatories, one it does not
     /// tell is gone; where bookings must name an operatory, hours without one offer nothing that could be booked.
     pub fn hours(&self) -> impl Iterator<Item = &WorkingHour> + Clone {

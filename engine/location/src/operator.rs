@@ -2,6 +2,7 @@
 
 use crate::{
     Location,
+    booking::Wish,
     command::{Cx, Retried, Retry},
     decision::{Decision, Refusal, Reply},
     event::{Event, InsertFailure, Work},
@@ -73,7 +74,9 @@ impl Location {
         if it.placement.span.start <= now {
             return Err(Refusal::SlotExpired);
         }
-        if let Some(refusal) = self.cannot_place(now, &it.placement, it.appointment_type, true, Vec::new()) {
+        let wish =
+            Wish { placement: &it.placement, appointment_type: it.appointment_type, join_blocks: true, closed: None };
+        if let Some(refusal) = self.cannot_place(now, wish, Vec::new()) {
             return Err(refusal);
         }
         Ok(Event::Booked {

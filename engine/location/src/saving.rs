@@ -3,7 +3,7 @@
 use crate::{
     Location,
     command::{Cx, Placement, Save},
-    decision::{Decision, Refusal, Reply},
+    decision::{Decision, Over, Refusal, Reply},
     event::{Change, Event, InsertFailure, Work},
     ids::{AppointmentId, Lane, PatientId},
     pull::{Resource, Verb},
@@ -61,9 +61,9 @@ impl Location {
 
     /// An appointment the EHR has, or any where there is none; past ones too: patients are checked in when it has begun.
     fn synced_appointment(&self, id: AppointmentId) -> Result<&Appointment, Refusal> {
-        let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen)?;
-        if appointment.cancelling || appointment.unavailable || appointment.patient.is_none() {
-            return Err(Refusal::AppointmentNotOpen);
+        let appointment = self.state.appointments.get(&id).ok_or(Refusal::AppointmentNotOpen(Over::Forgotten))?;
+        if let Some(over) = appointment.over() {
+            return Err(Refusal::AppointmentNotOpen(over));
         }
         let integrated = self.settings.capabilities.integrated;
         if !integrated || appointment.in_ehr() { Ok(appointment) } else { Err(Refusal::AppointmentNotSynced) }

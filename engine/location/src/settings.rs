@@ -69,6 +69,8 @@ pub struct BookingRules {
     pub hold: Millis,
     /// Holds at one time: a hold costs its holder nothing, so one client must not be able to hold a whole calendar.
     pub max_holds: u32,
+    /// Of these the holds of one API key: one client's must leave room for the others'.
+    pub max_holds_per_key: u32,
     /// How long an idempotency key answers with its first booking.
     pub key_lifetime: Millis,
     pub on_conflict: ConflictRule,
@@ -139,6 +141,7 @@ impl Default for BookingRules {
         BookingRules {
             hold: 5 * MINUTE,
             max_holds: 200,
+            max_holds_per_key: 50,
             key_lifetime: 24 * HOUR,
             on_conflict: ConflictRule::Fail,
             alternatives: 5,

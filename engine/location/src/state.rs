@@ -8,6 +8,7 @@ use crate::{
     bucket::Bucket,
     calendar::{Calendar, Column, Holder},
     command::Placement,
+    decision::Over,
     event::Work,
     hours::WorkingHour,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
@@ -69,6 +70,12 @@ impl Appointment {
         self.insert != Insert::Pending
     }
 
+    /// Why clients cannot change it, besides its time.
+    pub(crate) fn over(&self) -> Option<Over> {
+        let nobodys = self.unavailable || self.patient.is_none();
+        if self.cancelling { Some(Over::Cancelled) } else { nobodys.then_some(Over::NotOfAPatient) }
+    }
+
     /// The EHR has it exactly where we have it.
     pub fn settled(&self) -> bool {
         self.in_ehr() && !self.cancelling && self.vacating.is_empty()
@@ -89,6 +96,9 @@ pub enum Insert {
 pub struct Hold {
     pub placement: Placement,
     pub until: Timestamp,
+    /// Whose it is, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<u64>,
 }
 
 /// What an idempotency key answers with.

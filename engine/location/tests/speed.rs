@@ -114,6 +114,7 @@ fn book(location: &Location, operatory: u64, half: i64) -> Command {
         join_blocks: true,
         key: None,
         patient: BookPatient { id: PatientId(1), is_new: false, missing_fields: Vec::new() },
+        closed: Default::default(),
     })
 }
 

@@ -17,13 +17,15 @@ use super::{
 };
 use crate::{
     engine::{BookRequest, PatientDetails},
-    index::words::phone,
+    index::words::{self, phone},
     records::{self, Booking, Writeback},
     store::{Key, keys},
 };
 
 /// Without these nobody knows whom the chair is for, whatever the EHR takes.
 const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
+
+const SAME_TIME: &str = "The patient has another appointment at this location at the same time.";
 
 /// Who holds an idempotency key of an institution, and how long.
 #[derive(Serialize, Deserialize)]
@@ -44,6 +46,7 @@ impl Shell {
         let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
         let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
         let matched = self.matching_patient(&request.patient, docs)?;
+        let patient_matched = matched.is_some();
         // A patient the EHR refused once is offered to it again, as this request describes the patient.
         let is_new = matched.as_ref().is_none_or(|known| known.foreign_id.is_none() && known.write_error.is_some());
         let patient_id = match &matched {
@@ -60,6 +63,7 @@ impl Shell {
             expires: offer.expires,
             hold: offer.hold,
             join_blocks: offer.join_blocks,
+            closed: self.closed_to_patients(offer.appointment_type)?,
             key: Some(KeyUse { key: hex::encode(digest), fingerprint: fingerprint(request), claimed_by }),
             patient: BookPatient {
                 id: PatientId(patient_id),
@@ -77,8 +81,9 @@ impl Shell {
                 if is_new {
                     self.put_patient(cx, patient_id, matched, request, docs)?;
                 }
-                let record = self.booked(cx, appointment_id, patient_id, placement, request);
+                let record = self.booked(cx, appointment_id, (patient_id, patient_matched), placement, request);
                 docs.put(&record)?;
+                answer.warnings.extend(self.double_booked(&record));
                 let expires = cx.now.plus(self.settings().booking.key_lifetime);
                 let claim = serde_json::to_vec(&Claim { location: self.setup.id, expires })
                     .map_err(|_| TurnError::Damaged("a claim that cannot be written"))?;
@@ -94,7 +99,7 @@ impl Shell {
         &self,
         cx: Cx,
         id: u64,
-        patient: u32,
+        (patient, patient_matched): (u32, bool),
         placement: Placement,
         request: &BookRequest,
     ) -> records::Appointment {
@@ -107,6 +112,7 @@ impl Shell {
                 failure_reason: None,
                 patient_first_name: request.patient.first_name.clone(),
                 patient_last_name: request.patient.last_name.clone(),
+                patient_matched: Some(patient_matched),
                 created_by: request.created_by.clone(),
                 is_guardian: false,
                 is_new_clients_patient: false,
@@ -181,7 +187,8 @@ impl Shell {
         docs.put(&patient)
     }
 
-    /// The patient of this data source with the same date of birth, last name, and phone or e-mail (decisions: Booking intent).
+    /// The patient of this data source with the same date of birth, first and last name, and phone or e-mail (decisions: Booking
+    /// intent). Twins, and parents and children of one name, share all but one of these.
     pub fn matching_patient(
         &self,
         details: &PatientDetails,
@@ -194,17 +201,29 @@ impl Shell {
             let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
             same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
         };
-        Ok(self.namesakes(details, docs)?.into_iter().find(same))
+        let mut namesakes = self.namesakes(details, docs)?.into_iter();
+        Ok(namesakes.find(|patient| same_name(&patient.first_name, &details.first_name) && same(patient)))
     }
 
     /// Patients of this data source with the same date of birth and last name.
     pub fn namesakes(&self, details: &PatientDetails, docs: &mut Docs<'_>) -> Result<Vec<records::Patient>, TurnError> {
         let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
-        let Some(key) = self.match_key(&details.last_name, &born.to_string()) else { return Ok(Vec::new()) };
+        let born = born.to_string();
+        let mut ids = Vec::new();
+        for name in [folded(&details.last_name), plain(&details.last_name)] {
+            if let Some(key) = self.match_key(&name, &born) {
+                ids.extend(self.matches(&key, docs)?);
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
         let mut patients = Vec::new();
-        for id in self.matches(&key, docs)? {
+        for id in ids {
             patients.extend(docs.get::<records::Patient>(self.institution.id.0, u64::from(id))?);
         }
+        // A list may name one whose name was changed since: only their document says who they are.
+        let same = |patient: &records::Patient| same_name(&patient.last_name, &details.last_name);
+        patients.retain(|patient| patient.date_of_birth.as_ref() == Some(&born) && same(patient));
         Ok(patients)
     }
 
@@ -212,9 +231,9 @@ impl Shell {
         Ok(docs.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
     }
 
-    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted.
-    fn match_key(&self, last_name: &str, born: &str) -> Option<Key> {
-        let name = plain(last_name);
+    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted. The name is
+    /// `folded`; lists from before that was so stand under the name that is only `plain`.
+    fn match_key(&self, name: &str, born: &str) -> Option<Key> {
         let scope = self.source().unwrap_or(0);
         (!name.is_empty()).then(|| {
             let digest = self.env.secrets.digest(&[b"patient", name.as_bytes(), born.as_bytes()]);
@@ -230,7 +249,7 @@ impl Shell {
         docs: &mut Docs<'_>,
     ) -> Result<(), TurnError> {
         let key_of = |patient: &records::Patient| {
-            patient.date_of_birth.as_deref().and_then(|born| self.match_key(&patient.last_name, born))
+            patient.date_of_birth.as_deref().and_then(|born| self.match_key(&folded(&patient.last_name), born))
         };
         let (before, after) = (old.and_then(key_of), key_of(new));
         for (key, present) in [(&before, false), (&after, true)] {
@@ -245,6 +264,13 @@ impl Shell {
             docs.put_raw(key.clone(), bytes);
         }
         Ok(())
+    }
+
+    /// What whoever booked should know.
+    pub fn double_booked(&self, record: &records::Appointment) -> Option<String> {
+        let (patient, id) = (PatientId(record.patient_id?), AppointmentId(record.id));
+        let twice = self.machine.is_double_booked(patient, record.placement.span, id);
+        twice.then(|| SAME_TIME.to_owned())
     }
 
     /// Fields a new patient needs and the request lacks, named as in the API: who it is, and what the EHR asks for besides.
@@ -297,6 +323,18 @@ fn fingerprint(request: &BookRequest) -> String {
 
 pub fn narrow(id: u64) -> Result<u32, TurnError> {
     u32::try_from(id).map_err(|_| TurnError::Damaged("an id beyond 32 bits"))
+}
+
+/// For comparison only: a name without case, accents and signs. One of signs alone is compared as it is.
+fn folded(name: &str) -> String {
+    let words = words::of(name).join(" ");
+    if words.is_empty() { plain(name) } else { words }
+}
+
+/// Whether two names are the same, but for case, accents and signs. Names that are not known are nobody's.
+pub fn same_name(one: &str, other: &str) -> bool {
+    let name = folded(one);
+    !name.is_empty() && name == folded(other)
 }
 
 /// For comparison only: lower case, without space at the ends.

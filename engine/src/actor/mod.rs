@@ -287,13 +287,24 @@ impl LocationActor {
     fn free_slots(&self, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
         let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
         let (machine, zone) = (&shell.machine, &shell.settings().zone);
-        let (hours, calendar) = (machine.hours(), &machine.state.calendar);
+        if !machine.schedule_is_read() {
+            return Err(EngineError::NotRead);
+        }
+        let closed = shell.closed_operatories().map_err(|error| {
+            tracing::error!(location = %self.id, %error, "operatories could not be read");
+            EngineError::Internal
+        })?;
+        let shut = |operatory| closed.contains(&operatory);
+        let hours = machine.hours().filter(|hour| !hour.operatory.is_some_and(shut));
+        let calendar = &machine.state.calendar;
         let slots = free_slots(hours.clone(), calendar, zone, query);
         let next_available_date = match slots.is_empty() {
             true => next_available(hours.clone(), calendar, zone, query, HORIZON_DAYS),
             false => None,
         };
-        Ok(FreeSlots { any_hours: hours.clone().any(|hour| query.asks_for(hour)), slots, next_available_date })
+        let any_hours = hours.clone().any(|hour| query.asks_for(hour));
+        let old_read = shell.source().and_then(|_| SyncState::late_since(machine, clock::now()));
+        Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
     }
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {

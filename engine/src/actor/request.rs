@@ -1,7 +1,7 @@
 //! What can be asked of a location from outside its machine: commands, and requests that first need documents.
 
 use location::{
-    command::{Command, Outcome},
+    command::{Command, Hold, Outcome},
     decision::Reply,
     ids::WriteId,
     pull::Resource,
@@ -24,6 +24,8 @@ pub enum Request {
         call: u64,
         outcome: Outcome<Box<ehr::Page>>,
     },
+    /// What it may not hold is the location's to say.
+    Hold(Hold),
     Command(Command),
     /// An operator wants a failed write tried again, or a write given up.
     RetryWrite(WriteId),

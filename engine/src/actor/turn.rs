@@ -1,14 +1,17 @@
 //! One turn of a location: decide, commit, evolve, act. Everything here is synchronous and takes the moment as an argument; the actor adds
 //! waiting, the simulation adds lies.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use location::{
     Location,
-    command::{Command, Cx, PulledAppointment},
+    command::{Closed, Command, Cx, Hold, PulledAppointment},
     decision::{Call, Decision},
     event::Event,
-    ids::{AppointmentId, LocationId},
+    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId},
     pull::Resource,
     settings::Settings,
     state::State,
@@ -112,6 +115,8 @@ pub struct Shell {
     marked: bool,
     /// The wake time it left memory with last.
     asleep: Option<i64>,
+    /// Operatories that patients may not book themselves, as of the last page of operatories.
+    closed: OnceLock<BTreeSet<OperatoryId>>,
 }
 
 /// A decision ready to be committed.
@@ -187,6 +192,7 @@ impl Shell {
             since_snapshot,
             marked,
             asleep,
+            closed: OnceLock::new(),
         })
     }
 
@@ -202,6 +208,7 @@ impl Shell {
             Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
             Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
+            Request::Hold(hold) => self.prepare_hold(cx, hold)?,
             Request::Command(command) => self.prepare_command(cx, command),
             Request::RetryWrite(write) => self.prepare_retry(cx, *write, &mut docs)?,
             Request::DropWrite(write) => self.prepare_drop(cx, *write, &mut docs)?,
@@ -277,10 +284,43 @@ impl Shell {
         (decision, answer)
     }
 
+    fn prepare_hold(&self, cx: Cx, hold: &Hold) -> Result<(Decision, Answer), TurnError> {
+        let closed = self.closed_to_patients(hold.appointment_type)?;
+        Ok(self.prepare_command(cx, &Command::Hold(Hold { closed, ..hold.clone() })))
+    }
+
+    /// What the practice books itself (`bookable_online`).
+    pub fn closed_to_patients(&self, appointment_type: Option<AppointmentTypeId>) -> Result<Closed, TurnError> {
+        let kind = appointment_type
+            .map(|id| self.read::<records::AppointmentType>(self.institution.id.0, id.0.into()))
+            .transpose()?
+            .flatten();
+        let operatories = self.closed_operatories()?.clone();
+        Ok(Closed { operatories, appointment_type: kind.is_some_and(|kind| !kind.bookable_online) })
+    }
+
+    /// Only pages of the EHR change operatories, so they are read once for all that come between two of them.
+    pub fn closed_operatories(&self) -> Result<&BTreeSet<OperatoryId>, TurnError> {
+        if let Some(known) = self.closed.get() {
+            return Ok(known);
+        }
+        let mut closed = BTreeSet::new();
+        for id in self.machine.state.operatories.keys() {
+            let record = self.read::<records::Operatory>(self.setup.id.0, id.0)?;
+            if record.is_some_and(|operatory| !operatory.bookable_online) {
+                closed.insert(*id);
+            }
+        }
+        Ok(self.closed.get_or_init(|| closed))
+    }
+
     /// The batch is durable: memory follows.
     pub fn finish(&mut self, turn: Turn) -> (Answer, Vec<Call>) {
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
+            if matches!(event, Event::PageApplied { resource: Resource::Operatories, .. }) {
+                self.closed = OnceLock::new();
+            }
         }
         if turn.recorded {
             self.next_seq += 1;

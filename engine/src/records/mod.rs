@@ -232,6 +232,9 @@ pub struct Booking {
     /// The name the client gave, for the booking object.
     pub patient_first_name: String,
     pub patient_last_name: String,
+    /// Whether the patient was known before; none where that was not noted.
+    #[serde(default)]
+    pub patient_matched: Option<bool>,
     pub created_by: String,
     /// The patient books for somebody else.
     #[serde(default)]

@@ -182,6 +182,8 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
                 appointment_type: None,
                 expires: clock::now().plus(DAY),
                 join_blocks: true,
+                closed: Default::default(),
+                holder: None,
             }),
             _ => Command::Release { hold },
         };

@@ -49,6 +49,8 @@ impl What {
                 appointment_type: offer.appointment_type,
                 expires: offer.expires,
                 join_blocks: offer.join_blocks,
+                closed: Default::default(),
+                holder: None,
             })),
             What::Release(offer) => Request::Command(Command::Release { hold: offer.hold }),
             What::Cancel(appointment) => {

@@ -113,6 +113,7 @@ impl World {
             join_blocks: true,
             key: None,
             patient: BookPatient { id: PatientId(n as u32 + 1), is_new: false, missing_fields: Vec::new() },
+            closed: Default::default(),
         }));
         assert!(matches!(reply, Reply::Booked { .. }), "{reply:?}");
         appointment

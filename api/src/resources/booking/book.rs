@@ -36,6 +36,7 @@ pub async fn create(mut call: Call) -> IntentAnswer {
     };
     let answer = call.api.engine.book(request).await;
     let made = answer.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
+    made.warnings.iter().for_each(|warning| call.warn(warning));
     let booking = made.appointment.booking.clone().ok_or(ApiError::Internal)?;
     booked(&call, &place, &made.appointment, &booking, Some(made.replay))
 }

@@ -1,13 +1,19 @@
 //! Failures of the booking intent: `ok` false and a `reason` (specification 7.4), inside the envelope of all errors (7.1).
 
-use actix_web::{HttpResponse, ResponseError, http::StatusCode};
+use actix_web::{
+    HttpResponse, ResponseError,
+    http::{StatusCode, header::RETRY_AFTER},
+};
 use engine::Refused;
-use location::decision::Refusal;
+use location::decision::{Over, Refusal};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::offers::OfferView;
-use crate::{errors::ApiError, kinds::echo};
+use crate::{
+    errors::{ApiError, RETRY_READ},
+    kinds::echo,
+};
 
 #[derive(Debug)]
 pub enum Failure {
@@ -38,6 +44,12 @@ impl Failure {
 
     pub fn slot_not_found() -> Failure {
         Failure::of("slot_not_found", "That time is not known; please search for open times again.")
+    }
+
+    /// Before the first read of a practice is complete nobody knows its free times.
+    pub fn not_read(name: &str) -> Failure {
+        let why = format!("The schedule of {name} has not been read yet, so its open times are not known.");
+        Failure::of("schedule_not_read", format!("{why} Please try again in a minute."))
     }
 
     pub fn booking_not_found(booking_ref: &str) -> Failure {
@@ -85,12 +97,26 @@ impl Failure {
                 "new_patient_not_supported",
                 "The practice cannot accept brand-new patients this way; please call the practice.",
             ),
+            Refusal::TypeNotOnline => Failure::of(
+                "not_bookable_online",
+                "The practice books appointments of this type by itself only; please call the practice.",
+            ),
+            Refusal::AppointmentNotOpen(over) => Failure::of("booking_not_open", closed(over)),
             // What is over is forgotten in time.
-            Refusal::AppointmentNotFound | Refusal::AppointmentNotOpen => {
-                Failure::of("booking_not_open", "The booking is over or cannot be changed any more.")
-            }
+            Refusal::AppointmentNotFound => Failure::of("booking_not_open", closed(Over::Forgotten)),
             other => Failure::Other(other.into()),
         }
+    }
+}
+
+/// Why a booking cannot be changed any more.
+fn closed(over: Over) -> &'static str {
+    match over {
+        Over::Past => "The appointment has begun or is over, so the booking cannot be changed any more.",
+        Over::Cancelled => "The booking is cancelled already.",
+        Over::Failed => "The booking could not be entered into the practice's system.",
+        Over::NotOfAPatient => "The practice made something else of the appointment, so it is changed there only.",
+        Over::Forgotten => "The booking is over, cancelled or failed, so it cannot be changed any more.",
     }
 }
 
@@ -132,7 +158,10 @@ impl ResponseError for Failure {
             Failure::Reason(reason) => match reason.reason {
                 "slot_taken" | "idempotency_conflict" | "booking_failed" | "booking_not_open" => StatusCode::CONFLICT,
                 "slot_expired" => StatusCode::GONE,
-                "patient_fields_required" | "new_patient_not_supported" => StatusCode::UNPROCESSABLE_ENTITY,
+                "patient_fields_required" | "new_patient_not_supported" | "not_bookable_online" => {
+                    StatusCode::UNPROCESSABLE_ENTITY
+                }
+                "schedule_not_read" => StatusCode::SERVICE_UNAVAILABLE,
                 _ => StatusCode::NOT_FOUND,
             },
             Failure::Other(error) => error.status_code(),
@@ -141,7 +170,13 @@ impl ResponseError for Failure {
 
     fn error_response(&self) -> HttpResponse {
         match self {
-            Failure::Reason(reason) => HttpResponse::build(self.status_code()).json(reason),
+            Failure::Reason(reason) => {
+                let mut response = HttpResponse::build(self.status_code());
+                if self.status_code() == StatusCode::SERVICE_UNAVAILABLE {
+                    response.insert_header((RETRY_AFTER, RETRY_READ.to_string()));
+                }
+                response.json(reason)
+            }
             Failure::Other(error) => error.error_response(),
         }
     }

@@ -31,7 +31,7 @@ pub async fn create(mut call: Call) -> IntentAnswer {
         call.in_places(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
-    let held = call.api.engine.hold(offer).await;
+    let held = call.api.engine.hold(offer, call.key.short()).await;
     let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
     let zone = place.location.zone;
     let message = format!("{} is kept for you until {}.", wire::for_people(start, zone), wire::for_people(until, zone));

@@ -43,6 +43,11 @@ struct BookingView<'a> {
     provider: Option<String>,
     location: Whereabouts<'a>,
     patient: PatientName<'a>,
+    /// Whose appointment it is.
+    patient_id: Option<u32>,
+    /// Whether the patient was known: by date of birth, first and last name, and phone or e-mail. Else they were made with the
+    /// booking. Null of bookings that are older than this field.
+    patient_matched: Option<bool>,
     failure_reason: Option<&'a str>,
 }
 
@@ -74,11 +79,13 @@ fn booked(call: &Call, place: &Place, it: &Appointment, booking: &Booking, repla
         ehr_writeback: booking.writeback,
         appointment_id: it.id,
         start_local: wire::for_people(start, place.location.zone),
-        start_iso: wire::utc_seconds(start),
+        start_iso: wire::utc(start),
         duration_minutes: it.placement.span.length() / location::time::MINUTE,
         provider,
         location: whereabouts(&place.location),
         patient: PatientName { first_name: &booking.patient_first_name, last_name: &booking.patient_last_name },
+        patient_id: it.patient_id,
+        patient_matched: booking.patient_matched,
         failure_reason: booking.failure_reason.as_deref(),
     };
     call.audit("read", "booking", it.id);

@@ -61,7 +61,7 @@ pub fn offers(call: &Call, place: &Place, wanted: Wanted, slots: &[Slot]) -> Res
     let offer = |(slot, slot_token): (&Slot, String)| {
         Ok(OfferView {
             slot_token,
-            start_iso: wire::utc_seconds(slot.span.start),
+            start_iso: wire::utc(slot.span.start),
             start_local: wire::for_people(slot.span.start, place.location.zone),
             duration_minutes: slot.span.length() / MINUTE,
             provider: names.of(slot.provider.0)?,

@@ -1,6 +1,7 @@
 //! POST /intent/booking/search
 
 use actix_web::HttpResponse;
+use engine::records::AppointmentType;
 use location::{
     hours::Weekday,
     ids::{AppointmentTypeId, OperatoryId, ProviderId},
@@ -14,16 +15,20 @@ use serde_json::json;
 
 use super::{
     IntentAnswer,
+    failure::Failure,
     offers::{OfferView, Wanted, offers},
 };
 use crate::{
-    bounds::{DAYS_LOOKED_AHEAD, MAX_SLOTS, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT},
+    bounds::{
+        DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
+    },
     errors::ApiError,
     kinds::{Kind, boolean, date, id, integer, long_id, time_of_day},
     resources::{
         appointment_types,
         available_slots::{minutes, near},
         operatories, providers,
+        slot_weeks::{begin, week},
     },
     scope::{Call, Input, Place, Tenant},
     wire,
@@ -55,29 +60,45 @@ struct Asked {
 pub async fn create(mut call: Call) -> IntentAnswer {
     let (place, asked) = call.in_place(Asked::read)?;
     let now = call.api.engine.now();
-    let from = asked.start_date.unwrap_or_else(|| wire::local(now, place.location.zone).0);
+    let today = wire::local(now, place.location.zone).0;
+    let from = begin(&mut call, &place, asked.start_date.unwrap_or(today));
     near(from, now)?;
-    let query = asked.query(&call, &place, from, now)?;
+    let (query, kind) = asked.query(&call, &place, from, now)?;
     let ehr = call.api.engine.description(place.location.id).map_err(ApiError::from)?;
     if asked.new_patient && ehr.is_some_and(|ehr| !ehr.new_patients) {
         call.warn(
             "The practice's system takes no new patients from here: a booking is possible for patients it knows.",
         );
     }
-    let (slots, next) = asked.find(&call, &place, query).await?;
+    let closed = kind.filter(|kind| !kind.bookable_online);
+    let (slots, next) = match &closed {
+        Some(_) => (Vec::new(), None),
+        None => asked.find(&mut call, &place, query).await.map_err(|error| not_read(error, &place))?,
+    };
     let wanted =
         Wanted { appointment_type: asked.appointment_type.map(AppointmentTypeId), join_blocks: !call.version.is_v2() };
     let slots = offers(&call, &place, wanted, &slots)?;
     let next = next.map(|date| date.to_string());
-    let message = message(&place, &slots, next.as_deref());
+    let message = match closed {
+        Some(kind) => format!("{} books {} by itself only; please call the practice.", place.location.name, kind.name),
+        None => message(&place, &slots, next.as_deref()),
+    };
     let description = call.description();
     Ok(HttpResponse::Ok().json(Found { ok: true, message, slots, next_available_date: next, description }))
+}
+
+/// In words a caller can be told.
+fn not_read(error: ApiError, place: &Place) -> Failure {
+    match error {
+        ApiError::NotRead => Failure::not_read(&place.location.name),
+        other => other.into(),
+    }
 }
 
 impl Asked {
     fn read(input: &mut Input) -> Option<Asked> {
         let b = &mut input.body;
-        let asked = Asked {
+        Some(Asked {
             appointment_type: b.optional("appointment_type_id", id()),
             providers: b.list("provider_ids", id()),
             operatories: b.list("operatory_ids", long_id()),
@@ -88,14 +109,16 @@ impl Asked {
             days_of_week: b.list("days_of_week", weekday()),
             limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
             new_patient: b.optional("new_patient", boolean()) == Some(true),
-        };
-        if asked.earliest.zip(asked.latest).is_some_and(|(earliest, latest)| latest < earliest) {
-            b.problem("latest must not lie before earliest.");
-        }
-        Some(asked)
+        })
     }
 
-    fn query(&self, call: &Call, place: &Place, from: Date, now: Timestamp) -> Result<SlotQuery, ApiError> {
+    fn query(
+        &self,
+        call: &Call,
+        place: &Place,
+        from: Date,
+        now: Timestamp,
+    ) -> Result<(SlotQuery, Option<AppointmentType>), ApiError> {
         let tenant = Tenant { institution: place.institution.clone() };
         let here = std::slice::from_ref(place);
         let kind = self.appointment_type.map(|id| appointment_types::find(call, &tenant, here, id)).transpose()?;
@@ -105,7 +128,7 @@ impl Asked {
         for id in &self.operatories {
             operatories::find(call, place.location.id, *id)?;
         }
-        Ok(SlotQuery {
+        let query = SlotQuery {
             from,
             days: self.days as u16,
             length: minutes(None, kind.as_ref()) * MINUTE,
@@ -119,24 +142,38 @@ impl Asked {
             overlapping_operatory_slots: false,
             appointments_per_timeslot: 1,
             not_before: now,
-            limit: if self.filters() { MAX_SLOTS } else { self.limit },
-        })
+            limit: self.limit,
+        };
+        Ok((query, kind))
     }
 
-    /// What the engine finds, kept to the times of day and days of the week asked for; where none is left, the next date with one.
-    async fn find(&self, call: &Call, place: &Place, query: SlotQuery) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
-        let engine = &call.api.engine;
-        let free = engine.free_slots(place.location.id, query.clone()).await?;
-        let suiting = free.slots.iter().filter(|slot| self.suits(slot, place));
-        let slots: Vec<Slot> = suiting.take(self.limit).copied().collect();
+    /// What the engine finds week by week, kept to the times of day and days of the week asked for; where none is left, the next date
+    /// with one.
+    async fn find(
+        &self,
+        call: &mut Call,
+        place: &Place,
+        mut query: SlotQuery,
+    ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
+        let end = query.from.add_days(query.days.into());
         // Without times of day and days of the week the engine knows the next date itself.
-        if !slots.is_empty() || !self.filters() {
-            return Ok((slots, free.next_available_date));
+        let horizon = if self.filters() { end.add_days(DAYS_LOOKED_AHEAD) } else { end };
+        let (mut slots, mut next) = (Vec::new(), None);
+        while slots.len() < self.limit && query.from < if slots.is_empty() { horizon } else { end } {
+            let most = if self.filters() { MAX_SLOTS_SIFTED } else { self.limit - slots.len() };
+            let until = if query.from < end { end } else { horizon };
+            let week = week(call, place, &query, until, most).await?;
+            let mut suiting = week.slots.iter().filter(|slot| self.suits(slot, place)).copied();
+            if query.from < end {
+                slots.extend(suiting.take(self.limit - slots.len()));
+            } else if let Some(slot) = suiting.next() {
+                return Ok((slots, Some(wire::local(slot.span.start, place.location.zone).0)));
+            }
+            next = week.next;
+            let Some(from) = next else { break };
+            query.from = from;
         }
-        let later = SlotQuery { from: query.from.add_days(query.days.into()), days: DAYS_LOOKED_AHEAD, ..query };
-        let later = engine.free_slots(place.location.id, later).await?;
-        let next = later.slots.iter().find(|slot| self.suits(slot, place));
-        Ok((slots, next.map(|slot| wire::local(slot.span.start, place.location.zone).0)))
+        Ok(if slots.is_empty() && !self.filters() { (slots, next) } else { (slots, None) })
     }
 
     fn filters(&self) -> bool {
@@ -146,8 +183,11 @@ impl Asked {
     /// Times of day and days of the week are the location's own.
     fn suits(&self, slot: &Slot, place: &Place) -> bool {
         let (date, minute) = wire::local(slot.span.start, place.location.zone);
-        self.earliest.is_none_or(|earliest| minute >= earliest)
-            && self.latest.is_none_or(|latest| minute <= latest)
+        let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
+        let in_time = self.latest.is_none_or(|latest| minute <= latest);
+        // A latest before the earliest is one of the next day: the night in between is asked for.
+        let over_night = self.earliest.zip(self.latest).is_some_and(|(earliest, latest)| latest < earliest);
+        (if over_night { begun || in_time } else { begun && in_time })
             && (self.days_of_week.is_empty() || self.days_of_week.contains(&date.weekday()))
     }
 }
@@ -164,13 +204,11 @@ fn weekday() -> Kind<Weekday> {
     )
 }
 
+/// A search ends when it has found enough, so nobody knows how many there are.
 fn message(place: &Place, slots: &[OfferView], next: Option<&str>) -> String {
     let name = &place.location.name;
     match (slots, next) {
-        ([only], _) => format!("There is one open time at {name}, on {}.", only.start_local),
-        ([first, ..], _) => {
-            format!("There are {} open times at {name}, the first on {}.", slots.len(), first.start_local)
-        }
+        ([first, ..], _) => format!("The first open time at {name} is {}.", first.start_local),
         ([], Some(date)) => {
             format!("There is no such open time at {name} on these days; the next day with open times is {date}.")
         }

@@ -229,7 +229,15 @@ impl Sim {
             Step::Book { slot, patient, key, data, new, hold } => self.book(*slot, *patient, *key, *data, *new, *hold),
             Step::Hold { slot, hold } => {
                 let (placement, expires) = (place(*slot), self.now.plus(10 * MINUTE));
-                let hold = Hold { hold: (*hold).into(), placement, appointment_type: None, expires, join_blocks: true };
+                let hold = Hold {
+                    hold: (*hold).into(),
+                    placement,
+                    appointment_type: None,
+                    expires,
+                    join_blocks: true,
+                    closed: Default::default(),
+                    holder: None,
+                };
                 self.run(&Command::Hold(hold));
             }
             Step::Release { hold } => {
@@ -314,6 +322,7 @@ impl Sim {
             join_blocks: true,
             key: Some(KeyUse { key, fingerprint: fingerprint.clone(), claimed_by: None }),
             patient: BookPatient { id: PatientId(patient.into()), is_new: new, missing_fields: Vec::new() },
+            closed: Default::default(),
         };
         let decision = self.run(&Command::Book(book));
         match expected {

@@ -85,3 +85,16 @@ wake
 page operatories 0 cursor c1 last -> applied
 | operatory op1 inactive
 book a1 op1 prov1 10:00 30m patient p1 -> refused slot_taken outside_hours *
+
+story what is closed to patients is taken to them, is not among the alternatives, and stays open to staff
+settings alternatives=3
+book a1 op1 prov1 10:00 30m patient p1 closed op1 -> refused slot_taken outside_hours *
+hold h1 op1 prov1 10:00 30m closed op1 -> refused slot_taken outside_hours *
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+book a2 op1 prov1 10:00 30m patient p2 closed op2 -> refused slot_taken busy(a1) alternatives op3/prov1/10:00 op1/prov1/09:30 op1/prov1/10:30
+book a2 op1 prov1 11:00 30m patient p2 closed_type -> refused type_not_online
+hold h2 op1 prov1 11:00 30m closed_type -> refused type_not_online
+
+story a booking made before its type was closed answers its key
+book a1 op1 prov1 10:00 30m patient p1 key k1 -> booked a1
+book a2 op1 prov1 10:00 30m patient p1 key k1 closed_type -> booked a1 replay

@@ -86,7 +86,7 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 written f1
 at 2026-12-01T10:00
-cancel a1 -> refused appointment_not_open
+cancel a1 -> refused appointment_not_open past
 
 story the slot can be booked again at once where the cancellation is not needed
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1

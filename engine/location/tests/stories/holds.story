@@ -58,7 +58,7 @@ story one client cannot hold a whole calendar
 settings max_holds=2
 hold h1 op1 prov1 10:00 30m -> held *
 hold h2 op1 prov1 11:00 30m -> held *
-hold h3 op1 prov1 12:00 30m -> refused too_many_holds 2
+hold h3 op1 prov1 12:00 30m -> refused too_many_holds 2 300s
 release h1 -> done
 hold h3 op1 prov1 12:00 30m -> held *
 
@@ -69,3 +69,14 @@ wake
 page appointments 0 cursor c1 last -> applied
 | a9 op1 prov1 10:00 30m patient p9
 book a1 op1 prov1 10:00 30m patient p1 hold h1 -> refused slot_taken busy(a9) *
+
+story one key cannot hold what is for all
+settings max_holds_per_key=2
+hold h1 op1 prov1 10:00 30m holder k1 -> held *
+hold h2 op1 prov1 11:00 30m holder k1 -> held *
+after 1m
+hold h3 op1 prov1 12:00 30m holder k1 -> refused too_many_holds_of_key 2 240s
+hold h3 op1 prov1 12:00 30m holder k2 -> held *
+hold h1 op1 prov1 10:00 30m holder k1 -> held *
+release h1 -> done
+hold h4 op1 prov1 13:00 30m holder k1 -> held *

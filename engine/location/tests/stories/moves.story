@@ -131,7 +131,7 @@ move a3 op2 prov1 12:00 30m -> refused appointment_not_found
 wake
 pushed w0 1 written f1
 cancel a1 -> cancelled
-move a1 op2 prov1 12:00 30m -> refused appointment_not_open
+move a1 op2 prov1 12:00 30m -> refused appointment_not_open cancelled
 
 story a move that runs out while the insert is unknown goes back to where the insert may be
 settings deadline=1h pulls=appointments

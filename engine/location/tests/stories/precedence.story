@@ -38,7 +38,7 @@ story of a hold: the offer, the slot, the limit
 settings max_holds=0
 hold h1 op1 prov1 19:00 30m expires 08:00 -> refused slot_expired
 hold h1 op1 prov1 19:00 30m -> refused slot_taken *
-hold h1 op1 prov1 10:00 30m -> refused too_many_holds 0
+hold h1 op1 prov1 10:00 30m -> refused too_many_holds 0 0s
 
 story of a move: the appointment, the time, the slot, the EHR
 settings no_reschedules
@@ -50,4 +50,4 @@ move a1 op1 prov1 07:00 30m -> refused slot_expired
 move a1 op1 prov1 19:00 30m -> refused slot_taken outside_hours *
 move a1 op1 prov1 11:00 30m -> refused not_supported_by_ehr
 at 2026-12-01T10:00
-move a1 op1 prov1 11:00 30m -> refused appointment_not_open
+move a1 op1 prov1 11:00 30m -> refused appointment_not_open past

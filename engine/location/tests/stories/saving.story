@@ -98,7 +98,7 @@ save patients 1 update patient p1 -> saved
 story an appointment not in the EHR yet cannot be changed there
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 change a1 note -> refused appointment_not_synced
-change a2 note -> refused appointment_not_open
+change a2 note -> refused appointment_not_open forgotten
 
 story without an EHR an appointment is changed here, and nothing is queued
 settings unintegrated
@@ -108,7 +108,7 @@ change a1 note confirmation to op1 prov1 11:00 30m -> changed
 + changed a1 confirm a1, note a1
 expect queue none
 cancel a1 -> cancelled
-change a1 note -> refused appointment_not_open
+change a1 note -> refused appointment_not_open forgotten
 
 story an appointment is changed in all its parts or not at all
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
@@ -134,7 +134,7 @@ at 2026-12-01T10:05
 change a1 check_in -> changed
 + changed a1 check_in a1
 + queued w1 check_in a1 lane p1 deadline 2026-12-04T10:05
-change a1 to op1 prov1 11:00 30m -> refused appointment_not_open
+change a1 to op1 prov1 11:00 30m -> refused appointment_not_open past
 
 story a change the EHR does not know is refused
 settings no_notes

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use location::{
     command::{
-        Book, BookPatient, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory, Retried,
-        RetriedAppointment, Save, Written,
+        Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory,
+        Retried, RetriedAppointment, Save, Written,
     },
     event::{Change, Work},
     hours::{HourSource, WorkingHour},
@@ -135,6 +135,15 @@ fn compare(line: &Line, details: &[Line], mark: char, what: &str, got: Vec<Strin
     Err(format!("{number}: {what} of `{}`\n  expected{}\n  got{}", line.text, list(wanted), list(got)))
 }
 
+/// `closed op2 closed_type`: what patients may not book themselves.
+fn closed(options: &mut Options) -> Result<Closed, String> {
+    let operatories = options.value("closed").map(|word| id("op", &word)).transpose()?;
+    Ok(Closed {
+        operatories: operatories.map(OperatoryId).into_iter().collect(),
+        appointment_type: options.flag("closed_type"),
+    })
+}
+
 fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, String> {
     let now = world.now;
     let word = |index: usize| words.get(index).map(String::as_str).ok_or(format!("word {index} is missing"));
@@ -165,6 +174,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
                         .value("missing")
                         .map_or(Vec::new(), |list| list.split(',').map(str::to_owned).collect()),
                 },
+                closed: closed(&mut options)?,
             })
         }
         "hold" => Command::Hold(Hold {
@@ -173,6 +183,8 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             appointment_type: None,
             expires: options.value("expires").map_or(Ok(now.plus(600_000)), |word| time(now, &word))?,
             join_blocks: true,
+            closed: closed(&mut options)?,
+            holder: options.value("holder").map(|word| id("k", &word)).transpose()?,
         }),
         "release" => Command::Release { hold: id("h", word(1)?)? },
         "move" => Command::Move {

@@ -193,7 +193,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
             let alone = if *integrated { "" } else { " unintegrated" };
             format!("booked a{appointment} {} patient p{patient}{key}{alone}", stands(placement))
         }
-        Event::Held { hold, placement, until } => format!("held h{hold} {} until {}", stands(placement), at(until)),
+        Event::Held { hold, placement, until, holder: _ } => {
+            format!("held h{hold} {} until {}", stands(placement), at(until))
+        }
         Event::HoldEnded { hold } => format!("hold_ended h{hold}"),
         Event::KeyExpired { key } => format!("key_expired {key}"),
         Event::Moved { appointment, to, why } => {
@@ -347,7 +349,8 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
         Refusal::NewPatientNotSupported => "new_patient_not_supported".into(),
         Refusal::OperatoryRequired => "operatory_required".into(),
         Refusal::AppointmentNotFound => "appointment_not_found".into(),
-        Refusal::AppointmentNotOpen => "appointment_not_open".into(),
+        Refusal::TypeNotOnline => "type_not_online".into(),
+        Refusal::AppointmentNotOpen(over) => format!("appointment_not_open {}", format!("{over:?}").to_lowercase()),
         Refusal::NotSupportedByEhr => "not_supported_by_ehr".into(),
         Refusal::AppointmentNotSynced => "appointment_not_synced".into(),
         Refusal::HourNotFound => "hour_not_found".into(),
@@ -359,7 +362,9 @@ fn show_refusal(now: Timestamp, refusal: &Refusal) -> String {
         Refusal::WriteWasPutBack => "write_was_put_back".into(),
         Refusal::WriteOfPatientFirst => "write_of_patient_first".into(),
         Refusal::TooManyHours { limit } => format!("too_many_hours {limit}"),
-        Refusal::TooManyHolds { limit } => format!("too_many_holds {limit}"),
+        Refusal::TooManyHolds { limit, of_key, free_in } => {
+            format!("too_many_holds{} {limit} {}s", if *of_key { "_of_key" } else { "" }, free_in / 1_000)
+        }
         Refusal::QueueFull { limit } => format!("queue_full {limit}"),
     }
 }

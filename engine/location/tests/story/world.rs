@@ -183,6 +183,7 @@ impl World {
             }
             "hold" => booking.hold = length(value)?,
             "max_holds" => booking.max_holds = number()?,
+            "max_holds_per_key" => booking.max_holds_per_key = number()?,
             "key_lifetime" => booking.key_lifetime = length(value)?,
             "alternatives" => booking.alternatives = small()?,
             "on_conflict" => {

@@ -1,7 +1,7 @@
 //! Appointments made without a slot token, and changes of appointments (specification 4.10 and 7.3).
 
 use location::{
-    command::{Book, BookPatient, Command, Cx, Placement},
+    command::{Book, BookPatient, Closed, Command, Cx, Placement},
     decision::Reply,
     event::Change,
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
@@ -68,6 +68,7 @@ impl Shell {
                 // Holds are numbered by slot tokens, and none of them is 0.
                 hold: 0,
                 join_blocks: new.join_blocks,
+                closed: Closed::default(),
                 key: None,
                 patient: BookPatient { id: PatientId(patient_id), is_new, missing_fields },
             }),
@@ -84,6 +85,7 @@ impl Shell {
                 failure_reason: None,
                 patient_first_name: first_name,
                 patient_last_name: last_name,
+                patient_matched: Some(!is_new),
                 created_by: new.created_by.clone(),
                 is_guardian: new.is_guardian,
                 is_new_clients_patient: new.is_new_clients_patient,
@@ -105,6 +107,7 @@ impl Shell {
             docs.put(&record)?;
         }
         let (decision, mut answer) = saved(decision, &record)?;
+        answer.warnings.extend(self.double_booked(&record).filter(|_| answer.saved.is_some()));
         if !new.descriptor_ids.is_empty() && answer.saved.is_some() {
             answer.warnings.push(DESCRIPTORS_STAY.to_owned());
         }

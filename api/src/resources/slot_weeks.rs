@@ -1,0 +1,73 @@
+//! Free slots, asked for week by week: an actor that has answered one week is free for others before the next.
+
+use engine::FreeSlots;
+use location::{
+    slots::{Slot, SlotQuery},
+    time::Timestamp,
+    zone::Date,
+};
+
+use crate::{
+    errors::ApiError,
+    scope::{Call, Place},
+    wire,
+};
+
+/// Days asked for at a time. The grid of slots begins anew with each, which shows only where hours never pause.
+const DAYS: u16 = 7;
+
+/// The slots of some whole days.
+pub struct Week {
+    pub slots: Vec<Slot>,
+    /// Where to go on: the day after, the day that was too much, or the next one with a slot. None: none as far as anybody looks.
+    pub next: Option<Date>,
+    /// `next` is a day that would have been too much.
+    pub cut: bool,
+    /// The first day alone is too much: the rest of it is missing.
+    pub crowded: bool,
+    pub any_hours: bool,
+}
+
+/// From the query's first day on, before `end`, and at most `most` slots.
+pub async fn week(call: &mut Call, place: &Place, query: &SlotQuery, end: Date, most: usize) -> Result<Week, ApiError> {
+    let days = end.days_since(query.from).clamp(1, i64::from(DAYS)) as u16;
+    let piece = SlotQuery { days, limit: most + 1, ..query.clone() };
+    let FreeSlots { mut slots, next_available_date, any_hours, old_read } =
+        call.api.engine.free_slots(place.location.id, piece).await?;
+    if let Some(at) = old_read {
+        warn_once(call, &long_ago(place, at));
+    }
+    let after = query.from.add_days(days.into());
+    let Some(first_beyond) = slots.get(most).copied() else {
+        let next = if slots.is_empty() { next_available_date } else { Some(after) };
+        return Ok(Week { slots, next, cut: false, crowded: false, any_hours });
+    };
+    let date = |slot: &Slot| wire::local(slot.span.start, place.location.zone).0;
+    let beyond = date(&first_beyond);
+    if beyond > query.from {
+        slots.retain(|slot| date(slot) < beyond);
+        return Ok(Week { slots, next: Some(beyond), cut: true, crowded: false, any_hours });
+    }
+    slots.truncate(most);
+    Ok(Week { slots, next: Some(query.from.add_days(1)), cut: true, crowded: true, any_hours })
+}
+
+fn long_ago(place: &Place, at: Timestamp) -> String {
+    let (name, at) = (&place.location.name, wire::for_people(at, place.location.zone));
+    format!("The system of {name} was last read on {at}: what was booked there since is not known here.")
+}
+
+/// The day to begin at: today, where the one asked for is over.
+pub fn begin(call: &mut Call, place: &Place, asked: Date) -> Date {
+    let today = wire::local(call.api.engine.now(), place.location.zone).0;
+    if asked < today {
+        warn_once(call, &format!("start_date {asked} is in the past: the search begins today, {today}."));
+    }
+    asked.max(today)
+}
+
+fn warn_once(call: &mut Call, text: &str) {
+    if !call.description().is_some_and(|said| said.contains(text)) {
+        call.warn(text);
+    }
+}
