@@ -994,3 +994,37 @@ async fn everybody_gets_exactly_theirs() {
     assert!(expected.len() > 50, "{}", expected.len());
     assert_eq!(told, expected);
 }
+
+/// Older versions listed patients under their names as they were spelt, and compared no first names.
+#[tokio::test]
+async fn patients_in_old_lists_are_found_by_all_their_names() {
+    let mut world = World::new().await;
+    let cell_phone = Some("5550101010".to_owned());
+    let zoe = EhrPatient { first_name: "Zoë".into(), cell_phone, ..patient_named("zoe", "Müller") };
+    world.ehr().put("zoe", EhrRecord::Patient(zoe));
+    world.sync(MAIN).await;
+    let list = |name: &str| {
+        let digest = world.env.secrets.digest(&[b"patient", name.as_bytes(), b"1980-01-01".as_slice()]);
+        crate::store::keys::patient_match(1, 1, &digest)
+    };
+    let mut batch = Batch::new();
+    batch.put(list("müller"), world.store.get(&list("muller")).unwrap().unwrap());
+    batch.delete(list("muller"));
+    world.store.commit_now(batch).unwrap();
+
+    let found = |first_name: &str| {
+        let home = super::super::docs::Home { source: Some(1), location: MAIN, now: world.now };
+        let mut docs = Docs::new(&*world.store, &world.env.pool, &world.env.secrets, home);
+        let details = PatientDetails {
+            first_name: first_name.to_owned(),
+            last_name: "MÜLLER".to_owned(),
+            date_of_birth: Some("1980-01-01".parse().unwrap()),
+            phone_number: Some("+1 555 010 1010".to_owned()),
+            ..PatientDetails::default()
+        };
+        let patient = world.shells[&MAIN].matching_patient(&details, &mut docs).unwrap();
+        patient.map(|patient| u64::from(patient.id))
+    };
+    assert_eq!(found("zoe"), Some(world.id_of(Resource::Patients, "zoe")));
+    assert_eq!(found("Ben"), None, "a twin");
+}
