@@ -109,6 +109,10 @@ pub enum Command {
     SyncNow,
     /// How the workstation gate stands. Said again where it is open, the staff approved what waits.
     Gate(Gate),
+    /// The EHR was asked what it can do, and said so or not.
+    Described {
+        outcome: Outcome<()>,
+    },
     /// An operator accepts the deletions the guard stopped.
     AcceptDeletions {
         resource: Resource,
@@ -258,10 +262,16 @@ pub struct Page {
     /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
     /// made one of them.
     pub strangers: u32,
+    /// Appointments so long past that the machine forgot them, that the EHR reports deleted.
+    pub past_deleted: Vec<u64>,
+    /// It may be older than what another location of the data source learned since it was asked for.
+    pub outdated: bool,
+    /// It says something that was not known.
+    pub news: bool,
     pub cursor: String,
     pub last: bool,
     pub whole: bool,
-    /// Records on the page.
+    /// Records on the page; one that comes twice counts once.
     pub records: u32,
     /// Records in all, where the EHR tells.
     pub estimate: Option<u64>,

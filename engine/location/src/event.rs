@@ -172,6 +172,12 @@ pub enum Event {
     },
 
     // Pull.
+    /// Asked what it can do, the EHR gave no answer.
+    DescribeFailed {
+        reason: String,
+    },
+    /// It said so again.
+    DescribeWorked,
     CycleStarted,
     /// A resource is read from its beginning: what an insert became may have gone by while nobody knew its name.
     ReadAnew {
@@ -187,13 +193,16 @@ pub enum Event {
         reason: String,
         retry_at: Timestamp,
     },
-    /// The page was not asked for: the call had to wait for longer than calls may. No failure of the EHR.
+    /// A page was not asked for, or not taken yet, though nothing is wrong with it: it is asked for (again). No failure of the EHR.
     PullPutOff {
         resource: Resource,
         reason: String,
         retry_at: Timestamp,
+        /// It waits for the answer of an insert of ours.
+        #[serde(default)]
+        insert: bool,
     },
-    /// A resource had as many pages as one cycle may have: on with the next one, the next cycle goes on here.
+    /// A resource is left for this cycle: on with the next one, the next cycle goes on here.
     PullSuspended {
         resource: Resource,
         reason: String,
@@ -211,6 +220,9 @@ pub enum Event {
         /// It may have told the fate of an insert of ours that nobody could tell from others.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unsure: bool,
+        /// It brought nothing that this pass had not brought before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        barren: bool,
     },
     AppointmentPulled {
         record: PulledAppointment,
@@ -218,6 +230,10 @@ pub enum Event {
         keep: bool,
     },
     AppointmentGone {
+        appointment: AppointmentId,
+    },
+    /// An appointment so long past that only its document is left is gone from the EHR.
+    PastAppointmentGone {
         appointment: AppointmentId,
     },
     HourPulled(WorkingHour),
@@ -261,6 +277,15 @@ pub enum Event {
 }
 
 impl Event {
+    /// The record this event says is gone from the EHR.
+    pub fn gone(&self) -> Option<u64> {
+        match self {
+            Event::RecordGone { id, .. } => Some(*id),
+            Event::AppointmentGone { appointment } | Event::PastAppointmentGone { appointment } => Some(appointment.0),
+            _ => None,
+        }
+    }
+
     /// The write this event ends.
     pub fn write_ended(&self) -> Option<WriteId> {
         match self {

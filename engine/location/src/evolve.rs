@@ -8,7 +8,7 @@ use crate::{
     hours::{HourSource, WorkingHour},
     ids::{AppointmentId, Lane, WorkingHourId, WriteId},
     path::{Gate, GateSince, Path},
-    pull::{Cycle, PageShown, PullCall, Resource},
+    pull::{Cycle, PageShown, PullCall, Resource, Silent},
     queue::{Write, WriteState},
     settings::Quota,
     state::{Appointment, Hold, Insert, Key, State},
@@ -84,7 +84,7 @@ impl State {
             }
 
             // Their documents say it; the machine needs nothing of them.
-            Event::RecordSaved { .. } | Event::AppointmentChanged { .. } => {}
+            Event::RecordSaved { .. } | Event::AppointmentChanged { .. } | Event::PastAppointmentGone { .. } => {}
             Event::HourSet(hour) | Event::HourReverted { to: hour, reason: _ } => {
                 self.hours.insert(hour.id, hour.clone());
             }
@@ -156,8 +156,16 @@ impl State {
 
             Event::RequestsSent { requests } => self.quota.take_many(quota, at, *requests),
 
+            Event::DescribeFailed { reason } => {
+                self.pulls.begun.get_or_insert(at);
+                let since = self.pulls.silent.as_ref().map_or(at, |silent| silent.since);
+                self.pulls.silent = Some(Silent { since, noted: at, reason: reason.clone() });
+            }
+            Event::DescribeWorked => self.pulls.silent = None,
             Event::CycleStarted => {
-                self.pulls.cycle = Some(Cycle { position: 0, pages: 0, incomplete: false });
+                self.pulls.begun.get_or_insert(at);
+                self.pulls.cycle = Some(Cycle::default());
+                (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.retry_at = None;
             }
             Event::ReadAnew { resource } => {
@@ -168,7 +176,8 @@ impl State {
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
                 let landed = BTreeSet::new();
-                self.pulls.calling = Some(PullCall { resource: *resource, call: *call, until: *until, landed });
+                let (resource, call) = (*resource, *call);
+                self.pulls.calling = Some(PullCall { resource, call, asked_at: at, until: *until, landed });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
             }
@@ -179,19 +188,20 @@ impl State {
                 self.pulls.put_off = None;
                 self.pull_failing(at, reason);
             }
-            Event::PullPutOff { resource: _, reason, retry_at } => {
+            Event::PullPutOff { resource: _, reason, retry_at, insert } => {
                 self.pulls.calling = None;
                 self.pulls.retry_at = Some(*retry_at);
                 self.pulls.put_off = Some(reason.clone());
+                self.pulls.waits = self.pulls.waits.saturating_add(u32::from(*insert));
             }
-            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, unsure } => {
+            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, unsure, barren } => {
                 if *unsure {
                     self.pulls.unsure.insert(*resource);
                 }
                 let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
                 let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
-                self.pulls.failures = 0;
+                (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
                 if *last {
@@ -203,12 +213,13 @@ impl State {
                 } else if *whole {
                     self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
                 }
-                if let Some(cycle) = &mut self.pulls.cycle {
-                    *cycle = if *last { cycle.next(false) } else { Cycle { pages: cycle.pages + 1, ..*cycle } };
+                match &mut self.pulls.cycle {
+                    Some(cycle) if !*last => cycle.page(*resource, *barren),
+                    _ => self.pulls.done_with(*resource, false),
                 }
             }
-            Event::PullSuspended { resource: _, reason } => {
-                self.pulls.cycle = self.pulls.cycle.map(|cycle| cycle.next(true));
+            Event::PullSuspended { resource, reason } => {
+                self.pulls.done_with(*resource, true);
                 self.pull_failing(at, reason);
             }
             Event::AppointmentPulled { record, keep } => self.pulled(record, *keep),
@@ -235,7 +246,7 @@ impl State {
             }
             Event::GuardTripped { resource, deletions, known, whole } => {
                 self.pulls.calling = None;
-                self.pulls.cycle = self.pulls.cycle.map(|cycle| cycle.next(true));
+                self.pulls.done_with(*resource, true);
                 self.pulls.guarded.insert(*resource);
                 self.pulls.seen.remove(resource);
                 if *whole {

@@ -86,6 +86,7 @@ impl Location {
             Command::Wake => self.wake(cx),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
+            Command::Described { outcome } => self.described(cx, outcome),
             Command::Gate(gate) => self.gate_stands(cx, *gate),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::{settings::PullPlan, time::Timestamp};
 
 /// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first, and the schedule before the
 /// files of the practice.
@@ -76,12 +76,16 @@ pub struct Pulls {
     /// Asked for while a cycle runs: another one follows it at once.
     #[serde(default)]
     pub again: bool,
-    /// The running cycle: position in the plan, and pages of that resource so far.
+    /// The running cycle.
     pub cycle: Option<Cycle>,
     pub calling: Option<PullCall>,
     /// Not before this, after a failure.
     pub retry_at: Option<Timestamp>,
+    /// Failures in a row of the resource that is read.
     pub failures: u32,
+    /// Times in a row its page was put off until a write of ours is answered.
+    #[serde(default)]
+    pub waits: u32,
     /// Where the next page, or the next pass, of a resource starts.
     pub cursors: BTreeMap<Resource, String>,
     /// Records the running pass has shown, for deletions by absence.
@@ -92,6 +96,12 @@ pub struct Pulls {
     /// Why the next page was not asked for yet, though nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub put_off: Option<String>,
+    /// Since when reading is tried: of a source that was never reached all that is known.
+    #[serde(default)]
+    pub begun: Option<Timestamp>,
+    /// The EHR does not say what it can do.
+    #[serde(default)]
+    pub silent: Option<Silent>,
     /// Deletions since the last pass that ended well: the guard counts them together, however many pages they are spread over.
     pub deleted: BTreeMap<Resource, u64>,
     /// Resources whose deletions the guard stopped.
@@ -106,6 +116,15 @@ pub struct Pulls {
     /// How far each resource came.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
+}
+
+/// Asked what it can do, the EHR gives no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silent {
+    pub since: Timestamp,
+    /// When the reason was noted.
+    pub noted: Timestamp,
+    pub reason: String,
 }
 
 /// How far the running pass over a resource came, or the last one if none runs.
@@ -152,23 +171,60 @@ impl Pulls {
         self.again = self.cycle.is_some();
     }
 
+    /// On with the next resource: what went wrong with this one says nothing about it.
+    pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
+        (self.failures, self.waits) = (0, 0);
+        if let Some(cycle) = &mut self.cycle {
+            cycle.done_with(resource, incomplete);
+        }
+    }
+
     pub fn cycle_ended(&mut self, at: Timestamp, next: Timestamp) {
         self.next_cycle = if std::mem::take(&mut self.again) { at } else { next };
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// By the names of resources, not by their places in the plan: the EHR may say anew what can be read while a cycle runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    pub position: u32,
+    /// Resources it has read to their end, or left.
+    #[serde(default)]
+    pub done: BTreeSet<Resource>,
+    /// The resource it reads, once a page of it was applied.
+    #[serde(default)]
+    pub reading: Option<Resource>,
+    /// Pages of that resource so far.
     pub pages: u32,
+    /// The last of them, in a row, that brought nothing new.
+    #[serde(default)]
+    pub barren: u32,
     /// A resource was not pulled to its end.
     pub incomplete: bool,
 }
 
 impl Cycle {
+    /// What it reads, or reads next.
+    pub fn next<'p>(&self, plan: &'p [PullPlan]) -> Option<&'p PullPlan> {
+        plan.iter().find(|plan| !self.done.contains(&plan.resource))
+    }
+
+    /// Pages of a resource so far, and how many of the last ones brought nothing new.
+    pub fn pages_of(&self, resource: Resource) -> (u32, u32) {
+        if self.reading == Some(resource) { (self.pages, self.barren) } else { (0, 0) }
+    }
+
+    /// A page that is not the last one was applied.
+    pub fn page(&mut self, resource: Resource, barren: bool) {
+        let (pages, before) = self.pages_of(resource);
+        (self.reading, self.pages) = (Some(resource), pages + 1);
+        self.barren = if barren { before + 1 } else { 0 };
+    }
+
     /// On with the next resource.
-    pub fn next(self, incomplete: bool) -> Cycle {
-        Cycle { position: self.position + 1, pages: 0, incomplete: self.incomplete || incomplete }
+    pub fn done_with(&mut self, resource: Resource, incomplete: bool) {
+        self.done.insert(resource);
+        (self.reading, self.pages, self.barren) = (None, 0, 0);
+        self.incomplete |= incomplete;
     }
 }
 
@@ -176,6 +232,9 @@ impl Cycle {
 pub struct PullCall {
     pub resource: Resource,
     pub call: u64,
+    /// When it was asked for: what another location learned since may be newer than the answer.
+    #[serde(default)]
+    pub asked_at: Timestamp,
     pub until: Timestamp,
     /// Records of the resource that a write of ours reached meanwhile: what the page says of them may be older than that.
     pub landed: BTreeSet<u64>,

@@ -14,7 +14,7 @@ use crate::{
     pull::{Cycle, PullCall, Resource},
     settings::PullPlan,
     state::{Appointment, Insert},
-    time::{Millis, Timestamp},
+    time::{MINUTE, Millis, Timestamp},
     write_back::{asked_for, jittered, reason_of},
 };
 
@@ -24,7 +24,30 @@ const WAITS_FOR_INSERT: u32 = 6;
 /// Failures in a row after which a cycle goes on with the next resource: one that cannot be read must not keep the others from being read.
 const TRIES: u32 = 5;
 
+/// Pages in a row that bring nothing new after which a resource is left for the cycle: its cursor leads nowhere. An EHR that walks empty
+/// weeks, or shows all of a practice's unchanged records again, stays below it, or goes on in the next cycle.
+const BARREN_PAGES: u32 = 500;
+
+/// Deletions of one commit: each costs some ten keys, and a commit holds 100,000.
+const DELETIONS_AT_ONCE: usize = 1_000;
+
+/// An EHR that gives another reason each time it does not say what it can do must not fill the journal.
+const REASON_AGAIN: Millis = 10 * MINUTE;
+
 impl Location {
+    /// The EHR was asked what it can do. Asked again and again while it does not say, it is noted once.
+    pub(crate) fn described(&self, cx: Cx, outcome: &Outcome<()>) -> Decision {
+        let silent = self.state.pulls.silent.as_ref();
+        let noted = |reason: &String| {
+            silent.is_some_and(|known| known.reason == *reason || cx.now.since(known.noted) < REASON_AGAIN)
+        };
+        let event = match outcome {
+            Ok(()) => silent.map(|_| Event::DescribeWorked),
+            Err(failure) => Some(why(failure)).filter(|why| !noted(why)).map(|reason| Event::DescribeFailed { reason }),
+        };
+        Decision::of(Reply::Done, event.into_iter().collect())
+    }
+
     fn plan(&self) -> &[PullPlan] {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
     }
@@ -45,8 +68,18 @@ impl Location {
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
         // At the end of a plan, or of a resource's pages, no call starts, so no quota is needed.
-        let ends = |cycle: Cycle| cycle.position as usize >= self.plan().len() || cycle.pages >= self.max_pages();
-        Some(if pulls.cycle.is_some_and(ends) { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+        let ends = |cycle: &Cycle| cycle.next(self.plan()).is_none_or(|plan| self.enough(cycle, plan.resource).is_some());
+        let no_call = pulls.cycle.as_ref().is_some_and(ends);
+        Some(if no_call { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
+    }
+
+    /// Why no more pages of a resource are read in a cycle.
+    fn enough(&self, cycle: &Cycle, resource: Resource) -> Option<String> {
+        let (pages, barren) = cycle.pages_of(resource);
+        if pages >= self.max_pages() {
+            return Some("more pages than a cycle may have".to_owned());
+        }
+        (barren >= BARREN_PAGES).then(|| format!("{BARREN_PAGES} pages in a row brought nothing new"))
     }
 
     pub(crate) fn start_pull(&self, cx: Cx, quota: &mut u32, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
@@ -55,18 +88,18 @@ impl Location {
         if waiting || self.state.shut().is_some() {
             return;
         }
-        let (position, pages) = match pulls.cycle {
-            Some(cycle) => (cycle.position as usize, cycle.pages),
+        let fresh = Cycle::default();
+        let cycle = match &pulls.cycle {
+            Some(cycle) => cycle,
             None if cx.now < pulls.next_cycle => return,
-            None => (0, 0),
+            None => &fresh,
         };
-        let Some(plan) = self.plan().get(position) else {
+        let Some(plan) = cycle.next(self.plan()) else {
             let every = self.spread(cx, self.settings.pull.every, self.settings.pull.jitter_percent);
             events.push(Event::CycleFinished { next: cx.now.plus(every) });
             return;
         };
-        if pages >= self.max_pages() {
-            let reason = "more pages than a cycle may have".to_owned();
+        if let Some(reason) = self.enough(cycle, plan.resource) {
             events.push(Event::PullSuspended { resource: plan.resource, reason });
             return;
         }
@@ -131,7 +164,7 @@ impl Location {
     fn pull_put_off(&self, cx: Cx, resource: Resource, reason: &str) -> Decision {
         let base = self.settings.pull.retry_base;
         let retry_at = cx.now.plus(jittered(base, base, 1, mix(cx.random, 0x9012)));
-        let put_off = Event::PullPutOff { resource, reason: reason.to_owned(), retry_at };
+        let put_off = Event::PullPutOff { resource, reason: reason.to_owned(), retry_at, insert: false };
         Decision::of(Reply::PageIgnored, vec![put_off])
     }
 
@@ -148,20 +181,24 @@ impl Location {
             Err(failure) => {
                 let after = if let Failure::RetryLater { after, .. } = failure { *after } else { None };
                 let finally = matches!(failure, Failure::Rejected(_) | Failure::Unsupported(_));
-                self.page_refused(cx, resource, (&reason_of(failure), finally), asked_for(after), &mut events);
+                self.page_refused(cx, resource, (&why(failure), finally), asked_for(after), &mut events);
                 return Decision::of(Reply::PageIgnored, events);
             }
         };
-        let outdated = page.appointments.iter().any(|record| landed.contains(&record.id.0) && self.is_news(record))
+        let outdated = page.outdated
+            || page.appointments.iter().any(|record| landed.contains(&record.id.0) && self.is_news(record))
             || page.hours.iter().any(|hour| landed.contains(&hour.id.0.into()) && self.hour_is_news(hour));
         if outdated {
-            self.read_again(cx, resource, &mut events, &mut calls);
+            let reason = "the page is older than what was written meanwhile";
+            self.read_again(cx, resource, reason, &mut events, &mut calls);
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
         let unsure = self.may_show_an_insert(resource, page);
-        if unsure && self.state.pulls.failures < WAITS_FOR_INSERT {
-            let reason = "an insert on its way may be on the page";
-            self.pull_failed(cx, resource, reason, 0, &mut events);
+        if unsure && pulls.waits < WAITS_FOR_INSERT {
+            let rules = &self.settings.pull;
+            let wait = jittered(rules.retry_base, rules.retry_cap, pulls.waits + 1, mix(cx.random, 0x9011));
+            let (reason, retry_at) = ("an insert on its way may be on the page".to_owned(), cx.now.plus(wait));
+            events.push(Event::PullPutOff { resource, reason, retry_at, insert: true });
             return Decision::of(Reply::PageIgnored, events);
         }
         let (deleted, known) = self.deletions(cx.now, resource, page, landed);
@@ -169,10 +206,15 @@ impl Location {
         let counted = !resource.shared() || page.known > 0;
         let before = self.state.pulls.deleted.get(&resource).copied().filter(|_| counted).unwrap_or_default();
         let (deletions, known) = (before + deleted.len() as u64, before + known);
-        if !deleted.is_empty() && self.guarded(resource, deletions, known) {
+        let emptied = deletions == known && self.shows_nothing(resource, page, &deleted);
+        if !deleted.is_empty() && self.guarded(resource, deletions, known, emptied) {
             let tripped = Event::GuardTripped { resource, deletions, known, whole: page.whole };
             return Decision::of(Reply::PageIgnored, vec![tripped]);
         }
+        if deleted.len() + page.past_deleted.len() > DELETIONS_AT_ONCE {
+            return self.delete_some(cx, resource, page, &deleted);
+        }
+        let barren = deleted.is_empty() && page.past_deleted.is_empty() && !self.brings_news(resource, page);
         let mut keep = Vec::new();
         // Of a record that comes twice the later one counts.
         let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
@@ -193,14 +235,15 @@ impl Location {
         for id in deleted.into_iter().filter(|id| !cancelled(id)) {
             self.deleted(resource, id, &mut events);
         }
+        events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         let (records, estimate) = (page.records, page.estimate);
         let next = cursor.clone();
-        events.push(Event::PageApplied { resource, cursor: next, last, whole, seen, records, estimate, unsure });
+        events.push(Event::PageApplied { resource, cursor: next, last, whole, seen, records, estimate, unsure, barren });
         if self.may_ask(cx.now) {
-            self.ask_at_once(cx, resource, cursor, last, &mut events, &mut calls);
+            self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
         }
         Decision { reply: Reply::PageApplied { keep }, events, calls }
     }
@@ -211,18 +254,21 @@ impl Location {
         cx: Cx,
         resource: Resource,
         cursor: String,
-        last: bool,
+        (last, barren): (bool, bool),
         events: &mut Vec<Event>,
         calls: &mut Vec<Call>,
     ) {
         let pulls = &self.state.pulls;
+        let Some(mut cycle) = pulls.cycle.clone() else { return };
         if !last {
-            if pulls.cycle.map_or(0, |cycle| cycle.pages + 1) < self.max_pages() {
+            cycle.page(resource, barren);
+            if self.enough(&cycle, resource).is_none() {
                 self.ask_for_page(cx, resource, Some(cursor), events, calls);
             }
-        } else if let Some(cycle) = pulls.cycle
-            && let Some(plan) = self.plan().get(cycle.next(false).position as usize)
-        {
+            return;
+        }
+        cycle.done_with(resource, false);
+        if let Some(plan) = cycle.next(self.plan()) {
             self.start_pass(cx, plan.resource, events, calls);
         }
     }
@@ -231,13 +277,42 @@ impl Location {
         self.state.shut().is_none() && self.state.quota.available(self.settings.quota, now) > 0
     }
 
-    /// A page that may be older than what we wrote meanwhile is read once more, from the same cursor.
-    fn read_again(&self, cx: Cx, resource: Resource, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    /// More deletions than one commit holds: some of them are applied, and nothing else of the page, which is then asked for again. What
+    /// was applied is known by then; so a crash in between costs nothing.
+    fn delete_some(&self, cx: Cx, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> Decision {
+        let (mut events, mut calls) = (Vec::new(), Vec::new());
+        events.extend(page.past_deleted.iter().take(DELETIONS_AT_ONCE).map(|id| past_gone(*id)));
+        for id in deleted.iter().take(DELETIONS_AT_ONCE.saturating_sub(page.past_deleted.len())) {
+            self.deleted(resource, *id, &mut events);
+        }
+        self.read_again(cx, resource, "more deletions than can be taken in at once", &mut events, &mut calls);
+        Decision { reply: Reply::PageIgnored, events, calls }
+    }
+
+    /// Whether a page says something that its pass has not said before.
+    fn brings_news(&self, resource: Resource, page: &Page) -> bool {
+        if !page.whole {
+            return page.news;
+        }
+        let seen = self.state.pulls.seen.get(&resource);
+        page.seen.iter().any(|id| !seen.is_some_and(|seen| seen.contains(id)))
+    }
+
+    /// Whether a whole pass ends without having shown a record, and not because the EHR says one by one that they are deleted.
+    fn shows_nothing(&self, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> bool {
+        let shown = self.state.pulls.seen.get(&resource).is_some_and(|seen| !seen.is_empty());
+        let missed = deleted.iter().any(|id| !page.deleted.contains(id));
+        page.whole && page.last && page.seen.is_empty() && !shown && missed
+    }
+
+    /// A page that may be older than what happened meanwhile is read once more, from the same cursor.
+    fn read_again(&self, cx: Cx, resource: Resource, why: &str, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
         if self.may_ask(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {
-            self.pull_failed(cx, resource, "the page is older than what was written meanwhile", 0, events);
+            // It waits for the quota only.
+            events.push(Event::PullPutOff { resource, reason: why.to_owned(), retry_at: cx.now, insert: false });
         }
     }
 
@@ -378,12 +453,12 @@ impl Location {
         }
     }
 
-    /// A pass that would delete most of a resource is a fault until an operator says otherwise.
-    fn guarded(&self, resource: Resource, deletions: u64, known: u64) -> bool {
+    /// A pass that would delete most of a resource, or of a small one all, is a fault until an operator says otherwise.
+    fn guarded(&self, resource: Resource, deletions: u64, known: u64, emptied: bool) -> bool {
         let rules = &self.settings.pull;
         let many =
             deletions >= u64::from(rules.guard_at_least) && deletions * 100 > known * u64::from(rules.guard_percent);
-        many && !self.state.pulls.accepted.contains(&resource)
+        (many || emptied) && !self.state.pulls.accepted.contains(&resource)
     }
 
     fn deleted(&self, resource: Resource, id: u64, events: &mut Vec<Event>) {
@@ -397,4 +472,17 @@ impl Location {
             _ => events.push(Event::RecordGone { resource, id }),
         }
     }
+}
+
+/// Why nothing could be read, in words an operator can act on.
+fn why(failure: &Failure) -> String {
+    match failure {
+        Failure::Unauthorized(reason) if reason.is_empty() => "the EHR did not accept the credentials".to_owned(),
+        Failure::Unauthorized(reason) => format!("the EHR did not accept the credentials: {reason}"),
+        failure => reason_of(failure),
+    }
+}
+
+fn past_gone(id: u64) -> Event {
+    Event::PastAppointmentGone { appointment: AppointmentId(id) }
 }

@@ -164,3 +164,67 @@ page patients 2 cursor c3 known 10 -> ignored
 + guard_tripped patients 6 of 14
 | deleted 5 6
 | seen 7
+
+story a whole pass that shows nothing any more is stopped whatever the size of the resource, until an operator accepts it
+settings pulls=operatories!,appointments
+wake
+page operatories 0 cursor c1 last whole -> applied
++ operatory_gone op2
++ record_gone operatories 2
++ operatory_gone op3
++ record_gone operatories 3
++ page_applied *
++ pulling *
+| operatory op1 active
+page appointments 1 cursor d1 last -> applied
+wake
+sync
+wake
+page operatories 2 cursor c2 last whole -> ignored
++ guard_tripped operatories 1 of 1
+expect reads failing since 08:00 stopped: the EHR shows 1 of 1 records deleted
+expect slot op1 prov1 10:00 30m free
+wake
+page appointments 3 cursor d2 last -> applied
+wake
+accept operatories -> done
+wake
+page operatories 4 cursor c3 last whole -> applied
++ operatory_gone op1
++ record_gone operatories 1
++ page_applied *
++ pulling *
+
+story the only provider does not vanish with an empty pass
+settings pulls=providers!
+wake
+page providers 0 cursor c1 last whole known 1 -> ignored
++ guard_tripped providers 1 of 1
+| absent 1
+
+story an empty last page ends a pass that showed something
+settings pulls=providers!
+wake
+page providers 0 cursor c1 whole -> applied
+| seen 2
+page providers 1 cursor c2 last whole known 1 -> applied
++ record_gone providers 1
++ page_applied *
+| absent 1
+
+story another provider in place of the only one is nothing unusual
+settings pulls=providers!
+wake
+page providers 0 cursor c1 last whole known 1 -> applied
++ record_gone providers 1
++ page_applied *
+| seen 2
+| absent 1
+
+story what the EHR says is deleted, one by one, is believed of a small resource
+settings pulls=providers
+wake
+page providers 0 cursor c1 last whole -> applied
++ record_gone providers 1
++ page_applied *
+| deleted 1

@@ -217,7 +217,7 @@ wake
 page hours 0 last whole strangers 1 -> ignored
 | hour 60 op4 prov1
 | seen 11 12 21 22 31 32
-+ pull_failed hours until * "an insert on its way may be on the page"
++ pull_put_off hours until * "an insert on its way may be on the page"
 pushed w0 1 written f50
 after 5m
 wake

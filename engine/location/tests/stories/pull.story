@@ -90,7 +90,7 @@ pulled appointments 0 gate_closed -> ignored
 after 10s
 wake
 pulled appointments 1 unauthorized "expired" -> ignored
-+ pull_failed appointments * "expired"
++ pull_failed appointments * "the EHR did not accept the credentials: expired"
 
 story a resource the EHR refuses does not keep others from being read
 settings pulls=patients,appointments
@@ -277,6 +277,7 @@ wake
 page appointments 0 cursor c1 last whole -> applied
 | a1 op1 prov1 10:00 30m patient p1
 | a2 op1 prov1 16:00 30m patient p2
+| a4 op2 prov1 16:00 30m patient p4
 wake
 sync
 wake
@@ -299,6 +300,7 @@ page appointments 3 cursor c4 last whole -> applied
 + cancelled a2 by ehr
 + gone a2
 + page_applied *
+| a4 op2 prov1 16:00 30m patient p4
 expect appointment a1 op1 prov1 10:00 30m pulled
 
 story operatories and hours come and go
@@ -438,9 +440,10 @@ wake
 > pull appointments 1 cursor c1
 pushed w0 1 written f9
 page appointments 1 cursor c2 last -> ignored
-+ pull_failed appointments *
++ pull_put_off appointments until * "the page is older than what was written meanwhile"
 > nothing
 | a9 op1 prov1 10:00 30m patient p9
+expect reads fine
 after 10s
 wake
 > pull appointments 2 cursor c1
@@ -555,3 +558,135 @@ page patients 1 cursor c2 last -> applied
 wake
 + cycle_finished next 08:1*
 expect wake 08:1*
+
+story waiting for the answer of an insert is no failure
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+> pull appointments 0 *
+page appointments 0 cursor c1 last strangers 1 -> ignored
++ pull_put_off appointments until * "an insert on its way may be on the page"
+| a9 op2 prov1 11:00 30m patient p9
+expect reads fine
+pushed w0 1 written f1
+after 1m
+wake
+> pull appointments 1 *
+page appointments 1 cursor c1 last -> applied
+| a9 op2 prov1 11:00 30m patient p9
+expect reads fine
+
+story waits and failures are counted apart: neither four waits nor a failure after them leave a healthy resource
+settings pulls=appointments
+book a1 op1 prov1 10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+> pull appointments 0 *
+page appointments 0 cursor c1 last strangers 1 -> ignored
++ pull_put_off appointments *
+sync
+wake
+> pull appointments 1 *
+page appointments 1 cursor c1 last strangers 1 -> ignored
++ pull_put_off appointments *
+sync
+wake
+> pull appointments 2 *
+page appointments 2 cursor c1 last strangers 1 -> ignored
++ pull_put_off appointments *
+sync
+wake
+> pull appointments 3 *
+page appointments 3 cursor c1 last strangers 1 -> ignored
++ pull_put_off appointments *
+sync
+wake
+> pull appointments 4 *
+pulled appointments 4 retry "reset" -> ignored
++ pull_failed appointments * "reset"
+sync
+wake
+> pull appointments 5 *
+
+story failures are those of one resource: what failed before does not leave the next one
+settings pulls=patients,appointments
+wake
+pulled patients 0 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 1 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 2 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 3 retry "what?" -> ignored
+after 10m
+wake
+pulled patients 4 retry "what?" -> ignored
++ pull_failed *
++ pull_suspended patients "what?"
+after 10m
+wake
+> pull appointments 5 cursor -
+pulled appointments 5 retry "reset" -> ignored
++ pull_failed appointments * "reset"
+after 10m
+wake
+> pull appointments 6 cursor -
+
+story what was read is not read again when the EHR says anew in mid-cycle what can be read
+settings pulls=patients,appointments
+wake
+page patients 0 cursor c1 last -> applied
+> pull appointments 1 cursor -
+settings pulls=providers,patients,appointments,payments
+page appointments 1 cursor d1 last -> applied
+> pull providers 2 cursor -
+page providers 2 cursor e1 last -> applied
+> pull payments 3 cursor -
+page payments 3 cursor f1 last -> applied
+wake
++ cycle_finished *
+
+story what can no longer be read does not make the cycle leave out another
+settings pulls=providers,patients,appointments
+wake
+page providers 0 cursor c1 last -> applied
+> pull patients 1 cursor -
+settings pulls=patients,appointments
+page patients 1 cursor d1 last -> applied
+> pull appointments 2 cursor -
+page appointments 2 cursor e1 last -> applied
+wake
++ cycle_finished *
+
+story a page that another location's reading may have overtaken is read again
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last outdated -> ignored
++ pulling appointments 1 *
+> pull appointments 1 cursor -
+| a9 op1 prov1 10:00 30m patient p9
+expect slot op1 prov1 10:00 30m free
+page appointments 1 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+expect slot op1 prov1 10:00 30m busy
+
+story an EHR that does not say what it can do is noted once, and again with another reason after a while
+described retry "connection refused"
++ describe_failed "connection refused"
+after 15s
+described retry "connection refused"
++ nothing
+after 15s
+described unauthorized
++ nothing
+after 10m
+described unauthorized
++ describe_failed "the EHR did not accept the credentials"
+described
++ describe_worked
+described
++ nothing

@@ -256,6 +256,11 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             "paused" => Gate::Shut(Shut::Paused),
             other => return Err(format!("`{other}` is no gate")),
         }),
+        // `described`, or how it failed: `described retry "refused"`
+        "described" => {
+            let failed = words.get(1..).filter(|words| !words.is_empty()).map(outcome).transpose()?;
+            Command::Described { outcome: failed.map_or(Ok(()), |outcome| outcome.map(drop)) }
+        }
         "accept" => Command::AcceptDeletions { resource: resource(word(1)?)? },
         "pushed" => Command::Pushed {
             write: WriteId(id("w", word(1)?)?),
@@ -339,6 +344,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         whole: options.flag("whole"),
         known: options.value("known").map_or(Ok(0), |word| word.parse().map_err(|_| "how many are known?"))?,
         strangers: options.value("strangers").map_or(Ok(0), |word| word.parse().map_err(|_| "how many strangers?"))?,
+        outdated: options.flag("outdated"),
         ..Page::default()
     };
     for line in records {
@@ -347,6 +353,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         match word(0)? {
             "seen" => page.seen.extend(numbers(&words[1..])?),
             "deleted" => page.deleted.extend(numbers(&words[1..])?),
+            "past_deleted" => page.past_deleted.extend(numbers(&words[1..])?),
             "absent" => page.absent.extend(numbers(&words[1..])?),
             "operatory" => {
                 let id = OperatoryId(id("op", word(1)?)?);

@@ -241,6 +241,8 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::PathBlocked { why, until } => format!("blocked {} until {}", show_blocked(*why), at(until)),
         Event::PathCleared => "path_cleared".into(),
         Event::RequestsSent { requests } => format!("requests_sent {requests}"),
+        Event::DescribeFailed { reason } => format!("describe_failed {reason:?}"),
+        Event::DescribeWorked => "describe_worked".into(),
         Event::CycleStarted => "cycle_started".into(),
         Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
         Event::PullStarted { resource, call, until } => {
@@ -249,9 +251,10 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::PullFailed { resource, reason, retry_at } => {
             format!("pull_failed {} until {} {reason:?}", name(*resource), at(retry_at))
         }
-        Event::PullPutOff { resource, reason, retry_at } => {
+        Event::PullPutOff { resource, reason, retry_at, insert: _ } => {
             format!("pull_put_off {} until {} {reason:?}", name(*resource), at(retry_at))
         }
+        Event::PastAppointmentGone { appointment } => format!("past_gone a{appointment}"),
         Event::PullSuspended { resource, reason } => format!("pull_suspended {} {reason:?}", name(*resource)),
         Event::PageApplied { resource, cursor, last, .. } => {
             format!("page_applied {} cursor {cursor}{}", name(*resource), if *last { " last" } else { "" })
