@@ -102,8 +102,10 @@ pub trait Document: Indexed + Serialize + DeserializeOwned {
     fn scope_of(owner: u32) -> u32 {
         owner
     }
-    /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
+    /// Whether it is of the data source, and not of one location.
     const SHARED: bool;
+    /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
+    const GUARDED: bool = Self::SHARED;
 }
 
 macro_rules! documents {
@@ -134,6 +136,8 @@ documents! {
 impl Document for records::Appointment {
     const KIND: Kind = Kind::Of(Resource::Appointments);
     const SHARED: bool = false;
+    /// Staff move it from one location to another.
+    const GUARDED: bool = true;
 
     fn scope(&self) -> u32 {
         0
@@ -165,6 +169,9 @@ impl<T: Body> Document for Entry<T> {
     }
 }
 
+/// Instead of a digest, which begins with an odd byte: the EHR has said that the record is deleted.
+const GONE: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
 /// A foreign id's record here, and a digest of what the EHR last said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -178,6 +185,15 @@ impl Link {
         Link { id, digest: [0; 16] }
     }
 
+    /// The EHR has it no more. Should it come back, it is news.
+    pub fn gone(id: u64) -> Link {
+        Link { id, digest: GONE }
+    }
+
+    pub fn is_gone(self) -> bool {
+        self.digest == GONE
+    }
+
     fn to_bytes(self) -> Vec<u8> {
         [&self.id.to_be_bytes()[..], &self.digest].concat()
     }
@@ -189,7 +205,7 @@ impl Link {
 
     /// The EHR has shown this record; without, only something that refers to it has, or we wrote it.
     pub fn pulled(self) -> bool {
-        self.digest != [0; 16]
+        self.digest != [0; 16] && !self.is_gone()
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Option<Link> {
@@ -230,6 +246,14 @@ impl Touched {
     }
 }
 
+impl Touched {
+    /// The location it belonged to until now: to that one's readers it is gone.
+    fn left(&self) -> Option<Stream> {
+        let before = self.before.as_ref()?.owner();
+        (matches!(self.stream, Stream::Location(_)) && before != self.after.owner()).then_some(Stream::Location(before))
+    }
+}
+
 /// A record this turn really changes.
 #[derive(Clone, Copy)]
 pub struct Changed<'a> {
@@ -264,7 +288,7 @@ pub struct Docs<'a> {
     written: Writes,
     /// What must be unchanged at the commit.
     expected: BTreeMap<Key, Option<Vec<u8>>>,
-    /// Documents of this location alone, as the store has them.
+    /// Documents nobody else writes, as the store has them.
     read: BTreeMap<Key, Option<Vec<u8>>>,
     touched: BTreeMap<Key, Touched>,
 }
@@ -319,7 +343,7 @@ impl<'a> Docs<'a> {
     /// The document as the store has it, read once. One whose id is fresh is not looked for.
     fn stored<T: Document>(&mut self, key: &Key, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let fresh = self.is_fresh::<T>(id);
-        let reads = if T::SHARED { &mut self.expected } else { &mut self.read };
+        let reads = if T::GUARDED { &mut self.expected } else { &mut self.read };
         if let Some(value) = reads.get(key) {
             return Ok(value.clone());
         }
@@ -436,6 +460,9 @@ impl<'a> Docs<'a> {
             let Touched { before, after, .. } = &touched;
             index::write(self.store, self.secrets, self.home.now, before.as_ref(), after, &mut self.written)?;
             let entry = FeedEntry { at: self.home.now, resource: touched.resource, id: touched.id, change };
+            if let Some(left) = touched.left() {
+                changes.entry(left).or_default().push(FeedEntry { change: Change::Deleted, ..entry });
+            }
             changes.entry(touched.stream).or_default().push(entry);
         }
         for (stream, entries) in changes {

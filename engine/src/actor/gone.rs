@@ -18,10 +18,30 @@ impl Shell {
     /// Should the record come back as it was, it is news again; and it is not missed in every pass.
     pub fn forget_shown(&self, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
         let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
+        if resource == Resource::Appointments && self.is_elsewhere(id, docs)? {
+            return Ok(());
+        }
         if docs.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
-            docs.put_link(source, resource, &foreign_id, Link::new(id));
+            docs.put_link(source, resource, &foreign_id, Link::gone(id));
         }
         Ok(())
+    }
+
+    /// Staff moved an appointment to another location of the data source, which has read it since: it is that location's now, and what
+    /// becomes of it here is that it left.
+    pub fn is_elsewhere(&self, id: u64, docs: &mut Docs<'_>) -> Result<bool, TurnError> {
+        let record = docs.get::<records::Appointment>(0, id)?;
+        Ok(record.is_some_and(|record| record.location_id != self.setup.id.0))
+    }
+
+    /// Changes the document of an appointment of this location.
+    pub fn change_here(
+        &self,
+        id: u64,
+        docs: &mut Docs<'_>,
+        change: impl FnOnce(&mut records::Appointment),
+    ) -> Result<Option<records::Appointment>, TurnError> {
+        if self.is_elsewhere(id, docs)? { Ok(None) } else { docs.change(0, id, change) }
     }
 
     pub fn gone(&self, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {

@@ -56,6 +56,7 @@ impl Intake<'_, '_, '_> {
         if link.digest == digest {
             return Ok((link.id, false));
         }
+        self.page.news = true;
         self.docs.put_link(self.source, resource, foreign_id, Link { id: link.id, digest });
         Ok((link.id, true))
     }
@@ -170,6 +171,7 @@ impl Intake<'_, '_, '_> {
         let mut location_ids = before.as_ref().map_or_else(Vec::new, |b| b.location_ids.clone());
         if location_ids.is_empty() {
             location_ids.push(self.shell.setup.id.0);
+            location_ids.extend(self.shell.visited_elsewhere(id, self.docs)?);
         }
         let address = said.address.as_ref().map(|address| records::PatientAddress {
             line_1: address.line1.clone(),
@@ -286,18 +288,26 @@ impl Intake<'_, '_, '_> {
                 None => self.page.strangers += 1,
             }
         }
-        let (id, news) = self.seen(Resource::Appointments, &said.id, said)?;
+        // What one location shows is news at another: staff moved it.
+        let location_id = self.shell.setup.id.0;
+        let link = self.docs.link(self.source, Resource::Appointments, &said.id)?;
+        let (id, news) = self.seen(Resource::Appointments, &said.id, &(location_id, said))?;
         if !news {
             return Ok(Ok(()));
         }
+        let before: Option<records::Appointment> = self.docs.get(0, id)?;
+        let elsewhere = before.as_ref().filter(|before| before.location_id != location_id);
+        self.page.outdated |= elsewhere.is_some_and(|there| self.asked_before(there.updated_at));
         let placement = Placement {
             operatory: self.refer(Resource::Operatories, said.operatory.as_ref())?.map(OperatoryId),
             provider: self.refer32(Resource::Providers, said.provider.as_ref())?.map(ProviderId),
             span,
         };
         let patient = self.refer32(Resource::Patients, said.patient.as_ref())?;
+        if let Some(patient) = patient {
+            self.shell.seen_here(self.cx, patient, self.docs)?;
+        }
         let kind = self.refer32(Resource::AppointmentTypes, said.appointment_type.as_ref())?;
-        let before: Option<records::Appointment> = self.docs.get(0, id)?;
         let past = span.end < self.cx.now.minus(self.shell.settings().pull.keep_past);
         if !past || self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
             self.page.appointments.push(PulledAppointment {
@@ -310,13 +320,22 @@ impl Intake<'_, '_, '_> {
                 written: Written { foreign_id: said.id.clone(), version: said.version.clone() },
             });
         }
+        if let (true, true, Some(link)) = (elsewhere.is_some(), said.cancelled, link) {
+            // It left, and stands at the other location as it was shown there.
+            self.docs.put_link(self.source, Resource::Appointments, &said.id, link);
+            return Ok(Ok(()));
+        }
+        if elsewhere.is_some() {
+            // What the other location wanted of it is that location's to end.
+            self.docs.forget_before::<records::Appointment>(0, id);
+        }
         let time = |at: Option<i64>| at.map(|seconds| Timestamp(seconds.saturating_mul(SECOND)));
         let kept = |since: Option<Timestamp>, holds: bool| holds.then(|| since.unwrap_or(self.cx.now));
         let old = before.as_ref();
         let fresh = records::Appointment {
             id,
             institution_id: self.shell.institution.id.0,
-            location_id: self.shell.setup.id.0,
+            location_id,
             foreign_id: Some(said.id.clone()),
             version: said.version.clone(),
             patient_id: patient,
@@ -339,9 +358,14 @@ impl Intake<'_, '_, '_> {
             last_sync_time: Some(self.cx.now),
             booking: old.and_then(|b| b.booking.clone()),
         };
-        let fresh = self.changed_here(fresh, old)?;
+        let fresh = self.changed_here(fresh, old.filter(|_| elsewhere.is_none()))?;
         self.appointments.push((fresh, before));
         Ok(Ok(()))
+    }
+
+    /// The page may be older than what happened at this time: it was asked for before.
+    fn asked_before(&self, at: Timestamp) -> bool {
+        self.shell.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 
     /// What of an appointment was changed here and is on its way stays ours; what the EHR says of it is kept beside.

@@ -15,6 +15,7 @@ pub mod pool;
 mod project;
 pub mod request;
 mod saving;
+mod seen_at;
 mod sync_told;
 mod told;
 pub mod turn;
@@ -239,7 +240,12 @@ impl LocationActor {
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
         let ended = self.room.as_ref().map(|_| shell.ended_writes(turn.events(), clock::now()));
+        let unread = shell.machine.state.pulls.last_success.is_none();
         let (answer, calls) = shell.finish(turn);
+        if unread && shell.machine.state.pulls.last_success.is_some() {
+            let records: u64 = shell.machine.state.pulls.progress.values().map(|progress| progress.records).sum();
+            tracing::info!(location = %self.id, records, "the EHR was read to its end for the first time");
+        }
         if let Some((room, ended)) = self.room.as_ref().zip(ended) {
             room.queue(shell.queue_news(ended));
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use location::{
     command::{Command, Cx, Failure, Outcome, Page},
     decision::{Decision, Reply},
+    event::Event,
     ids::{AppointmentId, WriteId},
     pull::Resource,
 };
@@ -30,6 +31,8 @@ pub struct Intake<'s, 'd, 'p> {
     pub cx: Cx,
     pub docs: &'d mut Docs<'p>,
     pub page: Page,
+    /// Foreign ids of the records `page.deleted` and `page.past_deleted` name.
+    pub tombstones: Vec<(String, u64)>,
     /// Appointments to be written once the machine has said which placements stay ours.
     pub appointments: Vec<(records::Appointment, Option<records::Appointment>)>,
 }
@@ -44,7 +47,7 @@ impl Shell {
         docs: &mut Docs<'_>,
     ) -> Result<(Decision, Answer), TurnError> {
         let source = self.source().ok_or(TurnError::Damaged("a page for a location without EHR"))?;
-        let mut appointments = Vec::new();
+        let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
         let outcome = match outcome {
             Err(failure) => Err(failure.clone()),
             Ok(page) => {
@@ -54,11 +57,12 @@ impl Shell {
                     cx,
                     docs: &mut *docs,
                     page: Page::default(),
+                    tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
                 match intake.take(resource, page)? {
                     Ok(()) => {
-                        appointments = intake.appointments;
+                        (appointments, tombstones) = (intake.appointments, intake.tombstones);
                         Ok(intake.page)
                     }
                     Err(reason) => Err(Failure::RetryLater { reason, after: None }),
@@ -69,19 +73,33 @@ impl Shell {
         match &decision.reply {
             Reply::PageApplied { keep } => {
                 for (mut record, before) in appointments {
-                    if let Some(before) = before.as_ref().filter(|_| keep.contains(&AppointmentId(record.id))) {
-                        record.placement = before.placement;
-                        record.cancelled = before.cancelled;
-                        record.cancelled_at = before.cancelled_at;
+                    let id = AppointmentId(record.id);
+                    let ours = self.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
+                    if let Some(ours) = ours {
+                        record.placement = ours.placement;
+                        record.cancelled = ours.cancelling;
+                        record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
                     }
                     put_appointment(record, before, docs)?;
                 }
             }
-            // Nothing of a page that came too late, or that the guard stopped, may be stored.
+            // Nothing of a page that came too late, that the guard stopped, or that is asked for again may be stored.
             _ => docs.discard(),
         }
+        self.bury(resource, &decision, &tombstones, docs);
         let answer = Answer::from(decision.reply.clone());
         Ok((decision, answer))
+    }
+
+    /// What the page says is deleted is so from now on: said again it is no news, and should it come back, it is. Of a page that is asked
+    /// for again that goes for what was taken in of it.
+    fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], docs: &mut Docs<'_>) {
+        let Some(source) = self.source() else { return };
+        let applied = matches!(decision.reply, Reply::PageApplied { .. });
+        let gone: BTreeSet<u64> = decision.events.iter().filter_map(Event::gone).collect();
+        for (foreign_id, id) in tombstones.iter().filter(|(_, id)| applied || gone.contains(id)) {
+            docs.put_link(source, resource, foreign_id, Link::gone(*id));
+        }
     }
 
     /// The appointment a write key of ours was made for.
@@ -116,11 +134,8 @@ impl Intake<'_, '_, '_> {
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.docs.link(self.source, resource, foreign_id)? {
-                self.page.deleted.push(link.id);
-                // Should it come back, it is news again.
-                self.docs.put_link(self.source, resource, foreign_id, Link::new(link.id));
-                if resource == Resource::Appointments {
-                    self.forgotten_is_gone(link.id)?;
+                if !link.is_gone() && self.is_deleted(resource, link.id)? {
+                    self.tombstones.push((foreign_id.clone(), link.id));
                 }
             } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
                 self.page.strangers += 1;
@@ -133,7 +148,9 @@ impl Intake<'_, '_, '_> {
         self.page.cursor.clone_from(&page.cursor);
         self.page.last = page.last;
         self.page.whole = page.whole;
-        self.page.records = u32::try_from(page.records.len()).unwrap_or(u32::MAX);
+        // One that comes twice counts once, as it came last.
+        let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
+        self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
         self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
         let settings = self.shell.settings();
@@ -146,17 +163,21 @@ impl Intake<'_, '_, '_> {
         Ok(Ok(()))
     }
 
-    /// An appointment so long past that the machine forgot it: only its document can say that it is gone.
-    fn forgotten_is_gone(&mut self, id: u64) -> Result<(), TurnError> {
-        if self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
-            return Ok(());
+    /// The EHR says that a record is deleted. Whether that is so of it: an appointment that staff moved is deleted only where it was.
+    fn is_deleted(&mut self, resource: Resource, id: u64) -> Result<bool, TurnError> {
+        if resource != Resource::Appointments {
+            self.page.deleted.push(id);
+            return Ok(true);
         }
         let before = self.docs.get::<records::Appointment>(0, id)?;
-        let Some(mut record) = before.filter(|before| !before.cancelled) else { return Ok(()) };
-        record.cancelled = true;
-        record.cancelled_at = Some(self.cx.now);
-        record.updated_at = self.cx.now;
-        self.docs.put(&record)
+        let here = before.as_ref().is_none_or(|before| before.location_id == self.shell.setup.id.0);
+        if self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
+            self.page.deleted.push(id);
+        } else if here && before.is_some_and(|before| !before.cancelled) {
+            // So long past that the machine forgot it: only its document can say that it is gone.
+            self.page.past_deleted.push(id);
+        }
+        Ok(here)
     }
 
     /// Counts the records known of a shared resource, and finds those a whole pass did not show.
@@ -183,3 +204,6 @@ impl Intake<'_, '_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,18 +21,18 @@ use crate::{
 pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
-            place(cx, *appointment, *to, docs)?;
+            place(shell, cx, *appointment, *to, docs)?;
         }
-        Event::AppointmentPulled { record, keep: false } => place(cx, record.id, record.placement, docs)?,
+        Event::AppointmentPulled { record, keep: false } => place(shell, cx, record.id, record.placement, docs)?,
         Event::Cancelled { appointment, reason, .. } => {
-            change(cx, *appointment, docs, |record| {
+            change(shell, cx, *appointment, docs, |record| {
                 record.cancelled = true;
                 record.cancelled_at.get_or_insert(cx.now);
                 record.cancel_reason.clone_from(reason);
             })?;
         }
         Event::CancelReverted { appointment, .. } => {
-            change(cx, *appointment, docs, |record| {
+            change(shell, cx, *appointment, docs, |record| {
                 record.cancelled = false;
                 record.cancelled_at = None;
                 record.cancel_reason = None;
@@ -40,7 +40,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         }
         Event::InsertDone { appointment, written } => {
             shell.link(Resource::Appointments, appointment.0, written, docs)?;
-            change(cx, *appointment, docs, |record| {
+            change(shell, cx, *appointment, docs, |record| {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.version.clone_from(&written.version);
                 record.last_sync_time = Some(cx.now);
@@ -51,7 +51,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
             })?;
         }
         Event::InsertFailed { appointment, reason, .. } => {
-            change(cx, *appointment, docs, |record| {
+            change(shell, cx, *appointment, docs, |record| {
                 if let Some(booking) = &mut record.booking {
                     booking.writeback = Writeback::Failed;
                     booking.failure_reason = Some(reason.clone());
@@ -73,7 +73,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         Event::HourReverted { to, reason: _ } => shell.hour_reverted(cx, to, docs)?,
         Event::KeyExpired { key } => unclaim(shell, key, docs)?,
         Event::CycleFinished { .. } => {
-            if shell.machine.state.pulls.cycle.is_some_and(|cycle| !cycle.incomplete) {
+            if shell.machine.state.pulls.cycle.as_ref().is_some_and(|cycle| !cycle.incomplete) {
                 docs.put_raw(known::last_sync_key(shell.setup.id), known::last_sync_value(cx.now));
             }
         }
@@ -82,9 +82,16 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
             shell.gone(cx, *resource, *id, docs)?;
         }
         Event::AppointmentGone { appointment } => shell.forget_shown(Resource::Appointments, appointment.0, docs)?,
+        Event::PastAppointmentGone { appointment } => {
+            change(shell, cx, *appointment, docs, |record| {
+                record.cancelled = true;
+                record.cancelled_at.get_or_insert(cx.now);
+            })?;
+            shell.forget_shown(Resource::Appointments, appointment.0, docs)?;
+        }
+        Event::Booked { patient, .. } => shell.seen_here(cx, patient.0, docs)?,
         // These change the machine only: their documents came with the request, or there are none.
-        Event::Booked { .. }
-        | Event::RecordSaved { .. }
+        Event::RecordSaved { .. }
         | Event::AppointmentChanged { .. }
         | Event::HourSet(_)
         | Event::HourRemoved { .. }
@@ -99,6 +106,8 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::PathBlocked { .. }
         | Event::PathCleared
         | Event::RequestsSent { .. }
+        | Event::DescribeFailed { .. }
+        | Event::DescribeWorked
         | Event::CycleStarted
         | Event::ReadAnew { .. }
         | Event::PullStarted { .. }
@@ -134,22 +143,23 @@ fn unclaim(shell: &Shell, key: &str, docs: &mut Docs<'_>) -> Result<(), TurnErro
 }
 
 fn change(
+    shell: &Shell,
     cx: Cx,
     id: AppointmentId,
     docs: &mut Docs<'_>,
     change: impl FnOnce(&mut Appointment),
 ) -> Result<Option<Appointment>, TurnError> {
-    docs.change(0, id.0, |record: &mut Appointment| {
+    shell.change_here(id.0, docs, |record| {
         change(record);
         record.updated_at = cx.now;
     })
 }
 
-fn place(cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
     if docs.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
         return Ok(());
     }
-    change(cx, id, docs, |record| record.placement = to)?;
+    change(shell, cx, id, docs, |record| record.placement = to)?;
     Ok(())
 }
 

@@ -113,7 +113,7 @@ impl Shell {
                 if how != InsertFailure::Withdrawn
                     && let Some(before) = docs.before::<Appointment>(0, appointment.0)?
                 {
-                    docs.change::<Appointment>(0, appointment.0, |record| {
+                    self.change_here(appointment.0, docs, |record| {
                         copy_written(work, &before, record);
                         record.updated_at = cx.now;
                     })?;
@@ -171,6 +171,9 @@ impl Shell {
 
     /// The document and the EHR agree on what this write was about.
     fn content_written(&self, write: WriteId, work: Work, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+        if self.is_elsewhere(id, docs)? {
+            return Ok(());
+        }
         let mut others = self.machine.state.queue.of(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
@@ -185,7 +188,7 @@ impl Shell {
     }
 
     fn set_version(&self, appointment: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-        docs.change::<Appointment>(0, appointment, |record| record.version.clone_from(&written.version))?;
+        self.change_here(appointment, docs, |record| record.version.clone_from(&written.version))?;
         Ok(())
     }
 }

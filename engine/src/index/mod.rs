@@ -213,6 +213,11 @@ impl Facets {
         Facets { scope, kind, id, terms, places, listed_by_id: T::LISTED_BY_ID, deleted: record.deleted() }
     }
 
+    /// Institution, data source or location whose lists show it.
+    pub fn owner(&self) -> u32 {
+        self.scope
+    }
+
     fn has(&self, scope: u32, term: &Term) -> bool {
         self.scope == scope && self.terms.binary_search(term).is_ok()
     }
