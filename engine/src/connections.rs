@@ -149,8 +149,10 @@ impl Connections {
         };
         connection.gate = self.room(id).map(|room| room as Arc<dyn Gate>);
         let connected = self.adapters.connect(&source.adapter, connection);
-        connected
+        let connected = connected
             .ok_or_else(|| ConnectError::NoAdapter { location: id, adapter: source.adapter.clone() })?
-            .map_err(|source| ConnectError::Address { location: id, source })
+            .map_err(|source| ConnectError::Address { location: id, source })?;
+        tracing::info!(location = %id, source = source.id, adapter = %source.adapter, "adapter loaded for the location");
+        Ok(connected)
     }
 }

@@ -168,7 +168,7 @@ pub struct SyncState {
     pub last_sync: Option<Timestamp>,
     pub queued: u64,
     pub oldest_queued: Option<Timestamp>,
-    /// None while a cycle runs, and without an EHR.
+    /// None while a cycle runs, before the first one, and without an EHR.
     pub next_cycle: Option<Timestamp>,
     /// What the running cycle reads.
     pub reading: Option<Resource>,

@@ -17,6 +17,7 @@ use crate::{
 const MISSED_CYCLES: i64 = 3;
 /// Writing counts as down when a write has waited this long.
 const WAITING: Millis = HOUR;
+const NOT_REACHED: &str = "the EHR was not reached yet";
 const STUCK: &str = "a write has been waiting for more than an hour";
 const NO_WORKSTATION: &str = "no staff workstation is connected";
 
@@ -25,39 +26,55 @@ impl SyncState {
         let (state, settings) = (&machine.state, &machine.settings);
         let (pulls, queue) = (&state.pulls, &state.queue);
         let integrated = settings.capabilities.integrated;
-        let late = SyncState::late_since(machine, now).is_some();
+        let missed = MISSED_CYCLES * settings.pull.every;
+        let late = SyncState::late_since(machine, now).map(|at| at.plus(missed));
         let never = integrated && pulls.last_success.is_none();
+        let reads_nothing = description.is_some() && settings.capabilities.pulls.is_empty();
+        // Reading says it first: of writes one hears only when there are some.
+        let reached = !never || reads_nothing || !pulls.progress.is_empty();
+        let silent = pulls.silent.as_ref();
         let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
-        let read_reason = match (&pulls.failing, late, never) {
+        let begun = || silent.map(|silent| silent.since).or(pulls.begun);
+        // Since when, and why; the reason an EHR gives itself says most.
+        let unread = match &pulls.failing {
             _ if !integrated => None,
-            (failing, late, never) if shut.is_some() => {
-                let unread = failing.is_some() || late || never;
-                shut.filter(|_| unread).map(|(_, why)| why.to_owned())
+            Some((since, reason)) => Some((*since, reason.clone())),
+            None if late.is_some() || never => {
+                let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
+                let reason = match silent {
+                    Some(silent) => silent.reason.clone(),
+                    None if reads_nothing => "the adapter names nothing that can be read".to_owned(),
+                    None if never => "the first read cycle is not complete".to_owned(),
+                    None => "no read cycle succeeded lately".to_owned(),
+                };
+                Some((since, reason))
             }
-            (Some((_, reason)), _, _) => Some(reason.clone()),
-            (None, true, _) => Some("no read cycle succeeded lately".to_owned()),
-            (None, _, true) => Some("the first read cycle is not complete".to_owned()),
-            _ => None,
+            None => None,
         };
+        let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
         let oldest = queue.oldest();
         let blocked = state.path.blocked.map(|block| (block.since, why(block.why).to_owned()));
         let stuck = oldest.filter(|at| now.since(*at) > WAITING).map(|at| (at.plus(WAITING), STUCK.to_owned()));
-        let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or(stuck);
-        let read_at = pulls.failing.as_ref().map(|(since, _)| *since).or(pulls.last_success);
+        let unreached = || unread.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
+        let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or_else(unreached).or(stuck);
+        // What was never read or tried has no time of its own.
+        let next_cycle = Some(pulls.next_cycle).filter(|at| *at > Timestamp::default() && !reads_nothing);
         SyncState {
-            read_ok: read_reason.is_none(),
-            read_at: read_at.unwrap_or(now),
-            read_reason,
+            read_ok: unread.is_none(),
+            read_at: unread.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
+            read_reason: unread.map(|(_, reason)| reason),
             write_ok: write.is_none(),
             write_at: write.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
             write_reason: write.map(|(_, reason)| reason),
             last_sync: pulls.last_success,
             queued: queue.len() as u64,
             oldest_queued: oldest,
-            next_cycle: (integrated && pulls.cycle.is_none()).then_some(pulls.next_cycle),
-            reading: pulls.cycle.and_then(|cycle| {
-                Some(settings.capabilities.pulls.get(cycle.position as usize)?.resource).filter(|_| integrated)
-            }),
+            next_cycle: next_cycle.filter(|_| integrated && pulls.cycle.is_none()),
+            reading: pulls
+                .cycle
+                .as_ref()
+                .filter(|_| integrated)
+                .and_then(|cycle| Some(cycle.next(&settings.capabilities.pulls)?.resource)),
             progress: pulls.progress.clone(),
             guarded: pulls.guarded.clone(),
             ehr_name: description.map(|description| description.name.clone()),

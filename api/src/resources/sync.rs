@@ -26,11 +26,12 @@ pub struct LocationSyncView {
     location_id: LocationId,
     /// When the last read cycle ended that read everything; null before the first.
     last_sync_at: Option<At>,
-    /// Null while a cycle runs, and without a health record system.
+    /// Null while a cycle runs, before the first one, and without a health record system.
     next_cycle_at: Option<At>,
     /// What the running cycle reads now; null when none runs.
     reading: Option<&'static str>,
-    /// Why reading is not as it should be; null when it is. Never patient data.
+    /// Why reading is not as it should be, in the words of the health record system where it gave some; null when it is. Never patient
+    /// data.
     read_problem: Option<String>,
     write_problem: Option<String>,
     writes_waiting: u64,

@@ -1,8 +1,14 @@
 //! The read cycle in an operator's hands.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use engine::ehr::{Ehr, Resource};
+use engine::ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Resource, Write};
 use serde_json::{Value, json};
 
 use crate::{filled::Filled, support::*};
@@ -78,4 +84,86 @@ async fn a_location_without_a_health_record_system_reads_nothing() {
         Some("resource must be one")
     );
     world.get(SYNC).key(MAIN_KEY).fails(403).await;
+}
+
+/// An EHR that nobody reaches: not even to ask what it can do, or, where it says that by itself, not to read it.
+struct Down {
+    describes: bool,
+    up: AtomicBool,
+}
+
+impl Down {
+    fn new(describes: bool) -> Arc<Down> {
+        Arc::new(Down { describes, up: AtomicBool::new(false) })
+    }
+}
+
+impl Ehr for Down {
+    fn describe(&self, _: Duration) -> EhrFuture<'_, Description> {
+        let pulls = vec![PullAbility { resource: Resource::Providers, delta: false, deletions_by_absence: false }];
+        let described = match self.describes {
+            true => Ok(Description { name: "Down".into(), pulls, ..Description::default() }),
+            false => Err(Fault::Unauthorized("401".into())),
+        };
+        Box::pin(async move { described })
+    }
+
+    fn pull(&self, _: Resource, _: Option<String>, _: u32, _: Duration) -> EhrFuture<'_, Page> {
+        let page = match self.up.load(Ordering::SeqCst) {
+            true => Ok(Page { last: true, ..Page::default() }),
+            false => Err(Fault::RetryLater { reason: "connection refused".into(), after: None }),
+        };
+        Box::pin(async move { page })
+    }
+
+    fn push(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Receipt> {
+        Box::pin(async { Err(Fault::Unsupported("nothing".into())) })
+    }
+
+    fn find(&self, _: String, _: Write, _: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+fn counted(metrics: &str, name: &str) -> u64 {
+    let line = metrics.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[actix_web::test]
+async fn an_ehr_that_was_never_reached_is_seen_and_why() {
+    for (describes, why) in [(false, "the EHR did not accept the credentials: 401"), (true, "connection refused")] {
+        let world = world_unread([(MAIN, Down::new(describes) as Arc<dyn Ehr>)]).await;
+        world.get(SYNC).ok().await;
+        world.until(SYNC, |state| state["data"]["read_problem"] == why).await;
+        let state = world.get(SYNC).ok().await["data"].clone();
+        assert_eq!((&state["last_sync_at"], &state["next_cycle_at"]), (&Value::Null, &Value::Null), "{why}");
+        assert_eq!(state["write_problem"], "the EHR was not reached yet");
+        let standing = async || {
+            let entry = world.get("/sync_status?location_ids[]=1").ok().await["data"][0].clone();
+            let (read, write) = (entry["read_status"].clone(), entry["write_status"].clone());
+            assert_eq!((read, write), (json!("red"), json!("red")), "{why}");
+            (entry["read_status_at"].clone(), entry["write_status_at"].clone())
+        };
+        let since = standing().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(standing().await, since, "since when, and not the time of the call");
+        let metrics = world.get("/metrics").reply().await.text;
+        let name = |what: &str| format!("practice_sync_adapter_{what}_total");
+        assert!(counted(&metrics, &name("calls")) >= 1 && counted(&metrics, &name("faults")) >= 1, "{metrics}");
+    }
+}
+
+#[actix_web::test]
+async fn an_ehr_that_is_reached_at_last_is_green() {
+    let ehr = Down::new(true);
+    let world = world_unread([(MAIN, ehr.clone() as Arc<dyn Ehr>)]).await;
+    world.get(SYNC).ok().await;
+    world.until(SYNC, |state| state["data"]["read_problem"] == "connection refused").await;
+    ehr.up.store(true, Ordering::SeqCst);
+    world.post(SYNC, json!({})).ok().await;
+    world.until(SYNC, |state| state["data"]["read_problem"].is_null()).await;
+    let state = world.get(SYNC).ok().await["data"].clone();
+    assert_eq!(state["write_problem"], Value::Null);
+    assert!(state["next_cycle_at"].is_string() && state["last_sync_at"].is_string());
 }

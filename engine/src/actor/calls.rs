@@ -144,8 +144,17 @@ impl LocationActor {
 
     pub(super) fn describe(&mut self, ctx: &mut Context<Self>) {
         let Some(ehr) = self.ehr.clone() else { return };
+        self.metrics.adapter_calls.add(1);
         let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
-        ctx.spawn(asked.into_actor(self).map(|described, _, ctx| {
+        ctx.spawn(asked.into_actor(self).map(|described, act, ctx| {
+            match described.as_ref().map(drop).map_err(|fault| outgoing::failure(fault.clone())) {
+                // It was not asked.
+                Err(Failure::NotBegun(_)) => {}
+                outcome => {
+                    act.metrics.adapter_faults.add(u64::from(outcome.is_err()));
+                    tell(ctx, Own::Request(Request::Command(Command::Described { outcome })));
+                }
+            }
             tell(ctx, Own::Described(described));
         }));
     }

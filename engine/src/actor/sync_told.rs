@@ -76,7 +76,8 @@ impl Teller<'_, '_> {
         let before = state(&shell.machine, shell.last_turn.unwrap_or(now));
         let unchanged = state(&shell.machine, now);
         let red = !unchanged.read_ok || !unchanged.write_ok;
-        if !events.iter().any(|event| matters(event, red)) {
+        let unread = shell.machine.state.pulls.progress.is_empty();
+        if !events.iter().any(|event| matters(event, red) || (unread && matches!(event, Happened::PageApplied { .. }))) {
             return (before, unchanged);
         }
         let mut machine = shell.machine.clone();
