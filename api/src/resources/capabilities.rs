@@ -53,8 +53,11 @@ pub struct ReadAbility {
     resource: &'static str,
     /// Whether it tells what changed, so that not all of it is read each time.
     changes_only: bool,
-    /// Whether deletions are noticed.
+    /// Deletions are noticed, in the one way or the other: always true.
     deletions: bool,
+    /// How they are noticed: `reported`, the health record system names what was deleted; `by_absence`, what a reading of all records
+    /// does not show any more counts as deleted.
+    deletions_noticed: &'static str,
 }
 
 impl EhrView {
@@ -65,7 +68,8 @@ impl EhrView {
             .map(|pull| ReadAbility {
                 resource: name(pull.resource),
                 changes_only: pull.delta,
-                deletions: pull.deletions_by_absence,
+                deletions: true,
+                deletions_noticed: if pull.deletions_by_absence { "by_absence" } else { "reported" },
             })
             .collect();
         reads.sort_by_key(|it| it.resource);

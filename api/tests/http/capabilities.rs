@@ -14,6 +14,13 @@ async fn what_an_ehr_can_do() {
     );
     let reads = each(&ehr["reads"], "resource");
     assert!(reads.contains(&json!("payments")) && reads.contains(&json!("appointments")), "{reads:?}");
+    let noticed = |resource: &str| {
+        let all = ehr["reads"].as_array().unwrap();
+        let it = all.iter().find(|it| it["resource"] == resource).unwrap();
+        (it["deletions"].clone(), it["deletions_noticed"].clone())
+    };
+    assert_eq!(noticed("patients"), (json!(true), json!("by_absence")));
+    assert_eq!(noticed("payments"), (json!(true), json!("reported")));
     assert!(ehr["writes"].as_array().unwrap().contains(&json!("create-payment")));
     assert_eq!(ehr["required_patient_fields"], json!(["first_name", "last_name", "date_of_birth", "phone_number"]));
     assert!(ehr["max_lengths"].is_object());
