@@ -3,6 +3,7 @@
 use engine::{
     actor::request::{Answer, Request},
     engine::{BookRequest, Offer},
+    records,
 };
 use location::{
     command::{Command, Hold, Placement},
@@ -17,7 +18,7 @@ use super::{
     ledger::said,
     plan::{PERSONS, person},
     process::Heard,
-    world::World,
+    world::{World, document},
 };
 
 /// Times a client asks again before it gives up.
@@ -246,6 +247,13 @@ impl World {
             self.ledger.attempts.entry(key).or_default().insert((location, said(request)));
         }
         self.attend(location);
+        if let What::Cancel(id) | What::Move(id, _) = &asked.what {
+            // Staff moved it to another location: it is asked for there.
+            let kept: Option<records::Appointment> = document(self, 0, id.0);
+            if kept.is_some_and(|kept| kept.location_id != location.0) {
+                return;
+            }
+        }
         let request = asked.what.request();
         let heard = if self.random.chance(30) {
             self.turn_elsewhere(location, &request)

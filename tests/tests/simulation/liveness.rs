@@ -130,7 +130,7 @@ fn patients_are_one(world: &World, ehr: &Ehr, institution: u32) {
 }
 
 /// Our id of what the EHR calls so.
-fn linked(world: &World, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
+pub fn linked(world: &World, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
     let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
     let link = world.store.get(&key).expect("the store reads");
     link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
@@ -188,6 +188,7 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
     if let Some((_, Work::CreateAppointment(id))) = row.made_for {
         assert_eq!(linked, id.0, "liveness: {what} is booking {id}");
     }
+    assert_eq!(kept.location_id, location.0, "liveness: location of {what}");
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
     let Some(stands) = row.standing() else { return };
     let place = &kept.placement;

@@ -30,6 +30,8 @@ pub struct Row {
     pub record: EhrRecord,
     /// The change that left it as it is.
     pub changed: u64,
+    /// Where it was before staff moved it to another location, and the change that did: there it is deleted.
+    pub left: BTreeMap<LocationId, u64>,
     pub deleted: bool,
     /// The write of ours that made it.
     pub made_for: Option<(LocationId, Work)>,
@@ -102,7 +104,7 @@ impl Ehr {
         let id = format!("{:06}", self.rows.len() + 1);
         let resource = record.resource();
         *id_of(&mut record) = id.clone();
-        let row = Row { location, record, changed: self.changes, deleted: false, made_for: None, by_staff: false };
+        let row = Row { location, record, changed: self.changes, left: BTreeMap::new(), deleted: false, made_for: None, by_staff: false };
         self.rows.insert((resource, id.clone()), row);
         id
     }
@@ -159,7 +161,7 @@ impl Ehr {
                 id
             }
             Write::RescheduleAppointment(appointment) => {
-                self.known(appointment, work)?;
+                self.known(from, appointment, work)?;
                 if self.appointment(&appointment.id).is_some_and(|row| row.standing().is_none()) {
                     return Err(Fault::Rejected("the appointment is cancelled".to_owned()));
                 }
@@ -168,7 +170,7 @@ impl Ehr {
                 appointment.id.clone()
             }
             Write::CancelAppointment(appointment, _) => {
-                self.known(appointment, work)?;
+                self.known(from, appointment, work)?;
                 self.change_appointment(&appointment.id, |known| known.cancelled = true);
                 appointment.id.clone()
             }
@@ -183,10 +185,11 @@ impl Ehr {
         self.written.get(key).filter(|_| !self.forgets_keys).cloned()
     }
 
-    fn known(&self, appointment: &EhrAppointment, work: Work) -> Result<(), Fault> {
+    /// What staff moved to another location is changed from there only.
+    fn known(&self, from: LocationId, appointment: &EhrAppointment, work: Work) -> Result<(), Fault> {
         assert!(!appointment.id.is_empty(), "order per patient: {work:?} was sent before its appointment was written");
         match self.appointment(&appointment.id) {
-            Some(row) if !row.deleted => Ok(()),
+            Some(row) if !row.deleted && row.location == Some(from) => Ok(()),
             _ => Err(Fault::Rejected("no such appointment".to_owned())),
         }
     }

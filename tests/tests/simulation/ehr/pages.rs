@@ -51,18 +51,27 @@ impl Ehr {
     /// In order of changes; the cursor is the last change shown.
     fn change_page(&self, at: LocationId, resource: Resource, after: &str, limit: u32, random: &mut Random) -> Page {
         let (since, size) = (after.parse::<u64>().unwrap_or(0), self.size(limit, random));
-        let mut rows: Vec<_> = self.shown(at, resource).filter(|(_, row)| row.changed > since).collect();
-        rows.sort_unstable_by_key(|(_, row)| row.changed);
+        // What left for another location is deleted here.
+        let left = self.of(resource).filter(|(_, row)| row.location != Some(at));
+        let left = left.filter_map(|(id, row)| Some((*row.left.get(&at)?, id, None)));
+        let shown = self.shown(at, resource).map(|(id, row)| (row.changed, id, Some(row)));
+        let mut rows: Vec<_> = shown.chain(left).filter(|(changed, ..)| *changed > since).collect();
+        rows.sort_unstable_by_key(|(changed, id, _)| (*changed, *id));
         let last = rows.len() <= size;
         let mut shown = rows[..size.min(rows.len())].to_vec();
-        let cursor = shown.last().map_or(since, |(_, row)| row.changed).to_string();
+        let cursor = shown.last().map_or(since, |(changed, ..)| *changed).to_string();
         if !self.honest && random.chance(200) {
             let known: Vec<_> =
                 self.shown(at, resource).filter(|(_, row)| row.changed <= since && !row.deleted).collect();
-            shown.extend(random.pick(&known).copied());
+            shown.extend(random.pick(&known).map(|(id, row)| (row.changed, *id, Some(*row))));
         }
-        let deleted = shown.iter().filter(|(_, row)| row.deleted).map(|(id, _)| (*id).to_owned()).collect();
-        let records = shown.iter().filter(|(_, row)| !row.deleted).map(|(_, row)| row.record.clone()).collect();
+        let (mut records, mut deleted) = (Vec::new(), Vec::new());
+        for (_, id, row) in shown {
+            match row.filter(|row| !row.deleted) {
+                Some(row) => records.push(row.record.clone()),
+                None => deleted.push(id.to_owned()),
+            }
+        }
         Page { records, deleted, cursor, last, whole: false, estimate: None }
     }
 }

@@ -1,5 +1,7 @@
 //! People at the practice: they book, move, cancel and delete in the EHR, ours included, and never ask us.
 
+use std::collections::BTreeSet;
+
 use engine::ehr::{EhrAppointment, EhrRecord, Resource};
 use location::{
     ids::LocationId,
@@ -19,6 +21,7 @@ impl Ehr {
         institution: u32,
         now: Timestamp,
         wanted: Option<(LocationId, EhrAppointment)>,
+        movable: &BTreeSet<String>,
         random: &mut Random,
     ) -> String {
         let what = match random.weighted(&[30, 20, 15, 10, 10, 5, 10]) {
@@ -26,6 +29,12 @@ impl Ehr {
                 let wanted = wanted.filter(|_| random.chance(700));
                 let place = wanted.or_else(|| self.place(None, now, random));
                 place.and_then(|place| self.staff_book(now, place, random))
+            }
+            1 if random.chance(300) => {
+                let movable: Vec<String> = movable.iter().cloned().collect();
+                let standing = |id: &String| self.appointment(id).is_some_and(|row| row.standing().is_some());
+                let id = random.pick(&movable).filter(|id| standing(id)).cloned();
+                id.and_then(|id| self.staff_send(&id, now, random))
             }
             1 => self.any(random).and_then(|id| self.staff_move(&id, now, random)),
             2 => self.any(random).and_then(|id| self.staff_cancel(&id)),
@@ -132,6 +141,24 @@ impl Ehr {
         self.change_appointment(id, |appointment| stand_at(appointment, &to));
         self.change(Resource::Appointments, id, |row| row.by_staff = true);
         Some(format!("moves appointment {id}"))
+    }
+
+    /// To another location.
+    fn staff_send(&mut self, id: &str, now: Timestamp, random: &mut Random) -> Option<String> {
+        let from = self.appointment(id)?.location?;
+        let (to, place) = self.place(None, now, random)?;
+        if to == from {
+            return None;
+        }
+        self.refuse_overlap(Some(id), &place).ok()?;
+        self.change_appointment(id, |appointment| stand_at(appointment, &place));
+        self.change(Resource::Appointments, id, |row| {
+            row.by_staff = true;
+            row.location = Some(to);
+        });
+        let change = self.appointment(id)?.changed;
+        self.rows.get_mut(&(Resource::Appointments, id.to_owned()))?.left.insert(from, change);
+        Some(format!("moves appointment {id} from {from} to {to}"))
     }
 
     fn staff_hours(&mut self, random: &mut Random) -> Option<String> {
