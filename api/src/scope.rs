@@ -244,14 +244,23 @@ impl Call {
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, T), ApiError> {
+        self.in_places_of_query(read).map(|(tenant, _, value)| (tenant, value))
+    }
+
+    /// The same where `location_id` narrows.
+    pub fn in_places_of_query<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Tenant, Option<Place>, T), ApiError> {
         let tenant = self.tenant()?;
         if tenant.is_none() && self.notes.is_none() {
             return Err(ApiError::Forbidden);
         }
         let location = self.input.query.optional("location_id", id());
-        self.named_place(tenant.as_ref(), location)?;
+        let place = self.named_place(tenant.as_ref(), location)?;
         let value = read(&mut self.input);
-        self.finish(tenant.zip(value))
+        let (tenant, value) = self.finish(tenant.zip(value))?;
+        Ok((tenant, place, value))
     }
 
     /// For endpoints of an institution, named by `subdomain`.

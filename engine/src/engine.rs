@@ -313,8 +313,8 @@ impl Engine {
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(news::tell(directory.clone(), gateway.clone(), gates)),
         ];
-        let sender =
-            Sender { store, registry: webhooks.clone(), egress, metrics: metrics.clone(), clock: Arc::new(clock::now) };
+        let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
+        let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
         Ok(Engine { env, directory, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
     }

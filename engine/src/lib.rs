@@ -5,6 +5,7 @@ pub mod adapter_host;
 pub mod clock;
 mod connections;
 mod directory;
+mod doorbell;
 pub mod ehr;
 pub mod engine;
 pub mod entries;

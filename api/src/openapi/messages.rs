@@ -92,11 +92,15 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     );
     json!({
         "type": "object",
-        "required": ["resource_type", "event_name", "event_time", "data", "delivery_errors"],
+        "required": ["resource_type", "event_name", "event_time", "subdomain", "institution_id", "sequence", "data", "delivery_errors"],
         "properties": {
             "resource_type": {"type": "string", "const": event.resource_type().key()},
             "event_name": {"type": "string", "enum": names(event)},
-            "event_time": {"type": "string", "format": "date-time", "description": "When it was committed."},
+            "event_time": {"type": "string", "format": "date-time", "description": "When it was committed, in UTC with milliseconds."},
+            "subdomain": {"type": "string", "description": "The institution it is about."},
+            "institution_id": {"type": "integer", "format": "int32", "description": "The id of that institution."},
+            "location_id": {"type": "integer", "format": "int32", "description": "The location it is about. Absent where the message is not about one location."},
+            "sequence": {"type": "integer", "format": "int64", "description": "Orders messages about one record: the later one has the greater number. Numbers have gaps."},
             "data": data(event, versions, schemas),
             "delivery_errors": {"type": "array", "items": delivery_error, "description": "Attempts before this one."},
         },

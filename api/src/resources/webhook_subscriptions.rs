@@ -8,7 +8,7 @@ use engine::webhooks::{
     registry::NewSubscription,
     subscriptions::Audience,
 };
-use location::ids::InstitutionId;
+use location::ids::{InstitutionId, LocationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -34,8 +34,12 @@ pub struct SubscriptionView {
     webhook_endpoint_id: EndpointId,
     #[schemars(with = "u32")]
     institution_id: InstitutionId,
+    /// The one location whose events are sent; null: those of all locations of the institution.
+    #[schemars(with = "Option<u32>")]
+    location_id: Option<LocationId>,
     resource_type: &'static str,
-    event: &'static str,
+    /// With `.complete`, `.failed` or `.timed_out`: only that outcome of writes to the health record system.
+    event: String,
     active: bool,
     created_at: At,
     updated_at: At,
@@ -47,8 +51,9 @@ impl SubscriptionView {
             id: subscription.id,
             webhook_endpoint_id: subscription.webhook_endpoint_id,
             institution_id: subscription.institution_id,
+            location_id: subscription.location_id,
             resource_type: subscription.event.resource_type().name(),
-            event: subscription.event.name(),
+            event: subscription.topic().to_string(),
             active: subscription.active,
             created_at: At(subscription.created_at),
             updated_at: At(subscription.updated_at),
@@ -56,20 +61,22 @@ impl SubscriptionView {
     }
 }
 
-/// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach.
+/// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach. With
+/// `location_id` beside it the subscription hears of that location only.
 pub async fn create(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
-    let (tenant, (resource_type, event, active)) = call.in_tenant_of_query(|input| {
+    let (tenant, place, (resource_type, event, active)) = call.in_places_of_query(|input| {
         let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
         let event = input.body.required("event", filled(text(MAX_NAME)));
         let active = input.body.defaulted("active", boolean(), true);
         Some((resource_type?, event?, active))
     })?;
-    if catalogue::parse(&resource_type, &event).is_ok_and(|event| !hears(&call.key, event.resource_type())) {
+    if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !hears(&call.key, topic.event.resource_type())) {
         return Err(ApiError::Forbidden);
     }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
+        location_id: place.map(|place| place.location.id),
         resource_type: &resource_type,
         event: &event,
         active,
@@ -173,7 +180,7 @@ pub async fn list(mut call: Call) -> Answer {
     let wanted = all.iter().filter(|it| {
         tenants.iter().any(|tenant| it.institution_id == tenant.institution.id)
             && resource_type.is_none_or(|resource| it.event.resource_type() == resource)
-            && event.as_ref().is_none_or(|event| it.event.name().eq_ignore_ascii_case(event))
+            && event.as_ref().is_none_or(|event| it.topic().to_string().eq_ignore_ascii_case(event))
     });
     let rows: Vec<_> = wanted.map(|it| SubscriptionView::of(it)).collect();
     Ok(call.list(&rows))

@@ -17,7 +17,10 @@ use super::{
 use crate::{
     engine::SyncState,
     store::{Key, keys},
-    webhooks::catalogue::{Event, EventName},
+    webhooks::{
+        catalogue::{Event, EventName},
+        payload::Message,
+    },
 };
 
 /// Between two messages: an EHR that restarts is back by then.
@@ -58,12 +61,16 @@ impl Teller<'_, '_> {
         {
             let Some(name) = EventName::change(event).filter(|_| news) else { continue };
             let shapes = &self.shell.env.shapes;
-            self.send(name, |scene| {
+            let location = self.shell.setup.id;
+            self.send(name, |scene, hears| {
+                if !hears.at(location) {
+                    return Ok(Vec::new());
+                }
                 let mut data = Map::new();
                 data.insert(name.resource_type().key().to_owned(), shapes.sync_status(scene, &after)?);
                 let was = if ok { "red" } else { "green" };
                 data.insert("previous_attributes".to_owned(), json!({ field: was }));
-                Ok(vec![data])
+                Ok(vec![Message { data, location: Some(location) }])
             })?;
         }
         Ok(())
@@ -88,7 +95,7 @@ impl Teller<'_, '_> {
 
 /// When what was held back may be told.
 pub fn due(shell: &Shell) -> Result<Option<Timestamp>, TurnError> {
-    let heard = |event| !shell.env.outbox.subscribed(shell.institution.id, event).is_empty();
+    let heard = |event| shell.env.outbox.is_heard(shell.institution.id, event);
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
         return Ok(None);
     }

@@ -1,15 +1,16 @@
 //! What subscribers are told of a turn, in its own commit: the records it really changed, how writes to the EHR ended, and whether
 //! reading and writing work. Nothing else in the engine knows of webhooks.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeSet;
 
 use location::{
     command::Cx,
     event::{Event as Happened, InsertFailure, Work},
+    ids::LocationId,
     pull::{Resource, Verb},
 };
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     docs::{Changed, Docs, decode, scope_of},
@@ -18,19 +19,20 @@ use super::{
 use crate::{
     clock,
     feed::Change,
+    setup::Setup,
     store::Batch,
     webhooks::{
         catalogue::{Event, EventName, ResourceType, WriteOutcome},
-        model::Subscription,
         outbox::{CommittedEvent, Enqueued, keys_of},
-        payload::{self, Item, Layout},
+        payload::{self, Item, Layout, Message},
         shapes::{Related, Scene, Shapes},
+        subscriptions::Recipients,
     },
 };
 
 /// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
-/// The turn's own keys come on top, and with more of both the store would refuse the change itself. What is left out is logged; the
-/// feed of changes has it.
+/// The turn's own keys come on top, and with more of both the store would refuse the change itself. What is left out is logged and
+/// counted for its endpoints, as events are that their queues had no room for; the feed of changes has it.
 const MOST_KEYS: usize = 500 * keys_of(20);
 const MOST_BYTES: usize = 24 << 20;
 
@@ -105,12 +107,14 @@ impl<'t, 'd> Teller<'t, 'd> {
         }
         for (event, changed) in by_event {
             let Some(name) = EventName::change(event) else { continue };
-            self.send(name, |scene| {
+            self.send(name, |scene, hears| {
                 let mut items = Vec::new();
                 for changed in &changed {
-                    items.extend(looks.item(scene, event, changed)?);
+                    if hears.of(changed.after)? || changed.before.map_or(Ok(false), |before| hears.of(before))? {
+                        items.extend(looks.item(scene, event, changed)?);
+                    }
                 }
-                Ok(payload::data(event, items, None))
+                Ok(payload::messages(event, items, None))
             })?;
         }
         Ok(())
@@ -123,44 +127,89 @@ impl<'t, 'd> Teller<'t, 'd> {
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
         let (docs, looks) = (self.docs, self.looks());
         let scope = scope_of(resource, self.shell.institution.id.0, self.shell.source(), self.shell.setup.id.0);
-        self.send(name, |scene| {
+        self.send(name, |scene, hears| {
             let Some(stored) = docs.stored(resource, scope, id)? else { return Ok(Vec::new()) };
+            if !hears.of(&stored)? {
+                return Ok(Vec::new());
+            }
             let shape = looks.of(scene, resource, &stored)?;
-            let item = Item { shape, previous: None, patient: patient(name.event(), &stored)? };
-            Ok(payload::data(name.event(), vec![item], reason))
+            let (patient, location) = (patient(name.event(), &stored)?, at(&stored)?.location_id);
+            let item = Item { shape, previous: None, patient, location };
+            Ok(payload::messages(name.event(), vec![item], reason))
         })
     }
 
-    /// Renders messages once for each version that somebody subscribed under.
+    /// Renders messages once for all who are sent the same.
     pub(super) fn send(
         &mut self,
         name: EventName,
-        render: impl Fn(&Scene<'_>) -> Result<Vec<Map<String, Value>>, TurnError>,
+        render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, TurnError>,
     ) -> Result<(), TurnError> {
-        let (env, institution) = (&self.shell.env, self.shell.institution.id);
-        let mut versions: BTreeMap<String, Vec<Arc<Subscription>>> = BTreeMap::new();
-        for subscription in env.outbox.subscribed(institution, name.event()) {
-            versions.entry(subscription.api_version.clone()).or_default().push(subscription);
-        }
-        for (version, subscribed) in &versions {
-            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, now: self.cx.now };
-            for data in render(&scene)? {
+        let (env, institution, time) = (&self.shell.env, &self.shell.institution, self.cx.now);
+        for Recipients { version, locations, subscriptions } in &env.outbox.recipients(institution.id, name) {
+            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, now: time };
+            for Message { data, location } in
+                render(&scene, &Hears { locations: locations.as_ref(), setup: &env.setup })?
+            {
                 let size = serde_json::to_string(&data).map_or(0, |text| text.len());
-                if !self.room.take(subscribed.len(), size) {
+                if !self.room.take(subscriptions.len(), size) {
+                    env.outbox.leave_out(subscriptions, self.batch, time, &mut self.enqueued);
                     continue;
                 }
-                let event = CommittedEvent { institution, name, time: self.cx.now, data: &data };
+                let (institution, subdomain) = (institution.id, institution.subdomain.as_str());
+                let event = CommittedEvent { institution, subdomain, location, name, time, data: &data };
                 let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
-                let enqueued = env.outbox.enqueue_to(subscribed, self.batch, &event, new_id);
-                self.enqueued = std::mem::take(&mut self.enqueued).and(enqueued);
+                env.outbox.enqueue(subscriptions, self.batch, &event, new_id, &mut self.enqueued);
             }
         }
         Ok(())
     }
 
     pub(super) fn wanted(&self, event: Event) -> bool {
-        !self.shell.env.outbox.subscribed(self.shell.institution.id, event).is_empty()
+        self.shell.env.outbox.is_heard(self.shell.institution.id, event)
     }
+}
+
+/// Which locations somebody hears of.
+pub(super) struct Hears<'a> {
+    locations: Option<&'a BTreeSet<LocationId>>,
+    setup: &'a Setup,
+}
+
+impl Hears<'_> {
+    pub(super) fn at(&self, location: LocationId) -> bool {
+        self.locations.is_none_or(|heard| heard.contains(&location))
+    }
+
+    /// A record is at its own location, at those where a patient was seen, or, where only the EHR knows, at all that share its data
+    /// source.
+    fn of(&self, stored: &[u8]) -> Result<bool, TurnError> {
+        let Some(heard) = self.locations else { return Ok(true) };
+        let at = at(stored)?;
+        Ok(match at.location_id {
+            Some(location) => heard.contains(&location),
+            None if !at.location_ids.is_empty() => at.location_ids.iter().any(|location| heard.contains(location)),
+            None => heard.iter().any(|location| {
+                let source = self.setup.locations.get(location).and_then(|location| location.source);
+                at.source_id.is_none() || at.source_id == source
+            }),
+        })
+    }
+}
+
+/// Where a stored record is, in the fields that all kinds of records have of it.
+#[derive(Deserialize)]
+struct At {
+    #[serde(default)]
+    location_id: Option<LocationId>,
+    #[serde(default)]
+    location_ids: Vec<LocationId>,
+    #[serde(default)]
+    source_id: Option<u32>,
+}
+
+fn at(stored: &[u8]) -> Result<At, TurnError> {
+    decode(stored)
 }
 
 /// What subscribers hear of a change. A payment or adjustment made here begins for them when it reaches the ledger (specification 6.5);
@@ -210,7 +259,8 @@ impl Looks<'_, '_> {
                 return Ok(None);
             }
         }
-        Ok(Some(Item { shape, previous, patient: patient(event, changed.after)? }))
+        let (patient, location) = (patient(event, changed.after)?, at(changed.after)?.location_id);
+        Ok(Some(Item { shape, previous, patient, location }))
     }
 }
 

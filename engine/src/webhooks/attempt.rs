@@ -11,6 +11,7 @@ use super::{
     keys, limits,
     model::{Endpoint, EndpointId},
     registry::Registry,
+    schedule::Answer,
     sign,
 };
 use crate::{
@@ -21,6 +22,9 @@ use crate::{
 /// The time of day. Read in one place of the engine; tests set their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// Chooses the jitter of retries; tests choose it themselves.
+pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
+
 /// What attempts work with.
 #[derive(Clone)]
 pub struct Sender {
@@ -29,6 +33,7 @@ pub struct Sender {
     pub egress: Arc<Egress>,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
+    pub random: Random,
 }
 
 /// A delivery as the due index names it.
@@ -74,7 +79,7 @@ impl Sender {
         let attempted = (self.clock)();
         let known = self.registry.subscriptions();
         let mut after = before.clone();
-        let delivered = match self.active_endpoint(&before) {
+        let answer = match self.active_endpoint(&before) {
             Some(endpoint) => match before.body(&*self.store) {
                 Ok(body) => {
                     let outcome = self.send(&endpoint, body, before.id, attempted).await;
@@ -95,20 +100,22 @@ impl Sender {
         report(&after);
         let mut batch = Batch::new();
         after.replace(&before, &mut batch);
-        if !self.commit(due.endpoint, delivered, attempted, batch).await || after.is_pending() {
+        if !self.commit(due.endpoint, answer, attempted, batch).await || after.is_pending() {
             return Ok(After::Pending);
         }
         known.backlogs.ended(due.endpoint);
         Ok(After::Ended)
     }
 
-    /// Whether it was delivered.
-    fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, Fault>) -> bool {
-        let delivered = outcome.is_ok();
-        delivery.record(attempted, outcome);
-        let counted = if delivered { &self.metrics.webhooks_delivered } else { &self.metrics.webhooks_failed };
+    fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, Fault>) -> Answer {
+        let (answer, counted) = match outcome {
+            Ok(_) => (Answer::Delivered, &self.metrics.webhooks_delivered),
+            Err(Fault::GONE) => (Answer::Gone, &self.metrics.webhooks_failed),
+            Err(_) => (Answer::Failed, &self.metrics.webhooks_failed),
+        };
+        delivery.record(attempted, outcome, (self.random)());
         counted.add(1);
-        delivered
+        answer
     }
 
     async fn send(&self, endpoint: &Endpoint, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, Fault> {
@@ -136,10 +143,10 @@ impl Sender {
 
     /// Until the store takes it: a message that was delivered must not be sent again because the disk is full. False: somebody else
     /// was faster.
-    async fn commit(&self, endpoint: EndpointId, delivered: Option<bool>, attempted: Timestamp, batch: Batch) -> bool {
+    async fn commit(&self, endpoint: EndpointId, answer: Option<Answer>, attempted: Timestamp, batch: Batch) -> bool {
         loop {
-            let committed = match delivered {
-                Some(delivered) => self.registry.commit_attempt(endpoint, delivered, attempted, batch.clone()).await,
+            let committed = match answer {
+                Some(answer) => self.registry.commit_attempt(endpoint, answer, attempted, batch.clone()).await,
                 None => self.store.commit(batch.clone()).await,
             };
             match committed {

@@ -33,6 +33,18 @@ pub struct Backlog {
     pub overflow: Option<Overflow>,
 }
 
+impl Overflow {
+    /// One event more.
+    pub fn of_one(at: Timestamp) -> Overflow {
+        Overflow { events: 1, since: at, until: at }
+    }
+
+    #[must_use]
+    pub fn and(self, later: Overflow) -> Overflow {
+        Overflow { events: self.events + later.events, since: self.since, until: later.until }
+    }
+}
+
 impl Backlog {
     pub fn waiting(&self) -> u64 {
         self.waiting.max(0).unsigned_abs()
@@ -74,20 +86,24 @@ impl Backlogs {
         Ok(Backlogs { limit, of: Mutex::new(of), ..Backlogs::default() })
     }
 
-    /// Whether one more may wait. If not, the batch that commits the event says so.
-    pub(super) fn admits(&self, endpoint: EndpointId, now: Timestamp, batch: &mut Batch) -> bool {
+    /// Whether one more may wait.
+    pub(super) fn admits(&self, endpoint: EndpointId) -> bool {
+        self.of(endpoint).waiting() < self.limit as u64
+    }
+
+    /// Says in a batch what an endpoint is not told of the events it commits. `dropped` is all of that batch.
+    pub(super) fn put_overflow(&self, endpoint: EndpointId, dropped: Overflow, batch: &mut Batch) {
+        let overflow = self.of(endpoint).overflow.map_or(dropped, |before| before.and(dropped));
+        let value = serde_json::to_vec(&overflow).expect("plain data makes JSON");
+        batch.put(keys::overflow(endpoint), value);
+    }
+
+    /// The batch that said so is durable.
+    pub(super) fn overflowed_by(&self, endpoint: EndpointId, dropped: Overflow) {
         let mut of = self.lock();
         let backlog = of.entry(endpoint).or_default();
-        if backlog.waiting() < self.limit as u64 {
-            return true;
-        }
-        let overflow = backlog.overflow.get_or_insert(Overflow { events: 0, since: now, until: now });
-        overflow.events += 1;
-        overflow.until = now;
-        self.overflowed.fetch_add(1, Ordering::Relaxed);
-        let value = serde_json::to_vec(overflow).expect("plain data makes JSON");
-        batch.put(keys::overflow(endpoint), value);
-        false
+        backlog.overflow = Some(backlog.overflow.map_or(dropped, |before| before.and(dropped)));
+        self.overflowed.fetch_add(dropped.events, Ordering::Relaxed);
     }
 
     /// How many more may wait.

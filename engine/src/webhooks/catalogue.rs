@@ -148,6 +148,8 @@ pub enum WriteOutcome {
 }
 
 impl WriteOutcome {
+    pub const ALL: [WriteOutcome; 3] = [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut];
+
     pub fn name(self) -> &'static str {
         match self {
             WriteOutcome::Complete => "complete",
@@ -178,6 +180,11 @@ impl EventName {
     /// What a subscriber has to have asked for.
     pub fn event(self) -> Event {
         self.event
+    }
+
+    /// None: the change itself.
+    pub fn outcome(self) -> Option<WriteOutcome> {
+        self.outcome
     }
 
     pub fn resource_type(self) -> ResourceType {
@@ -271,6 +278,32 @@ impl Event {
     }
 }
 
+/// What a subscription asks for: an event with everything that is sent under it, or one outcome of its writes alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topic {
+    pub event: Event,
+    pub outcome: Option<WriteOutcome>,
+}
+
+impl Topic {
+    pub fn takes(self, name: EventName) -> bool {
+        self.event == name.event() && self.outcome.is_none_or(|outcome| name.outcome() == Some(outcome))
+    }
+}
+
+impl From<Event> for Topic {
+    fn from(event: Event) -> Topic {
+        Topic { event, outcome: None }
+    }
+}
+
+/// As it is written when subscribing: `payment_created`, `appointment_insertion.failed`.
+impl std::fmt::Display for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        EventName { event: self.event, outcome: self.outcome }.fmt(f)
+    }
+}
+
 /// Not something that can be subscribed to; the message names what can.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownPair {
@@ -280,11 +313,17 @@ pub enum UnknownPair {
     Event { given: String, of: ResourceType },
 }
 
-/// Case does not matter and both `PatientInsuranceCoverage` and `patient_insurance_coverage` will do.
-pub fn parse(resource_type: &str, event: &str) -> Result<Event, UnknownPair> {
+/// Case does not matter and both `PatientInsuranceCoverage` and `patient_insurance_coverage` will do. `.complete`, `.failed` and
+/// `.timed_out` behind an event ask for that outcome of its writes alone.
+pub fn parse(resource_type: &str, event: &str) -> Result<Topic, UnknownPair> {
     let resource = parse_resource_type(resource_type)?;
-    let found = resource.events().iter().find(|known| same_name(known.name(), event));
-    found.copied().ok_or_else(|| UnknownPair::Event { given: echo(event), of: resource })
+    let (name, outcome) = event.split_once('.').map_or((event, None), |(name, outcome)| (name, Some(outcome)));
+    let unknown = || UnknownPair::Event { given: echo(event), of: resource };
+    let event = *resource.events().iter().find(|known| same_name(known.name(), name)).ok_or_else(unknown)?;
+    let Some(given) = outcome else { return Ok(event.into()) };
+    let outcome = WriteOutcome::ALL.into_iter().find(|known| same_name(known.name(), given)).ok_or_else(unknown)?;
+    EventName::written(event, outcome).ok_or_else(unknown)?;
+    Ok(Topic { event, outcome: Some(outcome) })
 }
 
 pub fn parse_resource_type(given: &str) -> Result<ResourceType, UnknownPair> {
@@ -318,8 +357,8 @@ mod tests {
                 assert_eq!(event.resource_type(), *resource);
                 for spelling in [resource.name().to_owned(), resource.key().to_owned(), resource.name().to_uppercase()]
                 {
-                    assert_eq!(parse(&spelling, event.name()), Ok(*event));
-                    assert_eq!(parse(&spelling, &event.name().to_uppercase()), Ok(*event));
+                    assert_eq!(parse(&spelling, event.name()), Ok((*event).into()));
+                    assert_eq!(parse(&spelling, &event.name().to_uppercase()), Ok((*event).into()));
                 }
             }
         }
@@ -361,8 +400,22 @@ mod tests {
         let known = "known are: appointment_insertion, appointment_created, appointment_updated";
         assert!(error.contains("for Appointment") && error.ends_with(known), "{error}");
         assert!(parse("", "").is_err());
-        assert!(parse("appointment", "appointment_insertion.complete").is_err());
+        for no_outcome in ["appointment_insertion.", "appointment_insertion.done", "appointment_created.complete"] {
+            assert!(parse("appointment", no_outcome).is_err(), "{no_outcome}");
+        }
         assert!(parse(&"x\n".repeat(10_000), "y").unwrap_err().to_string().len() < 600);
+    }
+
+    #[test]
+    fn an_outcome_can_be_asked_for_alone() {
+        let failed = parse("Appointment", "Appointment_Insertion.FAILED").unwrap();
+        assert_eq!(failed.to_string(), "appointment_insertion.failed");
+        let told = |outcome| EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        assert!(failed.takes(told(WriteOutcome::Failed)));
+        assert!(!failed.takes(told(WriteOutcome::Complete)));
+        let all = parse("appointment", "appointment_insertion").unwrap();
+        assert!(WriteOutcome::ALL.into_iter().all(|outcome| all.takes(told(outcome))));
+        assert!(!all.takes(EventName::change(Event::AppointmentCreated).unwrap()));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use location::{ids::InstitutionId, time::Timestamp};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -29,6 +32,12 @@ pub struct Delivery {
     pub subscription_id: Option<SubscriptionId>,
     /// None: a test message, which shows nothing of any institution.
     pub institution_id: Option<InstitutionId>,
+    /// The institution's; none also of what earlier versions left.
+    #[serde(default)]
+    pub subdomain: Option<String>,
+    /// None: it is not one location's.
+    #[serde(default)]
+    pub location_id: Option<LocationId>,
     /// None: a test message.
     pub resource_type: Option<ResourceType>,
     pub event_name: String,
@@ -94,6 +103,13 @@ struct Message<'a> {
     resource_type: &'a str,
     event_name: &'a str,
     event_time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subdomain: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    institution_id: Option<InstitutionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location_id: Option<LocationId>,
+    sequence: u64,
     data: &'a RawValue,
     delivery_errors: &'a [DeliveryError],
 }
@@ -108,7 +124,11 @@ impl Delivery {
         let message = Message {
             resource_type: self.resource(),
             event_name: &self.event_name,
-            event_time: sign::timestamp(self.event_time),
+            event_time: sign::event_time(self.event_time),
+            subdomain: self.subdomain.as_deref(),
+            institution_id: self.institution_id,
+            location_id: self.location_id,
+            sequence: sequence(self.id),
             data: &data,
             delivery_errors: &self.delivery_errors,
         };
@@ -138,8 +158,8 @@ impl Delivery {
         self.delivery_errors.last().filter(|_| !matches!(self.state, State::Delivered { .. }))
     }
 
-    /// What follows from an attempt begun at `attempted`.
-    pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, Fault>) {
+    /// What follows from an attempt begun at `attempted`. `random` chooses the jitter of the next one.
+    pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, Fault>, random: u64) {
         let first = *self.first_attempt_at.get_or_insert(attempted);
         let due = if let State::Pending { next_attempt_at } = self.state { next_attempt_at } else { attempted };
         self.attempts = self.attempts() + 1;
@@ -155,7 +175,8 @@ impl Delivery {
                 });
                 let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_ERRORS_TOLD);
                 self.delivery_errors.drain(..too_many);
-                match schedule::retry(first, due, attempted) {
+                let next = schedule::retry(first, due, attempted, random);
+                match next.filter(|_| fault != Fault::GONE) {
                     Some(next_attempt_at) => State::Pending { next_attempt_at },
                     None => State::Failed { at: attempted },
                 }
@@ -235,6 +256,11 @@ pub const MAX_OF_ONE_EVENT: usize = 1 << NUMBERED;
 const COUNTED: u32 = 12;
 
 impl DeliveryIds {
+    /// Goes on above what was given before, whatever the clock says now.
+    pub fn after(last: Option<Uuid>) -> DeliveryIds {
+        DeliveryIds(AtomicU64::new(last.map_or(0, number)))
+    }
+
     /// The first of an event. `random` tells it from ids given while the clock stood there before.
     pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
         let wanted = at.0.max(0).unsigned_abs() << COUNTED;
@@ -244,6 +270,19 @@ impl DeliveryIds {
         let version = 0x7000 | (number & ((1 << COUNTED) - 1));
         Uuid::from_u64_pair(((number >> COUNTED) << 16) | version, first_of(random).as_u64_pair().1)
     }
+}
+
+/// What `DeliveryIds` counted for an id.
+fn number(id: Uuid) -> u64 {
+    let high = id.as_u64_pair().0;
+    ((high >> 16) << COUNTED) | (high & ((1 << COUNTED) - 1))
+}
+
+/// Of two messages about one record the later one has the greater number. Counted from 2026 on, so that it stays exact in a
+/// double-precision number until 2095.
+pub fn sequence(id: Uuid) -> u64 {
+    const FROM: u64 = 1_767_225_600_000 << COUNTED;
+    number(id).saturating_sub(FROM)
 }
 
 /// The first delivery of the event that a delivery tells of.
@@ -272,6 +311,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_retry_comes_a_little_later_than_planned_by_chance() {
+        let due = |random| {
+            let mut delivery = Delivery {
+                id: Uuid::from_u128(7),
+                endpoint_id: EndpointId(1),
+                subscription_id: None,
+                institution_id: None,
+                subdomain: None,
+                location_id: None,
+                resource_type: None,
+                event_name: TEST_EVENT.to_owned(),
+                event_time: Timestamp(0),
+                record: String::new(),
+                attempts: 0,
+                attempted_at: None,
+                delivery_errors: Vec::new(),
+                first_attempt_at: None,
+                state: State::Pending { next_attempt_at: Timestamp(0) },
+            };
+            delivery.record(Timestamp(0), Err(Fault::Timeout), random);
+            delivery.state
+        };
+        for (random, at) in [(0, 30_000), (1_234, 31_234), (3_000, 33_000), (3_001, 30_000)] {
+            assert_eq!(due(random), State::Pending { next_attempt_at: Timestamp(at) });
+        }
+    }
+
+    #[test]
     fn ids_rise_and_tell_their_time() {
         let (ids, random) = (DeliveryIds::default(), Uuid::from_u128(0x1234_5678_9abc_4def_8123_4567_89ab_cdef));
         let at = Timestamp(1_795_255_200_123);
@@ -283,6 +350,10 @@ mod tests {
         assert_eq!(made_at(later), at.plus(60_000));
         let many = [0, 1, 999, MAX_OF_ONE_EVENT - 1].map(|number| nth_of(later, number));
         assert!(many.is_sorted() && many.iter().all(|id| first_of(*id) == later && id.get_version_num() == 7));
-        assert!(ids.next(at, random) > later, "a clock that goes back makes no older ids");
+        let next = ids.next(at, random);
+        assert!(next > later && sequence(next) > sequence(later), "a clock that goes back makes no older ids");
+        let restarted = DeliveryIds::after(Some(next)).next(at, random);
+        assert!(restarted > next && sequence(restarted) > sequence(next), "nor does a restart");
+        assert!(sequence(restarted) < 1 << 53);
     }
 }

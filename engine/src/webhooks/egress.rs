@@ -10,6 +10,8 @@ use reqwest::{
     redirect,
 };
 
+use tokio::time::timeout;
+
 use super::{address::is_public, limits};
 
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
@@ -78,6 +80,9 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The receiver says that there is nothing any more and will not be.
+    pub const GONE: Fault = Fault::Status(410);
+
     /// As `delivery_errors` and the log show it.
     pub fn code(self) -> String {
         match self {
@@ -178,7 +183,8 @@ impl Egress {
             return Err(Fault::RefusedAddress);
         }
         let status = answer.status();
-        read_and_forget(answer).await;
+        // Who is slow to end an answer holds up the next message about the same record: its status is known already.
+        drop(timeout(limits::ANSWER_TIMEOUT, read_and_forget(answer)).await);
         if status.is_success() { Ok(status.as_u16()) } else { Err(Fault::Status(status.as_u16())) }
     }
 }

@@ -1,12 +1,11 @@
 //! Where webhooks lie in the store: the keys of the spaces `store/keys.rs` names for them. Numbers are big-endian so that keys sort like what they name.
 
-use location::{ids::InstitutionId, time::Timestamp};
+use location::time::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    catalogue::Event,
     delivery::{MAX_OF_ONE_EVENT, first_of, nth_of},
-    model::{EndpointId, SubscriptionId},
+    model::{EndpointId, Subscription, SubscriptionId},
 };
 use crate::store::{Key, KeyRange, keys::Space};
 
@@ -36,8 +35,17 @@ pub fn subscriptions() -> KeyRange {
     KeyRange::prefix(&[SUBSCRIPTION])
 }
 
-pub fn subscribed(endpoint: EndpointId, institution: InstitutionId, event: Event) -> Key {
-    key(SUBSCRIBED, &[&endpoint.0.to_be_bytes(), &institution.0.to_be_bytes(), event.name().as_bytes()])
+/// What an endpoint is subscribed to once: the event or one outcome of it, and behind that the location, where it is one location's.
+pub fn subscribed(it: &Subscription) -> Key {
+    let (endpoint, institution) = (it.webhook_endpoint_id.0.to_be_bytes(), it.institution_id.0.to_be_bytes());
+    let location = it.location_id.map(|location| location.0.to_be_bytes());
+    let location: &[u8] = location.as_ref().map_or(&[], |bytes| bytes);
+    key(SUBSCRIBED, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
+}
+
+/// All deliveries.
+pub fn deliveries() -> KeyRange {
+    KeyRange::prefix(&[DELIVERY])
 }
 
 pub fn delivery(id: Uuid) -> Key {

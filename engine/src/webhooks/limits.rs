@@ -10,6 +10,8 @@ pub const TOTAL_TIMEOUT: Duration = Duration::from_secs(15);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of an answer only the status counts; more than this of its body is not read.
 pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// For the rest of an answer whose status is known: enough for a connection to be used again.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Connections kept for the next message: as many as one host had at once, because one host may receive for many endpoints. For less
 /// time than common servers keep them (Node.js five seconds), so that a message seldom meets one that is just being closed.
 pub const IDLE_CONNECTIONS: usize = CONCURRENCY;

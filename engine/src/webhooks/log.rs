@@ -96,6 +96,8 @@ impl Log {
             endpoint_id: endpoint.id,
             subscription_id: None,
             institution_id: None,
+            subdomain: None,
+            location_id: None,
             resource_type: None,
             event_name: TEST_EVENT.to_owned(),
             event_time: now,

@@ -1,9 +1,16 @@
 //! What is registered: endpoints, and the subscriptions that depend on them.
 
-use location::{ids::InstitutionId, time::Timestamp};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
-use super::{catalogue::Event, schedule::Streak, sign::SecretKey};
+use super::{
+    catalogue::{Event, Topic, WriteOutcome},
+    schedule::Streak,
+    sign::SecretKey,
+};
 
 macro_rules! ids {
     ($($name:ident),*) => {$(
@@ -82,9 +89,26 @@ pub struct Subscription {
     pub institution_id: InstitutionId,
     /// Tells the resource type too.
     pub event: Event,
+    /// The one outcome of its writes that is wanted; none: everything that is sent under the event.
+    #[serde(default)]
+    pub outcome: Option<WriteOutcome>,
+    /// The one location it hears of; none: all of the institution.
+    #[serde(default)]
+    pub location_id: Option<LocationId>,
     pub active: bool,
     /// The version under which it was made; its messages keep to it.
     pub api_version: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Subscription {
+    pub fn topic(&self) -> Topic {
+        Topic { event: self.event, outcome: self.outcome }
+    }
+
+    /// Whether it asks for the same: an endpoint has no two of those.
+    pub fn asks_for(&self, institution: InstitutionId, topic: Topic, location: Option<LocationId>) -> bool {
+        self.institution_id == institution && self.topic() == topic && self.location_id == location
+    }
 }

@@ -1,49 +1,52 @@
 //! Where events become deliveries: inside the batch that commits the change, so that none is lost and none is invented.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use location::{ids::InstitutionId, time::Timestamp};
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::{
+    backlog::Overflow,
     catalogue::{Event, EventName},
     delivery::{Delivery, MAX_OF_ONE_EVENT, State, nth_of},
     keys,
     model::{EndpointId, Subscription},
-    subscriptions::Subscriptions,
+    subscriptions::{Recipients, Subscriptions},
 };
 use crate::store::Batch;
+
+/// Tells the dispatcher which endpoints to look at.
+pub type Doorbell = crate::doorbell::Doorbell<EndpointId>;
 
 /// Something that is being committed and that subscribers are told about.
 pub struct CommittedEvent<'a> {
     pub institution: InstitutionId,
+    /// The institution's, as receivers know it.
+    pub subdomain: &'a str,
+    /// Where it happened, where it is one location's.
+    pub location: Option<LocationId>,
     pub name: EventName,
     pub time: Timestamp,
     /// The changed record under its resource's name.
     pub data: &'a Map<String, Value>,
 }
 
-/// The endpoints that got something new, and how much. To be handed to `Outbox::committed` once the batch is durable.
+/// What a batch holds for endpoints. To be handed to `Outbox::committed` once it is durable.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use = "the dispatcher learns of the deliveries only through `Outbox::committed`"]
-pub struct Enqueued(BTreeMap<EndpointId, usize>);
+pub struct Enqueued {
+    deliveries: BTreeMap<EndpointId, usize>,
+    /// Events of which they get no message.
+    dropped: BTreeMap<EndpointId, Overflow>,
+}
 
 impl Enqueued {
-    /// For batches that carry several events.
-    pub fn and(mut self, other: Enqueued) -> Enqueued {
-        for (endpoint, deliveries) in other.0 {
-            self.add(endpoint, deliveries);
-        }
-        self
-    }
-
     pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: usize) {
-        *self.0.entry(endpoint).or_default() += deliveries;
+        *self.deliveries.entry(endpoint).or_default() += deliveries;
     }
 }
 
@@ -69,32 +72,28 @@ impl Outbox {
         self.subscriptions.any(institution)
     }
 
-    /// Who would be told.
-    pub fn subscribed(&self, institution: InstitutionId, event: Event) -> Vec<Arc<Subscription>> {
-        self.subscriptions.subscribed(institution, event)
+    /// Whether anybody is told anything under an event.
+    pub fn is_heard(&self, institution: InstitutionId, event: Event) -> bool {
+        !self.subscriptions.subscribed(institution, event).is_empty()
     }
 
-    /// Adds a delivery for every active subscription to the event. Reads no disk. `new_id` makes random ids.
-    pub fn enqueue(&self, batch: &mut Batch, event: &CommittedEvent<'_>, new_id: impl FnMut() -> Uuid) -> Enqueued {
-        self.enqueue_to(&self.subscribed(event.institution, event.name.event()), batch, event, new_id)
+    /// Who is told.
+    pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
+        self.subscriptions.recipients(institution, name)
     }
 
-    /// The same for some of those who are subscribed.
-    pub fn enqueue_to(
+    /// Adds a delivery for each of the subscriptions whose endpoint has room. Reads no disk. `new_id` makes random ids.
+    pub fn enqueue(
         &self,
         subscribed: &[Arc<Subscription>],
         batch: &mut Batch,
         event: &CommittedEvent<'_>,
         mut new_id: impl FnMut() -> Uuid,
-    ) -> Enqueued {
-        let mut enqueued = Enqueued::default();
-        if subscribed.is_empty() {
-            return enqueued;
-        }
-        let admitted: Vec<_> = subscribed
-            .iter()
-            .filter(|it| self.subscriptions.backlogs.admits(it.webhook_endpoint_id, event.time, batch))
-            .collect();
+        enqueued: &mut Enqueued,
+    ) {
+        let (admitted, full): (Vec<_>, Vec<_>) =
+            subscribed.iter().partition(|it| self.subscriptions.backlogs.admits(it.webhook_endpoint_id));
+        self.leave_out(full, batch, event.time, enqueued);
         let record = record(event);
         let data = serde_json::to_vec(event.data).expect("a JSON object makes JSON");
         for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
@@ -107,6 +106,8 @@ impl Outbox {
                     endpoint_id: endpoint,
                     subscription_id: Some(subscription.id),
                     institution_id: Some(event.institution),
+                    subdomain: Some(event.subdomain.to_owned()),
+                    location_id: event.location,
                     resource_type: Some(event.name.resource_type()),
                     event_name: event.name.to_string(),
                     event_time: event.time,
@@ -121,16 +122,34 @@ impl Outbox {
                 enqueued.add(endpoint, 1);
             }
         }
-        enqueued
+    }
+
+    /// Says that endpoints are not told of an event, so that their owners can know and ask the feed of changes.
+    pub fn leave_out<'s>(
+        &self,
+        subscribed: impl IntoIterator<Item = &'s Arc<Subscription>>,
+        batch: &mut Batch,
+        at: Timestamp,
+        enqueued: &mut Enqueued,
+    ) {
+        for subscription in subscribed {
+            let (endpoint, one) = (subscription.webhook_endpoint_id, Overflow::of_one(at));
+            let dropped = enqueued.dropped.get(&endpoint).map_or(one, |before| before.and(one));
+            enqueued.dropped.insert(endpoint, dropped);
+            self.subscriptions.backlogs.put_overflow(endpoint, dropped, batch);
+        }
     }
 
     /// The batch is durable: sending may begin.
     pub fn committed(&self, enqueued: Enqueued) {
-        for (endpoint, deliveries) in &enqueued.0 {
+        for (endpoint, dropped) in enqueued.dropped {
+            self.subscriptions.backlogs.overflowed_by(endpoint, dropped);
+        }
+        for (endpoint, deliveries) in &enqueued.deliveries {
             self.subscriptions.backlogs.added(*endpoint, *deliveries);
         }
-        if !enqueued.0.is_empty() {
-            self.doorbell.ring(enqueued.0.into_keys());
+        if !enqueued.deliveries.is_empty() {
+            self.doorbell.ring(enqueued.deliveries.into_keys());
         }
     }
 }
@@ -153,29 +172,6 @@ fn record(event: &CommittedEvent<'_>) -> String {
     found.map_or_else(String::new, |id| format!("{} {id}", event.name.resource_type().key()))
 }
 
-/// Tells the dispatcher which endpoints to look at.
-#[derive(Default)]
-pub struct Doorbell {
-    rung: Mutex<BTreeSet<EndpointId>>,
-    notify: Notify,
-}
-
-impl Doorbell {
-    pub fn ring(&self, endpoints: impl IntoIterator<Item = EndpointId>) {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner).extend(endpoints);
-        self.notify.notify_one();
-    }
-
-    /// Everybody who rang since the last call.
-    pub fn answer(&self) -> BTreeSet<EndpointId> {
-        std::mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub async fn wait(&self) {
-        self.notify.notified().await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -196,7 +192,8 @@ mod tests {
             (Event::SyncStatusReadChange, json!({"sync_status": {"locations": [{"id": 2}]}}), "sync_status 2"),
         ] {
             let (name, data) = (EventName::change(event).unwrap(), data.as_object().unwrap());
-            let told = CommittedEvent { institution: InstitutionId(1), name, time: Timestamp(0), data };
+            let (institution, time) = (InstitutionId(1), Timestamp(0));
+            let told = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
             assert_eq!(record(&told), expected);
         }
     }

@@ -1,5 +1,6 @@
 //! What messages say in `data` beside the records' own shapes: under which key they stand, and what was otherwise before.
 
+use location::ids::LocationId;
 use serde_json::{Map, Value};
 
 use super::catalogue::{Event, ResourceType};
@@ -14,6 +15,14 @@ pub struct Item {
     pub previous: Option<Map<String, Value>>,
     /// Whose it is, where that is what messages go by.
     pub patient: Option<u64>,
+    /// Where it is, where it is at one location.
+    pub location: Option<LocationId>,
+}
+
+/// The `data` of a message, and the location of all it shows.
+pub struct Message {
+    pub data: Map<String, Value>,
+    pub location: Option<LocationId>,
 }
 
 /// Who shares a message.
@@ -37,8 +46,8 @@ impl Layout {
     }
 }
 
-/// The `data` of as many messages as it takes.
-pub fn data(event: Event, items: Vec<Item>, failure: Option<&str>) -> Vec<Map<String, Value>> {
+/// As many messages as it takes.
+pub fn messages(event: Event, items: Vec<Item>, failure: Option<&str>) -> Vec<Message> {
     let layout = Layout::of(event);
     let mut messages = Vec::new();
     for items in shared(layout, items) {
@@ -47,10 +56,12 @@ pub fn data(event: Event, items: Vec<Item>, failure: Option<&str>) -> Vec<Map<St
             data.insert("failure_reason".to_owned(), reason.into());
         }
         let previous = items.iter().any(|item| item.previous.is_some()).then(|| previous_of(layout, &items));
+        let location = items.first().and_then(|item| item.location);
+        let location = location.filter(|_| items.iter().all(|item| item.location == location));
         let (key, value) = content(layout, event.resource_type().key(), items);
         data.insert(key, value);
         data.extend(previous.map(|previous| ("previous_attributes".to_owned(), previous)));
-        messages.push(data);
+        messages.push(Message { data, location });
     }
     messages
 }
@@ -115,22 +126,22 @@ mod tests {
 
     fn item(id: u64, previous: Option<Value>, patient: Option<u64>) -> Item {
         let previous = previous.map(|it| it.as_object().unwrap().clone());
-        Item { shape: json!({ "id": id }), previous, patient }
+        Item { shape: json!({ "id": id }), previous, patient, location: None }
     }
 
-    fn messages(event: Event, items: Vec<Item>) -> Value {
-        data(event, items, None).into_iter().map(Value::Object).collect()
+    fn told(event: Event, items: Vec<Item>) -> Value {
+        messages(event, items, None).into_iter().map(|message| Value::Object(message.data)).collect()
     }
 
     #[test]
     fn each_layout_has_its_key() {
         let two = || vec![item(1, None, None), item(2, None, None)];
-        assert_eq!(messages(Event::PaymentCreated, two()), json!([{"payment": {"id": 1}}, {"payment": {"id": 2}}]));
-        assert_eq!(messages(Event::AppointmentCreated, two()), json!([{"appointments": [{"id": 1}, {"id": 2}]}]));
-        assert_eq!(messages(Event::PatientUpdated, two()), json!([{"patients": [{"id": 1}, {"id": 2}]}]));
+        assert_eq!(told(Event::PaymentCreated, two()), json!([{"payment": {"id": 1}}, {"payment": {"id": 2}}]));
+        assert_eq!(told(Event::AppointmentCreated, two()), json!([{"appointments": [{"id": 1}, {"id": 2}]}]));
+        assert_eq!(told(Event::PatientUpdated, two()), json!([{"patients": [{"id": 1}, {"id": 2}]}]));
         let of_two =
             vec![item(1, None, Some(7)), item(2, Some(json!({"note": null})), Some(8)), item(3, None, Some(7))];
-        let told = messages(Event::MedicalHistoryPatientItemsUpdated, of_two);
+        let told = told(Event::MedicalHistoryPatientItemsUpdated, of_two);
         let first = json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 1}, {"id": 3}]}});
         let second = json!({"medical_history": {"patient_id": 8, "patient_items": [{"id": 2}]},
             "previous_attributes": [{"note": null}]});
@@ -140,19 +151,28 @@ mod tests {
     #[test]
     fn what_was_before_stands_in_the_order_of_the_records() {
         let items = vec![item(1, Some(json!({"name": "Al"})), None), item(2, None, None)];
-        let told = messages(Event::PatientUpdated, items);
+        let told = told(Event::PatientUpdated, items);
         assert_eq!(told[0]["previous_attributes"], json!([{"name": "Al"}, null]));
-        let one = messages(Event::ChargeUpdated, vec![item(1, Some(json!({"fee": 5})), None)]);
+        let one = self::told(Event::ChargeUpdated, vec![item(1, Some(json!({"fee": 5})), None)]);
         assert_eq!(one, json!([{"charge": {"id": 1}, "previous_attributes": {"fee": 5}}]));
-        let failed = data(Event::PaymentInsertion, vec![item(1, None, None)], Some("no such type"));
-        assert_eq!(failed[0]["failure_reason"], "no such type");
+        let failed = messages(Event::PaymentInsertion, vec![item(1, None, None)], Some("no such type"));
+        assert_eq!(failed[0].data["failure_reason"], "no such type");
+    }
+
+    #[test]
+    fn a_message_names_the_location_of_all_it_shows() {
+        let at = |location: u32| Item { location: Some(LocationId(location)), ..item(1, None, None) };
+        let location = |items| messages(Event::AppointmentCreated, items, None)[0].location;
+        assert_eq!(location(vec![at(7), at(7)]), Some(LocationId(7)));
+        assert_eq!(location(vec![at(7), at(8)]), None);
+        assert_eq!(location(vec![at(7), item(1, None, None)]), None);
     }
 
     #[test]
     fn messages_are_bounded() {
         let many = (0..250).map(|id| item(id, None, None)).collect();
-        let sizes = data(Event::PatientCreated, many, None);
-        let sizes: Vec<usize> = sizes.iter().map(|data| data["patients"].as_array().unwrap().len()).collect();
+        let sizes = messages(Event::PatientCreated, many, None);
+        let sizes: Vec<usize> = sizes.iter().map(|it| it.data["patients"].as_array().unwrap().len()).collect();
         assert_eq!(sizes, [100, 100, 50]);
     }
 

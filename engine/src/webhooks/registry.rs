@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use location::{
-    ids::InstitutionId,
+    ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{
     backlog::Backlogs,
     catalogue::{self, UnknownPair},
+    delivery::DeliveryIds,
     egress::{Egress, RefusedUrl},
     keys,
     limits::{self, WebhookRules},
@@ -40,8 +41,8 @@ pub enum RegistryError {
     UnknownPair(#[from] UnknownPair),
     #[error("no such webhook endpoint or subscription")]
     NotFound,
-    #[error("the endpoint is already subscribed to {event} of this institution")]
-    Duplicate { event: &'static str },
+    #[error("The endpoint is already subscribed to {event} of this {of}.")]
+    Duplicate { event: String, of: &'static str },
     #[error("webhook endpoint {0} does not exist")]
     NoTarget(EndpointId),
     #[error("{0}")]
@@ -103,6 +104,8 @@ impl Claim<'_> {
 pub struct NewSubscription<'a> {
     /// The caller sees to it that the owner may read this institution's data.
     pub institution_id: InstitutionId,
+    /// The one location to hear of; none: all of the institution.
+    pub location_id: Option<LocationId>,
     pub resource_type: &'a str,
     pub event: &'a str,
     pub active: bool,
@@ -127,7 +130,10 @@ impl Registry {
         rules: WebhookRules,
         audience: Arc<dyn Audience>,
     ) -> Result<Arc<Registry>, LoadError> {
-        let subscriptions = Arc::new(Subscriptions::new(Backlogs::load(&*store, rules.queue)?, audience));
+        let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
+        let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
+        let backlogs = Backlogs::load(&*store, rules.queue)?;
+        let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience));
         each(&*store, keys::endpoints(), |endpoint| {
             subscriptions.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
         })?;
@@ -237,12 +243,12 @@ impl Registry {
         }
         endpoint.active = active.unwrap_or(endpoint.active);
         endpoint.updated_at = now;
-        let mut batch = Batch::new();
+        let (mut batch, mut changed) = (Batch::new(), self.taken_over(&endpoint, now));
         if active == Some(true) {
             batch.delete(keys::overflow(id));
-            self.subscriptions.backlogs.forget_overflow(id);
+            changed.overflow_forgotten = Some(id);
         }
-        self.commit(turn, batch, self.taken_over(&endpoint, now)).await?;
+        self.commit(turn, batch, changed).await?;
         Ok(endpoint)
     }
 
@@ -262,10 +268,10 @@ impl Registry {
         self.endpoint(owner, id)?;
         let mut batch = Batch::new();
         batch.delete(keys::endpoint(id)).delete(keys::overflow(id));
-        self.subscriptions.backlogs.forget_overflow(id);
         let gone_subscriptions = self.subscriptions.subscriptions_of(id);
         gone_subscriptions.iter().for_each(|subscription| forget(subscription, &mut batch));
-        let changed = Changed { gone_endpoint: Some(id), gone_subscriptions, ..Changed::default() };
+        let (gone_endpoint, overflow_forgotten) = (Some(id), Some(id));
+        let changed = Changed { gone_endpoint, gone_subscriptions, overflow_forgotten, ..Changed::default() };
         Ok(self.commit(turn, batch, changed).await?)
     }
 
@@ -288,14 +294,12 @@ impl Registry {
         if let Some(target) = new_endpoint.filter(|target| *target != endpoint_id) {
             self.endpoint(owner, target).map_err(|_| RegistryError::NoTarget(target))?;
             let there = self.subscriptions.subscriptions_of(target);
-            if there.iter().any(|s| s.institution_id == before.institution_id && s.event == before.event) {
-                return Err(RegistryError::Duplicate { event: before.event.name() });
-            }
+            not_twice(&there, &before)?;
             within("subscriptions of one webhook endpoint", there.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
             after.webhook_endpoint_id = target;
             forget(&before, &mut batch);
             batch.expect_present(keys::endpoint(target));
-            batch.put(keys::subscribed(target, after.institution_id, after.event), Vec::new());
+            batch.put(keys::subscribed(&after), Vec::new());
             gone_subscriptions.push(before);
         }
         let changed = Changed { subscriptions: vec![after.clone()], gone_subscriptions, ..Changed::default() };
@@ -348,7 +352,7 @@ impl Registry {
         once: Option<&Once>,
         now: Timestamp,
     ) -> Result<Made<Subscription>, RegistryError> {
-        let event = catalogue::parse(new.resource_type, new.event)?;
+        let topic = catalogue::parse(new.resource_type, new.event)?;
         let turn = self.turn().await;
         let claim = match self.seen(once, now)? {
             Ok(claim) => claim,
@@ -356,22 +360,22 @@ impl Registry {
         };
         self.endpoint(owner, endpoint_id)?;
         let existing = self.subscriptions.subscriptions_of(endpoint_id);
-        if existing.iter().any(|s| s.institution_id == new.institution_id && s.event == event) {
-            return Err(RegistryError::Duplicate { event: event.name() });
-        }
-        within("subscriptions of one webhook endpoint", existing.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
-        let mut batch = Batch::new();
-        let subscription = Subscription {
-            id: SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?),
+        let mut subscription = Subscription {
+            id: SubscriptionId(0),
             webhook_endpoint_id: endpoint_id,
             institution_id: new.institution_id,
-            event,
+            event: topic.event,
+            outcome: topic.outcome,
+            location_id: new.location_id,
             active: new.active,
             api_version: new.api_version.to_owned(),
             created_at: now,
             updated_at: now,
         };
-        let pair = keys::subscribed(endpoint_id, new.institution_id, event);
+        not_twice(&existing, &subscription)?;
+        within("subscriptions of one webhook endpoint", existing.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+        subscription.id = SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?);
+        let (mut batch, pair) = (Batch::new(), keys::subscribed(&subscription));
         batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
         claim.put(&subscription, now, &mut batch);
         self.commit(turn, batch, Changed { subscriptions: vec![subscription.clone()], ..Changed::default() }).await?;
@@ -407,11 +411,11 @@ impl Registry {
     pub(super) async fn commit_attempt(
         self: &Arc<Self>,
         id: EndpointId,
-        delivered: bool,
+        answer: schedule::Answer,
         attempted: Timestamp,
         batch: Batch,
     ) -> Result<(), CommitError> {
-        let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), delivered, attempted);
+        let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), answer, attempted);
         if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == Health::Unchanged) {
             return self.store.commit(batch).await;
         }
@@ -428,8 +432,8 @@ impl Registry {
             Health::FailingSince(since) => (endpoint.failing_since, endpoint.last_failed) = (Some(since), Some(since)),
             Health::StillFailing => endpoint.last_failed = Some(at),
             Health::Recovered => (endpoint.failing_since, endpoint.last_failed) = (None, None),
-            Health::Deactivated => {
-                tracing::warn!(endpoint = %endpoint.id, "webhook endpoint deactivated after 48 hours of failures");
+            Health::Deactivated(why) => {
+                tracing::warn!(endpoint = %endpoint.id, why, "webhook endpoint deactivated");
                 (endpoint.active, endpoint.updated_at) = (false, at);
                 let active = self.subscriptions.subscriptions_of(endpoint.id).into_iter().filter(|s| s.active);
                 subscriptions =
@@ -475,7 +479,16 @@ impl Registry {
 fn forget(subscription: &Subscription, batch: &mut Batch) {
     let endpoint = subscription.webhook_endpoint_id;
     batch.delete(keys::subscription(endpoint, subscription.id));
-    batch.delete(keys::subscribed(endpoint, subscription.institution_id, subscription.event));
+    batch.delete(keys::subscribed(subscription));
+}
+
+fn not_twice(there: &[Arc<Subscription>], new: &Subscription) -> Result<(), RegistryError> {
+    let (institution, topic, location) = (new.institution_id, new.topic(), new.location_id);
+    if !there.iter().any(|it| it.asks_for(institution, topic, location)) {
+        return Ok(());
+    }
+    let of = if location.is_some() { "location" } else { "institution" };
+    Err(RegistryError::Duplicate { event: topic.to_string(), of })
 }
 
 fn within(what: &'static str, present: usize, limit: usize) -> Result<(), RegistryError> {

@@ -21,17 +21,40 @@ pub const RETRIES: [Millis; 10] = [
     48 * HOUR,
 ];
 
-/// The retry that follows an attempt begun at `attempted`. Retries missed meanwhile are not made up for: the one attempt
-/// stood for all of them. None after the last.
-pub fn next_attempt(first_attempt: Timestamp, attempted: Timestamp) -> Option<Timestamp> {
-    RETRIES.iter().map(|elapsed| first_attempt.plus(*elapsed)).find(|retry| *retry > attempted)
+/// How much later than planned a retry may be: a tenth of the pause before it, at most ten minutes. Messages that failed together do
+/// not all come back in one moment.
+pub fn most_jitter(retry: usize) -> Millis {
+    let before = if retry == 0 { 0 } else { RETRIES[retry - 1] };
+    ((RETRIES[retry] - before) / 10).min(10 * MINUTE)
 }
 
-/// The same for an attempt that was due at `due`. One that stood for missed retries, the last among them, is not the last itself.
-pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp) -> Option<Timestamp> {
+/// The retry that follows an attempt begun at `attempted`. Retries missed meanwhile are not made up for: the one attempt
+/// stood for all of them. None after the last.
+fn next_retry(first_attempt: Timestamp, attempted: Timestamp) -> Option<usize> {
+    RETRIES.iter().position(|elapsed| first_attempt.plus(*elapsed) > attempted)
+}
+
+/// When the attempt after one that was due at `due` is. One that stood for missed retries, the last among them, is not the last itself.
+/// `random` chooses the jitter.
+pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp, random: u64) -> Option<Timestamp> {
     let [.., before, last] = RETRIES;
     let missed = due < first_attempt.plus(last);
-    next_attempt(first_attempt, attempted).or_else(|| missed.then(|| attempted.plus(last - before)))
+    match next_retry(first_attempt, attempted) {
+        Some(retry) => {
+            let jitter = random % (most_jitter(retry).unsigned_abs() + 1);
+            Some(first_attempt.plus(RETRIES[retry] + jitter.cast_signed()))
+        }
+        None => missed.then(|| attempted.plus(last - before)),
+    }
+}
+
+/// What an attempt brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Delivered,
+    Failed,
+    /// 410: the receiver says that the endpoint is no more.
+    Gone,
 }
 
 /// Nothing but failures.
@@ -52,11 +75,15 @@ pub enum Health {
     StillFailing,
     /// The first success after a failure.
     Recovered,
-    /// Nothing but failures for too long.
-    Deactivated,
+    /// Nothing but failures for too long, or the receiver wants no more; with the reason.
+    Deactivated(&'static str),
 }
 
-pub fn health(failing: Option<Streak>, delivered: bool, attempted: Timestamp) -> Health {
+pub fn health(failing: Option<Streak>, answer: Answer, attempted: Timestamp) -> Health {
+    if answer == Answer::Gone {
+        return Health::Deactivated("the receiver answered 410");
+    }
+    let delivered = answer == Answer::Delivered;
     let Some(Streak { since, last }) = failing else {
         return if delivered { Health::Unchanged } else { Health::FailingSince(attempted) };
     };
@@ -66,7 +93,7 @@ pub fn health(failing: Option<Streak>, delivered: bool, attempted: Timestamp) ->
     } else if silence.is_some_and(|silence| silence > LONGEST_SILENCE) {
         Health::FailingSince(attempted)
     } else if attempted.since(since) >= DEACTIVATE_AFTER {
-        Health::Deactivated
+        Health::Deactivated("48 hours of failures")
     } else if silence.is_none_or(|silence| silence >= FAILURE_NOTED_EVERY) {
         Health::StillFailing
     } else {
@@ -81,6 +108,27 @@ mod tests {
 
     const T0: Timestamp = Timestamp(1_795_255_200_123);
 
+    fn answer(delivered: bool) -> Answer {
+        if delivered { Answer::Delivered } else { Answer::Failed }
+    }
+
+    #[test]
+    fn messages_that_failed_together_do_not_come_back_together() {
+        for (n, elapsed) in RETRIES.iter().enumerate() {
+            let before = if n == 0 { T0 } else { T0.plus(RETRIES[n - 1] + most_jitter(n - 1)) };
+            let due: std::collections::BTreeSet<_> =
+                (0..1_000).map(|random| retry(T0, T0, before, random * 7_919).unwrap()).collect();
+            assert!(due.len() > 900, "retry {n} comes at {} moments", due.len());
+            let (first, last) = (*due.first().unwrap(), *due.last().unwrap());
+            assert!(T0.plus(*elapsed) <= first && last <= T0.plus(elapsed + most_jitter(n)), "retry {n}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_gone_is_asked_no_more() {
+        assert_eq!(health(None, Answer::Gone, T0), Health::Deactivated("the receiver answered 410"));
+    }
+
     /// Attempts at one message, each begun `late` after it is due and failing unless `works` says otherwise: the times since
     /// the first one, and the endpoint's health after them.
     fn outage(late: Millis, works: impl Fn(Millis) -> bool) -> (Vec<Millis>, Option<Timestamp>, bool) {
@@ -89,14 +137,14 @@ mod tests {
             let at = if attempts.is_empty() { planned } else { planned.plus(late) };
             attempts.push(at.since(T0));
             let delivered = works(at.since(T0));
-            match health(failing, delivered, at) {
+            match health(failing, answer(delivered), at) {
                 Health::Unchanged => {}
                 Health::FailingSince(since) => failing = Some(Streak { since, last: Some(since) }),
                 Health::StillFailing => failing = failing.map(|streak| Streak { last: Some(at), ..streak }),
                 Health::Recovered => failing = None,
-                Health::Deactivated => return (attempts, failing.map(|streak| streak.since), true),
+                Health::Deactivated(_) => return (attempts, failing.map(|streak| streak.since), true),
             }
-            due = if delivered { None } else { retry(T0, planned, at) };
+            due = if delivered { None } else { retry(T0, planned, at, 0) };
         }
         (attempts, failing.map(|streak| streak.since), false)
     }
@@ -108,10 +156,11 @@ mod tests {
         for (n, retry) in RETRIES.iter().enumerate() {
             let before = if n == 0 { 0 } else { RETRIES[n - 1] };
             for attempted in [before, before + 1, retry - 1] {
-                assert_eq!(next_attempt(T0, T0.plus(attempted)), Some(T0.plus(*retry)), "after {attempted} ms");
+                assert_eq!(next_retry(T0, T0.plus(attempted)), Some(n), "after {attempted} ms");
+                assert_eq!(self::retry(T0, T0, T0.plus(attempted), 0), Some(T0.plus(*retry)));
             }
         }
-        assert_eq!(next_attempt(T0, T0.plus(48 * HOUR)), None);
+        assert_eq!(next_retry(T0, T0.plus(48 * HOUR)), None);
     }
 
     #[test]
@@ -128,12 +177,15 @@ mod tests {
     fn one_success_a_minute_before_keeps_the_endpoint() {
         let other_message = T0.plus(48 * HOUR - MINUTE);
         let failing = |since: Timestamp, last: Millis| Some(Streak { since, last: Some(since.plus(last)) });
-        assert_eq!(health(failing(T0, 24 * HOUR), true, other_message), Health::Recovered);
+        assert_eq!(health(failing(T0, 24 * HOUR), answer(true), other_message), Health::Recovered);
         let last = T0.plus(48 * HOUR);
-        assert_eq!(health(None, false, last), Health::FailingSince(last));
-        assert_eq!(health(failing(last, 47 * HOUR + 1), false, last.plus(48 * HOUR - 1)), Health::Unchanged);
-        assert_eq!(health(failing(last, 24 * HOUR), false, last.plus(48 * HOUR - 1)), Health::StillFailing);
-        assert_eq!(health(failing(last, 24 * HOUR), false, last.plus(48 * HOUR)), Health::Deactivated);
+        assert_eq!(health(None, answer(false), last), Health::FailingSince(last));
+        assert_eq!(health(failing(last, 47 * HOUR + 1), answer(false), last.plus(48 * HOUR - 1)), Health::Unchanged);
+        assert_eq!(health(failing(last, 24 * HOUR), answer(false), last.plus(48 * HOUR - 1)), Health::StillFailing);
+        assert_eq!(
+            health(failing(last, 24 * HOUR), answer(false), last.plus(48 * HOUR)),
+            Health::Deactivated("48 hours of failures")
+        );
     }
 
     #[test]
@@ -142,22 +194,31 @@ mod tests {
         // Down for two days after one failure; the same when a clock jumps, or when the failing message was stopped weeks ago.
         for silence in [49 * HOUR, 21 * 24 * HOUR] {
             let at = T0.plus(silence);
-            assert_eq!(health(failing(0), false, at), Health::FailingSince(at));
+            assert_eq!(health(failing(0), answer(false), at), Health::FailingSince(at));
         }
         // The longest time between two retries of one message, with what may be late and not noted.
-        assert_eq!(health(failing(24 * HOUR), false, T0.plus(48 * HOUR + 15 * SECOND)), Health::Deactivated);
-        assert_eq!(health(failing(23 * HOUR), false, T0.plus(48 * HOUR + MINUTE)), Health::Deactivated);
-        assert_eq!(health(Some(Streak { since: T0, last: None }), false, T0.plus(48 * HOUR)), Health::Deactivated);
+        assert_eq!(
+            health(failing(24 * HOUR), answer(false), T0.plus(48 * HOUR + 15 * SECOND)),
+            Health::Deactivated("48 hours of failures")
+        );
+        assert_eq!(
+            health(failing(23 * HOUR), answer(false), T0.plus(48 * HOUR + MINUTE)),
+            Health::Deactivated("48 hours of failures")
+        );
+        assert_eq!(
+            health(Some(Streak { since: T0, last: None }), answer(false), T0.plus(48 * HOUR)),
+            Health::Deactivated("48 hours of failures")
+        );
     }
 
     #[test]
     fn one_retry_follows_the_attempt_that_stood_for_the_last_ones() {
         let (back, due) = (T0.plus(49 * HOUR), T0.plus(RETRIES[0]));
-        let further = retry(T0, due, back).unwrap();
+        let further = retry(T0, due, back, 0).unwrap();
         assert_eq!(further, back.plus(24 * HOUR));
-        assert_eq!(retry(T0, further, further), None);
-        assert_eq!(retry(T0, T0.plus(48 * HOUR), back), None, "the last one, an hour late");
-        assert_eq!(retry(T0, due, T0.plus(3 * HOUR)), Some(T0.plus(5 * HOUR)), "others are not made up for");
+        assert_eq!(retry(T0, further, further, 0), None);
+        assert_eq!(retry(T0, T0.plus(48 * HOUR), back, 0), None, "the last one, an hour late");
+        assert_eq!(retry(T0, due, T0.plus(3 * HOUR), 0), Some(T0.plus(5 * HOUR)), "others are not made up for");
     }
 
     #[test]
@@ -169,7 +230,7 @@ mod tests {
     #[test]
     fn what_was_missed_in_downtime_is_tried_once_and_goes_on_in_the_schedule() {
         let back = T0.plus(3 * HOUR);
-        assert_eq!(next_attempt(T0, back), Some(T0.plus(5 * HOUR)));
-        assert_eq!(next_attempt(T0, T0.plus(72 * HOUR)), None);
+        assert_eq!(retry(T0, T0, back, 0), Some(T0.plus(5 * HOUR)));
+        assert_eq!(next_retry(T0, T0.plus(72 * HOUR)), None);
     }
 }

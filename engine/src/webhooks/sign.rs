@@ -41,8 +41,17 @@ impl std::fmt::Debug for SecretKey {
 
 /// The `timestamp` header: ISO 8601 in UTC without fractions. Instants outside of the calendar take its edge.
 pub fn timestamp(at: Timestamp) -> String {
+    text(at, SecondsFormat::Secs)
+}
+
+/// The `event_time` of messages: the same with milliseconds.
+pub fn event_time(at: Timestamp) -> String {
+    text(at, SecondsFormat::Millis)
+}
+
+fn text(at: Timestamp, seconds: SecondsFormat) -> String {
     let edge = if at.0 < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
-    DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or(edge).to_rfc3339_opts(SecondsFormat::Secs, true)
+    DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or(edge).to_rfc3339_opts(seconds, true)
 }
 
 /// The `signature` header.

@@ -2,15 +2,15 @@
 //! the registry after each of its commits.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use location::ids::InstitutionId;
+use location::ids::{InstitutionId, LocationId};
 
 use super::{
     backlog::Backlogs,
-    catalogue::{Event, ResourceType},
+    catalogue::{Event, EventName, ResourceType},
     delivery::DeliveryIds,
     model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
 };
@@ -39,7 +39,7 @@ pub struct Subscriptions {
 /// None, which everyone may hear.
 impl Default for Subscriptions {
     fn default() -> Subscriptions {
-        Subscriptions::new(Backlogs::default(), Arc::new(Everyone))
+        Subscriptions::new(Backlogs::default(), DeliveryIds::default(), Arc::new(Everyone))
     }
 }
 
@@ -50,6 +50,15 @@ struct Index {
     by_institution: HashMap<InstitutionId, Vec<SubscriptionId>>,
 }
 
+/// Endpoints that are sent the same messages: of one version, and about the same locations.
+pub struct Recipients {
+    pub version: String,
+    /// None: all of the institution.
+    pub locations: Option<BTreeSet<LocationId>>,
+    /// One for each endpoint, however many of its subscriptions fit: nobody is told twice.
+    pub subscriptions: Vec<Arc<Subscription>>,
+}
+
 /// What a commit changed.
 #[derive(Default)]
 pub(super) struct Changed {
@@ -57,11 +66,13 @@ pub(super) struct Changed {
     pub subscriptions: Vec<Subscription>,
     pub gone_endpoint: Option<EndpointId>,
     pub gone_subscriptions: Vec<Arc<Subscription>>,
+    /// What its queue had no room for is forgotten: its owner has seen it, or the endpoint is gone.
+    pub overflow_forgotten: Option<EndpointId>,
 }
 
 impl Subscriptions {
-    pub(super) fn new(backlogs: Backlogs, audience: Arc<dyn Audience>) -> Subscriptions {
-        Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids: DeliveryIds::default() }
+    pub(super) fn new(backlogs: Backlogs, delivery_ids: DeliveryIds, audience: Arc<dyn Audience>) -> Subscriptions {
+        Subscriptions { index: RwLock::default(), audience, backlogs, delivery_ids }
     }
 
     /// Active subscriptions of active endpoints whose owners may hear, oldest first.
@@ -74,6 +85,31 @@ impl Subscriptions {
             endpoint.active && self.hears(&endpoint.owner, institution, event.resource_type())
         };
         wanted.filter(|s| index.endpoints.get(&s.webhook_endpoint_id).is_some_and(heard)).cloned().collect()
+    }
+
+    /// Who is sent a message under a name, by what they are sent.
+    pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
+        let mut endpoints: BTreeMap<(EndpointId, String), (Arc<Subscription>, Option<BTreeSet<LocationId>>)> =
+            BTreeMap::new();
+        let subscribed = self.subscribed(institution, name.event());
+        for subscription in subscribed.into_iter().filter(|it| it.topic().takes(name)) {
+            let location = subscription.location_id;
+            let of = (subscription.webhook_endpoint_id, subscription.api_version.clone());
+            let (_, locations) = endpoints.entry(of).or_insert_with(|| (subscription, Some(BTreeSet::new())));
+            match (location, locations.as_mut()) {
+                (Some(location), Some(locations)) => drop(locations.insert(location)),
+                (None, _) => *locations = None,
+                (Some(_), None) => {}
+            }
+        }
+        let mut recipients: Vec<Recipients> = Vec::new();
+        for ((_, version), (subscription, locations)) in endpoints {
+            match recipients.iter_mut().find(|it| it.version == version && it.locations == locations) {
+                Some(same) => same.subscriptions.push(subscription),
+                None => recipients.push(Recipients { version, locations, subscriptions: vec![subscription] }),
+            }
+        }
+        recipients
     }
 
     pub fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
@@ -108,6 +144,9 @@ impl Subscriptions {
 
     pub(super) fn apply(&self, changed: Changed) {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = changed.overflow_forgotten {
+            self.backlogs.forget_overflow(endpoint);
+        }
         if let Some(id) = changed.gone_endpoint {
             index.endpoints.remove(&id);
         }

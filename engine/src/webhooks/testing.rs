@@ -30,6 +30,8 @@ pub enum Answer {
     Reset,
     /// This status and a body without end.
     Endless(u16),
+    /// This status and a body of which nothing comes.
+    Unfinished(u16),
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +116,12 @@ async fn serve(mut stream: TcpStream, seen: Arc<Seen>, answer: Arc<dyn Fn(usize)
                 "200 x\r\ncontent-length: 0\r\n\r\n".to_owned()
             }
             Answer::Hang => std::future::pending().await,
+            Answer::Unfinished(status) => {
+                let head = format!("HTTP/1.1 {status} x\r\ncontent-length: 2\r\n\r\n");
+                let _ = stream.write_all(head.as_bytes()).await;
+                seen.at_once.fetch_sub(1, Ordering::SeqCst);
+                std::future::pending().await
+            }
             Answer::Reset => return,
             Answer::Endless(status) => {
                 let chunk = format!("1000\r\n{}\r\n", "x".repeat(0x1000));

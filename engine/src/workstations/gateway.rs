@@ -25,6 +25,7 @@ use super::{
 use crate::{
     adapter_host::{Registry, Standing, Url},
     clock,
+    doorbell::Doorbell,
     metrics::Counter,
     secrets::Secrets,
     setup::{DataSource, LocationSetup, Setup, WorkstationAccess},
@@ -67,18 +68,19 @@ impl Gateway {
         store: Arc<dyn Store>,
         secrets: Secrets,
         adapters: &Registry,
-    ) -> (Arc<Gateway>, mpsc::UnboundedReceiver<LocationId>) {
-        let (news, locations) = mpsc::unbounded_channel();
+    ) -> (Arc<Gateway>, Arc<Doorbell<LocationId>>) {
+        let news = Arc::new(Doorbell::default());
         let devices = Arc::new(Devices::new(store, secrets));
         let runtime = Handle::current();
-        let house = Arc::new(House { devices: devices.clone(), news, refused: Counter::default(), runtime });
+        let house =
+            Arc::new(House { devices: devices.clone(), news: news.clone(), refused: Counter::default(), runtime });
         let now = Instant::now();
         let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
         let rooms =
             gated.map(|location| (location.id, Room::new(location.id, rules(location), house.clone(), now))).collect();
         let adapters = adapters.clone();
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
-        (Arc::new(Gateway { setup, devices, house, rooms, adapters, connections, stopping }), locations)
+        (Arc::new(Gateway { setup, devices, house, rooms, adapters, connections, stopping }), news)
     }
 
     /// A code with which an operator has workstations paired with a location. It is shown once.

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse},
+    doorbell::Doorbell,
     metrics::Counter,
 };
 
@@ -60,7 +61,7 @@ pub struct QueueNews {
 pub struct House {
     pub devices: Arc<Devices>,
     /// Locations whose gate is to be looked at.
-    pub news: mpsc::UnboundedSender<LocationId>,
+    pub news: Arc<Doorbell<LocationId>>,
     /// Answers that were not believed.
     pub refused: Counter,
     pub runtime: Handle,
@@ -283,8 +284,7 @@ impl Room {
     }
 
     pub fn tell_location(&self) {
-        // Nobody listens only when the engine stops.
-        let _ = self.house.news.send(self.location);
+        self.house.news.ring([self.location]);
     }
 
     fn carry_out(&self, inner: &mut Inner, effects: Vec<Effect>, now: Instant) {

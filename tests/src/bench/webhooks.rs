@@ -25,7 +25,7 @@ use engine::{
         limits::{self, WebhookRules},
         log::Log,
         model::Owner,
-        outbox::{CommittedEvent, Doorbell, Outbox},
+        outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
         registry::{NewSubscription, Registry},
         sign::SecretKey,
         subscriptions::Everyone,
@@ -125,6 +125,7 @@ async fn delivered(dir: &Path, sink: SocketAddr, events: usize) -> Result<f64, B
         egress,
         metrics: metrics.clone(),
         clock: Arc::new(clock::now),
+        random: Arc::new(clock::random_u64),
     };
     let dispatcher = Dispatcher::start(sender, doorbell);
     let waiting = || registry.subscriptions().backlogs.waiting();
@@ -167,6 +168,7 @@ async fn register(registry: &Arc<Registry>, sink: SocketAddr) -> Result<usize, B
         let secret = SecretKey::from_entropy(clock::random());
         let made = registry.create_endpoint(&owner, &format!("http://{sink}/hook"), true, secret, None, now).await?;
         let new = NewSubscription {
+            location_id: None,
             institution_id: practice::INSTITUTION,
             resource_type: "Appointment",
             event: "appointment_insertion",
@@ -182,8 +184,13 @@ async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> Outcome {
     let name = EventName::written(Event::AppointmentInsertion, WriteOutcome::Complete).ok_or("no such event")?;
     let data = data(event);
     let mut batch = Batch::new();
-    let told = CommittedEvent { institution: practice::INSTITUTION, name, time: clock::now(), data: &data };
-    let enqueued = outbox.enqueue(&mut batch, &told, || uuid::Uuid::from_bytes(clock::random()));
+    let (institution, time) = (practice::INSTITUTION, clock::now());
+    let told = CommittedEvent { institution, subdomain: "practice", location: None, name, time, data: &data };
+    let mut enqueued = Enqueued::default();
+    for to in outbox.recipients(institution, name) {
+        let new_id = || uuid::Uuid::from_bytes(clock::random());
+        outbox.enqueue(&to.subscriptions, &mut batch, &told, new_id, &mut enqueued);
+    }
     store.commit(batch).await?;
     outbox.committed(enqueued);
     Ok(())

@@ -132,6 +132,8 @@ struct Told {
     endpoint: EndpointId,
     institution: u32,
     event: String,
+    /// The location the message names.
+    location: Option<u32>,
     data: Value,
 }
 
@@ -180,8 +182,20 @@ impl World {
     }
 
     async fn add(&self, endpoint: EndpointId, institution: u32, event: Event, version: &str) -> bool {
+        self.add_at(endpoint, institution, None, event, version).await
+    }
+
+    async fn add_at(
+        &self,
+        endpoint: EndpointId,
+        institution: u32,
+        location: Option<u32>,
+        event: Event,
+        version: &str,
+    ) -> bool {
         let new = NewSubscription {
             institution_id: InstitutionId(institution),
+            location_id: location.map(LocationId),
             resource_type: event.resource_type().name(),
             event: event.name(),
             active: true,
@@ -304,6 +318,7 @@ impl World {
             endpoint: delivery.endpoint_id,
             institution: delivery.institution_id.unwrap().0,
             event: delivery.event_name.clone(),
+            location: delivery.location_id.map(|location| location.0),
             data: self.shown(delivery.id),
         });
         let told: Vec<Told> = told.collect();
@@ -887,6 +902,57 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
     assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
     world.one("payment_insertion.failed", &["payment_insertion.failed"]);
+}
+
+/// A record of one location is that location's; what the EHR knows no location of is at all that share it.
+#[tokio::test]
+async fn a_subscription_of_a_location_hears_of_that_one_only() {
+    let mut world = World::new().await;
+    let mut endpoints = Vec::new();
+    for location in [Some(1), Some(2), None] {
+        let endpoint = world.subscribe(2, Event::FormResponseInsertion, "v3.0.0").await;
+        for event in [Event::AppointmentCreated, Event::AppointmentInsertion, Event::PaymentCreated] {
+            assert!(world.add_at(endpoint, 1, location, event, "v3.0.0").await);
+        }
+        endpoints.push(endpoint);
+    }
+    let [here, there, everywhere] = endpoints[..] else { panic!("three") };
+    let of = |told: &[Told], event: &str| {
+        let told = told.iter().filter(|it| it.event == event).map(|it| (it.endpoint, it.location));
+        let mut told: Vec<_> = told.collect();
+        told.sort();
+        told
+    };
+
+    let booked = appointment(&world, 9);
+    world.save(booked).await;
+    let told = world.news();
+    for event in ["appointment_created", "appointment_insertion.complete"] {
+        assert_eq!(of(&told, event), [(here, Some(MAIN)), (everywhere, Some(MAIN))], "{event}");
+    }
+    world.ehr().payment("shared", "7.00");
+    world.sync(MAIN).await;
+    assert_eq!(of(&world.news(), "payment_created"), [(here, None), (there, None), (everywhere, None)]);
+}
+
+/// What one commit cannot hold is counted for its endpoints, whose owners can then ask the feed.
+#[tokio::test]
+async fn what_a_commit_has_no_room_for_is_counted() {
+    const ENDPOINTS: usize = 40;
+    let mut world = World::new().await;
+    for _ in 0..ENDPOINTS {
+        world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
+    }
+    for n in 0..500 {
+        world.ehr().payment(&format!("payment {n}"), "7.00");
+    }
+    world.sync(MAIN).await;
+    let told = world.news().len() as u64;
+    let endpoints = world.registry.subscriptions().endpoints();
+    let backlogs = &world.registry.subscriptions().backlogs;
+    let overflow = endpoints.iter().filter_map(|it| backlogs.of(it.id).overflow).map(|it| it.events).sum::<u64>();
+    assert!(told > 0 && overflow > 0, "{told} {overflow}");
+    assert_eq!(told + overflow, 500 * ENDPOINTS as u64);
 }
 
 #[test]

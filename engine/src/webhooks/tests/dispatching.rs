@@ -28,9 +28,11 @@ async fn a_message_is_sent_signed_and_its_delivery_recorded() {
     let body = String::from_utf8(message.body.clone()).unwrap();
     let expected = concat!(
         r#"{"resource_type":"appointment","event_name":"appointment_insertion.complete","#,
-        r#""event_time":"2026-11-21T10:00:00Z","data":{"appointment":{"id":42,"note":"Zahnärztin 🦷"}},"delivery_errors":[]}"#
+        r#""event_time":"2026-11-21T10:00:00.999Z","subdomain":"smile","institution_id":7,"sequence":SEQUENCE,"#,
+        r#""data":{"appointment":{"id":42,"note":"Zahnärztin 🦷"}},"delivery_errors":[]}"#
     );
-    assert_eq!(body, expected);
+    let sequence = message.json()["sequence"].as_u64().unwrap().to_string();
+    assert_eq!(body, expected.replace("SEQUENCE", &sequence));
     let header = |name: &str| message.headers[name].as_str();
     assert_eq!((header("content-type"), header("timestamp")), ("application/json", "2026-11-21T10:00:00Z"));
     let secret = SecretKey::from_entropy([9; 32]);
@@ -89,7 +91,7 @@ async fn every_way_to_fail_is_told_and_tried_again() {
     let answers = |n| match n {
         0 => Answer::Status(500),
         1 => Answer::Status(404),
-        2 => Answer::Status(410),
+        2 => Answer::Status(409),
         3 => Answer::Status(429),
         4 => Answer::Redirect("http://169.254.169.254/latest/meta-data".to_owned()),
         5 => Answer::Reset,
@@ -107,7 +109,7 @@ async fn every_way_to_fail_is_told_and_tried_again() {
     world.wait_until_delivered(1).await;
     let told = world.deliveries().remove(0).delivery_errors;
     let codes: Vec<&str> = told.iter().map(|error| error.code.as_str()).collect();
-    assert_eq!(codes, ["500", "404", "410", "429", "302", "no_answer", "503"]);
+    assert_eq!(codes, ["500", "404", "409", "429", "302", "no_answer", "503"]);
     assert_eq!(told.iter().map(|error| error.attempts).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
 }
 
@@ -456,4 +458,33 @@ async fn finished_deliveries_are_forgotten_in_time() {
     world.set_clock(T0.plus(WebhookRules::default().keep + 2 * MINUTE));
     world.wait_until("nothing left", |all| all.is_empty()).await;
     assert!(world.store.scan_keys(KeyRange::prefix(&[0x56]), Direction::Forward, 1).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn whoever_answers_gone_is_asked_no_more() {
+    let receiver = Receiver::start(|_| Answer::Status(410)).await;
+    let world = World::new().sending();
+    let endpoint = world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    let all = world.wait_until("its end", |all| all.iter().all(|it| !it.is_pending())).await;
+    assert_eq!(all[0].state, State::Failed { at: T0 });
+    assert!(!world.registry.endpoint(&owner(), endpoint).unwrap().active);
+    assert!(world.registry.subscriptions_of(&owner(), endpoint).unwrap().iter().all(|it| !it.active));
+    world.inserted(SMILE).await;
+    world.set_clock(T0.plus(48 * HOUR));
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(receiver.received().len(), 1);
+}
+
+/// Its status is known: what is still to come of the answer holds up nobody.
+#[tokio::test]
+async fn an_answer_that_does_not_end_does_not_hold_up_the_next_message() {
+    let receiver = Receiver::start(|_| Answer::Unfinished(200)).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    let begun = std::time::Instant::now();
+    world.changed(7).await;
+    world.changed(7).await;
+    world.wait_until_delivered(2).await;
+    assert!(begun.elapsed() < limits::TOTAL_TIMEOUT / 2, "{:?}", begun.elapsed());
 }

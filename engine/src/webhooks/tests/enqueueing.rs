@@ -73,6 +73,7 @@ async fn inactive_endpoints_and_subscriptions_get_nothing() {
     let active = world.endpoint(URL).await;
     let new = NewSubscription {
         institution_id: SMILE,
+        location_id: None,
         resource_type: "appointment",
         event: "appointment_insertion",
         active: false,
@@ -123,4 +124,73 @@ async fn no_event_reaches_another_tenant() {
         }
     }
     assert_eq!(sent, asked);
+}
+
+/// Whoever subscribed to more than one thing that fits is told once.
+#[tokio::test]
+async fn an_endpoint_hears_of_its_locations_and_outcomes_once() {
+    let world = World::new();
+    let endpoints = [world.endpoint(URL).await, world.endpoint(URL).await, world.endpoint(URL).await];
+    let [all, two, failed] = endpoints;
+    for (endpoint, event, location) in [
+        (all, "appointment_insertion", None),
+        (all, "appointment_insertion.complete", Some(1)),
+        (two, "appointment_insertion", Some(1)),
+        (two, "appointment_insertion", Some(2)),
+        (failed, "appointment_insertion.failed", None),
+    ] {
+        let new = NewSubscription {
+            institution_id: SMILE,
+            location_id: location.map(LocationId),
+            resource_type: "appointment",
+            event,
+            active: true,
+            api_version: "v3.0.0",
+        };
+        let twice = world.registry.create_subscription(&owner(), endpoint, new, None, T0).await;
+        assert!(twice.is_ok(), "{event} {location:?}");
+    }
+    let told = |outcome| {
+        let name = EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        let groups = world.outbox.recipients(SMILE, name);
+        let mut told = Vec::new();
+        for group in groups {
+            let at = group.locations.map(|at| at.into_iter().map(|it| it.0).collect::<Vec<_>>());
+            told.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, at.clone())));
+        }
+        told
+    };
+    assert_eq!(told(WriteOutcome::Complete), [(all, None), (two, Some(vec![1, 2]))]);
+    assert_eq!(told(WriteOutcome::Failed), [(all, None), (two, Some(vec![1, 2])), (failed, None)]);
+    assert_eq!(told(WriteOutcome::TimedOut), [(all, None), (two, Some(vec![1, 2]))]);
+
+    let same = NewSubscription {
+        institution_id: SMILE,
+        location_id: Some(LocationId(2)),
+        resource_type: "appointment",
+        event: "appointment_insertion",
+        active: true,
+        api_version: "v3.0.0",
+    };
+    let twice = world.registry.create_subscription(&owner(), two, same, None, T0).await;
+    assert!(matches!(twice, Err(RegistryError::Duplicate { of: "location", .. })));
+}
+
+/// A turn that comes to nothing leaves nothing behind: what had no room counts when its commit is durable.
+#[tokio::test]
+async fn events_without_room_are_counted_by_their_commit() {
+    let rules = WebhookRules { queue: 1, ..WebhookRules::default() };
+    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
+    let endpoint = world.subscribed(URL).await;
+    world.inserted(SMILE).await;
+    let overflow = || world.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);
+    let mut lost = Batch::new();
+    let _never_committed = world.enqueue(&mut lost, SMILE, complete());
+    assert_eq!(overflow(), None);
+    world.inserted(SMILE).await;
+    world.inserted(SMILE).await;
+    assert_eq!(overflow(), Some(2));
+    let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
+    let kept = reloaded.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);
+    assert_eq!(kept, Some(2));
 }

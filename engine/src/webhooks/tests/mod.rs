@@ -15,7 +15,7 @@ use std::{
 };
 
 use location::{
-    ids::InstitutionId,
+    ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
 };
 use serde_json::{Map, json};
@@ -95,6 +95,7 @@ impl World {
             egress,
             metrics: Arc::default(),
             clock,
+            random: Arc::new(|| 0),
         };
         self.dispatcher = Some(Dispatcher::start(sender, self.doorbell.clone()));
         self
@@ -124,7 +125,9 @@ impl World {
         event: Event,
     ) -> Result<Subscription, RegistryError> {
         let (resource_type, event) = (event.resource_type().name(), event.name());
-        let new = NewSubscription { institution_id, resource_type, event, active: true, api_version: "v3.0.0" };
+        let api_version = "v3.0.0";
+        let new =
+            NewSubscription { institution_id, location_id: None, resource_type, event, active: true, api_version };
         self.registry.create_subscription(&owner(), endpoint, new, None, self.clock.now()).await.map(|made| made.record)
     }
 
@@ -142,8 +145,12 @@ impl World {
     fn enqueue_for(&self, id: u64, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
         let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
         let data: &Map<_, _> = data.as_object().unwrap();
-        let event = CommittedEvent { institution, name, time: self.clock.now(), data };
-        self.outbox.enqueue(batch, &event, Uuid::new_v4)
+        let (time, mut enqueued) = (self.clock.now(), Enqueued::default());
+        let event = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
+        for to in self.outbox.recipients(institution, name) {
+            self.outbox.enqueue(&to.subscriptions, batch, &event, Uuid::new_v4, &mut enqueued);
+        }
+        enqueued
     }
 
     /// An appointment of the institution was written to its EHR.

@@ -62,6 +62,7 @@ async fn nobody_sees_the_endpoints_of_others() {
     assert!(matches!(world.registry.subscription(&stranger, endpoint, subscription.id), Err(RegistryError::NotFound)));
     let new = NewSubscription {
         institution_id: OTHER,
+        location_id: None,
         resource_type: "patient",
         event: "patient_created",
         active: true,
@@ -80,7 +81,7 @@ async fn a_subscription_exists_once() {
     let endpoint = world.endpoint(URL).await;
     world.subscribe(endpoint, SMILE, Event::PatientUpdated).await;
     let again = world.try_subscribe(endpoint, SMILE, Event::PatientUpdated).await;
-    assert!(matches!(again, Err(RegistryError::Duplicate { event: "patient_updated" })));
+    assert!(matches!(again, Err(RegistryError::Duplicate { of: "institution", .. })));
     world.subscribe(endpoint, OTHER, Event::PatientUpdated).await;
     world.subscribe(endpoint, SMILE, Event::PatientCreated).await;
     world.subscribe(world.endpoint(URL).await, SMILE, Event::PatientUpdated).await;
@@ -106,6 +107,7 @@ async fn unknown_pairs_are_answered_with_the_known_ones() {
     let endpoint = world.endpoint(URL).await;
     let new = NewSubscription {
         institution_id: SMILE,
+        location_id: None,
         resource_type: "Appointment",
         event: "appointment_eaten",
         active: true,

@@ -1,0 +1,35 @@
+//! Whom to look at: rung by many, answered by one task. However often somebody rings, they stand in it once, so it cannot grow.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+pub struct Doorbell<K> {
+    rung: Mutex<BTreeSet<K>>,
+    notify: Notify,
+}
+
+impl<K> Default for Doorbell<K> {
+    fn default() -> Doorbell<K> {
+        Doorbell { rung: Mutex::default(), notify: Notify::new() }
+    }
+}
+
+impl<K: Ord> Doorbell<K> {
+    pub fn ring(&self, keys: impl IntoIterator<Item = K>) {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
+        self.notify.notify_one();
+    }
+
+    /// Everybody who rang since the last call.
+    pub fn answer(&self) -> BTreeSet<K> {
+        std::mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub async fn wait(&self) {
+        self.notify.notified().await;
+    }
+}
