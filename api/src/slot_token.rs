@@ -51,18 +51,36 @@ impl SlotTokens {
 
     /// None for anything not made by `seal` with this secret.
     pub fn open(&self, token: &str) -> Option<Offer> {
-        let digits = token.strip_prefix(PREFIX).filter(|digits| digits.len() == 2 * (OFFER + TAG))?;
-        // One spelling only: the token is also what a hold is known by.
-        if digits.bytes().any(|digit| digit.is_ascii_uppercase()) {
-            return None;
-        }
-        let bytes = hex::decode(digits).ok()?;
+        let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
         if !self.0.verifies(&[offer], tag) {
             return None;
         }
-        decode(offer, u64::from_be_bytes(tag[..8].try_into().ok()?))
+        decode(offer, hold_of(tag)?)
     }
+
+    /// What a token says that this secret does not vouch for: where it was offered, and what a booking made with it is known by. Its
+    /// time is long past, so that nothing can be booked or held by it.
+    pub fn recall(&self, token: &str) -> Option<Offer> {
+        let bytes = unsealed(token)?;
+        let (offer, tag) = bytes.split_at(OFFER);
+        let past = Span::new(Timestamp(0), Timestamp(1))?;
+        Some(Offer { span: past, expires: past.end, ..decode(offer, hold_of(tag)?)? })
+    }
+}
+
+/// The offer and its tag, as a token spells them.
+fn unsealed(token: &str) -> Option<Vec<u8>> {
+    let digits = token.strip_prefix(PREFIX).filter(|digits| digits.len() == 2 * (OFFER + TAG))?;
+    // One spelling only: the token is also what a hold is known by.
+    if digits.bytes().any(|digit| digit.is_ascii_uppercase()) {
+        return None;
+    }
+    hex::decode(digits).ok()
+}
+
+fn hold_of(tag: &[u8]) -> Option<u64> {
+    tag.first_chunk().map(|first| u64::from_be_bytes(*first))
 }
 
 fn encode(terms: &Terms, slot: &Slot, nonce: [u8; 8]) -> Vec<u8> {
@@ -169,6 +187,16 @@ mod tests {
         let bare = Terms { appointment_type: None, join_blocks: false, ..terms() };
         let offer = tokens.open(&sealed(&tokens, bare, Slot { operatory: None, ..slot() })).unwrap();
         assert_eq!((offer.operatory, offer.appointment_type, offer.join_blocks), (None, None, false));
+    }
+
+    #[test]
+    fn a_token_of_another_secret_is_recalled_but_books_nothing() {
+        let token = sealed(&SlotTokens::new(&Secret::from_bytes([1; 32])), terms(), slot());
+        let made_by = SlotTokens::new(&Secret::from_bytes([1; 32])).open(&token).unwrap();
+        let recalled = SlotTokens::new(&Secret::from_bytes([2; 32])).recall(&token).unwrap();
+        assert_eq!((recalled.location, recalled.hold), (made_by.location, made_by.hold));
+        assert_eq!((recalled.span.end, recalled.expires), (Timestamp(1), Timestamp(1)));
+        assert!(SlotTokens::new(&Secret::from_bytes([2; 32])).recall("slt_00").is_none());
     }
 
     #[test]

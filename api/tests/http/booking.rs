@@ -230,6 +230,30 @@ async fn tokens_of_others_and_altered_ones_are_not_found() {
 }
 
 #[actix_web::test]
+async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
+    let mut world = world().await;
+    let offers = world.offers(MAIN, 2).await;
+    let first = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
+    world.post("/intent/booking/hold?subdomain=acme", json!({"slot_token": offers[1]["slot_token"]})).ok().await;
+    world.api = actix_web::web::Data::new(api::app::Api::new(
+        world.engine.clone(),
+        api::keys::KeyRing::from(keys()),
+        &api::secret::Secret::from_bytes([8; 32]),
+        world.api.rules.clone(),
+    ));
+    let again = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
+    assert_eq!((&again["replay"], &again["booking"]), (&json!(true), &first["booking"]));
+    let mut other = booking(&offers[0]["slot_token"], "k1");
+    other["note"] = json!("another visit");
+    assert_eq!(world.post(BOOK, other).answers(409).await["reason"], json!("idempotency_conflict"));
+    // A token nobody vouches for books nothing, also where it has a hold.
+    for offer in &offers {
+        let refused = world.post(BOOK, booking(&offer["slot_token"], "k2")).answers(404).await;
+        assert_eq!(refused["reason"], json!("slot_not_found"));
+    }
+}
+
+#[actix_web::test]
 async fn a_lapsed_offer_is_gone() {
     let rules = api::config::HttpRules { slot_token: -1_000, ..api::config::HttpRules::default() };
     let world = world_with(rules).await;

@@ -1,12 +1,12 @@
 //! POST /intent/booking/book
 
-use engine::{BookRequest, PatientDetails, records::PatientAddress};
-use location::zone::Date;
+use engine::{BookRequest, PatientDetails, Refused, records::PatientAddress};
+use location::{decision::Refusal, zone::Date};
 
 use super::{
     IntentAnswer, booked,
     failure::Failure,
-    offers::{like, offers, open},
+    offers::{like, offers, open, recall},
 };
 use crate::{
     body::Fields,
@@ -25,7 +25,10 @@ struct Asked {
 
 pub async fn create(mut call: Call) -> IntentAnswer {
     let (tenant, at, asked) = call.in_places(Asked::read)?;
-    let (place, offer) = open(&call, &tenant, at.as_ref(), &asked.slot_token)?;
+    let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
+    let vouched = opened.is_ok();
+    // A retry finds its booking also when the secret that sealed its token is gone.
+    let (place, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &asked.slot_token))?;
     let wanted = like(&offer);
     let request = BookRequest {
         offer,
@@ -35,7 +38,10 @@ pub async fn create(mut call: Call) -> IntentAnswer {
         created_by: call.key.name.clone(),
     };
     let answer = call.api.engine.book(request).await;
-    let made = answer.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
+    let made = answer.map_err(|refused| match refused {
+        Refused::Rule(Refusal::SlotExpired) if !vouched => Failure::slot_not_found(),
+        refused => Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)),
+    })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));
     let booking = made.appointment.booking.clone().ok_or(ApiError::Internal)?;
     booked(&call, &place, &made.appointment, &booking, Some(made.replay))

@@ -81,7 +81,16 @@ fn expiry(at: Timestamp) -> Timestamp {
 
 /// The offer a token stands for, at a location the caller may reach; tokens of others are as unknown as invented ones.
 pub fn open(call: &Call, tenant: &Tenant, at: Option<&Place>, slot_token: &str) -> Result<(Place, Offer), Failure> {
-    let offer = call.api.slot_tokens.open(slot_token).filter(|offer| offer.institution == tenant.institution.id);
+    reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
+}
+
+/// The same for a token that is no longer vouched for. Nothing can be booked with it; the booking made with it earlier is found.
+pub fn recall(call: &Call, tenant: &Tenant, at: Option<&Place>, slot_token: &str) -> Result<(Place, Offer), Failure> {
+    reach(call, tenant, at, call.api.slot_tokens.recall(slot_token))
+}
+
+fn reach(call: &Call, tenant: &Tenant, at: Option<&Place>, offer: Option<Offer>) -> Result<(Place, Offer), Failure> {
+    let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
     let offer = offer.filter(|offer| at.is_none_or(|place| place.location.id == offer.location));
     let offer = offer.ok_or_else(Failure::slot_not_found)?;
     let place = call.place(tenant, offer.location).map_err(|error| match error {
