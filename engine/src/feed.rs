@@ -212,13 +212,16 @@ pub(crate) fn prune(
     let first = store.scan_keys(range, Direction::Forward, 1)?;
     let Some((stream, _)) = first.first().and_then(|key| keys::parse_feed(key)) else { return Ok(None) };
     let range: KeyRange = keys::feed_after(stream, 0);
+    // Mostly nothing is old, and the first change says so.
+    let eldest = store.scan(range.clone(), Direction::Forward, 1)?;
+    let eldest = eldest.first().map(|(key, value)| old(key, value, now)).transpose()?;
+    if eldest.flatten().is_none() {
+        return Ok(Some(Pruned { stream, whole: true }));
+    }
     let found: Vec<(Key, Vec<u8>)> = store.scan(range, Direction::Forward, limit)?;
     let mut last = None;
     for (key, value) in &found {
-        // Changes of one commit are of one age.
-        let Some((number, _)) = parse(key, value)?.pop().filter(|(_, entry)| entry.at <= now.minus(KEPT)) else {
-            break;
-        };
+        let Some(number) = old(key, value, now)? else { break };
         batch.delete(key.clone());
         last = Some((number, key));
     }
@@ -227,6 +230,12 @@ pub(crate) fn prune(
     }
     let whole = found.last().map(|(key, _)| key) != last.map(|(_, key)| key) || found.len() < limit;
     Ok(Some(Pruned { stream, whole }))
+}
+
+/// The number of a change that is to go. Changes of one commit are of one age.
+fn old(key: &[u8], value: &[u8], now: Timestamp) -> Result<Option<u64>, StoreError> {
+    let last = parse(key, value)?.pop().filter(|(_, entry)| entry.at <= now.minus(KEPT));
+    Ok(last.map(|(number, _)| number))
 }
 
 /// Which stream a step of pruning was about, and whether it is done with it.
@@ -238,6 +247,8 @@ pub(crate) struct Pruned {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
     use location::time::{HOUR, MINUTE};
 
     use super::*;
@@ -258,19 +269,19 @@ mod tests {
     const OWN: Stream = Stream::Location(9);
 
     struct World {
-        store: MemoryStore,
+        store: Arc<MemoryStore>,
         now: i64,
     }
 
     impl World {
         fn new() -> World {
-            World { store: MemoryStore::new(), now: 100 * DAY }
+            World { store: Arc::new(MemoryStore::new()), now: 100 * DAY }
         }
 
         fn turn(&self, location: u32, work: impl FnOnce(&mut Docs<'_>)) {
             let (pool, secrets) = (Pool::default(), Secrets::from_seed([1; 32]));
             let home = Home { source: Some(1), location, now: Timestamp(self.now) };
-            let mut docs = Docs::new(&self.store, &pool, &secrets, home);
+            let mut docs = Docs::new(&*self.store, &pool, &secrets, home);
             work(&mut docs);
             let mut batch = Batch::new();
             docs.into_batch(&mut batch).unwrap();
@@ -278,14 +289,20 @@ mod tests {
         }
 
         fn page(&self, since: u64, resources: &[Resource], limit: usize) -> Option<Told> {
-            let changes = page(&self.store, &[OWN, SHARED], since, resources, limit).unwrap()?;
+            let changes = page(&*self.store, &[OWN, SHARED], since, resources, limit).unwrap()?;
             let told = changes.entries.iter().map(|entry| (entry.resource, entry.id, entry.change)).collect();
             Some((told, changes.next, changes.more))
         }
 
         fn upkeep(&self) {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-            runtime.block_on(upkeep::all(&self.store, Timestamp(self.now), std::time::Duration::ZERO)).unwrap();
+            runtime
+                .block_on(upkeep::all(
+                    &(self.store.clone() as Arc<dyn Store>),
+                    Timestamp(self.now),
+                    std::time::Duration::ZERO,
+                ))
+                .unwrap();
         }
     }
 

@@ -121,6 +121,8 @@ pub(crate) fn forget(store: &dyn Store, now: Timestamp, limit: usize, batch: &mu
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
@@ -136,19 +138,19 @@ mod tests {
     const OTHER_KEY: Once = Once { key: [2; 32], fingerprint: [7; 32] };
 
     struct World {
-        store: MemoryStore,
+        store: Arc<MemoryStore>,
         pool: Pool,
         secrets: Secrets,
     }
 
     impl World {
         fn new() -> World {
-            World { store: MemoryStore::new(), pool: Pool::default(), secrets: Secrets::from_seed([1; 32]) }
+            World { store: Arc::new(MemoryStore::new()), pool: Pool::default(), secrets: Secrets::from_seed([1; 32]) }
         }
 
         fn docs(&self, now: i64) -> Docs<'_> {
             let home = Home { source: None, location: 1, now: Timestamp(now) };
-            Docs::new(&self.store, &self.pool, &self.secrets, home)
+            Docs::new(&*self.store, &self.pool, &self.secrets, home)
         }
 
         /// Answers with the time, unless the request was answered before.
@@ -208,11 +210,13 @@ mod tests {
         world.ask(&ONE, 0);
         let later = Timestamp(DAY + 599);
         let mut batch = Batch::new();
-        assert_eq!(forget(&world.store, later, 3, &mut batch).unwrap(), 3);
+        assert_eq!(forget(&*world.store, later, 3, &mut batch).unwrap(), 3);
         assert_eq!(world.ask(&ONE, later.0), Seen::Fresh);
         assert!(matches!(world.store.commit_now(batch), Err(CommitError::Conflict { .. })));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(upkeep::all(&world.store, later, std::time::Duration::ZERO)).unwrap();
+        runtime
+            .block_on(upkeep::all(&(world.store.clone() as Arc<dyn Store>), later, std::time::Duration::ZERO))
+            .unwrap();
         assert_eq!((world.count(Space::Once), world.count(Space::OnceExpiry)), (601, 601));
         assert_eq!(world.ask(&ONE, later.0 + 1), Seen::Replay(json!({ "at": later.0 })));
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use location::{
     command::Placement,
@@ -26,7 +26,7 @@ const OWNER: u32 = 7;
 const NAMES: [&str; 6] = ["Ada", "Adam", "Zoë", "Åsa", "Bo Adler", "Mary-Ann"];
 
 struct World {
-    store: MemoryStore,
+    store: Arc<MemoryStore>,
     pool: Pool,
     secrets: Secrets,
     now: i64,
@@ -35,7 +35,7 @@ struct World {
 impl World {
     fn new() -> World {
         World {
-            store: MemoryStore::new(),
+            store: Arc::new(MemoryStore::new()),
             pool: Pool::default(),
             secrets: Secrets::from_seed([3; 32]),
             now: 1_000 * DAY,
@@ -44,7 +44,7 @@ impl World {
 
     fn turn(&self, work: impl FnOnce(&mut Docs<'_>)) {
         let home = Home { source: Some(1), location: OWNER, now: Timestamp(self.now) };
-        let mut docs = Docs::new(&self.store, &self.pool, &self.secrets, home);
+        let mut docs = Docs::new(&*self.store, &self.pool, &self.secrets, home);
         work(&mut docs);
         let mut batch = Batch::new();
         docs.into_batch(&mut batch).unwrap();
@@ -52,7 +52,7 @@ impl World {
     }
 
     fn lists(&self) -> Lists<'_> {
-        Lists { store: &self.store, secrets: &self.secrets }
+        Lists { store: &*self.store, secrets: &self.secrets }
     }
 
     fn patient(&self, id: u32) -> Patient {
@@ -246,7 +246,7 @@ fn places_left_long_ago_are_forgotten() {
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let later = Timestamp(world.now + DAY);
-    runtime.block_on(upkeep::all(&world.store, later, std::time::Duration::ZERO)).unwrap();
+    runtime.block_on(upkeep::all(&(world.store.clone() as Arc<dyn Store>), later, std::time::Duration::ZERO)).unwrap();
     let left = |space: keys::Space| world.store.scan_keys(space.range(), Direction::Forward, 99).unwrap().len();
     assert_eq!((left(keys::Space::Place), left(keys::Space::PlaceLeft)), (2, 0), "one by start, one by update");
     assert_eq!(places(i64::MAX), [70]);
@@ -334,7 +334,13 @@ impl Practice {
             Step::Wait(length) => self.world.now += length,
             Step::Upkeep => {
                 let now = Timestamp(now);
-                self.runtime.block_on(upkeep::all(&self.world.store, now, std::time::Duration::ZERO)).unwrap();
+                self.runtime
+                    .block_on(upkeep::all(
+                        &(self.world.store.clone() as Arc<dyn Store>),
+                        now,
+                        std::time::Duration::ZERO,
+                    ))
+                    .unwrap();
             }
             _ => {}
         }
