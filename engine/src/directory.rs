@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use crate::{
     actor::{
         Ask, LocationActor, Reply,
+        disk_share::DiskShare,
         request::{Answer, Request},
         turn::Env,
     },
@@ -44,6 +45,7 @@ pub struct Directory {
     arbiters: Mutex<Vec<Arbiter>>,
     next_arbiter: AtomicUsize,
     locations: Mutex<HashMap<LocationId, Addr<LocationActor>>>,
+    shares: Mutex<HashMap<LocationId, Arc<DiskShare>>>,
     stopping: AtomicBool,
 }
 
@@ -57,6 +59,7 @@ impl Directory {
             arbiters: Mutex::new((0..threads).map(|_| Arbiter::new()).collect()),
             next_arbiter: AtomicUsize::new(0),
             locations: Mutex::default(),
+            shares: Mutex::default(),
             stopping: AtomicBool::new(false),
         })
     }
@@ -75,8 +78,9 @@ impl Directory {
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
         let rules = &self.env.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
-        let actor =
-            LocationActor::new(id, self.env.clone(), ehr, self.connections.room(id), self.metrics.clone(), idle);
+        let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
+        let room = self.connections.room(id);
+        let actor = LocationActor::new(id, self.env.clone(), ehr, room, self.metrics.clone(), idle, share);
         let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
             ctx.set_mailbox_capacity(mailbox);
             actor

@@ -13,7 +13,7 @@ use location::{
 };
 use tokio::task::JoinHandle;
 
-use super::{LocationActor, Own, outgoing, request::Request, tell, tell_later, turn::Turn};
+use super::{LocationActor, Own, disk_share, outgoing, request::Request, tell, tell_later, turn::Turn};
 use crate::{
     clock,
     ehr::{Description, Fault, Page},
@@ -50,7 +50,15 @@ impl LocationActor {
         let (resource, call, cursor, until) = turn.pull()?;
         let (cursor, limit, deadline) =
             (cursor.clone(), shell.settings().pull.page, call_time(shell.settings(), until));
-        let page = actix_rt::spawn(async move { ehr.pull(resource, cursor, limit, deadline).await });
+        let (rules, health) = (&self.env.setup.engine, self.env.store.health());
+        // The longer part of the time is the EHR's.
+        let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
+        let may_read = disk_share::may_read(&self.share, rules, &health, clock::now(), patience);
+        let page = actix_rt::spawn(async move {
+            let wait = Duration::from_millis(may_read?.unsigned_abs());
+            tokio::time::sleep(wait).await;
+            ehr.pull(resource, cursor, limit, deadline.saturating_sub(wait)).await
+        });
         Some(Pulling { resource, call, page })
     }
 

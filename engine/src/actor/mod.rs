@@ -4,6 +4,7 @@ mod at_gate;
 mod before;
 pub mod book;
 mod calls;
+pub mod disk_share;
 pub mod docs;
 mod gone;
 mod intake;
@@ -51,11 +52,16 @@ use crate::{
     workstations::Room,
     write_requests::{self, WriteRequest},
 };
+use disk_share::DiskShare;
 use request::{Answer, Request};
-use turn::{Env, LoadError, Shell, Turn, TurnError};
+use turn::{Env, Shell, Turn, TurnError};
 
 /// Times a turn is prepared again because documents changed under it, or ids ran out.
 const TRIES: u32 = 20;
+/// How long a location that could not be loaded is not tried again: damage stays until somebody restores it, and each try reads the whole
+/// journal on a thread that healthy locations share.
+const DAMAGED_FOR: Duration = Duration::from_secs(300);
+const UNREADABLE_FOR: Duration = Duration::from_secs(1);
 /// How far `next_available_date` looks.
 const HORIZON_DAYS: u16 = 180;
 
@@ -106,8 +112,11 @@ pub struct LocationActor {
     room: Option<Arc<Room>>,
     metrics: Arc<Metrics>,
     idle: Duration,
+    share: Arc<DiskShare>,
     /// None while its records cannot be read: then every request is refused, and nothing is written.
     shell: Option<Shell>,
+    /// Until when it is not tried to read them again.
+    unreadable_until: Option<Instant>,
     timer: Option<(Timestamp, SpawnHandle)>,
     /// Times in a row the EHR did not say what it can do.
     undescribed: u32,
@@ -122,6 +131,7 @@ impl LocationActor {
         room: Option<Arc<Room>>,
         metrics: Arc<Metrics>,
         idle: Duration,
+        share: Arc<DiskShare>,
     ) -> LocationActor {
         LocationActor {
             id,
@@ -130,7 +140,9 @@ impl LocationActor {
             room,
             metrics,
             idle,
+            share,
             shell: None,
+            unreadable_until: None,
             timer: None,
             undescribed: 0,
             last_used: Instant::now(),
@@ -140,6 +152,7 @@ impl LocationActor {
     fn load(&mut self) {
         let started = Instant::now();
         self.shell = None;
+        self.unreadable_until = None;
         match Shell::load(self.env.clone(), self.id) {
             Ok(shell) => {
                 let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
@@ -150,18 +163,20 @@ impl LocationActor {
                 }
                 self.shell = Some(shell);
             }
-            Err(error @ (LoadError::Journal(_) | LoadError::Record { .. })) => {
+            Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
+                self.unreadable_until = Some(Instant::now() + DAMAGED_FOR);
             }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "the location could not be loaded");
+                self.unreadable_until = Some(Instant::now() + UNREADABLE_FOR);
             }
         }
     }
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
     fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
-        if self.shell.is_none() {
+        if self.shell.is_none() && self.unreadable_until.is_none_or(|until| until <= Instant::now()) {
             // It could not be loaded before, or not after a failed commit: perhaps it can now.
             self.load();
         }
@@ -182,6 +197,10 @@ impl LocationActor {
                     }
                 }));
             }
+            Err(TurnError::Store(error)) => {
+                let refused = crate::reads::failed(error);
+                return Box::pin(async { Err(refused) }.into_actor(self));
+            }
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "a turn could not be prepared");
                 return Box::pin(async { Err(EngineError::Internal) }.into_actor(self));
@@ -199,6 +218,7 @@ impl LocationActor {
         mut turn: Turn,
         tries: u32,
     ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+        let pulled = matches!(request, Request::Page { .. }).then(|| turn.batch.written_bytes());
         let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
         let pulling = self.begin_pull(&turn);
         type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
@@ -207,6 +227,9 @@ impl LocationActor {
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
+                    if let Some(bytes) = pulled {
+                        act.share.take(&act.env.setup.engine, bytes, clock::now());
+                    }
                     let answer = act.finish(turn, ctx);
                     if let Some(pulling) = pulling {
                         act.hear(pulling, ctx);
@@ -315,7 +338,11 @@ impl LocationActor {
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
         let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
-        Ok(SyncState::of(&shell.machine, shell.description.as_ref(), clock::now()))
+        let mut state = SyncState::of(&shell.machine, shell.description.as_ref(), clock::now());
+        if state.reading.is_some() && self.share.wait(&self.env.setup.engine, clock::now()) > 0 {
+            state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
+        }
+        Ok(state)
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {

@@ -92,6 +92,19 @@ pub enum LoadError {
     Unknown,
 }
 
+impl LoadError {
+    /// Reading again will not help.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Journal(journal::JournalError::Damaged { .. }) | Self::Record { .. } => true,
+            Self::Journal(journal::JournalError::Store(error)) | Self::Store(error) => {
+                matches!(error, StoreError::Damaged { .. })
+            }
+            Self::Unknown => false,
+        }
+    }
+}
+
 /// One record of the journal.
 #[derive(Serialize, Deserialize)]
 struct Record {
