@@ -1,6 +1,9 @@
 //! What every request may use.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use actix_web::HttpRequest;
 use engine::Engine;
@@ -34,6 +37,8 @@ pub struct Api {
     pub kept: Kept,
     /// One for each workstation that may be connected.
     pub seats: Arc<Semaphore>,
+    /// The server is about to stop: answers close their connections.
+    pub leaving: AtomicBool,
     keys: KeyRing,
 }
 
@@ -49,6 +54,7 @@ impl Api {
             answered: Answered::default(),
             kept: Kept::new(rules.kept_pages),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
+            leaving: AtomicBool::new(false),
             keys: keys.into(),
             engine,
             rules,

@@ -53,7 +53,7 @@ pub enum ApiError {
     TooMany { message: String, retry_after: u64 },
     #[error("Gateway Time-out")]
     Unavailable { retry_after: u64 },
-    /// A location that cannot serve for now, and why.
+    /// The location or the store cannot serve for now, and why.
     #[error("{why}")]
     Closed { why: &'static str, retry_after: u64 },
     /// Nobody can say yet when a location's schedule is free.
@@ -176,7 +176,14 @@ impl From<EngineError> for ApiError {
                 why: "The location's adapter cannot be used: its operator has to mend it.",
             },
             EngineError::NotRead => ApiError::NotRead,
-            EngineError::StoreFull | EngineError::Damaged => ApiError::Unavailable { retry_after: RETRY_LATER },
+            EngineError::StoreFull => ApiError::Closed {
+                retry_after: RETRY_LATER,
+                why: "The server's storage is full or failed, so nothing can be saved at present. Please try again later.",
+            },
+            EngineError::Damaged => ApiError::Closed {
+                retry_after: RETRY_LATER,
+                why: "Records that are needed here are damaged; this cannot be answered until the operator has restored them.",
+            },
         }
     }
 }

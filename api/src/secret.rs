@@ -1,16 +1,12 @@
 //! The one secret of the HTTP edge, and the keys derived from it for tokens, cursors and slot tokens.
 
-use std::{
-    fs,
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
+use engine::files;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-const FILE: &str = "token.secret";
+pub const FILE: &str = "token.secret";
 
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
@@ -30,19 +26,39 @@ impl Secret {
     /// The secret of a data directory, made at the first start so that tokens outlive a restart.
     pub fn of_directory(dir: &Path) -> io::Result<Secret> {
         let path = dir.join(FILE);
-        match fs::read_to_string(&path) {
-            Ok(text) => Secret::parse(&text).ok_or_else(|| invalid(&path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Secret::create(&path),
-            Err(error) => Err(error),
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(&path),
+            text => text?,
+        };
+        match text.trim().split_once(' ') {
+            Some((digits, check)) => {
+                Secret::parse(digits).filter(|secret| secret.check() == check).ok_or_else(|| damaged(&path))
+            }
+            // As it was written before it had a checksum.
+            None => {
+                let secret = Secret::parse(&text).ok_or_else(|| damaged(&path))?;
+                files::replace(&path, &secret.written())?;
+                Ok(secret)
+            }
         }
     }
 
     fn create(path: &Path) -> io::Result<Secret> {
         let secret = Secret(random());
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        writeln!(file, "{}", hex::encode(secret.0))?;
-        file.sync_all()?;
-        Ok(secret)
+        match files::write_new(path, &secret.written())? {
+            true => Ok(secret),
+            // Another process was faster.
+            false => Secret::of_directory(path.parent().unwrap_or(Path::new("."))),
+        }
+    }
+
+    /// The line of its file: a digit that changes on the disk would void every token without a word.
+    fn written(&self) -> String {
+        format!("{} {}", hex::encode(self.0), self.check())
+    }
+
+    fn check(&self) -> String {
+        hex::encode(&self.key("checksum of its file").tag(&[])[..4])
     }
 
     /// A key for one purpose; keys of different purposes tell nothing about each other.
@@ -82,8 +98,9 @@ pub fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn invalid(path: &Path) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{} does not hold 64 hexadecimal digits", path.display()))
+fn damaged(path: &Path) -> io::Error {
+    let what = "is damaged: put it back from a backup, or remove it, which voids every token handed out so far";
+    io::Error::new(io::ErrorKind::InvalidData, format!("{} {what}", path.display()))
 }
 
 #[cfg(test)]
@@ -98,6 +115,33 @@ mod tests {
         assert_eq!(first.0, Secret::of_directory(dir.path()).unwrap().0);
         fs::write(dir.path().join(FILE), "short").unwrap();
         assert_eq!(Secret::of_directory(dir.path()).err().unwrap().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_damaged_secret_is_said_and_never_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let made = Secret::of_directory(dir.path()).unwrap();
+        let written = fs::read(&path).unwrap();
+        for at in 0..written.len() - 1 {
+            let mut bent = written.clone();
+            bent[at] = if bent[at] == b'0' { b'1' } else { b'0' };
+            fs::write(&path, &bent).unwrap();
+            assert!(
+                Secret::of_directory(dir.path()).is_err_and(|error| error.to_string().contains("is damaged")),
+                "{at}"
+            );
+            assert_eq!(fs::read(&path).unwrap(), bent, "nothing is written in its place");
+        }
+        for cut in 1..64 {
+            fs::write(&path, &written[..cut]).unwrap();
+            assert!(Secret::of_directory(dir.path()).is_err(), "{cut}");
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        // One from before the checksum is taken over.
+        fs::write(&path, &written[..64]).unwrap();
+        assert_eq!(Secret::of_directory(dir.path()).unwrap().0, made.0);
+        assert_eq!(fs::read(&path).unwrap(), written);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The HTTP server: workers, timeouts, limits of connections.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Duration};
 
 use actix_web::{
     App, Error, HttpServer,
-    body::BoxBody,
+    body::{BoxBody, MessageBody},
     dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
-    http::KeepAlive,
-    middleware::from_fn,
+    http::{ConnectionType, KeepAlive},
+    middleware::{Next, from_fn},
     web::{self, Data},
 };
 
@@ -29,9 +29,23 @@ pub fn app(
         .configure(routes::serve)
         .default_service(web::to(routes::no_such_route))
         .wrap(from_fn(guard))
+        .wrap(from_fn(leaving))
 }
 
-/// Takes the port at once, so that a taken one is known before anything else starts. Runs until a signal or its handle stops it.
+/// Once the server is to stop, each answer closes its connection: no client sends a request into one that is closed just then.
+async fn leaving(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let api = request.app_data::<Data<Api>>().cloned();
+    let mut answer = next.call(request).await?.map_into_boxed_body();
+    if api.is_some_and(|api| api.leaving.load(Ordering::Relaxed)) {
+        answer.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
+    Ok(answer)
+}
+
+/// Takes the port at once, so that a taken one is known before anything else starts. Runs until its handle stops it.
 pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
     let rules = api.rules.clone();
@@ -44,10 +58,20 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
         .keep_alive(keep_alive)
         .client_request_timeout(rules.header_timeout)
         .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-        .shutdown_timeout(rules.shutdown_timeout.as_secs())
+        .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
+        // Whoever runs it says when it stops.
+        .disable_signals()
         .listen(listener)?
         .run();
     Ok((server, address))
+}
+
+/// What a stop has for the engine at least.
+pub const LAST_SECOND: Duration = Duration::from_secs(1);
+
+/// What requests under way get of the time a stop may take: beside the engine's second there is the one in which clients hear of it.
+fn for_requests(shutdown_timeout: Duration) -> Duration {
+    shutdown_timeout.saturating_sub(2 * LAST_SECOND)
 }
 
 pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {

@@ -321,12 +321,20 @@ impl Engine {
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
     pub async fn stop(&self) {
+        self.stop_within(GRACE).await;
+    }
+
+    /// The same; what is not done after `grace` is left as it is.
+    pub async fn stop_within(&self, grace: Duration) {
         self.tasks.iter().for_each(JoinHandle::abort);
         self.gateway.stop();
-        self.directory.stop(GRACE).await;
-        if let Some(dispatcher) = self.dispatcher.lock().await.take() {
-            dispatcher.stop(GRACE).await;
-        }
+        let dispatcher = self.dispatcher.lock().await.take();
+        let deliveries = async {
+            if let Some(dispatcher) = dispatcher {
+                dispatcher.stop(grace).await;
+            }
+        };
+        tokio::join!(self.directory.stop(grace), deliveries);
     }
 
     pub(crate) fn env(&self) -> &Env {
@@ -371,10 +379,17 @@ impl Engine {
         Ok(())
     }
 
+    /// What an operator has to see to although the engine serves.
+    pub fn alarm(&self) -> Option<String> {
+        let damage = self.env.store.health().damage?;
+        Some(format!("the store is damaged, restore it or salvage what is sound: {damage}"))
+    }
+
     pub fn metrics(&self) -> Numbers {
         let subscriptions = self.webhooks.subscriptions();
         let workstations = self.gateway.count();
         Numbers {
+            store_damaged: u64::from(self.alarm().is_some()),
             workstations_connected: workstations.connected,
             gates_open: workstations.open,
             workstation_answers_refused: workstations.refused,

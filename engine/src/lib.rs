@@ -4,12 +4,14 @@ pub mod actor;
 pub mod adapter_host;
 pub mod clock;
 mod connections;
+mod data_dir;
 mod directory;
 mod doorbell;
 pub mod ehr;
 pub mod engine;
 pub mod entries;
 pub mod feed;
+pub mod files;
 pub mod forms;
 pub mod index;
 pub mod known;
@@ -34,6 +36,7 @@ pub mod workstations;
 pub mod write_requests;
 mod zones;
 
+pub use crate::data_dir::{Incomplete, salvage_data};
 pub use crate::engine::{
     BookRequest, Booked, Engine, EngineError, FreeSlots, Offer, PatientDetails, Refused, Stretch, SyncState,
 };

@@ -128,6 +128,8 @@ pub struct Numbers {
     pub webhooks_overflowed: u64,
     pub webhook_endpoints_failing: u64,
     pub store_free_bytes: u64,
+    /// 1 when values are known to be lost or damaged.
+    pub store_damaged: u64,
     pub workstations_connected: u64,
     /// Locations whose workstation gate is open.
     pub gates_open: u64,

@@ -14,11 +14,12 @@ use crate::{
     adapter_host::{Host, HostError, Transport},
     clock,
     connections::IN_PROCESS,
+    data_dir::{DataDir, Incomplete},
     engine::{Engine, Parts, StartError},
     sandbox_ehr::{LocationProfile, OffsetFrom, Profile},
     sandbox_host::{Hosted, OpenError as SandboxError},
     setup::Setup,
-    store::{Batch, CommitError, SledConfig, SledStore, Store, StoreError, StoreKey, keys},
+    store::{Batch, CommitError, SledConfig, SledStore, Store, StoreError, keys},
     webhooks::{shapes::Shapes, subscriptions::Audience},
     zones,
 };
@@ -27,6 +28,13 @@ use crate::{
 pub enum OpenError {
     #[error("the data directory {dir} cannot be used: {source}")]
     Directory { dir: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Incomplete(#[from] Incomplete),
+    #[error(
+        "the store {dir} is damaged: restore it from a backup, or copy what is sound into another directory with `practice-sync store \
+         salvage` ({source})"
+    )]
+    DamagedStore { dir: PathBuf, source: StoreError },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -41,6 +49,15 @@ pub enum OpenError {
 
 /// How long a start waits for its adapters, so that an ordinary one comes up whole.
 const STARTING: Duration = Duration::from_secs(5);
+
+impl OpenError {
+    fn of_store(error: StoreError, dir: &Path) -> Self {
+        match error {
+            damaged @ StoreError::Damaged { .. } => Self::DamagedStore { dir: dir.to_path_buf(), source: damaged },
+            other => Self::Store(other),
+        }
+    }
+}
 
 /// An opened engine, and the simulated EHRs it hosts by data source.
 pub struct Opened {
@@ -57,12 +74,16 @@ pub async fn open(
 ) -> Result<Opened, OpenError> {
     let unusable = |source| OpenError::Directory { dir: dir.to_path_buf(), source };
     std::fs::create_dir_all(dir).map_err(unusable)?;
-    let key = StoreKey::load_or_create(&dir.join("store.key"))?;
-    let mut config = SledConfig::new(dir.join("store"), key);
+    let data = DataDir::new(dir);
+    let key = data.key(setup.engine.accept_empty_store)?;
+    let mut config = SledConfig::new(&data.store, key);
     config.floor_bytes = setup.engine.store_floor_bytes;
     config.cache_bytes = setup.engine.store_cache_bytes;
     config.verify = setup.engine.store_verify;
-    let store: Arc<dyn Store> = Arc::new(SledStore::open(config)?);
+    config.audit = !config.verify;
+    let store: Arc<dyn Store> =
+        Arc::new(SledStore::open(config).map_err(|error| OpenError::of_store(error, &data.store))?);
+    data.note()?;
 
     let cache = setup.engine.adapter_cache.clone().unwrap_or_else(|| dir.join("adapters"));
     let host = Host::new(setup.engine.guests.host.clone(), &cache)?;

@@ -184,6 +184,14 @@ pub fn failed(error: StoreError) -> EngineError {
     tracing::error!(%error, "the store could not be read");
     match error {
         StoreError::Damaged { .. } => EngineError::Damaged,
-        _ => EngineError::Internal,
+        StoreError::TooLarge { .. } | StoreError::NotAKey => EngineError::Internal,
+        StoreError::Busy => EngineError::Busy { retry_after: 1 },
+        StoreError::Io { .. }
+        | StoreError::Refusing { .. }
+        | StoreError::Unknown { .. }
+        | StoreError::Locked { .. }
+        | StoreError::WrongKey { .. }
+        | StoreError::LostCommits { .. }
+        | StoreError::KeyFile { .. } => EngineError::StoreFull,
     }
 }

@@ -156,11 +156,18 @@ pub struct EngineRules {
     /// Commits are refused while less than this is free on the store's disk.
     pub store_floor_bytes: u64,
     pub guests: GuestRules,
+    /// Health record systems are not read while less than this is free there: what is left is for bookings.
+    pub pull_floor_bytes: u64,
+    /// What the reading of one location may write at once, and each minute beyond that.
+    pub pull_burst_bytes: u64,
+    pub pull_bytes_per_minute: u64,
     /// What the store keeps of its pages in memory.
     pub store_cache_bytes: u64,
     /// Read through every record at the start and compare with what was written: finds records that a damaged log lost without a
     /// trace, where gaps, seals and the tide mark did not.
     pub store_verify: bool,
+    /// Begins with an empty store where one was made before and is gone.
+    pub accept_empty_store: bool,
 }
 
 /// What the calls of adapters may take.
@@ -194,9 +201,14 @@ impl Default for EngineRules {
             webhooks: WebhookRules::default(),
             store_floor_bytes: 512 << 20,
             guests: GuestRules::default(),
+            pull_floor_bytes: 1_024 << 20,
+            // Far above an honest first pull of 60,000 records; a busy practice needs a fraction of the rest each day.
+            pull_burst_bytes: 1_024 << 20,
+            pull_bytes_per_minute: 16 << 20,
             store_cache_bytes: 256 << 20,
             // Its cost grows with the store, and a start's should not.
             store_verify: false,
+            accept_empty_store: false,
         }
     }
 }

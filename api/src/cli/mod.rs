@@ -3,6 +3,7 @@
 mod adapter;
 mod configuration;
 pub mod serve;
+mod store;
 
 use std::{
     fmt::Display,
@@ -30,6 +31,9 @@ enum Command {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
+        /// Begin with an empty store though one was made in this data directory and is gone. What it held is not there then.
+        #[arg(long)]
+        accept_empty_store: bool,
     },
     /// Look at a configuration file, or begin one.
     #[command(subcommand)]
@@ -37,6 +41,9 @@ enum Command {
     /// Build, check or begin an adapter.
     #[command(subcommand)]
     Adapter(adapter::Command),
+    /// See to a damaged store.
+    #[command(subcommand)]
+    Store(store::Command),
     /// Print the API's OpenAPI document.
     Openapi {
         /// v3.0.0 and v3.1.0 share a document; v2.2.2 has its own.
@@ -64,9 +71,10 @@ pub struct DemoArguments {
 
 pub fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Serve { config } => serve::run(&config),
+        Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
         Command::Config(command) => configuration::run(command),
         Command::Adapter(command) => adapter::run(command),
+        Command::Store(command) => store::run(command),
         Command::Openapi { version } => {
             let document = if version == "v2.2.2" { &openapi::V2 } else { &openapi::V3 };
             say(document.trim_end());

@@ -1,26 +1,53 @@
 //! `serve`: configuration, port, engine, server, in this order; and back.
 
-use std::{collections::BTreeMap, io, net::SocketAddr, path::Path, process::ExitCode, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io,
+    net::SocketAddr,
+    path::Path,
+    process::ExitCode,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
-use actix_web::{rt::task::JoinHandle, web::Data};
+use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
 use engine::{Engine, sandbox_host::Hosted};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::Instant,
+};
 
 use super::fail;
 use crate::{
-    app::Api, config::Config, directory::TakenOver, keys::KeyRing, logging, secret::Secret, server, shapes::Wire,
+    app::Api,
+    config::Config,
+    directory::TakenOver,
+    keys::KeyRing,
+    logging,
+    secret::{self, Secret},
+    server,
+    shapes::Wire,
 };
 
-pub fn run(file: &Path) -> ExitCode {
-    let config = match Config::load(file) {
+pub fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
+    let mut config = match Config::load(file) {
         Ok(config) => config,
         Err(error) => return fail(error),
     };
+    config.setup.engine.accept_empty_store = accept_empty_store;
     if let Err(problem) = logging::start(&config.log) {
         return fail(problem);
     }
     let served = actix_web::rt::System::new().block_on(serve(config, file));
-    served.map_or_else(fail, |()| ExitCode::SUCCESS)
+    let code = served.map_or_else(
+        |problem| {
+            fail(problem);
+            2
+        },
+        |()| 0,
+    );
+    // A name look-up that does not end would hold a process in which all else has ended.
+    std::process::exit(code)
 }
 
 /// A server that answers, and what is behind it.
@@ -31,6 +58,7 @@ pub struct Running {
     pub sandboxes: BTreeMap<u32, Arc<Hosted>>,
     api: Data<Api>,
     server: JoinHandle<io::Result<()>>,
+    handle: ServerHandle,
 }
 
 pub async fn start(config: Config) -> Result<Running, String> {
@@ -38,8 +66,14 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let keys = KeyRing::from(config.keys);
+    let served_before = data_dir.join("store").exists();
     let opened = engine::open(config.setup, data_dir, Wire::shapes(), Arc::new(keys.clone())).await;
     let opened = opened.map_err(|error| error.to_string())?;
+    if config.secret.is_none() && served_before && !data_dir.join(secret::FILE).exists() {
+        tracing::warn!(
+            "token.secret is missing and made anew: tokens, cursors and slot tokens handed out so far are void"
+        );
+    }
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
@@ -47,25 +81,42 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.
+    let handle = server.handle();
     let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, sandboxes: opened.sandboxes, api, server })
+    Ok(Running { address, engine, sandboxes: opened.sandboxes, api, server, handle })
 }
 
 impl Running {
     /// Serves until a signal ends it, then lets the engine end in order.
     pub async fn wait(self) -> Result<(), String> {
-        // Workstations stay for hours, and the server waits for whoever is connected.
-        let gateway = self.engine.gateway().clone();
-        let leaving = actix_web::rt::spawn(async move {
-            asked_to_stop().await;
-            gateway.stop();
-        });
-        let served = self.server.await;
-        leaving.abort();
-        self.engine.stop().await;
+        let Running { engine, api, mut server, handle, .. } = self;
+        let may_take = api.rules.shutdown_timeout;
+        let ended = tokio::select! {
+            ended = &mut server => Some(ended),
+            () = asked_to_stop() => None,
+        };
+        let deadline = Instant::now() + may_take;
+        let served = match ended {
+            Some(ended) => ended,
+            None => {
+                // Workstations stay for hours, and the server waits for whoever is connected.
+                engine.gateway().stop();
+                api.leaving.store(true, Ordering::Relaxed);
+                tokio::time::sleep(LAST_REQUESTS.min(may_take / 4)).await;
+                handle.stop(true).await;
+                server.await
+            }
+        };
+        let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
+        if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
+            tracing::warn!("stopped before everything had ended; what was under way is done after the next start");
+        }
         served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 }
+
+/// How long clients may still send on connections they keep, and are told that those close.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 async fn asked_to_stop() {
     let listening = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);

@@ -118,6 +118,16 @@ impl<'a> File<'a> {
             s.knob("store_floor_mib", 0..=1 << 20, &mut floor);
             s.knob("store_cache_mib", 8..=1 << 20, &mut cache);
             (rules.store_floor_bytes, rules.store_cache_bytes) = (floor << 20, cache << 20);
+            let mebibytes = [
+                ("pull_floor_mib", &mut rules.pull_floor_bytes),
+                ("pull_burst_mib", &mut rules.pull_burst_bytes),
+                ("pull_mib_per_minute", &mut rules.pull_bytes_per_minute),
+            ];
+            for (name, bytes) in mebibytes {
+                let mut mib = *bytes >> 20;
+                s.knob(name, 1..=1 << 20, &mut mib);
+                *bytes = mib << 20;
+            }
             rules.store_verify = s.boolean("store_verify").unwrap_or(rules.store_verify);
             rules.webhook_development = s.boolean("webhook_development").unwrap_or(rules.webhook_development);
             rules.adapter_cache = s.text("adapter_cache").map(|placed| self.base.join(placed.value));

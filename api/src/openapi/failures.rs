@@ -65,7 +65,11 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
             "A problem of the server; after a failed create read the record back before sending it again.",
             ApiError::Internal,
         ),
-        (503, "No answer in time; try again after the time said.", ApiError::Unavailable { retry_after: 5 }),
+        (
+            503,
+            "No answer in time, or the storage is full, failed or damaged; try again after the time said.",
+            ApiError::Unavailable { retry_after: 5 },
+        ),
     ]
 }
 

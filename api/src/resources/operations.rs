@@ -35,6 +35,9 @@ pub async fn readyz(request: HttpRequest) -> Answer {
         those.map(|adapter| json!({ "name": adapter.name, "reason": adapter.reason })).collect()
     };
     let mut ready = json!({ "status": "ready" });
+    if let Some(alarm) = engine.alarm() {
+        ready["alarm"] = alarm.into();
+    }
     for (name, status) in
         [("adapters_preparing", AdapterStatus::Preparing), ("adapters_refused", AdapterStatus::Refused)]
     {
@@ -106,6 +109,12 @@ pub async fn metrics(request: HttpRequest) -> Answer {
             "counter",
             "Answers of workstations that were not believed.",
             numbers.workstation_answers_refused,
+        ),
+        (
+            "store_damaged",
+            "gauge",
+            "1 when values of the store are known to be lost or damaged.",
+            numbers.store_damaged,
         ),
         ("store_free_bytes", "gauge", "Free space on the store's disk.", numbers.store_free_bytes),
     ];

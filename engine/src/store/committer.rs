@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Append, Batch, CommitError, Expect, Key, StoreError,
+    audit::Replaced,
     disk::{Disk, Floor},
     envelope::{Sealed, fingerprint, further_pieces, piece_key},
     keys,
@@ -176,7 +177,7 @@ impl Committer {
         let oldest = jobs.iter().map(|job| job.arrived).min();
         // A panic in sled must not leave callers waiting for ever, nor let later commits build on half a group.
         let outcomes = catch_unwind(AssertUnwindSafe(|| self.outcomes(&jobs))).unwrap_or_else(|_| {
-            let why = self.shared.refuse("the committer panicked".into());
+            let why = self.fail("the committer panicked".into());
             vec![Err(StoreError::Unknown { why }.into()); jobs.len()]
         });
         if let Some(oldest) = oldest {
@@ -219,11 +220,11 @@ impl Committer {
     fn write(&mut self, mut group: Group<'_>) -> Result<(), StoreError> {
         let feed_end = self.feed_end + group.appends.iter().map(|append| append.numbers).sum::<u64>();
         let appended = group.number_appends(self.feed_end, feed_end)?;
-        let Plan { batch, before, bytes, next } = group.plan(self.last, &appended)?;
+        let Plan { batch, before, bytes, next, replaced } = group.plan(self.last, &appended)?;
         // From here until the sync readers see the state before the group. If anything fails they keep seeing it.
         self.shared.hide(before);
-        self.make_durable(batch).map_err(|why| StoreError::Unknown { why: self.shared.refuse(why) })?;
-        self.shared.reveal();
+        self.make_durable(batch).map_err(|why| StoreError::Unknown { why: self.fail(why) })?;
+        self.shared.audit.reveal(next, &replaced, || self.shared.reveal());
         (self.last, self.feed_end) = (next, feed_end);
         self.floor.written(bytes as u64);
         if let Err(error) = self.tide.mark(next.group) {
@@ -237,10 +238,13 @@ impl Committer {
         guarded(|| db.apply_batch(batch)).map_err(|error| format!("writing failed: {error}"))?;
         // This hands everything to the kernel, but asks neither for the file's length nor for the disk's own cache.
         guarded(|| db.flush()).map_err(|error| format!("flushing failed: {error}"))?;
-        self.disk.sync().map_err(|error| {
-            self.disk.failed_to_sync(&error);
-            format!("syncing failed: {error}")
-        })
+        self.disk.sync().map_err(|error| format!("syncing failed: {error}"))
+    }
+
+    /// A living process that refuses every write would wait for somebody to restart it. Where the disk lets it live, it does refuse.
+    fn fail(&self, why: String) -> String {
+        self.disk.failed(&why);
+        self.shared.refuse(why)
     }
 }
 
@@ -258,6 +262,7 @@ struct Plan {
     before: BTreeMap<Key, Option<IVec>>,
     bytes: usize,
     next: TideRecord,
+    replaced: Vec<Replaced>,
 }
 
 impl<'a> Group<'a> {
@@ -354,13 +359,15 @@ impl<'a> Group<'a> {
 
     /// One sled batch out of all writes, the pieces of replaced values removed, the tide record moved on.
     fn plan(self, last: TideRecord, appended: &[(Key, Sealed)]) -> Result<Plan, StoreError> {
-        let (mut batch, mut bytes) = (sled::Batch::default(), 0);
+        let (mut batch, mut bytes, mut replaced) = (sled::Batch::default(), 0, Vec::new());
         let mut next = last;
         next.group += 1;
         let appended = appended.iter().map(|(key, sealed)| (key.as_slice(), Some(sealed)));
         for (key, value) in self.writes.iter().map(|(key, value)| (*key, *value)).chain(appended) {
             let old = self.before.get(key).and_then(Option::as_ref);
-            next.replace(old.map(|head| fingerprint(head)), value.map(|sealed| fingerprint(&sealed.head)));
+            let prints = (old.map(|head| fingerprint(head)), value.map(|sealed| fingerprint(&sealed.head)));
+            next.replace(prints.0, prints.1);
+            replaced.push((key.to_vec(), prints.0, prints.1));
             let kept = value.map_or(0, |sealed| further_pieces(&sealed.head));
             for index in kept..old.map_or(0, |head| further_pieces(head)) {
                 let piece = piece_key(key, index);
@@ -382,6 +389,6 @@ impl<'a> Group<'a> {
             }
         }
         batch.insert(TIDE_KEY, next.seal(&self.shared.envelope)?);
-        Ok(Plan { batch, before: self.before, bytes, next })
+        Ok(Plan { batch, before: self.before, bytes, next, replaced })
     }
 }

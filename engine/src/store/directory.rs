@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::StoreError;
+use crate::files;
 
 /// Held while the store is open. Dropping it lets the next process in.
 pub(super) struct Directory {
@@ -53,8 +54,9 @@ impl Directory {
                 .and_then(|file| file.sync_all())
                 .map_err(StoreError::io(format!("syncing {}", path.display())))?;
         }
-        sync_directory(&self.path)?;
-        sync_parent(&self.path)
+        files::sync_directory(&self.path)
+            .and_then(|()| files::sync_parent(&self.path))
+            .map_err(StoreError::io(format!("syncing {}", self.path.display())))
     }
 }
 
@@ -64,15 +66,4 @@ fn create_for_owner(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-pub(super) fn sync_parent(path: &Path) -> Result<(), StoreError> {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
-        _ => sync_directory(Path::new(".")),
-    }
-}
-
-fn sync_directory(path: &Path) -> Result<(), StoreError> {
-    File::open(path).and_then(|dir| dir.sync_all()).map_err(StoreError::io(format!("syncing {}", path.display())))
 }

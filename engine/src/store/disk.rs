@@ -14,9 +14,9 @@ pub trait Disk: Send + Sync + 'static {
     /// Everything written so far survives the loss of power.
     fn sync(&self) -> io::Result<()>;
     fn free(&self) -> io::Result<u64>;
-    /// `sync` failed. The kernel may have dropped the pages it could not write and will not say so again, so nobody can know what is on
-    /// the disk: a new process has to read it.
-    fn failed_to_sync(&self, error: &io::Error);
+    /// Writing, flushing or syncing a group failed. The kernel may have dropped the pages it could not write and will not say so again,
+    /// and sled takes no write after one that failed: what is on the disk only a new process can read, and only that can go on.
+    fn failed(&self, why: &str);
 }
 
 pub struct RealDisk {
@@ -39,8 +39,12 @@ impl Disk for RealDisk {
         fs4::available_space(&self.dir)
     }
 
-    fn failed_to_sync(&self, error: &io::Error) {
-        tracing::error!(%error, dir = %self.dir.display(), "the disk failed to sync; ending the process, since what is on the disk is unknown");
+    fn failed(&self, why: &str) {
+        tracing::error!(
+            why,
+            dir = %self.dir.display(),
+            "the store could not be written; the process ends, since what is on the disk is unknown: started again it reads what is there"
+        );
         std::process::abort()
     }
 }

@@ -4,11 +4,7 @@
 //! Head record: `[1][nonce 24][ciphertext][tag 16]`, or `[2][number of further pieces u32][first piece]` where the pieces in their order
 //! are `[nonce][ciphertext][tag]`.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use chacha20poly1305::{
     Key as CipherKey, KeyInit, Tag, XChaCha20Poly1305, XNonce,
@@ -16,7 +12,8 @@ use chacha20poly1305::{
 };
 use sled::IVec;
 
-use super::{StoreError, directory};
+use super::StoreError;
+use crate::files;
 
 const INLINE: u8 = 1;
 const CUT: u8 = 2;
@@ -162,33 +159,25 @@ impl StoreKey {
     /// Reads the key file; where there is none, draws a key and writes it for the owner's eyes only. Of two processes that create it at
     /// the same time both get the same key.
     pub fn load_or_create(path: &Path) -> Result<Self, StoreError> {
-        match fs::read_to_string(path) {
-            Ok(text) => Self::loaded(path, &text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path),
-            Err(error) => Err(key_file(path, error)),
+        match path.try_exists() {
+            Ok(false) => Self::create(path),
+            _ => Self::load(path),
         }
     }
 
-    fn loaded(path: &Path, text: &str) -> Result<Self, StoreError> {
+    /// Reads the key file.
+    pub fn load(path: &Path) -> Result<Self, StoreError> {
+        let text = fs::read_to_string(path).map_err(|error| key_file(path, error))?;
         warn_when_others_can_read(path);
-        Self::from_hex(text).ok_or_else(|| key_file(path, "it does not hold 64 hex digits"))
+        Self::from_hex(&text).ok_or_else(|| key_file(path, "it does not hold 64 hex digits"))
     }
 
     fn create(path: &Path) -> Result<Self, StoreError> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| key_file(path, error))?;
-        let draft = path.with_extension(format!("draft-{}", std::process::id()));
-        let created = write_for_owner(&draft, &hex::encode(key)).and_then(|()| match fs::hard_link(&draft, path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(path).map(Some),
-            linked => linked.map(|()| None),
-        });
-        let removed = fs::remove_file(&draft);
-        let by_another = created.map_err(|error| key_file(path, error))?;
-        removed.map_err(|error| key_file(&draft, error))?;
-        directory::sync_parent(path)?;
-        match by_another {
-            Some(text) => Self::loaded(path, &text),
-            None => Ok(Self(key)),
+        match files::write_new(path, &hex::encode(key)).map_err(|error| key_file(path, error))? {
+            true => Ok(Self(key)),
+            false => Self::load(path),
         }
     }
 }
@@ -201,16 +190,6 @@ impl std::fmt::Debug for StoreKey {
 
 fn key_file(path: &Path, why: impl ToString) -> StoreError {
     StoreError::KeyFile { path: path.display().to_string(), why: why.to_string() }
-}
-
-fn write_for_owner(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    writeln!(file, "{text}")?;
-    file.sync_all()
 }
 
 fn warn_when_others_can_read(path: &Path) {

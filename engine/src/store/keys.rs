@@ -115,6 +115,30 @@ pub fn space_name(key: &[u8]) -> &'static str {
     Space::of(key).map_or("store", Space::name)
 }
 
+/// For an operator: whose a value was, as far as its key says. Never a foreign id.
+pub fn whose(key: &[u8]) -> String {
+    if let Some((location, seq)) = parse_journal(key) {
+        return format!("location {location}, decision {seq}");
+    }
+    if let Some(location) = parse_snapshot(key).or_else(|| parse_active(key)).or_else(|| parse_asleep(key)) {
+        return format!("location {location}");
+    }
+    if let Some((kind, scope, id)) = parse_record(key) {
+        return format!("record {id} of kind {kind} at institution, data source or location {scope}");
+    }
+    if let Some((institution, _)) = parse_claim(key) {
+        return format!("an idempotency key of institution {institution}");
+    }
+    if let Some((scope, kind, _)) = parse_link(key) {
+        return format!("a foreign id of kind {kind} at data source {scope}");
+    }
+    if let Some((stream, number)) = parse_feed(key) {
+        let of = if stream >> 32 == 1 { "data source" } else { "location" };
+        return format!("changes up to {number} of {of} {}", stream & u64::from(u32::MAX));
+    }
+    "nobody's that its key names".to_owned()
+}
+
 pub fn journal(location: u32, seq: u64) -> Key {
     Build::new(Space::Journal).u32(location).u64(seq).key()
 }

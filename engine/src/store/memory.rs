@@ -156,6 +156,7 @@ impl Store for MemoryStore {
             free: Some(if full { 0 } else { u64::MAX }),
             floor: 1,
             refusing: None,
+            damage: None,
             waiting: 0,
             last_commit: Duration::ZERO,
         }

@@ -1,6 +1,7 @@
 //! The disk, seen by the rest of the engine: ordered keys, values, and one way to write, a batch that happens durably and whole or
 //! not at all. `sled_store` keeps it on a disk, `memory` is its twin for the simulation, `keys` is the disk's table of contents.
 
+mod audit;
 mod committer;
 pub mod counters;
 mod directory;
@@ -10,6 +11,8 @@ mod envelope;
 pub mod journal;
 pub mod keys;
 pub mod memory;
+mod mend;
+pub mod salvage;
 pub mod sled_store;
 mod tide;
 
@@ -23,6 +26,7 @@ use std::{future::Future, io, pin::Pin, sync::Arc, time::Duration};
 pub use disk::{Disk, RealDisk};
 pub use envelope::StoreKey;
 pub use memory::MemoryStore;
+pub use mend::Mended;
 pub use sled_store::{SledConfig, SledStore};
 
 pub type Key = Vec<u8>;
@@ -204,6 +208,13 @@ impl Batch {
         self.writes.iter().any(|(written, _)| written == key)
     }
 
+    /// Bytes of the keys and values it writes.
+    pub fn written_bytes(&self) -> u64 {
+        let written = self.writes.iter().filter_map(|(key, value)| Some(key.len() + value.as_ref()?.len()));
+        let appended = self.appends.iter().map(|append| append.value.len());
+        written.chain(appended).map(|bytes| bytes as u64).sum()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.expects.is_empty() && self.writes.is_empty() && self.appends.is_empty()
     }
@@ -258,6 +269,8 @@ pub struct Health {
     pub floor: u64,
     /// Why no commit is taken any more, until the store is reopened.
     pub refusing: Option<String>,
+    /// What is known to be lost or damaged; an operator has to restore it.
+    pub damage: Option<String>,
     /// Batches that wait for their turn.
     pub waiting: usize,
     /// How long the last group of commits took, from the arrival of its oldest batch to the release of all.

@@ -2,12 +2,13 @@
 //! promise is made good here and in `committer`, `envelope`, `directory` and `disk`.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     fmt::Display,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    panic::{self, AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        Arc, Once, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
@@ -18,7 +19,9 @@ use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::{
-    Batch, CommitFuture, Direction, Health, Key, KeyRange, MAX_BATCH_BYTES, Store, StoreError, check_key,
+    Batch, CommitFuture, Direction, Health, Key, KeyRange, MAX_BATCH_BYTES, Store, StoreError,
+    audit::{self, Audit},
+    check_key,
     committer::{Committer, Job, Queue},
     directory::Directory,
     disk::{Disk, Floor, RealDisk},
@@ -41,11 +44,21 @@ pub struct SledConfig {
     /// has to recover, about one in six loses records or brings old ones back without a trace; only this finds them. Costs 1 to 2 s per
     /// million records.
     pub verify: bool,
+    /// The same beside the work, after the start: what is not there is reported by `Health::damage`, in the log too.
+    pub audit: bool,
 }
 
 impl SledConfig {
     pub fn new(dir: impl Into<PathBuf>, key: StoreKey) -> Self {
-        Self { dir: dir.into(), key, cache_bytes: 256 << 20, floor_bytes: 512 << 20, queue: 16_384, verify: false }
+        Self {
+            dir: dir.into(),
+            key,
+            cache_bytes: 256 << 20,
+            floor_bytes: 512 << 20,
+            queue: 16_384,
+            verify: false,
+            audit: false,
+        }
     }
 }
 
@@ -55,6 +68,7 @@ pub struct SledStore {
     floor: Arc<Floor>,
     disk: Arc<dyn Disk>,
     committer: Option<JoinHandle<()>>,
+    audit: Option<JoinHandle<()>>,
     /// Let go last, when the committer has ended and sled is closed.
     _directory: Directory,
 }
@@ -67,7 +81,8 @@ impl SledStore {
     /// With another disk around or instead of the real one.
     pub fn open_on(config: SledConfig, disk: impl FnOnce(RealDisk) -> Arc<dyn Disk>) -> Result<Self, StoreError> {
         let directory = Directory::claim(&config.dir)?;
-        let db = open_sled(&directory, &config)?;
+        quiet_panics();
+        let db = open_sled(&directory.path, config.cache_bytes)?;
         directory.sync_names()?;
         let real = RealDisk::open(&directory.path).map_err(StoreError::io("opening sled's log"))?;
         let disk = disk(real);
@@ -76,6 +91,9 @@ impl SledStore {
         let last = tide::last_group(&shared, &directory, &*disk, mark)?;
         if config.verify {
             tide::verify(&shared, last)?;
+        }
+        if config.audit && !config.verify {
+            shared.audit.begin(last);
         }
         let queue = Arc::new(Queue::new(config.queue, MAX_BATCH_BYTES));
         let floor = Arc::new(Floor::new(config.floor_bytes));
@@ -89,7 +107,17 @@ impl SledStore {
             feed_end: shared.feed_end()?,
         };
         let committer = Some(committer.start()?);
-        Ok(Self { shared, queue, floor, disk, committer, _directory: directory })
+        let audit = if config.audit && !config.verify { Some(audit::start(shared.clone())?) } else { None };
+        Ok(Self { shared, queue, floor, disk, committer, audit, _directory: directory })
+    }
+
+    /// What the audit came to, once it is through.
+    #[cfg(test)]
+    pub(super) fn audited(&self) -> Option<bool> {
+        match self.shared.damage.get() {
+            Some(_) => Some(false),
+            None => self.audit.as_ref().filter(|audit| audit.is_finished()).map(|_| true),
+        }
     }
 
     fn submit(&self, batch: Batch) -> Result<oneshot::Receiver<super::committer::Outcome>, StoreError> {
@@ -130,6 +158,7 @@ impl Store for SledStore {
             free: self.floor.free(&*self.disk).ok(),
             floor: self.floor.bytes(),
             refusing: self.shared.refusing.get().cloned(),
+            damage: self.shared.damage.get().cloned(),
             waiting: self.queue.len(),
             last_commit: Duration::from_nanos(self.shared.last_commit.load(Ordering::Relaxed)),
         }
@@ -138,6 +167,12 @@ impl Store for SledStore {
 
 impl Drop for SledStore {
     fn drop(&mut self) {
+        self.shared.audit.stop();
+        if let Some(audit) = self.audit.take()
+            && audit.join().is_err()
+        {
+            tracing::error!("the store's audit panicked");
+        }
         self.queue.close();
         if let Some(committer) = self.committer.take()
             && committer.join().is_err()
@@ -159,6 +194,9 @@ pub(super) struct Shared {
     /// The records that the group under way replaces, as they were: what readers see of them until the group is durable.
     hidden: RwLock<BTreeMap<Key, Option<IVec>>>,
     refusing: OnceLock<String>,
+    pub audit: Audit,
+    /// What the audit found.
+    pub damage: OnceLock<String>,
     last_commit: AtomicU64,
 }
 
@@ -171,8 +209,16 @@ pub(super) struct Raw {
 pub(super) type Hidden = BTreeMap<Key, Option<IVec>>;
 
 impl Shared {
-    fn new(db: sled::Db, envelope: Envelope) -> Self {
-        Self { db, envelope, hidden: RwLock::default(), refusing: OnceLock::new(), last_commit: AtomicU64::new(0) }
+    pub fn new(db: sled::Db, envelope: Envelope) -> Self {
+        Self {
+            db,
+            envelope,
+            hidden: RwLock::default(),
+            refusing: OnceLock::new(),
+            audit: Audit::default(),
+            damage: OnceLock::new(),
+            last_commit: AtomicU64::new(0),
+        }
     }
 
     pub fn hide(&self, before: Hidden) {
@@ -228,7 +274,7 @@ impl Shared {
         }
     }
 
-    fn with_pieces(&self, key: Key, head: IVec, hidden: &Hidden) -> Result<(Key, Raw), StoreError> {
+    pub fn with_pieces(&self, key: Key, head: IVec, hidden: &Hidden) -> Result<(Key, Raw), StoreError> {
         let mut pieces = Vec::new();
         for index in 0..further_pieces(&head) {
             let piece = self.record(hidden, &piece_key(&key, index))?;
@@ -300,10 +346,10 @@ impl Shared {
     }
 }
 
-fn open_sled(directory: &Directory, config: &SledConfig) -> Result<sled::Db, StoreError> {
+pub(super) fn open_sled(dir: &Path, cache_bytes: u64) -> Result<sled::Db, StoreError> {
     let sled = sled::Config::new()
-        .path(&directory.path)
-        .cache_capacity(config.cache_bytes)
+        .path(dir)
+        .cache_capacity(cache_bytes)
         .mode(sled::Mode::HighThroughput)
         .use_compression(false)
         .flush_every_ms(None);
@@ -314,7 +360,7 @@ fn open_sled(directory: &Directory, config: &SledConfig) -> Result<sled::Db, Sto
             Ok(db) => return Ok(db),
             Err(error) if error.to_string().contains("could not acquire lock") => {
                 if Instant::now() > patience {
-                    return Err(StoreError::Locked { dir: directory.name() });
+                    return Err(StoreError::Locked { dir: dir.display().to_string() });
                 }
                 thread::sleep(Duration::from_millis(10));
             }
@@ -323,9 +369,33 @@ fn open_sled(directory: &Directory, config: &SledConfig) -> Result<sled::Db, Sto
     }
 }
 
+thread_local! {
+    /// This thread is inside sled, and a panic there becomes an error.
+    static INSIDE_SLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whoever starts on a damaged log is told so in one sentence, not by a backtrace. Other panics are shown as before.
+pub(super) fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let shown = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            let own = thread::current().name().is_some_and(|name| name.starts_with("sled-"));
+            match (INSIDE_SLED.get(), own) {
+                (true, _) => {}
+                (false, true) => tracing::error!(location = ?panic.location(), "sled panicked on a thread of its own"),
+                (false, false) => shown(panic),
+            }
+        }));
+    });
+}
+
 /// sled panics on some kinds of damage: an error like any other here.
 pub(super) fn guarded<T, E: Into<SledFault>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, SledFault> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    let outside = INSIDE_SLED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    INSIDE_SLED.set(outside);
+    match done {
         Ok(done) => done.map_err(Into::into),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();

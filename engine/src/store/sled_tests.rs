@@ -19,7 +19,7 @@ use super::{
     Batch, CommitError, Direction, Disk, Key, KeyRange, MemoryStore, RealDisk, SledConfig, SledStore, Store,
     StoreError, StoreKey,
     conformance::{Subject, conformance},
-    feed_end, journal, keys,
+    feed_end, journal, keys, salvage,
 };
 
 struct InMemory(Arc<MemoryStore>);
@@ -96,7 +96,7 @@ impl Disk for Puppet {
         Ok(self.free.load(Ordering::SeqCst))
     }
 
-    fn failed_to_sync(&self, _: &io::Error) {
+    fn failed(&self, _: &str) {
         self.told.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -222,6 +222,54 @@ async fn a_failed_sync_ends_everything() {
     assert_eq!(strings.told.load(Ordering::SeqCst), 1, "never synced again");
     assert_eq!(store.get(b"a").unwrap(), Some(vec![1]), "readers see durable state only");
     assert!(store.health().refusing.is_some());
+}
+
+/// Of the child: where its store is.
+const UNTIL_FULL: &str = "PRACTICE_SYNC_TEST_UNTIL_FULL";
+
+/// A write below the store fails, as on a disk that another process has filled: a process that may not make its files any larger. It
+/// says what was acknowledged, and ends by itself; the next one, with room again, has all of that and goes on.
+#[tokio::test]
+async fn a_failed_write_ends_the_process_and_the_next_one_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // Blocks of 512 bytes: eight segments of sled's log.
+    let script = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
+    let child = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "store::sled_tests::writes_until_the_disk_refuses", "--ignored", "--nocapture"])
+        .env(UNTIL_FULL, dir.path())
+        .output()
+        .unwrap();
+    let (said, log) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    let acknowledged: Vec<u64> =
+        said.lines().filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).collect();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&child.status),
+        Some(6),
+        "it ends, and does not live on: {said} {log}"
+    );
+    assert!(log.contains("the store could not be written; the process ends"), "{log}");
+    assert!(acknowledged.len() > 20, "{said}");
+    let store = SledStore::open(config(dir.path())).unwrap();
+    for n in acknowledged {
+        assert_eq!(store.get(&keys::record(1, 1, n)).unwrap(), Some(vec![n as u8; 30_000]), "{n}");
+    }
+    store.commit(put(b"a".to_vec(), vec![1])).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "a part of the test above"]
+async fn writes_until_the_disk_refuses() {
+    let Some(dir) = std::env::var_os(UNTIL_FULL) else { return };
+    tracing_subscriber::fmt().with_writer(io::stderr).init();
+    let store = SledStore::open(config(Path::new(&dir))).unwrap();
+    for n in 0..10_000 {
+        match store.commit(put(keys::record(1, 1, n), vec![n as u8; 30_000])).await {
+            Ok(()) => println!("acknowledged {n}"),
+            Err(error) => println!("refused {n}: {error}"),
+        }
+    }
 }
 
 #[tokio::test]
@@ -555,5 +603,97 @@ async fn a_long_journal_loads_from_its_snapshot() {
         eprintln!("{way} load in {:?}", started.elapsed());
         assert_eq!((loaded.next_seq, loaded.tail.len()), (records + 1, 500));
         assert_eq!(loaded.snapshot.unwrap().1.len(), 1 << 20);
+    }
+}
+
+/// A flipped bit that keeps the store closed, or takes records with it, costs nothing when it is salvaged: the checksum says which bit.
+#[tokio::test]
+async fn what_one_flipped_bit_spoils_is_salvaged_whole() {
+    let flips: usize = std::env::var("STORE_FLIPS").ok().map_or(12, |count| count.parse().unwrap());
+    for (values, flips) in [(60, flips), (2_000, flips / 3)] {
+        let origin = tempfile::tempdir().unwrap();
+        let model = two_lives(origin.path(), values, |n| (n as usize % 10) * 42_000 / values as usize).await;
+        let log = fs::read(origin.path().join("db")).unwrap();
+        let used = log.iter().rposition(|byte| *byte != 0).unwrap();
+        for n in 0..flips {
+            let (at, bit) = (used * n / flips + n % 13, (n % 8) as u8);
+            let dir = tempfile::tempdir().unwrap();
+            let (bent, to) = (dir.path().join("bent"), dir.path().join("to"));
+            copy(origin.path(), &bent);
+            let mut bytes = log.clone();
+            bytes[at] ^= 1 << bit;
+            fs::write(bent.join("db"), &bytes).unwrap();
+            let key = StoreKey::new([42; 32]);
+            let report = salvage::salvage(&bent, &key, &to, &dir.path().join("scratch")).await.unwrap();
+            assert!(report.is_whole(), "bit {bit} of byte {at}: {report:?}");
+            assert_eq!(fs::read(bent.join("db")).unwrap(), bytes, "the damaged store stays as it was");
+            let store = SledStore::open(config(&to)).unwrap();
+            let found = store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX).unwrap();
+            assert_eq!(found, model.clone().into_iter().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Where more than a bit is gone, what is sound comes over, and what does not is told.
+#[tokio::test]
+async fn what_a_hole_took_is_told_and_the_rest_is_salvaged() {
+    let origin = tempfile::tempdir().unwrap();
+    let model = two_lives(origin.path(), 2_000, |n| (n as usize % 10) * 200).await;
+    let log = fs::read(origin.path().join("db")).unwrap();
+    let used = log.iter().rposition(|byte| *byte != 0).unwrap();
+    let mut lossy = 0;
+    for n in 0..6 {
+        let dir = tempfile::tempdir().unwrap();
+        let (bent, to) = (dir.path().join("bent"), dir.path().join("to"));
+        copy(origin.path(), &bent);
+        let (mut bytes, at) = (log.clone(), used * n / 6);
+        bytes[at..at + 512].fill(0);
+        fs::write(bent.join("db"), &bytes).unwrap();
+        let key = StoreKey::new([42; 32]);
+        let Ok(report) = salvage::salvage(&bent, &key, &to, &dir.path().join("scratch")).await else { continue };
+        let store = SledStore::open(config(&to)).unwrap();
+        let found: BTreeMap<_, _> =
+            store.scan(KeyRange::prefix(&[]), Direction::Forward, usize::MAX).unwrap().into_iter().collect();
+        assert!(found.keys().all(|key| model.contains_key(key)), "nothing is made up");
+        if found != model {
+            lossy += 1;
+            assert!(!report.is_whole(), "a loss that is not told: {report:?}");
+            eprintln!("hole at {at}: {} of {} values, {report:?}", found.len(), model.len());
+        }
+        assert!(found.len() * 10 > model.len() * 9, "{} of {}", found.len(), model.len());
+    }
+    eprintln!("{lossy} of 6 holes took something");
+}
+
+/// A record that is lost without a trace is found beside the work, while the store is written, and not before.
+#[tokio::test]
+async fn an_audit_beside_the_work_finds_what_is_missing() {
+    let audited = |dir: &Path| SledConfig { verify: false, audit: true, ..config(dir) };
+    let dir = tempfile::tempdir().unwrap();
+    for sound in [true, false] {
+        let store = SledStore::open(SledConfig { verify: false, ..config(dir.path()) }).unwrap();
+        for n in 0..1_500 {
+            store.commit(put(keys::record(1, 1, n), vec![1; 40])).await.unwrap();
+        }
+        drop(store);
+        if !sound {
+            // As if sled had lost it.
+            let db = sled::Config::new().path(dir.path()).mode(sled::Mode::HighThroughput).open().unwrap();
+            db.remove(keys::record(1, 1, 700)).unwrap();
+            db.flush().unwrap();
+        }
+        let store = SledStore::open(audited(dir.path())).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        let mut n = 0;
+        // Values before and behind what it has looked at are made, changed and removed meanwhile.
+        while store.audited().is_none() && Instant::now() < until {
+            n += 1;
+            let mut batch = put(keys::record(1, 1, n * 37 % 1_500), vec![2; 50]);
+            batch.delete(keys::record(1, 1, n * 11 % 600)).put(keys::record(2, 1, n), vec![3; 5_000]);
+            store.commit(batch).await.unwrap();
+        }
+        assert_eq!(store.audited(), Some(sound));
+        assert_eq!(store.health().damage.is_some(), !sound, "{:?}", store.health());
+        assert!(store.health().accepts_writes());
     }
 }

@@ -29,6 +29,10 @@ pub(super) const TIDE_KEY: &[u8] = &[FIRST_RESERVED];
 const FORMAT: u8 = 1;
 
 impl TideRecord {
+    pub fn group(self) -> u64 {
+        self.group
+    }
+
     pub fn replace(&mut self, old: Option<u128>, new: Option<u128>) {
         if let Some(old) = old {
             self.values = self.values.wrapping_sub(1);
@@ -38,6 +42,15 @@ impl TideRecord {
             self.values = self.values.wrapping_add(1);
             self.sum = self.sum.wrapping_add(new);
         }
+    }
+
+    /// These values, counted one by one, must be those the last group left.
+    pub fn is_all_of(self, last: Self) -> Result<(), StoreError> {
+        if (self.values, self.sum) == (last.values, last.sum) {
+            return Ok(());
+        }
+        let what = format!("{} values were written, {} are there, or some are old", last.values, self.values);
+        Err(StoreError::damaged(TIDE_KEY, what))
     }
 
     pub fn seal(self, envelope: &Envelope) -> Result<IVec, StoreError> {
@@ -66,7 +79,11 @@ pub(super) fn last_group(
     disk: &dyn Disk,
     mark: u64,
 ) -> Result<TideRecord, StoreError> {
-    let Some(raw) = shared.read(TIDE_KEY)? else {
+    let Some(last) = read_record(shared).map_err(|error| match error {
+        StoreError::WrongKey { .. } => StoreError::WrongKey { dir: directory.name() },
+        other => other,
+    })?
+    else {
         if mark > 0 {
             return Err(StoreError::LostCommits { dir: directory.name(), found: 0, expected: mark });
         }
@@ -78,16 +95,26 @@ pub(super) fn last_group(
         }
         return begin(shared, disk);
     };
-    let value = shared
-        .envelope
-        .open(TIDE_KEY, &raw.head, &raw.pieces)
-        .map_err(|_| StoreError::WrongKey { dir: directory.name() })?;
-    let last = TideRecord::parse(&value)
-        .ok_or_else(|| StoreError::damaged(TIDE_KEY, "the store was written by a version with another format"))?;
     if last.group < mark {
         return Err(StoreError::LostCommits { dir: directory.name(), found: last.group, expected: mark });
     }
     Ok(last)
+}
+
+/// The record of the last group; none in a new store.
+pub(super) fn read_record(shared: &Shared) -> Result<Option<TideRecord>, StoreError> {
+    let Some(raw) = shared.read(TIDE_KEY)? else { return Ok(None) };
+    let opened = shared.envelope.open(TIDE_KEY, &raw.head, &raw.pieces);
+    let value = opened.map_err(|_| StoreError::WrongKey { dir: String::new() })?;
+    let record = TideRecord::parse(&value);
+    let format = || StoreError::damaged(TIDE_KEY, "the store was written by a version with another format");
+    record.map(Some).ok_or_else(format)
+}
+
+/// The highest group that was reported as durable, as far as the mark can be read.
+pub(super) fn read_mark(path: &Path) -> u64 {
+    let mark = std::fs::read(path).ok().and_then(|bytes| bytes.try_into().ok()).and_then(parse_mark);
+    mark.unwrap_or(0)
 }
 
 fn begin(shared: &Shared, disk: &dyn Disk) -> Result<TideRecord, StoreError> {
@@ -112,13 +139,7 @@ pub(super) fn verify(shared: &Shared, last: TideRecord) -> Result<(), StoreError
             None => break,
         }
     }
-    if found != last {
-        return Err(StoreError::damaged(
-            TIDE_KEY,
-            format!("{} values were written, {} are there, or some are old", last.values, found.values),
-        ));
-    }
-    Ok(())
+    found.is_all_of(last)
 }
 
 /// The number of the last commit group known to be durable, written after each sync without a sync of its own. After a crash it may be

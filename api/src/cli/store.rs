@@ -1,0 +1,88 @@
+//! `store salvage`
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Subcommand;
+use engine::store::{
+    keys,
+    salvage::{Report, Salvaged},
+};
+
+use super::{fail, say};
+use crate::config::Config;
+
+/// Lost values named one by one in each key space; the rest is counted.
+const NAMED: usize = 50;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Copy what is sound of a damaged store into a new data directory, and tell what is lost. The server must be stopped.
+    Salvage {
+        /// The configuration whose data directory is damaged.
+        #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
+        config: Option<PathBuf>,
+        /// The damaged data directory itself.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// The new data directory, which must not be there yet.
+        #[arg(long, value_name = "NEWDIR")]
+        to: PathBuf,
+    },
+}
+
+pub fn run(Command::Salvage { config, data, to }: Command) -> ExitCode {
+    let data = match (data, config) {
+        (Some(data), _) => data,
+        (None, Some(config)) => match Config::load(&config) {
+            Ok(config) => config.data_dir,
+            Err(error) => return fail(error),
+        },
+        (None, None) => return fail("--config or --data is missing"),
+    };
+    if let Err(problem) = crate::logging::start("warn") {
+        return fail(problem);
+    }
+    let salvaged = actix_web::rt::System::new().block_on(engine::salvage_data(&data, &to));
+    match salvaged {
+        Ok(report) => {
+            tell(&report);
+            say(format_args!(
+                "The sound values are in {}: make it the data_dir, or copy it in place of the old one.",
+                to.display()
+            ));
+            if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        }
+        Err(error) => fail(format_args!("{}: nothing can be salvaged, restore a backup ({error})", data.display())),
+    }
+}
+
+fn tell(report: &Report) {
+    for (name, space) in &report.spaces {
+        tell_space(name, space);
+    }
+    let mended = report.mended;
+    say(format_args!(
+        "log: {} flipped bits set right, {} damaged messages let through, {} bytes cut out, {} segments lost",
+        mended.exactly, mended.let_through, mended.cut_out, mended.lost_segments
+    ));
+    let (found, reported) = report.groups;
+    if found < reported {
+        say(format_args!("the last {} groups of commits are lost", reported - found));
+    }
+    match report.is_whole() {
+        true => say("Everything that was ever committed is there."),
+        false => say(
+            "Something is lost, or an older version of it was found; what is not named above left no trace. Records of an EHR come \
+             back with its next whole read cycle; bookings and changes made here in the meantime may have to be compared by hand.",
+        ),
+    }
+}
+
+fn tell_space(name: &str, space: &Salvaged) {
+    let lost = if space.lost.is_empty() { String::new() } else { format!(", {} lost", space.lost.len()) };
+    let unreadable = if space.unreadable { ", a part of it cannot be read" } else { "" };
+    say(format_args!("{name}: {} sound{lost}{unreadable}", space.sound));
+    for key in space.lost.iter().take(NAMED) {
+        say(format_args!("  lost: {}", keys::whose(key)));
+    }
+}

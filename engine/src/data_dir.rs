@@ -1,0 +1,159 @@
+//! What must lie together in a data directory: the store, its key, and beside the key a note that a store was made. A store that is gone,
+//! or not mounted, is not taken for a new one; a key that is gone is not replaced by another.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    files,
+    store::{
+        StoreKey,
+        salvage::{self, Report},
+    },
+};
+
+const KEY: &str = "store.key";
+const STORE: &str = "store";
+const NOTE: &str = "store.made";
+const NOTE_SAYS: &str =
+    "A store was made here, in the folder store/. While this file is here, practice-sync does not start without it.";
+
+#[derive(Debug, thiserror::Error)]
+pub enum Incomplete {
+    #[error(
+        "the store {store} is gone (or its disk is not mounted), though {note} says that one was made: restore it from a backup, or \
+         start once with --accept-empty-store to begin anew without what it held"
+    )]
+    NoStore { store: PathBuf, note: PathBuf },
+    #[error(
+        "the key file {key} is missing, and without it the store {store} cannot be read: put it back from its backup"
+    )]
+    NoKey { key: PathBuf, store: PathBuf },
+    #[error("{0} is there already: name a directory that is not")]
+    Occupied(PathBuf),
+    #[error("{path}: {source}")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+}
+
+pub struct DataDir {
+    pub store: PathBuf,
+    key: PathBuf,
+    note: PathBuf,
+}
+
+impl DataDir {
+    pub fn new(dir: &Path) -> Self {
+        Self { store: dir.join(STORE), key: dir.join(KEY), note: dir.join(NOTE) }
+    }
+
+    /// The key of the store, made at the first start. Nothing is written where something is missing.
+    pub fn key(&self, accept_empty: bool) -> Result<StoreKey, Incomplete> {
+        // Whatever else lies in its folder, without its log there is no store.
+        let (log, folder) = (self.store.join("db"), present(&self.store)?);
+        if present(&log)? {
+            return match present(&self.key)? {
+                true => Ok(StoreKey::load(&self.key)?),
+                false => Err(Incomplete::NoKey { key: self.key.clone(), store: self.store.clone() }),
+            };
+        }
+        if present(&self.note)? && !accept_empty {
+            return Err(Incomplete::NoStore { store: self.store.clone(), note: self.note.clone() });
+        }
+        if present(&self.note)? {
+            tracing::warn!(store = %self.store.display(), folder, "beginning with an empty store, as asked");
+        }
+        Ok(StoreKey::load_or_create(&self.key)?)
+    }
+
+    /// The store is open: from now on it has to be there.
+    pub fn note(&self) -> Result<(), Incomplete> {
+        files::write_new(&self.note, NOTE_SAYS).map_err(|source| unreadable(&self.note, source))?;
+        Ok(())
+    }
+}
+
+/// Copies what is sound of a data directory's store into a new data directory, with its key and whatever else lies beside it. The old
+/// one stays as it is.
+pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
+    let (old, new) = (DataDir::new(from), DataDir::new(to));
+    if present(to)? {
+        return Err(Incomplete::Occupied(to.to_path_buf()));
+    }
+    let key = StoreKey::load(&old.key)?;
+    let of = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| Incomplete::Unreadable { path, source }
+    };
+    fs::create_dir_all(to).map_err(of(to))?;
+    for entry in fs::read_dir(from).map_err(of(from))? {
+        let path = entry.map_err(of(from))?.path();
+        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
+            fs::copy(&path, to.join(name)).map_err(of(&path))?;
+        }
+    }
+    Ok(salvage::salvage(&old.store, &key, &new.store, &to.join("salvage")).await?)
+}
+
+fn present(path: &Path) -> Result<bool, Incomplete> {
+    path.try_exists().map_err(|source| unreadable(path, source))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> Incomplete {
+    Incomplete::Unreadable { path: path.to_path_buf(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn with_store() -> (tempfile::TempDir, DataDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::new(dir.path());
+        data.key(false).unwrap();
+        fs::create_dir(&data.store).unwrap();
+        fs::write(data.store.join("db"), "log").unwrap();
+        data.note().unwrap();
+        data.note().unwrap();
+        data.key(false).unwrap();
+        (dir, data)
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_not_taken_for_a_new_one() {
+        let (_dir, data) = with_store();
+        let key = fs::read(&data.key).unwrap();
+        fs::remove_dir_all(&data.store).unwrap();
+        let refused = data.key(false).unwrap_err().to_string();
+        assert!(refused.contains("is gone") && refused.contains("--accept-empty-store"), "{refused}");
+        // The place where it is mounted is there, what is mounted is not.
+        fs::create_dir(&data.store).unwrap();
+        assert!(matches!(data.key(false), Err(Incomplete::NoStore { .. })));
+        fs::write(data.store.join("conf"), "left over").unwrap();
+        assert!(matches!(data.key(false), Err(Incomplete::NoStore { .. })));
+        assert_eq!(fs::read(&data.key).unwrap(), key, "nothing was written");
+        data.key(true).unwrap();
+    }
+
+    #[test]
+    fn a_key_that_is_gone_is_said_and_not_replaced() {
+        let (_dir, data) = with_store();
+        fs::remove_file(&data.key).unwrap();
+        for accept_empty in [false, true] {
+            let refused = data.key(accept_empty).unwrap_err().to_string();
+            assert!(refused.contains("store.key is missing") && refused.contains("backup"), "{refused}");
+            assert!(!data.key.exists());
+        }
+    }
+
+    #[test]
+    fn directories_from_before_the_note_are_used() {
+        let (_dir, data) = with_store();
+        fs::remove_file(&data.note).unwrap();
+        data.key(false).unwrap();
+    }
+}

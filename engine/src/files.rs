@@ -1,0 +1,83 @@
+//! Small files that must be there whole or not at all, and stay there when the power fails: keys, secrets, notes.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// Writes a file that is not there yet, for the owner's eyes only. False when it was there already; of two processes that write it at
+/// the same time one does.
+pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
+    let draft = Draft::write(path, text)?;
+    let made = match fs::hard_link(&draft.0, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        linked => linked.map(|()| true)?,
+    };
+    drop(draft);
+    sync_parent(path)?;
+    Ok(made)
+}
+
+/// Writes a file in place of the one that is there.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let draft = Draft::write(path, text)?;
+    fs::rename(&draft.0, path)?;
+    sync_parent(path)
+}
+
+/// Makes the names in the directory above `path` durable.
+pub fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// The content under another name, removed when it is not needed any more.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn write(path: &Path, text: &str) -> io::Result<Self> {
+        let draft = Self(path.with_extension(format!("draft-{}", std::process::id())));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&draft.0)?;
+        writeln!(file, "{text}")?;
+        file.sync_all()?;
+        Ok(draft)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After a rename it is gone; one that stays is never read.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_once_and_replaced_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("some.secret");
+        assert!(write_new(&path, "one").unwrap());
+        assert!(!write_new(&path, "two").unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+        replace(&path, "three").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "three\n");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no draft stays");
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,205 @@
+//! What is sound of a damaged store, copied into a new one. Works on a copy of the files: sled changes what it opens.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::Path,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+
+use super::{
+    Batch, CommitError, Direction, FIRST_RESERVED, Key, KeyRange, SledConfig, SledStore, Store, StoreError, StoreKey,
+    envelope::{Envelope, fingerprint},
+    keys,
+    mend::{self, Mended},
+    sled_store::{Shared, guarded, open_sled, quiet_panics},
+    tide::{self, TideRecord},
+};
+
+/// Values of one commit of the new store, and their bytes.
+const AT_ONCE: usize = 1_000;
+const AT_ONCE_BYTES: usize = 4 << 20;
+/// sled can turn in circles on a damaged page. Who has read nothing for so long reads no more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What became of the values of a key space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Salvaged {
+    pub sound: u64,
+    /// Keys whose values are damaged.
+    pub lost: Vec<Key>,
+    /// Part of it could not be read, not even its keys.
+    pub unreadable: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub spaces: BTreeMap<&'static str, Salvaged>,
+    pub mended: Mended,
+    /// The last commit group that was found, and the last that was reported as durable.
+    pub groups: (u64, u64),
+    /// All values the last group left are there and none is an older one.
+    pub complete: bool,
+}
+
+impl Report {
+    pub fn is_whole(&self) -> bool {
+        self.complete && self.groups.0 >= self.groups.1
+    }
+}
+
+/// `from` and `to` are directories of stores; `to` must not be there yet. `scratch` is made and removed again.
+pub async fn salvage(from: &Path, key: &StoreKey, to: &Path, scratch: &Path) -> Result<Report, StoreError> {
+    quiet_panics();
+    let _lock = lock(from)?;
+    copy(from, scratch)?;
+    let mended = mend::mend(&scratch.join("db")).map_err(StoreError::io("mending the copy of the log"))?;
+    let config = SledConfig { cache_bytes: 64 << 20, floor_bytes: 0, ..SledConfig::new(to, key.clone()) };
+    let damaged = Arc::new(Shared::new(open_sled(scratch, config.cache_bytes)?, Envelope::new(key)));
+    let mark = tide::read_mark(&from.join("tide"));
+    // Without the record nobody knows what there was.
+    let last = tide::read_record(&damaged).ok().flatten();
+    let sound = SledStore::open(config)?;
+    let mut copier = Copier { to: &sound, batch: Batch::new(), bytes: 0, found: TideRecord::default() };
+    let mut report = Report { mended, groups: (last.map_or(0, TideRecord::group), mark), ..Report::default() };
+    for tag in 0..FIRST_RESERVED {
+        let salvaged = copier.space(&damaged, tag).await?;
+        if salvaged != Salvaged::default() {
+            let of_space = report.spaces.entry(keys::space_name(&[tag])).or_default();
+            of_space.sound += salvaged.sound;
+            of_space.lost.extend(salvaged.lost);
+            of_space.unreadable |= salvaged.unreadable;
+        }
+    }
+    copier.flush().await?;
+    report.complete = last.is_some_and(|last| copier.found.is_all_of(last).is_ok())
+        && report.spaces.values().all(|space| space.lost.is_empty() && !space.unreadable);
+    drop(sound);
+    // sled's threads may still be at the copy; it is not needed any more, and what it would write neither.
+    std::mem::forget(damaged);
+    fs::remove_dir_all(scratch).map_err(StoreError::io(format!("removing {}", scratch.display())))?;
+    Ok(report)
+}
+
+/// Nobody may write the store meanwhile.
+fn lock(from: &Path) -> Result<Option<File>, StoreError> {
+    let Ok(lock) = File::open(from.join("lock")) else { return Ok(None) };
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(fs::TryLockError::WouldBlock) => Err(StoreError::Locked { dir: from.display().to_string() }),
+        Err(fs::TryLockError::Error(error)) => Err(StoreError::io("locking the store")(error)),
+    }
+}
+
+/// Without sled's snapshot of its page table: it is made again from the log.
+fn copy(from: &Path, scratch: &Path) -> Result<(), StoreError> {
+    let io = |error| StoreError::io(format!("copying {} to {}", from.display(), scratch.display()))(error);
+    fs::create_dir_all(scratch).map_err(io)?;
+    fs::copy(from.join("db"), scratch.join("db")).map_err(io)?;
+    if from.join("conf").exists() {
+        fs::copy(from.join("conf"), scratch.join("conf")).map_err(io)?;
+    }
+    Ok(())
+}
+
+struct Copier<'a> {
+    to: &'a SledStore,
+    batch: Batch,
+    bytes: usize,
+    found: TideRecord,
+}
+
+type Found = (Key, u128, Result<Vec<u8>, StoreError>);
+
+impl Copier<'_> {
+    /// Reads a space from its beginning, and from its end where it cannot be read through.
+    async fn space(&mut self, damaged: &Arc<Shared>, tag: u8) -> Result<Salvaged, StoreError> {
+        let (mut salvaged, mut rest) = (Salvaged::default(), KeyRange::prefix(&[tag]));
+        for direction in [Direction::Forward, Direction::Backward] {
+            let pages = read(damaged.clone(), rest.clone(), direction)?;
+            loop {
+                match pages.recv_timeout(PATIENCE) {
+                    Ok(Ok(page)) if page.is_empty() => {
+                        return Ok(salvaged);
+                    }
+                    Ok(Ok(page)) => {
+                        if let Some((last, ..)) = page.last() {
+                            match direction {
+                                Direction::Forward => rest = rest.clone().after(last),
+                                Direction::Backward => rest.end.clone_from(last),
+                            }
+                        }
+                        self.page(page, &mut salvaged).await?;
+                    }
+                    Ok(Err(_)) | Err(_) => {
+                        salvaged.unreadable = true;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(salvaged)
+    }
+
+    async fn page(&mut self, page: Vec<Found>, salvaged: &mut Salvaged) -> Result<(), StoreError> {
+        for (key, print, value) in page {
+            match value {
+                Ok(value) => {
+                    self.found.replace(None, Some(print));
+                    salvaged.sound += 1;
+                    self.bytes += value.len();
+                    self.batch.put(key, value);
+                    if self.bytes >= AT_ONCE_BYTES || self.batch.writes().len() >= AT_ONCE {
+                        self.flush().await?;
+                    }
+                }
+                Err(_) => salvaged.lost.push(key),
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        self.bytes = 0;
+        match self.to.commit(std::mem::take(&mut self.batch)).await {
+            Ok(()) => Ok(()),
+            Err(CommitError::Store(error)) => Err(error),
+            Err(other) => Err(StoreError::Unknown { why: other.to_string() }),
+        }
+    }
+}
+
+/// The pages of a range, the last one empty; read on a thread that may never come back.
+fn read(
+    damaged: Arc<Shared>,
+    mut rest: KeyRange,
+    direction: Direction,
+) -> Result<mpsc::Receiver<Result<Vec<Found>, StoreError>>, StoreError> {
+    let (pages, received) = mpsc::sync_channel(2);
+    let run = move || {
+        loop {
+            let open = |shared: &Shared, key: Key, head: sled::IVec, hidden: &_| {
+                let print = fingerprint(&head);
+                let value = shared
+                    .with_pieces(key.clone(), head, hidden)
+                    .and_then(|(key, raw)| shared.envelope.open(&key, &raw.head, &raw.pieces));
+                Ok((key, print, value))
+            };
+            let page = guarded(|| Ok::<_, sled::Error>(damaged.walk(rest.clone(), direction, 200, open)));
+            let page = page.unwrap_or_else(|error| Err(super::sled_store::sled_error(&rest.start, error)));
+            let last = page.as_ref().ok().and_then(|page: &Vec<Found>| page.last()).map(|(key, ..)| key.clone());
+            if pages.send(page).is_err() {
+                return;
+            }
+            match (last, direction) {
+                (None, _) => return,
+                (Some(last), Direction::Forward) => rest = rest.clone().after(&last),
+                (Some(last), Direction::Backward) => rest.end = last,
+            }
+        }
+    };
+    thread::Builder::new().name("salvage".into()).spawn(run).map_err(StoreError::io("starting to read"))?;
+    Ok(received)
+}
