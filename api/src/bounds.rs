@@ -36,7 +36,7 @@ pub const MAX_NOTE: usize = 4_000;
 /// Of the answers to one form, as JSON. A record an EHR gives may have 65,536 bytes of JSON: what is taken here can come back.
 pub const MAX_ANSWERS: usize = 60_000;
 /// Of an amount of money, two of them decimals.
-pub const MAX_AMOUNT_DIGITS: usize = 12;
+pub const MAX_AMOUNT_DIGITS: usize = 10;
 pub const MAX_PHONE: usize = 40;
 /// The longest address mail can be sent to.
 pub const MAX_EMAIL: usize = 254;

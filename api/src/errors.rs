@@ -279,6 +279,10 @@ impl From<Unmet> for ApiError {
             Unmet::KeyReused => {
                 ApiError::Conflict("The Idempotency-Key was used for a request with other data.".into())
             }
+            Unmet::NumberTaken { resource, id } => {
+                let name = name_of(resource);
+                ApiError::Conflict(format!("{name} with id {id} was made with the same transaction_id and other data."))
+            }
             Unmet::Wrong(problem) => ApiError::bad(problem),
             Unmet::Unfit(problems) => ApiError::BadRequest(problems),
         }

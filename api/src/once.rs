@@ -5,6 +5,7 @@ use actix_web::{
     http::header::{HeaderMap, HeaderName},
 };
 use engine::once::Once;
+use location::ids::LocationId;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -22,6 +23,14 @@ pub fn read(key: &ApiKey, request: &HttpRequest, query: &Params, body: &Value) -
     let mut texts: Vec<String> = pairs.iter().flat_map(|(name, value)| [*name, *value]).map(str::to_owned).collect();
     texts.push(canonical(body));
     Ok(Some(Once { key: key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
+}
+
+/// A record the client has a number for: at a location there is one record of each number. `said` is what must be equal for two
+/// requests to mean the same record.
+pub fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> Once {
+    let at = location.0.to_be_bytes();
+    let key = digest([&at[..], record.as_bytes(), number.as_bytes()]);
+    Once { key, fingerprint: digest([canonical(said).as_bytes()]) }
 }
 
 fn given(headers: &HeaderMap) -> Result<Option<String>, ApiError> {

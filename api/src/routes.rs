@@ -28,7 +28,7 @@
 //!     let (place, (patient, amount, note)) = call.in_place(|input| {
 //!         let b = &mut input.body;
 //!         let patient = b.required("payment.patient_id", id());
-//!         let amount = b.required("payment.amount", positive_money());
+//!         let amount = b.required("payment.amount", nonzero_money());
 //!         let note = b.unless_empty("payment.note", text(MAX_NOTE));
 //!         Some((patient?, amount?, note))
 //!     })?;
@@ -523,19 +523,28 @@ fn communication() -> Vec<Route> {
 
 /// The catalogues hold no amounts and need no grant.
 fn ledger() -> Vec<Route> {
-    let accepted = "The entry reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
-                    GET /write_requests. Without a date it is of today, at the location.";
+    let entered = "The adjustment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
+                   GET /write_requests. Without a date it is of today, at the location. A negative amount lowers the balance, a \
+                   positive one raises it; splits have the sign of the amount. There is one adjustment of each `transaction_id` at \
+                   a location: the same one with equal data gives the first again, with `Idempotent-Replay: true`, for as long as \
+                   it is kept, also if the health record system refused it; with other data 409.";
+    let paid = "The payment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
+                GET /write_requests. Without a date it is of today, at the location. A payment lowers the balance: `-138.00` with \
+                negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Refunds are \
+                adjustments. There is one payment of each `transaction_id` at a location: the same one with equal data gives the \
+                first again, with `Idempotent-Replay: true`, for as long as it is kept, also if the health record system refused \
+                it; with other data 409.";
     let amounts = vec![
         get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
         get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
         get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10"),
         get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10"),
-        post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").noting(accepted),
+        post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").noting(paid),
         get("/adjustments", adjustments::list).lists::<AdjustmentView>("Adjustments on the ledger", "4.10"),
         get("/adjustments/{id}", adjustments::show).shows::<AdjustmentView>("One adjustment", "4.10"),
         post("/adjustments", adjustments::create)
             .accepts::<AdjustmentView>("Enter an adjustment", "4.10")
-            .noting(accepted),
+            .noting(entered),
         get("/claims", claims::list).lists::<ClaimView>("Insurance claims", "4.10"),
         get("/claims/{id}", claims::show).shows::<ClaimView>("One claim", "4.10"),
         get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Plans of payments", "4.10"),

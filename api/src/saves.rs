@@ -41,14 +41,25 @@ impl Call {
         body: &T,
         patient: Option<u32>,
     ) -> Result<Saved<Entry<T>>, Refused> {
+        self.save_numbered(place, body, patient, None).await
+    }
+
+    /// The same; `number` is the client's own number of it, which only one record has.
+    pub async fn save_numbered<T: Body>(
+        &mut self,
+        place: &Place,
+        body: &T,
+        patient: Option<u32>,
+        number: Option<Once>,
+    ) -> Result<Saved<Entry<T>>, Refused> {
         let body = serde_json::to_value(body).map_err(|_| EngineError::Internal)?;
-        let what = Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient });
+        let what = Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient, number });
         let saved: Saved<Entry<T>> = self.save(place, what).await?;
         self.audit("write", name_of(T::RESOURCE), saved.record.id);
         Ok(saved)
     }
 
-    /// What was made, or what the first request with the same Idempotency-Key made.
+    /// What was made, or what an earlier request made that was the same.
     pub fn made<T: Serialize>(&self, replay: bool, data: T) -> HttpResponse {
         if replay { self.replayed(data) } else { self.show(data) }
     }

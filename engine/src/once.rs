@@ -37,6 +37,20 @@ pub enum Seen {
     Conflict,
 }
 
+/// The record that has a number already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbered {
+    /// Made by a request that said the same.
+    Same(u64),
+    Other(u64),
+}
+
+#[derive(Serialize, Deserialize)]
+struct NumberedRecord {
+    fingerprint: [u8; 32],
+    id: u64,
+}
+
 #[derive(Clone, Serialize, Deserialize)]
 struct Claim {
     fingerprint: [u8; 32],
@@ -100,6 +114,22 @@ impl Docs<'_> {
         let value = serde_json::to_vec(&claim).map_err(|_| TurnError::Damaged("an answer that cannot be written"))?;
         self.put_raw(keys::once(&once.key), value);
         self.put_raw(keys::once_expiry(expires.0, &once.key), Vec::new());
+        Ok(())
+    }
+
+    /// The record a client's own number stands for. The commit insists that this is still so.
+    pub fn numbered(&mut self, number: &Once) -> Result<Option<Numbered>, TurnError> {
+        let Some(bytes) = self.guarded(keys::numbered(&number.key))? else { return Ok(None) };
+        let first: NumberedRecord = decode(&bytes)?;
+        let same = first.fingerprint == number.fingerprint;
+        Ok(Some(if same { Numbered::Same(first.id) } else { Numbered::Other(first.id) }))
+    }
+
+    /// From here on the number stands for this record: as long as there are records, so it has no expiry.
+    pub fn number(&mut self, number: &Once, id: u64) -> Result<(), TurnError> {
+        let first = NumberedRecord { fingerprint: number.fingerprint, id };
+        let value = serde_json::to_vec(&first).map_err(|_| TurnError::Damaged("a number that cannot be written"))?;
+        self.put_raw(keys::numbered(&number.key), value);
         Ok(())
     }
 

@@ -187,13 +187,15 @@ pub struct NewEntry {
     pub body: Value,
     /// Whose it is: their writes go to the EHR one after the other.
     pub patient: Option<u32>,
+    /// The client's own number of it: there is one record of each number.
+    pub number: Option<Once>,
 }
 
 /// A saved record.
 #[derive(Clone, Debug)]
 pub struct Saved<T> {
     pub record: T,
-    /// The answer of an earlier request with the same idempotency key.
+    /// The answer of an earlier request with the same idempotency key, or the record that has the number already.
     pub replay: bool,
     /// It was there before.
     pub existing: bool,
@@ -231,6 +233,11 @@ pub enum Unmet {
     },
     /// The idempotency key was used for another request.
     KeyReused,
+    /// The client's number of the record stands for this one, which was made with other data.
+    NumberTaken {
+        resource: Resource,
+        id: u64,
+    },
     /// What is wrong with a value, beginning with the field.
     Wrong(String),
     /// The answers do not fit their form: what is wrong with each.

@@ -59,7 +59,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let engine = Engine::start(setup, parts).await.unwrap();
     until(|| ehr.described.load(Ordering::SeqCst) == 1, "it was not asked who it is").await;
     let body = json!({"name": "Family Plan"});
-    let plan = Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None });
+    let plan = Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None, number: None });
     let request = SaveRequest { location: practice::MAIN_STREET, what: plan, once: None };
     for tries in 1.. {
         match engine.save::<Value>(request.clone()).await {

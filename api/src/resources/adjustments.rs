@@ -7,7 +7,6 @@ use engine::{
         ledger::{Adjustment, Charge, Claim},
     },
 };
-use rust_decimal::Decimal;
 
 use super::{
     Answer, charges,
@@ -16,7 +15,7 @@ use super::{
 };
 use crate::{
     framed::stands,
-    kinds::{Kind, includes, long_id, money},
+    kinds::{includes, long_id},
     scope::Call,
     views::{
         catalogue::AdjustmentTypeView,
@@ -62,9 +61,9 @@ pub async fn show(mut call: Call) -> Answer {
 
 pub async fn create(mut call: Call) -> Answer {
     let (place, given) = call.in_place(|input| {
-        Given::read(&mut input.body, "adjustment", "adjusted_at", "adjustment_type_id", not_zero())
+        Given::read(&mut input.body, "adjustment", "adjusted_at", "adjustment_type_id")
     })?;
-    let body = Adjustment {
+    let body = |given: Given, day| Adjustment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,
         provider_id: None,
@@ -72,18 +71,13 @@ pub async fn create(mut call: Call) -> Answer {
         claim_id: None,
         adjustment_type_id: given.type_id,
         amount: given.amount,
-        adjusted_at: Some(given.day(&call, &place)),
+        adjusted_at: Some(day),
         transaction_id: Some(given.transaction_id),
         description: given.notes,
         charge_splits: given.charge_splits,
         provider_splits: given.provider_splits,
         extra: Vec::new(),
     };
-    let saved = ledger_entry::save(&mut call, &place, given.patient_id, &body).await?;
+    let saved = ledger_entry::save(&mut call, &place, given, body).await?;
     Ok(call.made(saved.replay, AdjustmentView::of(&saved.record)))
-}
-
-/// Credits and debits: either sign.
-fn not_zero() -> Kind<Decimal> {
-    money().and_then(|amount: Decimal| if amount.is_zero() { Err("must not be zero".into()) } else { Ok(amount) })
 }

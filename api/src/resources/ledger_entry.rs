@@ -1,10 +1,14 @@
 //! What POST /payments and POST /adjustments have in common: their bodies, and the words of their refusals.
 
+use std::collections::BTreeMap;
+
 use engine::{
     Refused,
+    once::Once,
     records::{
         entry::{Body, Entry},
         ledger::{ChargeSplit, ProviderSplit},
+        currencies::CURRENCIES,
         money::{Currency, Money},
         values::Day,
     },
@@ -18,7 +22,8 @@ use crate::{
     body::Fields,
     bounds::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
     errors::{ApiError, name_of},
-    kinds::{Kind, Parsed, Raw, date, filled, id, instant, long_id, money, text},
+    kinds::{Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
+    once,
     scope::{Call, Place},
     wire,
 };
@@ -44,10 +49,10 @@ enum On {
 
 impl Given {
     /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
-    pub fn read(b: &mut Fields, name: &str, on: &str, type_id: &str, amount: Kind<Decimal>) -> Option<Given> {
+    pub fn read(b: &mut Fields, name: &str, on: &str, type_id: &str) -> Option<Given> {
         let path = |field: &str| format!("{name}.{field}");
         let patient_id = b.required(&path("patient_id"), id());
-        let amount = b.required(&path("amount"), amount);
+        let amount = b.required(&path("amount"), nonzero_money());
         let currency = b.defaulted(&path("currency"), currency(), "USD");
         let type_id = b.optional(&path(type_id), long_id());
         let transaction_id = b.required(&path("transaction_id"), filled(text(MAX_TEXT)));
@@ -59,7 +64,12 @@ impl Given {
             let problem = amount.and_then(|amount| wrong_splits(amount, parts, &path("amount")));
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
         }
-        let money = |amount| Money { amount, currency };
+        let money = |amount| Money { amount, currency }.spelled();
+        let all = amount.iter().chain(charges.iter().chain(&providers).map(|(_, part)| part));
+        if all.clone().any(|amount| !money(*amount).is_exact()) {
+            let decimals = currency.decimals().unwrap_or_default();
+            b.problem(format!("{name} must have amounts with at most {decimals} decimals: {currency} has no more."));
+        }
         let charge = |(charge_id, amount)| ChargeSplit { charge_id, amount: money(amount) };
         let provider =
             |(id, amount)| Some(ProviderSplit { provider_id: u32::try_from(id).ok()?, amount: money(amount) });
@@ -79,6 +89,35 @@ impl Given {
         })
     }
 
+    /// A payment lowers the balance, whichever sign it was entered with: it is kept as a positive amount.
+    pub fn unsigned(mut self) -> Given {
+        let charges = self.charge_splits.iter_mut().map(|split| &mut split.amount);
+        let providers = self.provider_splits.iter_mut().map(|split| &mut split.amount);
+        for amount in charges.chain(providers).chain([&mut self.amount]) {
+            *amount = amount.abs();
+        }
+        self
+    }
+
+    /// What makes two requests with the same `transaction_id` the same: all they say, however it is spelled. Spelled out here, as it is
+    /// compared with what was kept years ago. A day that was not given is not said.
+    fn number<T: Body>(&self, call: &Call, place: &Place) -> Once {
+        let by_charge: BTreeMap<String, String> =
+            self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
+        let by_provider: BTreeMap<String, String> =
+            self.provider_splits.iter().map(|it| (it.provider_id.to_string(), it.amount.to_string())).collect();
+        let said = json!({
+            "patient": self.patient_id,
+            "amount": self.amount.to_string(),
+            "type": self.type_id,
+            "day": self.on.map(|_| self.day(call, place).to_string()),
+            "notes": self.notes,
+            "charges": by_charge,
+            "providers": by_provider,
+        });
+        once::numbered(place.location.id, name_of(T::RESOURCE), &self.transaction_id, &said)
+    }
+
     /// The date on the location's calendar; today where none is given.
     pub fn day(&self, call: &Call, place: &Place) -> Day {
         let at = |moment| wire::local(moment, place.location.zone).0;
@@ -90,14 +129,16 @@ impl Given {
     }
 }
 
-/// Saves the entry of a patient.
+/// Saves the entry of a patient, once for each `transaction_id` at a location.
 pub async fn save<T: Body>(
     call: &mut Call,
     place: &Place,
-    patient_id: u32,
-    body: &T,
+    given: Given,
+    body: impl FnOnce(Given, Day) -> T,
 ) -> Result<Saved<Entry<T>>, ApiError> {
-    let saved = call.save_entry(place, body, Some(patient_id)).await;
+    let (patient_id, day) = (given.patient_id, given.day(call, place));
+    let number = given.number::<T>(call, place);
+    let saved = call.save_numbered(place, &body(given, day), Some(patient_id), Some(number)).await;
     saved.map_err(|refused| refusal(refused, place.location.id.0))
 }
 
@@ -117,9 +158,9 @@ fn refusal(refused: Refused, location: u32) -> ApiError {
 }
 
 fn currency() -> Kind<Currency> {
-    let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{3}$"});
+    let schema = || json!({"type": "string", "enum": CURRENCIES.iter().map(|(code, _)| *code).collect::<Vec<_>>()});
     Kind::of_text(schema, "USD", |given| {
-        given.to_ascii_uppercase().parse().map_err(|_| "must be an ISO currency code such as USD".to_owned())
+        Currency::known(&given.to_ascii_uppercase()).ok_or_else(|| "must be an ISO currency code such as USD".to_owned())
     })
 }
 

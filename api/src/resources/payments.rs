@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     framed::stands,
-    kinds::{includes, long_id, positive_money},
+    kinds::{includes, long_id},
     scope::Call,
     views::{
         catalogue::PaymentTypeView,
@@ -65,8 +65,8 @@ pub async fn show(mut call: Call) -> Answer {
 
 pub async fn create(mut call: Call) -> Answer {
     let (place, given) =
-        call.in_place(|input| Given::read(&mut input.body, "payment", "paid_at", "payment_type_id", positive_money()))?;
-    let body = Payment {
+        call.in_place(|input| Given::read(&mut input.body, "payment", "paid_at", "payment_type_id"))?;
+    let body = |given: Given, day| Payment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,
         provider_id: None,
@@ -76,13 +76,13 @@ pub async fn create(mut call: Call) -> Answer {
         insurance_plan_id: None,
         payment_type_id: given.type_id,
         amount: given.amount,
-        paid_at: Some(given.day(&call, &place)),
+        paid_at: Some(day),
         transaction_id: Some(given.transaction_id),
         description: given.notes,
         charge_splits: given.charge_splits,
         provider_splits: given.provider_splits,
         extra: Vec::new(),
     };
-    let saved = ledger_entry::save(&mut call, &place, given.patient_id, &body).await?;
+    let saved = ledger_entry::save(&mut call, &place, given.unsigned(), body).await?;
     Ok(call.made(saved.replay, PaymentView::of(&saved.record)))
 }

@@ -102,6 +102,8 @@ pub struct PaymentView<'a> {
     description: Option<&'a str>,
     /// When it was deleted in the health record system.
     deleted_at: Option<At>,
+    /// What the balance is lower by: positive, whichever sign it was entered with. The health record system may have reversals, which
+    /// are negative.
     payment_amount: Price,
     #[schemars(extend("format" = "date"))]
     paid_at: Option<String>,
@@ -175,6 +177,7 @@ pub struct AdjustmentView<'a> {
     description: Option<&'a str>,
     /// When it was deleted in the health record system.
     deleted_at: Option<At>,
+    /// What is added to the balance: a credit is negative.
     adjustment_amount: Price,
     #[schemars(extend("format" = "date"))]
     adjusted_at: Option<String>,

@@ -33,7 +33,7 @@ pub type Included<T> = Option<Option<T>>;
 /// An amount of money.
 #[derive(Serialize, JsonSchema)]
 pub struct Price {
-    /// In whole units, as a decimal: `-12.50`.
+    /// In whole units, with the decimals of its currency: `-12.50`.
     amount: String,
     /// ISO 4217 code.
     currency: String,
@@ -41,6 +41,7 @@ pub struct Price {
 
 impl Price {
     pub fn of(money: &Money) -> Price {
+        let money = money.spelled();
         Price { amount: money.amount.to_string(), currency: money.currency.to_string() }
     }
 

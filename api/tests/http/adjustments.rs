@@ -56,7 +56,7 @@ async fn an_adjustment_goes_to_the_ledger() {
     let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
     assert_eq!(
         (&entry.fields["adjustment_type"], &entry.fields["amount"]["amount"]),
-        (&json!("courtesy"), &json!("-12.5"))
+        (&json!("courtesy"), &json!("-12.50"))
     );
 }
 
@@ -81,4 +81,15 @@ async fn words_of_the_specification() {
     assert_eq!(fails(json!({"transaction_id": null})).await, ["adjustment.transaction_id is missing."]);
     let bare = "/adjustments?subdomain=acme&location_id=7";
     assert_eq!(world.post(bare, adjustment(json!({}))).fails(400).await, ["Patient with ID 1 not found in location 7"]);
+}
+
+#[actix_web::test]
+async fn an_adjustment_is_entered_once() {
+    let world = world().await;
+    let first = world.post(PATH, adjustment(json!({}))).answers(202).await;
+    let again = world.post(PATH, adjustment(json!({"amount": "-12.50"}))).reply().await;
+    assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")));
+    assert_eq!(again.json()["data"]["id"], first["data"]["id"]);
+    let other = format!("Adjustment with id {} was made with the same transaction_id and other data.", first["data"]["id"]);
+    assert_eq!(world.post(PATH, adjustment(json!({"amount": 12.5}))).fails(409).await, [other], "a debit is no credit");
 }

@@ -1,3 +1,5 @@
+use std::{future::Future, task::Poll};
+
 use engine::ehr::{Resource, Write};
 use serde_json::{Value, json};
 
@@ -94,7 +96,7 @@ async fn a_payment_goes_to_the_ledger_and_comes_back() {
         "paid_at": "2026-12-02T03:30:00Z", "notes": "Thanks", "charge_splits": {"1": 10, "2": "2.50"}, "provider_splits": {"1": 12.5},
     }));
     let made = world.post(PATH, body).answers(202).await["data"].clone();
-    assert_eq!(made["payment_amount"], json!({"amount": "12.5", "currency": "USD"}));
+    assert_eq!(made["payment_amount"], json!({"amount": "12.50", "currency": "USD"}));
     assert_eq!(
         (&made["paid_at"], &made["description"]),
         (&json!("2026-12-01"), &json!("Thanks")),
@@ -109,7 +111,7 @@ async fn a_payment_goes_to_the_ledger_and_comes_back() {
     let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
     assert_eq!((&entry.fields["patient"], &entry.fields["payment_type"]), (&json!("pat"), &json!("cash")));
     let splits = json!([
-        {"id": "charge 1", "amount": {"amount": "10", "currency": "USD"}},
+        {"id": "charge 1", "amount": {"amount": "10.00", "currency": "USD"}},
         {"id": "charge 2", "amount": {"amount": "2.50", "currency": "USD"}},
     ]);
     assert_eq!(entry.fields["charge_splits"], splits);
@@ -120,7 +122,7 @@ async fn a_payment_goes_to_the_ledger_and_comes_back() {
     assert_eq!(synced["data"]["foreign_id"], written["data"]["foreign_id"]);
     assert_eq!(each(&world.get(&format!("{PATH}&charge_id=2")).ok().await["data"], "id"), [made["id"].clone()]);
     assert_eq!(each(&world.get("/payments?subdomain=acme&location_id=2").ok().await["data"], "id"), [1, 2]);
-    let plain = world.post(PATH, payment(json!({"paid_at": "2026-12-02"}))).answers(202).await;
+    let plain = world.post(PATH, payment(json!({"paid_at": "2026-12-02", "transaction_id": "tx-2"}))).answers(202).await;
     assert_eq!(plain["data"]["paid_at"], json!("2026-12-02"), "a date is a date in every zone");
 }
 
@@ -182,7 +184,7 @@ async fn wrong_values_are_named() {
         ["payment.patient_id is missing.", "payment.amount is missing.", "payment.transaction_id is missing."]
     );
     let fails = async |fields: Value| world.post(PATH, payment(fields)).fails(400).await;
-    assert_eq!(fails(json!({"amount": 0})).await, ["payment.amount must be above zero."]);
+    assert_eq!(fails(json!({"amount": 0})).await, ["payment.amount must not be zero."]);
     assert_eq!(
         fails(json!({"amount": 1, "charge_splits": {"1": 2}})).await,
         ["payment.charge_splits must not add up to more than payment.amount."]
@@ -207,13 +209,104 @@ async fn wrong_values_are_named() {
         fails(json!({"charge_splits": [1]})).await,
         [r#"payment.charge_splits must be an object such as {"12": 125.50}."#]
     );
+    for unknown in ["dollars", "XXX", "ABC", ""] {
+        assert_eq!(
+            fails(json!({ "currency": unknown })).await,
+            ["payment.currency must be an ISO currency code such as USD."],
+            "{unknown}"
+        );
+    }
     assert_eq!(
-        fails(json!({"currency": "dollars"})).await,
-        ["payment.currency must be an ISO currency code such as USD."]
+        fails(json!({"amount": "10.50", "currency": "JPY"})).await,
+        ["payment must have amounts with at most 0 decimals: JPY has no more."]
+    );
+    assert_eq!(
+        fails(json!({"amount": "10.505"})).await,
+        ["payment must have amounts with at most 2 decimals: USD has no more."]
+    );
+    assert_eq!(
+        fails(json!({"amount": -10, "charge_splits": {"1": 10}})).await,
+        ["payment.charge_splits.1 must not be above zero: it is a part of payment.amount."]
     );
     assert_eq!(fails(json!({"transaction_id": " "})).await, ["payment.transaction_id must not be empty."]);
     assert_eq!(
         fails(json!({"paid_at": "soon"})).await,
         ["payment.paid_at must be a date-time such as 2026-12-01T14:30:00Z."]
     );
+}
+
+#[actix_web::test]
+async fn a_payment_has_one_sign_however_it_is_entered() {
+    let world = world().await;
+    let negative = json!({"amount": -138, "charge_splits": {"1": -37, "2": "-100"}, "provider_splits": {"1": -138}});
+    let made = world.post(PATH, payment(negative)).answers(202).await["data"].clone();
+    assert_eq!(made["payment_amount"], json!({"amount": "138.00", "currency": "USD"}));
+    let path = format!("/payments/{}?subdomain=acme", made["id"]);
+    let written = world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
+    assert_eq!(written["data"]["payment_amount"]["amount"], json!("138.00"));
+    let Write::Entry(_, entry) = &world.books.written(MAIN)[0] else { panic!("not an entry") };
+    assert_eq!(entry.fields["amount"]["amount"], json!("138.00"));
+    let parts = each(&entry.fields["charge_splits"], "amount");
+    assert_eq!((&parts[0]["amount"], &parts[1]["amount"]), (&json!("37.00"), &json!("100.00")));
+    assert_eq!(entry.fields["provider_splits"][0]["amount"]["amount"], json!("138.00"));
+    let positive = json!({"amount": "138.00", "charge_splits": {"2": 100, "1": 37}, "provider_splits": {"1": 138}});
+    let again = world.post(PATH, payment(positive)).reply().await;
+    assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")), "the same payment");
+    let yen = json!({"amount": 1200, "currency": "jpy", "transaction_id": "tx-yen"});
+    let yen = world.post(PATH, payment(yen)).answers(202).await;
+    assert_eq!(yen["data"]["payment_amount"], json!({"amount": "1200", "currency": "JPY"}));
+}
+
+#[actix_web::test]
+async fn a_transaction_is_paid_once() {
+    let world = world().await;
+    let first = world.post(PATH, payment(json!({}))).answers(202).await["data"].clone();
+    let path = format!("/payments/{}?subdomain=acme", first["id"]);
+    world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
+    let again = world.post(PATH, payment(json!({"amount": "12.50"}))).with("Idempotency-Key", "other").reply().await;
+    assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")));
+    let again = again.json();
+    assert_eq!(again["data"]["id"], first["id"]);
+    assert!(again["data"]["foreign_id"].is_string(), "as it stands now");
+    let other = format!("Payment with id {} was made with the same transaction_id and other data.", first["id"]);
+    for fields in [
+        json!({"amount": 13}),
+        json!({"payment_type_id": null}),
+        json!({"notes": "more"}),
+        json!({"charge_splits": {"1": 1}}),
+        json!({"currency": "CAD"}),
+        json!({"paid_at": "2026-01-01"}),
+    ] {
+        assert_eq!(world.post(PATH, payment(fields.clone())).fails(409).await, [other.as_str()], "{fields}");
+    }
+    // What the practice entered itself under that number is another matter, as is another number, and an adjustment.
+    for fields in [json!({"transaction_id": "T1"}), json!({"transaction_id": "TX-1"})] {
+        let made = world.post(PATH, payment(fields)).reply().await;
+        assert_eq!((made.status.as_u16(), made.header("Idempotent-Replay")), (202, None));
+    }
+    let adjustment = json!({"adjustment": {"patient_id": PAT, "amount": 12.5, "transaction_id": "tx-1"}});
+    world.post("/adjustments?subdomain=acme&location_id=1", adjustment).answers(202).await;
+}
+
+#[actix_web::test]
+async fn a_transaction_sent_many_times_at_once_is_paid_once() {
+    let world = world().await;
+    let mut posts: Vec<_> = (0..16).map(|_| Box::pin(world.post(PATH, payment(json!({}))).reply())).collect();
+    let mut replies = Vec::new();
+    std::future::poll_fn(|cx| {
+        posts.retain_mut(|post| match post.as_mut().poll(cx) {
+            Poll::Ready(reply) => {
+                replies.push(reply);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if posts.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    let ids: std::collections::BTreeSet<String> = replies.iter().map(|it| it.json()["data"]["id"].to_string()).collect();
+    assert_eq!(ids.len(), 1);
+    assert_eq!(replies.iter().filter(|it| it.header("Idempotent-Replay").is_none()).count(), 1);
+    let all = world.get(&format!("{PATH}&transaction_id=tx-1")).ok().await;
+    assert_eq!(all["data"].as_array().unwrap().len(), 1);
 }

@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod clinical;
+pub mod currencies;
 pub mod documents;
 pub mod entry;
 pub mod forms;

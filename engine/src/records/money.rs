@@ -3,12 +3,13 @@
 use std::{fmt, str::FromStr};
 
 use rust_decimal::Decimal;
+use super::currencies;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// Digits of an amount, before and after the point together.
 const DIGITS: usize = 28;
 
-/// `{"amount": "-12.50", "currency": "USD"}`. The scale is kept: `12.50` stays `12.50`.
+/// `{"amount": "-12.50", "currency": "USD"}`. The scale is kept as it was said; `spelled` is the one way it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {
     #[serde(serialize_with = "write_amount", deserialize_with = "read_amount")]
@@ -16,7 +17,7 @@ pub struct Money {
     pub currency: Currency,
 }
 
-/// Three capital letters of ISO 4217.
+/// Three capital letters, as ISO 4217 has them. What a health record system tells may be one that is not in our list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
@@ -46,6 +47,25 @@ impl Money {
     pub fn is_zero(&self) -> bool {
         self.amount.is_zero()
     }
+
+    pub fn abs(self) -> Money {
+        Money { amount: self.amount.abs(), ..self }
+    }
+
+    /// With the decimals of its currency. Smaller parts, which a health record system may tell, are not rounded away.
+    pub fn spelled(self) -> Money {
+        let mut amount = self.amount.normalize();
+        let decimals = self.currency.decimals().unwrap_or(self.amount.scale());
+        if amount.scale() < decimals {
+            amount.rescale(decimals);
+        }
+        Money { amount, ..self }
+    }
+
+    /// Whether the currency has such an amount.
+    pub fn is_exact(&self) -> bool {
+        self.currency.decimals().is_none_or(|decimals| self.amount.normalize().scale() <= decimals)
+    }
 }
 
 impl fmt::Display for Money {
@@ -56,6 +76,16 @@ impl fmt::Display for Money {
 
 impl Currency {
     pub const USD: Currency = Currency(*b"USD");
+
+    /// One of the list: what a client may name.
+    pub fn known(code: &str) -> Option<Currency> {
+        code.parse::<Currency>().ok().filter(|it| it.decimals().is_some())
+    }
+
+    /// None for one that is not in the list.
+    pub fn decimals(&self) -> Option<u32> {
+        currencies::decimals(self.as_str())
+    }
 
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("it was made of ASCII letters")
@@ -150,6 +180,26 @@ mod tests {
             assert_eq!(Money::parse("1", currency), Err(MoneyError::Currency), "{currency}");
         }
         assert_eq!(usd("1").currency, Currency::USD);
+    }
+
+    #[test]
+    fn amounts_are_spelled_with_the_decimals_of_their_currency() {
+        let spelled = |amount: &str, currency: &str| Money::parse(amount, currency).unwrap().spelled().amount.to_string();
+        for (amount, currency, expected) in [
+            ("10.5", "USD", "10.50"),
+            ("105", "USD", "105.00"),
+            ("-7.500", "USD", "-7.50"),
+            ("-0", "USD", "0.00"),
+            ("0.005", "USD", "0.005"),
+            ("1200.00", "JPY", "1200"),
+            ("1.5", "KWD", "1.500"),
+            ("1.50", "XXX", "1.50"),
+            ("9999999999999999999999999999", "USD", "9999999999999999999999999999"),
+        ] {
+            assert_eq!(spelled(amount, currency), expected, "{amount} {currency}");
+        }
+        assert!(usd("1.50").is_exact() && !usd("1.505").is_exact() && usd("1.500").is_exact());
+        assert_eq!((Currency::known("XXX"), Currency::known("usd")), (None, None));
     }
 
     #[test]

@@ -96,6 +96,8 @@ spaces! {
     WorkstationAt = 0x63 "workstation at a location",
     /// location -> the last fencing number of its gate
     Lease = 0x64 "lease",
+    /// digest of a location and the number a client gave a record -> the record, and a digest of what was said of it
+    Numbered = 0x70 "numbered record",
 }
 
 impl Space {
@@ -285,6 +287,10 @@ pub fn parse_once_expiry(key: &[u8]) -> Option<(i64, [u8; 32])> {
 /// What expires at `now` or earlier.
 pub fn once_expired(now: i64) -> KeyRange {
     KeyRange::new(once_expiry(i64::MIN, &[0; 32]), after_time(Space::OnceExpiry, now))
+}
+
+pub fn numbered(digest: &[u8; 32]) -> Key {
+    Build::new(Space::Numbered).bytes(digest)
 }
 
 pub fn sandbox_change(source: u32, number: u64) -> Key {
@@ -515,6 +521,7 @@ mod tests {
             (Space::FeedPruned, feed_pruned(1)),
             (Space::Once, once(&[7; 32])),
             (Space::OnceExpiry, once_expiry(-1, &[7; 32])),
+            (Space::Numbered, numbered(&[7; 32])),
             (Space::SandboxChange, sandbox_change(1, 2)),
             (Space::PairingCode, pairing_code(&[7; 32])),
             (Space::PairingCodeOf, pairing_code_of(1, -2, &[7; 32])),

@@ -199,7 +199,7 @@ impl Office {
     pub async fn pay(&self, patient: &str) -> u64 {
         let patient = u32::try_from(self.patient(patient).unwrap()).unwrap();
         let body = json!({"patient_id": patient, "amount": {"amount": "12.50", "currency": "USD"}});
-        let what = Saving::Entry(NewEntry { resource: Resource::Payments, body, patient: Some(patient) });
+        let what = Saving::Entry(NewEntry { resource: Resource::Payments, body, patient: Some(patient), number: None });
         let saved =
             self.engine.save::<Entry<records::ledger::Payment>>(SaveRequest { location: HERE, what, once: None });
         saved.await.map_err(|_| "not saved").unwrap().record.id

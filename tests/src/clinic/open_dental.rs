@@ -97,7 +97,7 @@ impl Clinic {
     /// Saves a record as a client would.
     pub async fn file<T: Body + Serialize>(&self, body: &T, patient: Option<u32>) -> u64 {
         let body = serde_json::to_value(body).expect("a body is JSON");
-        self.save::<Entry<T>>(Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient })).await.id
+        self.save::<Entry<T>>(Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient, number: None })).await.id
     }
 
     pub async fn save<T: DeserializeOwned>(&self, what: Saving) -> T {

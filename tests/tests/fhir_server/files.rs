@@ -46,7 +46,7 @@ pub async fn save<T: Body>(clinic: &Clinic, what: Saving) -> Entry<T> {
 }
 
 pub fn new(resource: Resource, patient: Option<u32>, body: Value) -> Saving {
-    Saving::Entry(NewEntry { resource, body, patient })
+    Saving::Entry(NewEntry { resource, body, patient, number: None })
 }
 
 /// The record once it is in the EHR.

@@ -302,7 +302,7 @@ async fn money_is_posted_and_comes_back_as_it_was() {
     // The office's own reason reaches the record: a discount takes away.
     let wrong = Adjustment { amount: usd("12.50"), ..adjustment };
     let body = serde_json::to_value(&wrong).unwrap();
-    let new = engine::saving::NewEntry { resource: Resource::Adjustments, body, patient: Some(zoe) };
+    let new = engine::saving::NewEntry { resource: Resource::Adjustments, body, patient: Some(zoe), number: None };
     let saved = clinic.engine.save::<Entry<Adjustment>>(SaveRequest {
         location: LOCATION,
         what: Saving::Entry(new),

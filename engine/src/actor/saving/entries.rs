@@ -2,6 +2,7 @@
 
 use location::{
     command::Cx,
+    decision::Decision,
     pull::{Resource, Verb},
 };
 use serde_json::Value;
@@ -10,9 +11,11 @@ use super::{Prepared, lane_of, refused, saved, unmet};
 use crate::{
     actor::{
         docs::Docs,
+        request::Answer,
         turn::{Shell, TurnError},
     },
     entries::{self, Visitor},
+    once::Numbered,
     records::entry::{Body, Entry, EntryWrite, WriteStatus},
     saving::{NewEntry, Unmet},
 };
@@ -103,6 +106,12 @@ impl Visitor for Create<'_, '_, '_> {
     fn visit<T: Body>(self) -> Prepared {
         let Create { shell, cx, new, docs } = self;
         let (resource, patient) = (T::RESOURCE, new.patient);
+        let source = shell.source().unwrap_or(0);
+        match new.number.as_ref().map(|number| docs.numbered(number)).transpose()?.flatten() {
+            Some(Numbered::Same(id)) => return first::<T>(source, id, docs),
+            Some(Numbered::Other(id)) => return unmet(Unmet::NumberTaken { resource, id }),
+            None => {}
+        }
         if let Some(Err(why)) = patient.map(|id| shell.synced_patient(id, docs)).transpose()? {
             return unmet(why);
         }
@@ -118,7 +127,7 @@ impl Visitor for Create<'_, '_, '_> {
         let entry = Entry {
             id,
             institution_id: shell.institution.id.0,
-            source_id: shell.source().unwrap_or(0),
+            source_id: source,
             location_id: Some(shell.setup.id.0),
             foreign_id: None,
             created_at: cx.now,
@@ -130,11 +139,19 @@ impl Visitor for Create<'_, '_, '_> {
         };
         if !refused(&decision) {
             docs.put(&entry)?;
+            new.number.as_ref().map(|number| docs.number(number, id)).transpose()?;
         }
         let (decision, mut answer) = saved(decision, &entry)?;
         answer.warnings = shell.too_long(resource, &new.body);
         Ok((decision, answer))
     }
+}
+
+/// The record that has the number already, as it stands now.
+fn first<T: Body>(source: u32, id: u64, docs: &mut Docs<'_>) -> Prepared {
+    let record = docs.get::<Entry<T>>(source, id)?.ok_or(TurnError::Damaged("a number without its record"))?;
+    let (decision, answer) = saved(Decision::nothing(), &record)?;
+    Ok((decision, Answer { replay: true, ..answer }))
 }
 
 /// A new body, or none: removed.
@@ -173,7 +190,7 @@ impl Visitor for Change<'_, '_, '_> {
             }
         };
         if after == before {
-            return saved(location::decision::Decision::nothing(), &before);
+            return saved(Decision::nothing(), &before);
         }
         after.updated_at = cx.now;
         let patient = entries::patient_of(&after.body);

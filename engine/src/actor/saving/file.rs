@@ -46,7 +46,7 @@ impl Shell {
         let body = serde_json::to_value(body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
         match known {
             Some(entry) => self.change_entry(cx, resource, entry.id, &body, docs),
-            None => self.new_entry(cx, &NewEntry { resource, body, patient: Some(patient) }, docs),
+            None => self.new_entry(cx, &NewEntry { resource, body, patient: Some(patient), number: None }, docs),
         }
     }
 

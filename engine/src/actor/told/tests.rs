@@ -515,6 +515,7 @@ fn payment(world: &World) -> Saving {
         resource: Resource::Payments,
         body: json!({"patient_id": patient, "amount": amount}),
         patient: Some(patient),
+        number: None,
     })
 }
 
