@@ -257,7 +257,7 @@ pub async fn show(mut call: Call) -> Answer {
         }),
         operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),
         appointment_type: shown(&kind, AppointmentTypeView::of),
-        procedures: procedures.as_ref().map(|all| all.iter().map(ProcedureView::of).collect()),
+        procedures: procedures.as_ref().map(|all| all.iter().map(|it| call.procedure(it)).collect()),
         descriptors: descriptors.as_ref().map(|all| descriptors::views(&call, all)),
         booking_details: related.asks_for("booking_details").then_some(None),
     };

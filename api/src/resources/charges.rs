@@ -18,10 +18,7 @@ use crate::{
     errors::ApiError,
     kinds::{includes, long_id},
     scope::Call,
-    views::{
-        clinical::ProcedureView,
-        ledger::{ChargeView, ClaimPayoutView, ClaimTotals, ClaimView},
-    },
+    views::ledger::{ChargeView, ClaimPayoutView, ClaimTotals, ClaimView},
 };
 
 pub async fn list(mut call: Call) -> Answer {
@@ -61,7 +58,7 @@ pub async fn show(mut call: Call) -> Answer {
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_user(it));
-    view.procedure = shown(&procedure, ProcedureView::of);
+    view.procedure = shown(&procedure, |it| call.procedure(it));
     view.claims = asked("claims").map(|()| claims.iter().map(ClaimView::of).collect());
     view.claim_payouts = asked("claim_payouts").map(|()| ClaimPayoutView::for_charge(id, &claims));
     view.totals = asked("totals").map(|()| ClaimTotals::for_charge(id, &claims));

@@ -21,8 +21,7 @@ use crate::{
     scope::Call,
     views::{
         clinical::{
-            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
-            RecallTypeView, TreatmentPlanView,
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, RecallTypeView,
         },
         talk::ConversationView,
     },
@@ -59,13 +58,13 @@ pub async fn procedures(mut call: Call) -> Answer {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
         between(start, started) && between(end, ended)
     })?;
-    Ok(call.page_of(&page, ProcedureView::of))
+    Ok(call.page_of(&page, |it| call.procedure(it)))
 }
 
 pub async fn procedure(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
-    Ok(call.show(ProcedureView::of(&call.entry(&tenant, id)?)))
+    Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
 }
 
 pub async fn plans(mut call: Call) -> Answer {
@@ -87,14 +86,14 @@ pub async fn plans(mut call: Call) -> Answer {
         procedures.push(procedures_of(&call, plan)?);
     }
     let mut procedures = procedures.iter();
-    Ok(call.page_of(&page, |plan| TreatmentPlanView::of(plan, procedures.next().into_iter().flatten())))
+    Ok(call.page_of(&page, |plan| call.treatment_plan(plan, procedures.next().into_iter().flatten())))
 }
 
 pub async fn plan(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let plan = call.entry(&tenant, id)?;
-    Ok(call.show(TreatmentPlanView::of(&plan, &procedures_of(&call, &plan)?)))
+    Ok(call.show(call.treatment_plan(&plan, &procedures_of(&call, &plan)?)))
 }
 
 fn procedures_of(call: &Call, plan: &Entry<TreatmentPlan>) -> Result<Vec<Entry<Procedure>>, ApiError> {

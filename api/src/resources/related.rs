@@ -5,7 +5,9 @@ use engine::{
     lists::{Narrow, Order, Part, Walk},
     records::{
         Patient, Provider,
+        clinical::{Procedure, TreatmentPlan},
         entry::{Body, Entry},
+        insurance::InsurancePlan,
     },
     store::Direction,
 };
@@ -16,6 +18,8 @@ use crate::{
     scope::{Call, Tenant},
     views::{
         Included,
+        clinical::{ProcedureView, TreatmentPlanView},
+        insurance::InsurancePlanView,
         people::{PatientBasic, ProviderBasic, UserView},
     },
 };
@@ -75,6 +79,26 @@ impl Call {
             self.api.engine.walk::<Entry<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
         let found = found.into_iter().map(|(_, entry)| entry);
         Ok(found.filter(|it| it.deleted_at.is_none() && stands(it) && self.made_in_reach(it)).collect())
+    }
+
+    /// Its fee only for those who may see amounts (specification 5.10), as everything here that has one.
+    pub fn procedure<'a>(&self, procedure: &'a Entry<Procedure>) -> ProcedureView<'a> {
+        let view = ProcedureView::of(procedure);
+        if self.key.grants.financial { view } else { view.without_money() }
+    }
+
+    pub fn treatment_plan<'a>(
+        &self,
+        plan: &'a Entry<TreatmentPlan>,
+        procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
+    ) -> TreatmentPlanView<'a> {
+        let view = TreatmentPlanView::of(plan, procedures);
+        if self.key.grants.financial { view } else { view.without_money() }
+    }
+
+    pub fn insurance_plan<'a>(&self, plan: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
+        let view = InsurancePlanView::of(plan);
+        if self.key.grants.financial { view } else { view.without_money() }
     }
 
     pub fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {

@@ -81,6 +81,7 @@ pub struct ProcedureView<'a> {
     status: Option<ProcedureStatus>,
     updated_at: At,
     body_site: BodySite<'a>,
+    /// Null without the grant `financial`, too.
     fee: Option<Price>,
     #[schemars(extend("format" = "date"))]
     start_date: Option<String>,
@@ -117,6 +118,11 @@ impl<'a> ProcedureView<'a> {
             treatment_plan_ids: &procedure.treatment_plan_ids,
         }
     }
+
+    /// For callers who may not see amounts.
+    pub fn without_money(self) -> ProcedureView<'a> {
+        ProcedureView { fee: None, ..self }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -146,6 +152,12 @@ impl<'a> TreatmentPlanView<'a> {
             status: entry.body.status,
             procedures: procedures.into_iter().map(ProcedureView::of).collect(),
         }
+    }
+
+    /// For callers who may not see amounts.
+    pub fn without_money(self) -> TreatmentPlanView<'a> {
+        let procedures = self.procedures.into_iter().map(ProcedureView::without_money).collect();
+        TreatmentPlanView { procedures, ..self }
     }
 }
 

@@ -31,7 +31,7 @@ pub struct InsurancePlanView<'a> {
     updated_at: At,
     /// When it was deleted in the health record system.
     deleted_at: Option<At>,
-    /// Most the plan pays a year for one person.
+    /// Most the plan pays a year for one person. Null without the grant `financial`, too.
     annual_max_individual: Option<Price>,
     /// 1 to 12; null where the health record system does not tell.
     benefit_year_renewal_month: Option<u8>,
@@ -68,6 +68,11 @@ impl<'a> InsurancePlanView<'a> {
             subscribers: None,
             fee_schedule: None,
         }
+    }
+
+    /// For callers who may not see amounts.
+    pub fn without_money(self) -> InsurancePlanView<'a> {
+        InsurancePlanView { annual_max_individual: None, ..self }
     }
 }
 

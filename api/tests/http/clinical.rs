@@ -124,3 +124,41 @@ async fn conversations_can_be_read_and_nothing_else() {
     let send = world.post(&format!("/conversations/{}/messages?subdomain=acme", one["id"]), json!({"message": "Hi"}));
     assert_eq!(send.fails(403).await, ["You don't have access to perform this action."]);
 }
+
+#[actix_web::test]
+async fn fees_need_the_grant_wherever_they_are_shown() {
+    let world = world().await;
+    fn fees(value: &Value, found: &mut Vec<Value>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                if ["fee", "annual_max_individual"].contains(&name.as_str()) && !value.is_null() {
+                    found.push(value.clone());
+                }
+                fees(value, found);
+            }),
+            Value::Array(values) => values.iter().for_each(|value| fees(value, found)),
+            _ => {}
+        }
+    }
+    let since = "/changes?subdomain=acme&location_id=1";
+    let cursor = world.get(since).ok().await["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+    world.sync(MAIN).await;
+    let patients = world.get("/patients?subdomain=acme&location_id=1&per_page=100").ok().await;
+    let mut paths: Vec<String> = ["/procedures?subdomain=acme", "/procedures/1?subdomain=acme", "/treatment_plans?subdomain=acme"]
+        .map(str::to_owned)
+        .into();
+    paths.push(format!("{since}&since={cursor}"));
+    paths.extend((1..=12).map(|id| format!("/appointments/{id}?subdomain=acme&include[]=procedures")));
+    paths.extend(each(&patients["data"], "id").iter().map(|id| {
+        format!("/patients/{id}?subdomain=acme&include[]=insurance_coverages&include[]=procedures&include[]=charges")
+    }));
+    let mut granted = 0;
+    for path in paths {
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        fees(&world.get(&path).ok().await, &mut with);
+        fees(&world.get(&path).key(MAIN_KEY).ok().await, &mut without);
+        granted += with.len();
+        assert_eq!(without, Vec::<Value>::new(), "{path}");
+    }
+    assert!(granted > 1, "the same paths show amounts to those who may see them");
+}

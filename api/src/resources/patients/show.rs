@@ -21,8 +21,7 @@ use crate::{
     resources::{Answer, providers::Names},
     scope::{Call, Tenant},
     views::{
-        clinical::ProcedureView,
-        insurance::{CoverageView, IndividualCoverageView, InsurancePlanView},
+        insurance::{CoverageView, IndividualCoverageView},
         ledger::{AdjustmentView, ChargeView, PaymentView},
         people::{AppointmentBasic, PatientAddressView, PatientDetail, UserView},
         talk::PatientAlertView,
@@ -118,10 +117,10 @@ impl Related {
         view.provider = self.provider.as_ref().map(|it| it.as_ref().map(provider));
         view.upcoming_appts = each(&self.visits.upcoming, basic);
         view.last_visited_appointment = self.visits.last.as_ref().map(|it| it.as_ref().map(basic));
-        view.procedures = each(&self.procedures, ProcedureView::of);
+        view.procedures = each(&self.procedures, |it| call.procedure(it));
         view.insurance_coverages = each(&self.coverages, |(coverage, plan)| IndividualCoverageView {
             coverage: CoverageView::of(coverage),
-            plan: plan.as_ref().map(InsurancePlanView::of),
+            plan: plan.as_ref().map(|it| call.insurance_plan(it)),
         });
         view.adjustments = each(&self.adjustments, AdjustmentView::of);
         view.charges = each(&self.charges, ChargeView::of);
