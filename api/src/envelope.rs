@@ -66,7 +66,7 @@ impl Call {
         self.build(self.route.status).json(Envelope { count: Some(rows.len()), ..envelope })
     }
 
-    /// A page of a list; in v2.2.2 nested under its name.
+    /// A page of a list: with cursors, or in v2.2.2 with the number of its records.
     pub fn page<T: Serialize>(&self, page: &Page<T>) -> HttpResponse {
         let mut answer = self.build(self.route.status);
         match &page.found {
@@ -75,8 +75,14 @@ impl Call {
                 answer.json(Envelope { page_info: Some(info), ..envelope })
             }
             Found::Count(count) => {
-                let nested = BTreeMap::from([(self.route.list_name(), &page.rows)]);
-                answer.json(Envelope { count: Some(*count), ..Envelope::success(self.description(), nested) })
+                let (count, description) = (Some(*count), self.description());
+                match self.route.nested_as() {
+                    Some(name) => {
+                        let nested = BTreeMap::from([(name, &page.rows)]);
+                        answer.json(Envelope { count, ..Envelope::success(description, nested) })
+                    }
+                    None => answer.json(Envelope { count, ..Envelope::success(description, &page.rows) }),
+                }
             }
         }
     }

@@ -206,7 +206,8 @@ fn amount(text: &str) -> Parsed<Decimal> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, decimals) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     let digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let plain = digits(whole) && digits(decimals) && decimals.len() <= MOST_DECIMALS && whole.len() <= MAX_AMOUNT_DIGITS;
+    let plain =
+        digits(whole) && digits(decimals) && decimals.len() <= MOST_DECIMALS && whole.len() <= MAX_AMOUNT_DIGITS;
     if !plain {
         return Err(AMOUNT.into());
     }

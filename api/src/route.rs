@@ -305,9 +305,9 @@ impl Route {
         format!("{} {}", self.method, self.path)
     }
 
-    /// The name under which v2.2.2 nests a list.
-    pub fn list_name(&self) -> &'static str {
-        self.path.rsplit('/').find(|segment| !segment.starts_with('{')).unwrap_or_default()
+    /// The name under which v2.2.2 nests this list: that of patients, and no other.
+    pub fn nested_as(&self) -> Option<&'static str> {
+        (self.path == "/patients").then_some("patients")
     }
 
     /// Whether an Idempotency-Key counts: POSTs that create something.

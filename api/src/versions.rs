@@ -60,7 +60,7 @@ impl Version {
         }
     }
 
-    /// v2.2.2 has pages by number and lists under their name.
+    /// v2.2.2 has pages by number, and records of an older shape.
     pub fn is_v2(self) -> bool {
         self == Version::V2_2_2
     }

@@ -202,7 +202,7 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
     };
     let mut response = json!({"description": meaning, "headers": headers});
     let numbered = told.query.iter().any(|it| it.name == "page");
-    if let Some(schema) = schemas.success(&route.form, route.list_name(), numbered) {
+    if let Some(schema) = schemas.success(&route.form, route.nested_as(), numbered) {
         response["content"] = json!({"application/json": schemas.with_example(schema)});
     }
     response

@@ -26,7 +26,7 @@ impl Schemas {
     }
 
     /// The schema of a successful answer; None where there is no body.
-    pub fn success(&mut self, form: &Form, list: &str, numbered: bool) -> Option<Value> {
+    pub fn success(&mut self, form: &Form, nested: Option<&str>, numbered: bool) -> Option<Value> {
         match form {
             Form::Empty => None,
             Form::Plain(of) => Some(self.view(*of)),
@@ -35,8 +35,11 @@ impl Schemas {
                 self.envelope(*of, "List", |view| (json!({"type": "array", "items": view}), json!({"count": count()}))),
             ),
             Form::Page(of) if numbered => Some(self.envelope(*of, "Page", |view| {
-                let data = json!({"type": "object", "required": [list],
-                    "properties": {list: {"type": "array", "items": view}}});
+                let rows = json!({"type": "array", "items": view});
+                let data = match nested {
+                    Some(name) => json!({"type": "object", "required": [name], "properties": {name: rows}}),
+                    None => rows,
+                };
                 (data, json!({"count": count()}))
             })),
             Form::Page(of) => {

@@ -76,7 +76,8 @@ pub async fn list(mut call: Call) -> Answer {
 fn without_fees(record: Value) -> Value {
     match record {
         Value::Object(fields) => {
-            let withheld = |name: String, value| if name == "fee" { (name, Value::Null) } else { (name, without_fees(value)) };
+            let withheld =
+                |name: String, value| if name == "fee" { (name, Value::Null) } else { (name, without_fees(value)) };
             Value::Object(fields.into_iter().map(|(name, value)| withheld(name, value)).collect())
         }
         Value::Array(values) => Value::Array(values.into_iter().map(without_fees).collect()),

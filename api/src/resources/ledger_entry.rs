@@ -6,9 +6,9 @@ use engine::{
     Refused,
     once::Once,
     records::{
+        currencies::CURRENCIES,
         entry::{Body, Entry},
         ledger::{ChargeSplit, ProviderSplit},
-        currencies::CURRENCIES,
         money::{Currency, Money},
         values::Day,
     },
@@ -65,8 +65,8 @@ impl Given {
             problem.into_iter().for_each(|problem| b.problem(format!("{}{problem}.", path(field))));
         }
         let money = |amount| Money { amount, currency }.spelled();
-        let all = amount.iter().chain(charges.iter().chain(&providers).map(|(_, part)| part));
-        if all.clone().any(|amount| !money(*amount).is_exact()) {
+        let mut all = amount.iter().chain(charges.iter().chain(&providers).map(|(_, part)| part));
+        if all.any(|amount| !money(*amount).is_exact()) {
             let decimals = currency.decimals().unwrap_or_default();
             b.problem(format!("{name} must have amounts with at most {decimals} decimals: {currency} has no more."));
         }
@@ -160,7 +160,8 @@ fn refusal(refused: Refused, location: u32) -> ApiError {
 fn currency() -> Kind<Currency> {
     let schema = || json!({"type": "string", "enum": CURRENCIES.iter().map(|(code, _)| *code).collect::<Vec<_>>()});
     Kind::of_text(schema, "USD", |given| {
-        Currency::known(&given.to_ascii_uppercase()).ok_or_else(|| "must be an ISO currency code such as USD".to_owned())
+        Currency::known(&given.to_ascii_uppercase())
+            .ok_or_else(|| "must be an ISO currency code such as USD".to_owned())
     })
 }
 

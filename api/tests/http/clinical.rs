@@ -144,9 +144,10 @@ async fn fees_need_the_grant_wherever_they_are_shown() {
     let cursor = world.get(since).ok().await["page_info"]["end_cursor"].as_str().unwrap().to_owned();
     world.sync(MAIN).await;
     let patients = world.get("/patients?subdomain=acme&location_id=1&per_page=100").ok().await;
-    let mut paths: Vec<String> = ["/procedures?subdomain=acme", "/procedures/1?subdomain=acme", "/treatment_plans?subdomain=acme"]
-        .map(str::to_owned)
-        .into();
+    let mut paths: Vec<String> =
+        ["/procedures?subdomain=acme", "/procedures/1?subdomain=acme", "/treatment_plans?subdomain=acme"]
+            .map(str::to_owned)
+            .into();
     paths.push(format!("{since}&since={cursor}"));
     paths.extend((1..=12).map(|id| format!("/appointments/{id}?subdomain=acme&include[]=procedures")));
     paths.extend(each(&patients["data"], "id").iter().map(|id| {
