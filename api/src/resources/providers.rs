@@ -44,7 +44,7 @@ pub struct ProviderView<'a> {
     specialty_code: Option<&'a str>,
     locations: Vec<LocationView<'a>>,
     provider_requestables: Vec<Requestable>,
-    /// Working hours, with the appointment types they accept.
+    /// Working hours, with the appointment types they accept; where only `appointment_types` were asked for, those that name some.
     #[serde(skip_serializing_if = "Option::is_none")]
     availabilities: Option<Vec<WorkingHourView<'a>>>,
     /// Those that some working hours of the provider name.
@@ -169,13 +169,17 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include:
     let (now, types) = (call.api.engine.now(), &working.types);
     let hours = || working.hours_of(it.id);
     let named: BTreeSet<u32> = hours().flat_map(|(_, hour)| hour.appointment_type_ids.iter().copied()).collect();
+    // Who asks for types only is shown the hours that carry some.
+    let all = asked("availabilities").is_some();
+    let shown = |(_, hour): &(&Place, &WorkingHour)| all || !hour.appointment_type_ids.is_empty();
     let own = || working.places.iter().filter(|(place, _)| working.works(it.id, place.location.id));
     let adapter = |place: &'a Place| call.api.directory.adapter(&place.location);
     ProviderView {
         locations: own().map(|(place, facts)| LocationView::of(&place.location, adapter(place), *facts)).collect(),
         provider_requestables: own().map(|(place, _)| Requestable { location_id: place.location.id }).collect(),
-        availabilities: asked("availabilities")
-            .map(|()| hours().map(|(place, hour)| working_hours::view(hour, place, types, now)).collect()),
+        availabilities: asked("availabilities").or(asked("appointment_types")).map(|()| {
+            hours().filter(shown).map(|(place, hour)| working_hours::view(hour, place, types, now)).collect()
+        }),
         appointment_types: asked("appointment_types")
             .map(|()| named.iter().filter_map(|id| types.as_ref()?.get(id)).cloned().collect()),
         ..ProviderView::of(it, call.api.directory.adapter_of_source(Some(it.source_id)))

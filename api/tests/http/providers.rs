@@ -76,3 +76,16 @@ async fn one_and_what_comes_along() {
         ["Provider with id 3 not found"]
     );
 }
+
+#[actix_web::test]
+async fn asking_for_types_brings_the_hours_that_carry_them() {
+    let world = world().await;
+    let hour = json!({"working_hour": {"provider_id": ANNA, "operatory_id": CHAIR_1, "begin_time": "18:00", "end_time": "19:00",
+        "days": ["Monday"], "appointment_type_ids": [CLEANING]}});
+    let made = world.post("/working_hours?subdomain=acme&location_id=1", hour).answers(201).await;
+    let path = format!("/providers/{ANNA}?subdomain=acme&include[]=appointment_types");
+    let one = world.get(&path).ok().await["data"].clone();
+    assert_eq!(each(&one["availabilities"], "id"), [made["data"]["id"].clone()]);
+    assert_eq!(each(&one["availabilities"][0]["appointment_types"], "id"), [CLEANING]);
+    assert_eq!(each(&one["appointment_types"], "id"), [CLEANING]);
+}
