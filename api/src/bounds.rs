@@ -35,7 +35,9 @@ pub const MAX_NAME: usize = 100;
 pub const MAX_NOTE: usize = 4_000;
 /// Of the answers to one form, as JSON. A record an EHR gives may have 65,536 bytes of JSON: what is taken here can come back.
 pub const MAX_ANSWERS: usize = 60_000;
-/// Of an amount of money, two of them decimals.
+/// Records of a page that brings others along: each may bring many.
+pub const MAX_PAGE_WITH_RELATED: usize = 100;
+/// Of an amount of money, before the point.
 pub const MAX_AMOUNT_DIGITS: usize = 10;
 pub const MAX_PHONE: usize = 40;
 /// The longest address mail can be sent to.

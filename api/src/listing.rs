@@ -45,12 +45,6 @@ impl Input {
         let paging = self.paging();
         Reading::new(self, paging)
     }
-
-    /// For lists that are alike in all versions.
-    pub fn listing_by_cursor(&mut self) -> Reading<'_> {
-        let paging = self.paging_by_cursor();
-        Reading::new(self, paging)
-    }
 }
 
 impl<'a> Reading<'a> {
@@ -179,6 +173,10 @@ impl<'a> Reading<'a> {
 }
 
 impl Listing {
+    pub fn per_page(&self) -> usize {
+        self.paging.per_page()
+    }
+
     /// What is known only after the request was read narrows it too.
     pub fn narrowed(mut self, narrow: impl IntoIterator<Item = Narrow>) -> Listing {
         self.narrow.extend(narrow);

@@ -81,6 +81,10 @@ impl Paging {
         Paging { per_page, from, cursors, as_of: as_of.unwrap_or(now) }
     }
 
+    pub fn per_page(&self) -> usize {
+        self.per_page
+    }
+
     /// When the first page of this walk was asked for: what changed later must not make a list by time of change endless.
     pub fn as_of(&self) -> Timestamp {
         self.as_of

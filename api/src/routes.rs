@@ -100,7 +100,7 @@ use crate::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
             PaymentView,
         },
-        people::{PatientCreated, PatientDetail, PatientDetailed, PatientListed},
+        people::{PatientCreated, PatientDetail, PatientDetailed, PatientInList, PatientShown},
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
 };
@@ -381,14 +381,22 @@ fn patients_and_documents() -> Vec<Route> {
     let documents = "/patients/{id}/documents";
     vec![
         get("/patients", patients::list::list)
-            .lists::<PatientListed>("Patients of the location's health record system", "4.10")
+            .lists::<PatientDetail>("Patients of the location's health record system", "4.10")
+            .only(&[V2_2_2])
+            .noting(
+                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
+                 among the ignored parameters. With `include[]` a page has at most 100 patients.",
+            ),
+        get("/patients", patients::list::list)
+            .lists::<PatientInList>("Patients of the location's health record system", "4.10")
+            .from_v3()
             .noting("`forms_syncable` has no effect and is named among the ignored parameters."),
         post("/patients", patients::create::create)
             .creates::<PatientCreated>("Register a patient, or find the one with the same data", "4.10")
             .or(200)
             .fails(&[409, 422]),
         get("/patients/{id}", patients::show::show)
-            .shows::<PatientDetail>("One patient, with what is to come along", "4.10")
+            .shows::<PatientShown>("One patient, with what is to come along", "4.10")
             .noting(
                 "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
                  among the ignored parameters.",

@@ -19,7 +19,7 @@ use crate::{
     scope::Call,
     views::{
         catalogue::AdjustmentTypeView,
-        ledger::{AdjustmentView, ClaimView, PatientLedgerCharge},
+        ledger::{ClaimView, PatientLedgerCharge},
     },
 };
 
@@ -30,7 +30,7 @@ pub async fn list(mut call: Call) -> Answer {
         Some(listing.id("charge_id", Field::Charge).since().include_deleted().done())
     })?;
     let page = listing.entries_at::<Adjustment>(&call, &place, stands)?;
-    Ok(call.page(&page.views(AdjustmentView::of)))
+    Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
 pub async fn show(mut call: Call) -> Answer {
@@ -49,20 +49,19 @@ pub async fn show(mut call: Call) -> Answer {
     let claims =
         charge.iter().flatten().map(|it| charges::claims_of(&call, it)).collect::<Result<Vec<_>, _>>()?.concat();
     let adjustment_type = related.entry::<AdjustmentType>("adjustment_type", entry.body.adjustment_type_id)?;
-    let mut view = AdjustmentView::of(&entry);
+    let mut view = call.adjustment(&entry);
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    view.claim = shown(&claim, ClaimView::of);
+    view.claim = shown(&claim, ClaimView::with_totals);
     view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
     view.adjustment_type = shown(&adjustment_type, AdjustmentTypeView::of);
     Ok(call.show(view))
 }
 
 pub async fn create(mut call: Call) -> Answer {
-    let (place, given) = call.in_place(|input| {
-        Given::read(&mut input.body, "adjustment", "adjusted_at", "adjustment_type_id")
-    })?;
+    let (place, given) =
+        call.in_place(|input| Given::read(&mut input.body, "adjustment", "adjusted_at", "adjustment_type_id"))?;
     let body = |given: Given, day| Adjustment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,
@@ -79,5 +78,5 @@ pub async fn create(mut call: Call) -> Answer {
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &place, given, body).await?;
-    Ok(call.made(saved.replay, AdjustmentView::of(&saved.record)))
+    Ok(call.made(saved.replay, call.adjustment(&saved.record)))
 }

@@ -163,9 +163,6 @@ pub struct AppointmentDetail<'a> {
 pub struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
-    location_ids: &'a [u32],
-    /// Null: no health record system tells it.
-    preferred_locale: Option<()>,
     #[serde(skip_serializing_if = "Option::is_none")]
     guarantor: Included<UserView<'a>>,
 }
@@ -251,8 +248,6 @@ pub async fn show(mut call: Call) -> Answer {
         appointment: view(&call, &place, &record, &mut Names::new(&call, &tenant))?,
         patient: shown(&patient, |it| PatientWithGuarantor {
             patient: call.patient_basic(it),
-            location_ids: &it.location_ids,
-            preferred_locale: None,
             guarantor: shown(&guarantor, |it| call.patient_user(it)),
         }),
         operatory: shown(&operatory, |it| OperatoryView::basic(it, adapter)),

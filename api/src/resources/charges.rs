@@ -18,7 +18,7 @@ use crate::{
     errors::ApiError,
     kinds::{includes, long_id},
     scope::Call,
-    views::ledger::{ChargeView, ClaimPayoutView, ClaimTotals, ClaimView},
+    views::ledger::{ClaimPayoutView, ClaimTotals, ClaimView},
 };
 
 pub async fn list(mut call: Call) -> Answer {
@@ -29,7 +29,7 @@ pub async fn list(mut call: Call) -> Answer {
         Some((include, listing.since().include_deleted().done()))
     })?;
     let page = listing.entries_at::<Charge>(&call, &place, |_| true)?;
-    let mut views = page.views(ChargeView::of);
+    let mut views = page.views(|it| call.charge(it));
     if !include.is_empty() {
         for (view, charge) in views.rows.iter_mut().zip(&page.rows) {
             view.claim_payouts = Some(ClaimPayoutView::for_charge(charge.id, &claims_of(&call, charge)?));
@@ -54,7 +54,7 @@ pub async fn show(mut call: Call) -> Answer {
     let of_claims = ["claims", "claim_payouts", "totals"].iter().any(|name| related.asks_for(name));
     let claims = if of_claims { claims_of(&call, &entry)? } else { Vec::new() };
     let asked = |name: &str| related.asks_for(name).then_some(());
-    let mut view = ChargeView::of(&entry);
+    let mut view = call.charge(&entry);
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_user(it));

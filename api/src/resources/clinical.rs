@@ -20,9 +20,7 @@ use crate::{
     kinds::{date, instant, long_id, one_of, text},
     scope::Call,
     views::{
-        clinical::{
-            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, RecallTypeView,
-        },
+        clinical::{ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, RecallTypeView},
         talk::ConversationView,
     },
 };

@@ -1,6 +1,7 @@
 //! Patients: who may see which, and as other resources show them.
 
 pub mod alerts;
+mod along;
 pub mod create;
 pub mod documents;
 pub mod list;

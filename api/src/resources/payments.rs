@@ -19,7 +19,7 @@ use crate::{
     scope::Call,
     views::{
         catalogue::PaymentTypeView,
-        ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView, PaymentView},
+        ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView},
     },
 };
 
@@ -31,7 +31,7 @@ pub async fn list(mut call: Call) -> Answer {
         Some(listing.since().include_deleted().done())
     })?;
     let page = listing.entries_at::<Payment>(&call, &place, stands)?;
-    Ok(call.page(&page.views(PaymentView::of)))
+    Ok(call.page(&page.views(|it| call.payment(it))))
 }
 
 pub async fn show(mut call: Call) -> Answer {
@@ -52,11 +52,11 @@ pub async fn show(mut call: Call) -> Answer {
         charge.iter().flatten().map(|it| charges::claims_of(&call, it)).collect::<Result<Vec<_>, _>>()?.concat();
     let payment_plan = related.entry::<PaymentPlan>("payment_plan", entry.body.payment_plan_id)?;
     let payment_type = related.entry::<PaymentType>("payment_type", entry.body.payment_type_id)?;
-    let mut view = PaymentView::of(&entry);
+    let mut view = call.payment(&entry);
     view.patient = shown(&patient, |it| call.patient_basic(it));
     view.provider = shown(&provider, |it| call.provider_basic(it));
     view.guarantor = shown(&guarantor, |it| call.patient_basic(it));
-    view.claim = shown(&claim, ClaimView::of);
+    view.claim = shown(&claim, ClaimView::with_totals);
     view.charge = shown(&charge, |it| PatientLedgerCharge::of(it, &claims));
     view.payment_plan = shown(&payment_plan, PaymentPlanView::of);
     view.payment_type = shown(&payment_type, PaymentTypeView::of);
@@ -84,5 +84,5 @@ pub async fn create(mut call: Call) -> Answer {
         extra: Vec::new(),
     };
     let saved = ledger_entry::save(&mut call, &place, given.unsigned(), body).await?;
-    Ok(call.made(saved.replay, PaymentView::of(&saved.record)))
+    Ok(call.made(saved.replay, call.payment(&saved.record)))
 }

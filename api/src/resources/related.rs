@@ -8,6 +8,7 @@ use engine::{
         clinical::{Procedure, TreatmentPlan},
         entry::{Body, Entry},
         insurance::InsurancePlan,
+        ledger::{Adjustment, Charge, Payment},
     },
     store::Direction,
 };
@@ -20,6 +21,7 @@ use crate::{
         Included,
         clinical::{ProcedureView, TreatmentPlanView},
         insurance::InsurancePlanView,
+        ledger::{AdjustmentView, ChargeView, PaymentView},
         people::{PatientBasic, ProviderBasic, UserView},
     },
 };
@@ -99,6 +101,18 @@ impl Call {
     pub fn insurance_plan<'a>(&self, plan: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
         let view = InsurancePlanView::of(plan);
         if self.key.grants.financial { view } else { view.without_money() }
+    }
+
+    pub fn charge<'a>(&self, charge: &'a Entry<Charge>) -> ChargeView<'a> {
+        if self.version.is_v2() { ChargeView::older(charge) } else { ChargeView::of(charge) }
+    }
+
+    pub fn payment<'a>(&self, payment: &'a Entry<Payment>) -> PaymentView<'a> {
+        if self.version.is_v2() { PaymentView::older(payment) } else { PaymentView::of(payment) }
+    }
+
+    pub fn adjustment<'a>(&self, adjustment: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+        if self.version.is_v2() { AdjustmentView::older(adjustment) } else { AdjustmentView::of(adjustment) }
     }
 
     pub fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {

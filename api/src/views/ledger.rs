@@ -42,6 +42,16 @@ pub struct ChargeView<'a> {
     charged_at: Option<String>,
     /// When it was deleted in the health record system.
     deleted_at: Option<At>,
+    /// In v2.2.2, besides the newer names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Included<Price>,
+    /// In v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date"))]
+    date: Included<String>,
+    /// In v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Included<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +86,9 @@ impl<'a> ChargeView<'a> {
             fee: Price::maybe(&charge.fee),
             charged_at: day(&charge.charged_at),
             deleted_at: entry.deleted_at.map(At),
+            value: None,
+            date: None,
+            notes: None,
             patient: None,
             provider: None,
             guarantor: None,
@@ -83,6 +96,17 @@ impl<'a> ChargeView<'a> {
             claim_payouts: None,
             claims: None,
             totals: None,
+        }
+    }
+
+    /// With the names v2.2.2 has.
+    pub fn older(entry: &'a Entry<Charge>) -> ChargeView<'a> {
+        let charge = &entry.body;
+        ChargeView {
+            value: Some(Price::maybe(&charge.fee)),
+            date: Some(day(&charge.charged_at)),
+            notes: Some(charge.description.as_deref()),
+            ..ChargeView::of(entry)
         }
     }
 }
@@ -114,6 +138,16 @@ pub struct PaymentView<'a> {
     payment_plan_id: Option<u64>,
     insurance_plan_id: Option<u64>,
     payment_type_id: Option<u64>,
+    /// In v2.2.2, besides the newer names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Included<Price>,
+    /// In v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date"))]
+    date: Included<String>,
+    /// In v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Included<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +185,9 @@ impl<'a> PaymentView<'a> {
             payment_plan_id: payment.payment_plan_id,
             insurance_plan_id: payment.insurance_plan_id,
             payment_type_id: payment.payment_type_id,
+            value: None,
+            date: None,
+            notes: None,
             patient: None,
             provider: None,
             guarantor: None,
@@ -158,6 +195,17 @@ impl<'a> PaymentView<'a> {
             charge: None,
             payment_plan: None,
             payment_type: None,
+        }
+    }
+
+    /// With the names v2.2.2 has.
+    pub fn older(entry: &'a Entry<Payment>) -> PaymentView<'a> {
+        let payment = &entry.body;
+        PaymentView {
+            value: Some(Some(Price::of(&payment.amount))),
+            date: Some(day(&payment.paid_at)),
+            notes: Some(payment.description.as_deref()),
+            ..PaymentView::of(entry)
         }
     }
 }
@@ -185,6 +233,20 @@ pub struct AdjustmentView<'a> {
     charge_id: Option<u64>,
     claim_id: Option<u64>,
     adjustment_type_id: Option<u64>,
+    /// In v2.2.2, besides the newer names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Included<Price>,
+    /// In v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date"))]
+    date: Included<String>,
+    /// In v2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Included<&'a str>,
+    /// In v2.2.2: what lowers the balance is a credit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["credit", "debit"]))]
+    directionality: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -218,12 +280,28 @@ impl<'a> AdjustmentView<'a> {
             charge_id: adjustment.charge_id,
             claim_id: adjustment.claim_id,
             adjustment_type_id: adjustment.adjustment_type_id,
+            value: None,
+            date: None,
+            notes: None,
+            directionality: None,
             patient: None,
             provider: None,
             guarantor: None,
             claim: None,
             charge: None,
             adjustment_type: None,
+        }
+    }
+
+    /// With the names v2.2.2 has.
+    pub fn older(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+        let adjustment = &entry.body;
+        AdjustmentView {
+            value: Some(Some(Price::of(&adjustment.amount))),
+            date: Some(day(&adjustment.adjusted_at)),
+            notes: Some(adjustment.description.as_deref()),
+            directionality: Some(if adjustment.amount.amount.is_sign_negative() { "credit" } else { "debit" }),
+            ..AdjustmentView::of(entry)
         }
     }
 }

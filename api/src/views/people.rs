@@ -67,8 +67,12 @@ pub struct PatientBasic<'a> {
     chart_id: Option<&'a str>,
     /// ISO 639-1 code.
     preferred_language: Option<&'a str>,
+    /// Null: no health record system tells it.
+    preferred_locale: Option<()>,
     /// The primary provider.
     provider_id: Option<u32>,
+    /// Locations the patient was created or seen at.
+    location_ids: &'a [u32],
 }
 
 /// A patient in a list.
@@ -109,8 +113,15 @@ pub struct PatientDetail<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     hipaa: PrivacyAuthorization,
-    /// Locations the patient was created or seen at.
-    location_ids: &'a [u32],
+    #[serde(flatten)]
+    pub along: ComesAlong<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Included<PatientAddressView<'a>>,
+}
+
+/// What may come along with a patient.
+#[derive(Default, Serialize, JsonSchema)]
+pub struct ComesAlong<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<UserView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,10 +144,9 @@ pub struct PatientDetail<'a> {
     pub payments: Option<Vec<PaymentView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_alerts: Option<Vec<PatientAlertView<'a>>>,
+    /// Past and to come, in the order of their times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointments: Option<Vec<AppointmentBasic>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Included<PatientAddressView<'a>>,
 }
 
 /// A patient as v3.1.0 shows them.
@@ -185,8 +195,28 @@ pub struct PatientDetailed<'a> {
     hipaa: PrivacyAuthorization,
     ehr_unsubscribe_sms: bool,
     ehr_unsubscribe_emails: bool,
+    /// Null: no health record system tells it.
+    preferred_locale: Option<()>,
     /// Locations the patient was created or seen at.
     location_ids: &'a [u32],
+    #[serde(flatten)]
+    pub along: ComesAlong<'a>,
+}
+
+/// One patient: in v3.1.0 as the second, else as the first.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PatientShown<'a> {
+    Detail(Box<PatientDetail<'a>>),
+    Detailed(Box<PatientDetailed<'a>>),
+}
+
+/// A patient in a list: in v3.1.0 as the second, else as the first.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PatientInList<'a> {
+    Listed(Box<PatientListed<'a>>),
+    Detailed(Box<PatientDetailed<'a>>),
 }
 
 /// A provider inside another record.
@@ -300,7 +330,9 @@ impl<'a> PatientBasic<'a> {
             billing_type: record.billing_type.as_deref(),
             chart_id: record.chart_id.as_deref(),
             preferred_language: record.preferred_language.as_deref(),
+            preferred_locale: None,
             provider_id: record.provider_id,
+            location_ids: &record.location_ids,
         }
     }
 }
@@ -328,21 +360,13 @@ impl<'a> PatientDetail<'a> {
         PatientDetail {
             patient: PatientBasic::of(record, adapter),
             hipaa: PrivacyAuthorization::default(),
-            location_ids: &record.location_ids,
-            children: None,
-            guarantor: None,
-            provider: None,
-            last_visited_appointment: None,
-            upcoming_appts: None,
-            procedures: None,
-            insurance_coverages: None,
-            adjustments: None,
-            charges: None,
-            payments: None,
-            patient_alerts: None,
-            appointments: None,
+            along: ComesAlong::default(),
             address: None,
         }
+    }
+
+    pub fn with(self, along: ComesAlong<'a>, address: Included<PatientAddressView<'a>>) -> PatientDetail<'a> {
+        PatientDetail { along, address, ..self }
     }
 }
 
@@ -381,8 +405,14 @@ impl<'a> PatientDetailed<'a> {
             hipaa: PrivacyAuthorization::default(),
             ehr_unsubscribe_sms: record.unsubscribed_sms,
             ehr_unsubscribe_emails: record.unsubscribed_email,
+            preferred_locale: None,
             location_ids: &record.location_ids,
+            along: ComesAlong::default(),
         }
+    }
+
+    pub fn with(self, along: ComesAlong<'a>) -> PatientDetailed<'a> {
+        PatientDetailed { along, ..self }
     }
 }
 

@@ -85,26 +85,26 @@ fn patient() -> Patient {
 #[test]
 fn people() {
     let record = patient();
-    let guarantor = "guarantor_id billing_type chart_id preferred_language provider_id";
+    let guarantor = "guarantor_id billing_type chart_id preferred_language preferred_locale provider_id location_ids";
     let basic = shape(&PatientBasic::of(&record, Some("sandbox")), &format!("{BASIC} bio {guarantor}"));
     assert_eq!((&basic["name"], &basic["foreign_id_type"]), (&json!("Ada Byron"), &json!("nex")));
     assert_eq!(basic["bio"]["cell_phone_number"], "1");
     shape(&PatientListed::of(&record, None), &format!("{BASIC} bio {guarantor} hipaa"));
     let mut detail = PatientDetail::of(&record, None);
-    shape(&detail, &format!("{BASIC} bio {guarantor} hipaa location_ids"));
-    detail.guarantor = Some(None);
-    detail.provider = Some(Some(UserView::patient(&record, None)));
+    shape(&detail, &format!("{BASIC} bio {guarantor} hipaa"));
+    detail.along.guarantor = Some(None);
+    detail.along.provider = Some(Some(UserView::patient(&record, None)));
     detail.address = Some(record.address.as_ref().map(PatientAddressView::of));
-    detail.patient_alerts = Some(Vec::new());
+    detail.along.patient_alerts = Some(Vec::new());
     let more = "guarantor provider address patient_alerts";
-    let detail = shape(&detail, &format!("{BASIC} bio {guarantor} hipaa location_ids {more}"));
+    let detail = shape(&detail, &format!("{BASIC} bio {guarantor} hipaa {more}"));
     assert_eq!((&detail["guarantor"], &detail["address"]["line_1"]), (&Value::Null, &json!("Main St")));
     let detailed = shape(
         &PatientDetailed::of(&record, None),
         &format!(
             "{BASIC} {guarantor} home_phone_number work_phone_number work_phone_extension cell_phone_number \
              preferred_phone_number gender new_patient non_patient date_of_birth premedication address hipaa \
-             ehr_unsubscribe_sms ehr_unsubscribe_emails location_ids"
+             ehr_unsubscribe_sms ehr_unsubscribe_emails"
         ),
     );
     assert_eq!((&detailed["preferred_phone_number"], &detailed["home_phone_number"]), (&json!("1"), &json!("2")));

@@ -29,6 +29,9 @@ async fn a_list_and_its_filters() {
     ] {
         assert_eq!(each(&world.get(&format!("{PATH}&{filter}")).ok().await["data"], "id"), expected, "{filter}");
     }
+    let older = world.get(PATH).version("v2.2.2").ok().await["data"][0].clone();
+    assert_eq!((&older["value"]["amount"], &older["directionality"]), (&json!("-9.00"), &json!("credit")));
+    assert!(older["date"].is_string() && list["data"][0].get("value").is_none(), "{older}");
     assert_eq!(world.get(PATH).key(MAIN_KEY).fails(403).await, ["You don't have access to perform this action."]);
 }
 
@@ -90,6 +93,7 @@ async fn an_adjustment_is_entered_once() {
     let again = world.post(PATH, adjustment(json!({"amount": "-12.50"}))).reply().await;
     assert_eq!((again.status.as_u16(), again.header("Idempotent-Replay")), (202, Some("true")));
     assert_eq!(again.json()["data"]["id"], first["data"]["id"]);
-    let other = format!("Adjustment with id {} was made with the same transaction_id and other data.", first["data"]["id"]);
+    let other =
+        format!("Adjustment with id {} was made with the same transaction_id and other data.", first["data"]["id"]);
     assert_eq!(world.post(PATH, adjustment(json!({"amount": 12.5}))).fails(409).await, [other], "a debit is no credit");
 }

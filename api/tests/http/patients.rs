@@ -222,3 +222,35 @@ async fn what_changed_since_then_is_listed_whenever_it_was_made() {
         assert_eq!(changed().await, [json!(ada)], "{name}");
     }
 }
+
+#[actix_web::test]
+async fn v2_brings_along_what_is_asked_for() {
+    let world = world().await;
+    let include = "&include[]=insurance_coverages&include[]=upcoming_appts&include[]=procedures&include[]=payments&include[]=address";
+    let list = world.get(&format!("{LIST}&per_page=100{include}")).version("v2").ok().await;
+    assert_eq!(list["description"], Value::Null);
+    let of = |foreign: &str| {
+        list["data"]["patients"].as_array().unwrap().iter().find(|it| it["foreign_id"] == foreign).unwrap().clone()
+    };
+    let (ada, pat) = (of("ada"), of("pat"));
+    assert!(ada["location_ids"].is_array() && ada.get("preferred_locale") == Some(&Value::Null));
+    assert_eq!(ada["insurance_coverages"][0]["plan"]["name"], json!("Gold"));
+    assert_eq!((&ada["address"]["line_1"], &ada["procedures"][0]["code"]), (&json!("2 Side Street"), &json!("D1110")));
+    assert_eq!(each(&pat["upcoming_appts"], "provider_name"), ["Anna Abel"]);
+    let payment = &pat["payments"][0];
+    assert_eq!(
+        (&payment["value"], &payment["date"]),
+        (&json!({"amount": "20.00", "currency": "USD"}), &json!("2026-01-12"))
+    );
+    assert_eq!(payment.get("notes"), Some(&Value::Null));
+    let denied = world.get(&format!("{LIST}&per_page=100{include}")).key(MAIN_KEY).version("v2").ok().await;
+    assert_eq!(denied["data"]["patients"][0].get("payments"), None);
+    assert_eq!(
+        world.get(&format!("{LIST}&per_page=101{include}")).version("v2").fails(400).await,
+        ["per_page must be at most 100 with include[]."]
+    );
+    let newer = world.get(&format!("{LIST}&include[]=procedures")).ok().await;
+    assert_eq!(newer["description"], json!("Note that following parameters are ignored: include."));
+    let made = world.post(CREATE, new("Lo", "Cation")).answers(201).await;
+    assert_eq!(made["data"]["user"]["location_ids"], json!([1]));
+}

@@ -27,6 +27,7 @@ async fn one_and_what_comes_along() {
         "charges",
         "payments",
         "patient_alerts",
+        "appointments",
         "address",
         "provider",
     ];
@@ -43,7 +44,12 @@ async fn one_and_what_comes_along() {
     assert_eq!(each(&data["procedures"], "code"), ["D1110"]);
     assert_eq!(each(&data["patient_alerts"], "note"), ["Afraid of heights"]);
     assert_eq!(data["address"]["line_1"], json!("2 Side Street"));
-    assert_eq!(data["insurance_coverages"][0]["plan"]["name"], json!("Gold"));
+    let coverage = &data["insurance_coverages"][0];
+    assert_eq!(coverage["plan"]["name"], json!("Gold"));
+    let alone = world.get(&format!("/insurance_coverages/{}?subdomain=acme", coverage["id"])).ok().await;
+    assert_eq!(coverage["subscriber"], alone["data"]["subscriber"]);
+    assert!(coverage["subscriber"]["name"].is_string(), "{coverage}");
+    assert_eq!((data.get("preferred_locale"), &data["appointments"]), (Some(&Value::Null), &json!([])));
     for name in ["adjustments", "charges", "payments"] {
         assert_eq!(data[name].as_array().unwrap().len(), 1, "{name}");
     }
@@ -61,6 +67,8 @@ async fn pat_has_a_child_and_a_visit_to_come() {
         .clone();
     assert_eq!(each(&data["children"], "first_name"), ["Quinn"]);
     assert_eq!(each(&data["upcoming_appts"], "provider_name"), ["Anna Abel"]);
+    let all = world.get(&format!("/patients/{PAT}?subdomain=acme&include[]=appointments")).ok().await;
+    assert_eq!(all["data"]["appointments"], data["upcoming_appts"]);
     assert_eq!((&data["guarantor"], &data["provider"], &data["address"]), (&Value::Null, &Value::Null, &Value::Null));
 }
 
@@ -263,4 +271,24 @@ async fn the_next_visit_is_found_among_very_many() {
     let shown = chrono::DateTime::parse_from_rfc3339(starts[0]).unwrap().timestamp();
     assert_eq!(shown, next.0 / ONE_SECOND, "the next visit comes first");
     assert!(answer["description"].as_str().unwrap().contains("A list ends after 1000 records"));
+}
+
+#[actix_web::test]
+async fn v3_1_0_has_one_patient() {
+    let world = world().await;
+    let ada = world.patient("ada").await;
+    let changed = patch(&world, ada, json!({})).ok().await["data"].clone();
+    assert!(changed["cell_phone_number"].is_string() && changed.get("bio").is_none());
+    let one = format!("/patients/{ada}?subdomain=acme");
+    assert_eq!(world.get(&one).version("v3.1.0").ok().await["data"], changed);
+    let list = world.get("/patients?subdomain=acme&location_id=1&per_page=100").version("v3.1.0").ok().await;
+    assert!(list["data"].as_array().unwrap().contains(&changed));
+    let along = world.get(&format!("{one}&include[]=provider&include[]=procedures")).version("v3.1.0").ok().await;
+    let along = &along["data"];
+    assert_eq!((&along["provider"]["name"], &along["date_of_birth"]), (&json!("Anna Abel"), &changed["date_of_birth"]));
+    assert_eq!(each(&along["procedures"], "code"), ["D1110"]);
+    for version in ["v3.0.0", "v2.2.2"] {
+        let before = world.get(&one).version(version).ok().await;
+        assert!(before["data"]["bio"].is_object() && before["data"].get("cell_phone_number").is_none(), "{version}");
+    }
 }

@@ -60,6 +60,15 @@ async fn one_with_what_comes_along() {
     assert_eq!((&one["patient"]["name"], &one["guarantor"]["name"]), (&json!("Pat Present"), &json!("Pat Present")));
     assert_eq!((&one["provider"]["name"], &one["claim"]["status"]), (&json!("Anna Abel"), &json!("sent")));
     assert_eq!(one["charge"]["claim_ids"], json!([1]));
+    let claim = &one["claim"];
+    assert_eq!(claim["payment_estimate_total"], json!({"amount": "70.00", "currency": "USD"}));
+    for field in ["finalized_at", "subscription_id", "write_off_total", "write_off_estimate_total"] {
+        assert_eq!(claim.get(field), Some(&Value::Null), "{field}");
+    }
+    for person in ["patient", "guarantor"] {
+        assert!(one[person]["location_ids"].is_array(), "{person}");
+        assert_eq!(one[person].get("preferred_locale"), Some(&Value::Null), "{person}");
+    }
     assert_eq!(one["charge"]["payment_estimate_total"], json!({"amount": "70.00", "currency": "USD"}));
     assert_eq!((&one["payment_plan"]["id"], &one["payment_type"]["name"]), (&json!(1), &json!("Cash")));
     let none = world.get(&format!("/payments/2?subdomain=acme{all}")).ok().await["data"].clone();
@@ -122,7 +131,8 @@ async fn a_payment_goes_to_the_ledger_and_comes_back() {
     assert_eq!(synced["data"]["foreign_id"], written["data"]["foreign_id"]);
     assert_eq!(each(&world.get(&format!("{PATH}&charge_id=2")).ok().await["data"], "id"), [made["id"].clone()]);
     assert_eq!(each(&world.get("/payments?subdomain=acme&location_id=2").ok().await["data"], "id"), [1, 2]);
-    let plain = world.post(PATH, payment(json!({"paid_at": "2026-12-02", "transaction_id": "tx-2"}))).answers(202).await;
+    let plain =
+        world.post(PATH, payment(json!({"paid_at": "2026-12-02", "transaction_id": "tx-2"}))).answers(202).await;
     assert_eq!(plain["data"]["paid_at"], json!("2026-12-02"), "a date is a date in every zone");
 }
 
@@ -304,7 +314,8 @@ async fn a_transaction_sent_many_times_at_once_is_paid_once() {
         if posts.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    let ids: std::collections::BTreeSet<String> = replies.iter().map(|it| it.json()["data"]["id"].to_string()).collect();
+    let ids: std::collections::BTreeSet<String> =
+        replies.iter().map(|it| it.json()["data"]["id"].to_string()).collect();
     assert_eq!(ids.len(), 1);
     assert_eq!(replies.iter().filter(|it| it.header("Idempotent-Replay").is_none()).count(), 1);
     let all = world.get(&format!("{PATH}&transaction_id=tx-1")).ok().await;

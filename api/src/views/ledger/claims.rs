@@ -33,6 +33,21 @@ pub struct ClaimView<'a> {
     updated_at: At,
     /// When it was deleted in the health record system.
     deleted_at: Option<At>,
+    /// Inside a payment or an adjustment: when the payer answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalized_at: Included<At>,
+    /// Inside a payment or an adjustment. Null: no health record system tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subscription_id: Included<u64>,
+    /// Inside a payment or an adjustment: expected from insurance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payment_estimate_total: Included<Price>,
+    /// Inside a payment or an adjustment. Null: no health record system tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_off_estimate_total: Included<Price>,
+    /// Inside a payment or an adjustment: written off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_off_total: Included<Price>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,11 +79,29 @@ impl<'a> ClaimView<'a> {
             totals: ClaimTotals::of(&claim.totals),
             updated_at: At(entry.updated_at),
             deleted_at: entry.deleted_at.map(At),
+            finalized_at: None,
+            subscription_id: None,
+            payment_estimate_total: None,
+            write_off_estimate_total: None,
+            write_off_total: None,
             patient: None,
             provider: None,
             guarantor: None,
             charge_payouts: None,
             charges: None,
+        }
+    }
+
+    /// As payments and adjustments show it.
+    pub fn with_totals(entry: &'a Entry<Claim>) -> ClaimView<'a> {
+        let claim = &entry.body;
+        ClaimView {
+            finalized_at: Some(claim.received_at.map(|it| At(it.at()))),
+            subscription_id: Some(None),
+            payment_estimate_total: Some(Price::maybe(&claim.totals.estimated)),
+            write_off_estimate_total: Some(None),
+            write_off_total: Some(Price::maybe(&claim.totals.write_off)),
+            ..ClaimView::of(entry)
         }
     }
 }
