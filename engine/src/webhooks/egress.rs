@@ -58,6 +58,8 @@ pub enum RefusedUrl {
     Credentials,
     #[error("must lead to a host on the public internet")]
     NotPublic,
+    #[error("must not lead to port 0, at which nobody listens")]
+    PortZero,
 }
 
 /// Why an attempt did not count as delivered. No variant can carry what the receiver said: it may repeat patient data.
@@ -159,6 +161,9 @@ impl Egress {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(RefusedUrl::Credentials);
+        }
+        if url.port() == Some(0) {
+            return Err(RefusedUrl::PortZero);
         }
         let public = literal.map_or_else(|| is_public_name(&host), is_public);
         if public || loopback { Ok(url) } else { Err(RefusedUrl::NotPublic) }

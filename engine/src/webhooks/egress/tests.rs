@@ -59,6 +59,7 @@ fn urls_that_are_refused_at_registration() {
         refused(url, RefusedUrl::NotHttps);
     }
     refused(&format!("https://example.com/{}", "x".repeat(2048)), RefusedUrl::TooLong);
+    refused("https://example.com:0/", RefusedUrl::PortZero);
     for url in ["https://user@example.com/", "https://user:secret@example.com/", "https://:secret@example.com/"] {
         refused(url, RefusedUrl::Credentials);
     }
