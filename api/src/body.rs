@@ -1,19 +1,22 @@
-//! JSON bodies: read under limits, then field by field by path. Unknown fields are ignored; wrong ones are named with their path.
+//! JSON bodies: read under limits, then field by field by path. Fields nobody reads are ignored and named, wrong ones refused, each with
+//! its path.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use actix_web::{
     body::{BodyStream, to_bytes_limited},
     dev::Payload,
     http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap},
 };
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::{
-    bounds::{MAX_DEPTH, MAX_VALUES},
+    bounds::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
     describe::{Expected, Expects},
     errors::ApiError,
-    kinds::Kind,
+    kinds::{Kind, echo},
+    reasons::Reason,
 };
 
 const NO_OBJECT: &str = "The body must be a JSON object.";
@@ -45,6 +48,9 @@ pub async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Re
     if !is_json(headers) {
         return Err(ApiError::MediaType("The body must be JSON, sent with Content-Type: application/json.".into()));
     }
+    if !is_utf8(headers) {
+        return Err(ApiError::MediaType("The body must be in UTF-8: send no other charset.".into()));
+    }
     parse(&bytes)
 }
 
@@ -54,6 +60,13 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
+/// JSON is UTF-8; nothing else is read as if it were.
+fn is_utf8(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    let mut charsets = kind.split(';').skip(1).filter_map(|parameter| parameter.trim().strip_prefix("charset="));
+    charsets.all(|charset| ["utf-8", "utf8", "us-ascii"].contains(&charset.trim_matches('"')))
+}
+
 fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
     if let Some(offset) = too_deep(bytes) {
         return Err(ApiError::too_deep(offset));
@@ -61,11 +74,72 @@ fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
     match serde_json::from_slice(bytes) {
         // Only a body that is not there is none.
         Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
-        Ok(body) => Ok(body),
+        Ok(body) => match serde_json::from_slice::<Unambiguous>(bytes) {
+            Ok(_) => Ok(body),
+            Err(twice) => Err(ApiError::bad(format!("The body {}.", reason(&twice))).because(Reason::InvalidJson)),
+        },
         Err(error) => {
             let offset = offset(bytes, error.line(), error.column());
-            Err(ApiError::bad(format!("The body is not valid JSON at byte {offset}: {}.", reason(&error))))
+            let problem = format!("The body is not valid JSON at byte {offset}: {}.", reason(&error));
+            Err(ApiError::bad(problem).because(Reason::InvalidJson))
         }
+    }
+}
+
+/// JSON in which no object has a key twice: which of the two counts would be anyone's guess.
+struct Unambiguous;
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unambiguous, D::Error> {
+        deserializer.deserialize_any(Unambiguous)
+    }
+}
+
+impl<'de> Visitor<'de> for Unambiguous {
+    type Value = Unambiguous;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unambiguous, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            map.next_value::<Unambiguous>()?;
+            if let Some(twice) = names.replace(name) {
+                return Err(de::Error::custom(format!("holds the key {:?} twice", echo(&twice))));
+            }
+        }
+        Ok(Unambiguous)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Unambiguous, A::Error> {
+        while elements.next_element::<Unambiguous>()?.is_some() {}
+        Ok(Unambiguous)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_unit<E>(self) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
     }
 }
 
@@ -107,6 +181,10 @@ pub struct Fields {
     /// Where this object stands in the whole body: `allergies[2].`
     prefix: String,
     problems: Vec<String>,
+    /// Every path that was asked for.
+    known: BTreeSet<String>,
+    /// Of objects in lists, which are read apart.
+    ignored_inside: Vec<String>,
     expects: Expects,
 }
 
@@ -131,6 +209,7 @@ impl Fields {
 
     /// None when it is missing or null, or wrong, which is then among the problems.
     pub fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return kind.example();
         }
@@ -144,11 +223,14 @@ impl Fields {
 
     /// None is always among the problems.
     pub fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).required()) {
             return kind.example();
         }
         if self.at(path).is_none() {
-            self.told(path, "is missing");
+            if !self.inside_missing(path) {
+                self.told(path, "is missing");
+            }
             return None;
         }
         self.read(path, &kind)
@@ -156,6 +238,7 @@ impl Fields {
 
     /// Required where the object `parent` is there.
     pub fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).required()) {
             return kind.example();
         }
@@ -165,6 +248,7 @@ impl Fields {
 
     /// The default stands for a missing field or null.
     pub fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
+        self.known.insert(path.to_owned());
         let default = default.into();
         if !self.expects.note(|| Expected::of(path, &kind).defaulted(&default))
             && let Some(value) = self.read(path, &kind)
@@ -176,6 +260,7 @@ impl Fields {
 
     /// An empty text says as little as a field that is not there.
     pub fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return kind.example();
         }
@@ -185,6 +270,7 @@ impl Fields {
 
     /// For changes: None when the field is not there and nothing is to change, Some(None) when it is null and to be emptied.
     pub fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return Some(kind.example());
         }
@@ -192,8 +278,14 @@ impl Fields {
         if null { Some(None) } else { self.read(path, &kind).map(Some) }
     }
 
+    /// The same for a text, whose change to an empty one empties it.
+    pub fn emptied<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.clearable(path, kind).map(Option::unwrap_or_default)
+    }
+
     /// For changes of what cannot be emptied: null is wrong.
     pub fn kept<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).never_null()) {
             return kind.example();
         }
@@ -205,6 +297,7 @@ impl Fields {
 
     /// Each element is named when it is wrong: `provider_ids[3]`.
     pub fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).list()) {
             return kind.example().into_iter().collect();
         }
@@ -226,6 +319,7 @@ impl Fields {
 
     /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
     pub fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
+        self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::objects(path)) {
             let mut one = Fields::describing();
             let value = read(&mut one);
@@ -242,8 +336,20 @@ impl Fields {
             let mut one = Fields { body: element, prefix, ..Fields::default() };
             values.extend(read(&mut one));
             self.problems.extend(one.take_problems());
+            let room = MAX_ECHOED_NAMES.saturating_sub(self.ignored_inside.len());
+            self.ignored_inside.extend(one.ignored().into_iter().take(room));
         }
         values
+    }
+
+    /// Another name some clients give the object `name`.
+    pub fn may_be_called(&mut self, name: &str, other: &str) {
+        if let Some(object) = self.body.as_object_mut()
+            && !object.contains_key(name)
+            && let Some(value) = object.remove(other)
+        {
+            object.insert(name.to_owned(), value);
+        }
     }
 
     /// Lets clients send what is in the object `name` without it.
@@ -266,9 +372,39 @@ impl Fields {
         std::mem::take(&mut self.problems)
     }
 
+    /// Fields nobody asked for, with their paths. What is in a field that was asked for as a whole is the client's own.
+    pub fn ignored(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.unknown(&self.body, "", &mut names);
+        names.extend(self.ignored_inside.iter().cloned());
+        names.truncate(MAX_ECHOED_NAMES);
+        names
+    }
+
+    fn unknown(&self, object: &Value, path: &str, names: &mut Vec<String>) {
+        for (name, value) in object.as_object().into_iter().flatten() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let inside = format!("{path}.");
+            let parent = self.known.range(inside.clone()..).next().is_some_and(|known| known.starts_with(&inside));
+            match value {
+                _ if names.len() >= MAX_ECHOED_NAMES => return,
+                Value::Object(_) if parent => self.unknown(value, &path, names),
+                _ if parent || self.known.contains(&path) => {}
+                _ => names.push(format!("{}{}", self.prefix, echo(&path))),
+            }
+        }
+    }
+
     /// The whole body, for what is bound to it.
     pub fn whole(&self) -> &Value {
         &self.body
+    }
+
+    /// Whether an object around it was told to be missing: that says it all.
+    fn inside_missing(&self, path: &str) -> bool {
+        let parents = path.match_indices('.').map(|(at, _)| &path[..at]);
+        let told = |parent: &str| self.problems.contains(&format!("{}{parent} is missing.", self.prefix));
+        parents.into_iter().any(told)
     }
 
     fn told(&mut self, path: &str, problem: &str) {
@@ -322,6 +458,45 @@ mod tests {
     }
 
     #[test]
+    fn a_key_stands_once() {
+        assert_eq!(
+            problem(br#"{"a": 1, "b": {"c": [{"d": 1, "e": 2, "d": 3}]}}"#),
+            "The body holds the key \"d\" twice."
+        );
+        assert_eq!(problem(br#"{"a": 1, "\u0061": 1}"#), "The body holds the key \"a\" twice.");
+        assert!(parse(br#"{"a": {"a": [null, true, -1, 1.5, "a"]}, "b": {"a": 18446744073709551615}}"#).is_ok());
+    }
+
+    #[test]
+    fn bodies_are_utf_8() {
+        let with = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, actix_web::http::header::HeaderValue::from_static(kind));
+            is_json(&headers) && is_utf8(&headers)
+        };
+        for right in ["application/json", "application/json; charset=UTF-8", "application/json;charset=\"utf-8\""] {
+            assert!(with(right), "{right}");
+        }
+        for wrong in ["application/json; charset=utf-16", "application/json; charset=latin1"] {
+            assert!(!with(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_missing_says_it_all() {
+        let mut fields = Fields::new(json!({"name": "x"}));
+        fields.may_be_called("working_hour", "availability");
+        fields.required("working_hour", object());
+        fields.required("working_hour.days", id());
+        assert_eq!(fields.take_problems(), ["working_hour is missing."]);
+        assert_eq!(fields.ignored(), ["name"]);
+        let mut fields = Fields::new(json!({"availability": {"days": 1}}));
+        fields.may_be_called("working_hour", "availability");
+        assert_eq!(fields.required("working_hour.days", id()), Some(1));
+        assert!(fields.ignored().is_empty());
+    }
+
+    #[test]
     fn null_is_a_body_that_is_no_object() {
         assert_eq!(problem(b" null "), NO_OBJECT);
     }
@@ -343,8 +518,8 @@ mod tests {
     fn fields_are_named_with_their_path() {
         let body = json!({
             "patient": {"first_name": 7, "date_of_birth": "0000-01-01", "last_name": " Lee "},
-            "provider_ids": [1, "2", -3, 4.5, 5.0],
-            "days": "7", "limit": 0, "big": u64::MAX, "note": null, "extra": {"ignored": true},
+            "provider_ids": [1, "2x", -3, 4.5, 5.0],
+            "days": "seven", "limit": 0, "big": u64::MAX, "note": null, "extra": {"ignored": true},
             "flag": 1, "operatory_ids": 3
         });
         let mut fields = Fields::new(body);
@@ -376,6 +551,26 @@ mod tests {
             "patient.first_name.deeper is missing.",
         ];
         assert_eq!(fields.take_problems(), expected);
+    }
+
+    #[test]
+    fn fields_nobody_reads_are_named_with_their_path() {
+        let mut fields = Fields::new(json!({
+            "patient": {"first_name": "Pat", "frist_name": "x", "bio": {"gendr": 1}, "more": {"deep": 1}},
+            "free": {"any": {"thing": 1}}, "items": [{"id": 1, "nte": "x"}, {"id": 2}], "foo": null,
+        }));
+        fields.required("patient", object());
+        fields.optional("patient.first_name", text(10));
+        fields.optional("patient.bio.gender", text(10));
+        fields.optional("free", crate::kinds::json_object());
+        fields.objects("items", |one| one.required("id", id()));
+        assert!(fields.take_problems().is_empty());
+        assert_eq!(
+            fields.ignored(),
+            ["foo", "patient.bio.gendr", "patient.frist_name", "patient.more", "items[0].nte"]
+        );
+        let many: serde_json::Map<String, Value> = (0..1_000).map(|n| (format!("f{n}"), json!(n))).collect();
+        assert_eq!(Fields::new(Value::Object(many)).ignored().len(), MAX_ECHOED_NAMES);
     }
 
     #[test]

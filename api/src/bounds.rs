@@ -7,6 +7,8 @@ pub const PER_PAGE_DEFAULT: usize = 5;
 pub const PER_PAGE: RangeInclusive<usize> = 1..=1000;
 /// Pages of v2.2.2 are counted from the start of the list, so deep ones cost.
 pub const PAGE_NUMBER: RangeInclusive<usize> = 1..=100_000;
+/// Records that are passed over to reach a page by number where cursors lead on.
+pub const MAX_SKIPPED: usize = 20_000;
 /// Records of a list that has no pages: a catalogue, or what one patient has of something.
 pub const MAX_WHOLE: usize = 1_000;
 /// Changes are fetched by programs: more at a time.

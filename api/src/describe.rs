@@ -49,7 +49,7 @@ impl Expected {
 
     /// A list whose elements are told one by one.
     pub fn objects(name: &str) -> Expected {
-        let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false };
+        let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false, chosen: false };
         let name = name.to_owned();
         let example_reads = true;
         Expected { name, required: false, never_null: false, list: true, default: None, shape, example_reads }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::{
     pages::{Found, Page, PageInfo},
+    reasons::Reason,
     scope::Call,
 };
 
@@ -21,6 +22,9 @@ pub const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 #[derive(Serialize)]
 pub struct Envelope<'a, T> {
     pub code: bool,
+    /// Of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
     pub description: Option<&'a str>,
     pub error: &'a [String],
     pub data: Option<T>,
@@ -31,14 +35,14 @@ pub struct Envelope<'a, T> {
 }
 
 impl<'a> Envelope<'a, ()> {
-    pub fn failure(error: &'a [String], description: Option<&'a str>) -> Envelope<'a, ()> {
-        Envelope { code: false, description, error, data: None, count: None, page_info: None }
+    pub fn failure(error: &'a [String], reason: Reason, description: Option<&'a str>) -> Envelope<'a, ()> {
+        Envelope { code: false, reason: Some(reason), description, error, data: None, count: None, page_info: None }
     }
 }
 
 impl<'a, T> Envelope<'a, T> {
     pub fn success(description: Option<&'a str>, data: T) -> Envelope<'a, T> {
-        Envelope { code: true, description, error: &[], data: Some(data), count: None, page_info: None }
+        Envelope { code: true, reason: None, description, error: &[], data: Some(data), count: None, page_info: None }
     }
 }
 

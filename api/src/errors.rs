@@ -1,5 +1,7 @@
 //! Everything that is answered with an error, and the one map from errors to HTTP.
 
+use std::borrow::Cow;
+
 use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header},
@@ -8,12 +10,14 @@ use engine::{EngineError, Refused, saving::Unmet};
 use location::{
     decision::{Over, Refusal},
     pull::Resource,
+    slots::Fit,
     time::SECOND,
 };
 
-use crate::{bounds::MAX_DEPTH, envelope::Envelope, limits::Standing};
+use crate::{bounds::MAX_DEPTH, envelope::Envelope, limits::Standing, reasons::Reason};
 
-/// Messages are the specification's words where it has some (7.3).
+/// Messages are the specification's words where it has some (7.3). Each failure has a reason, one word; where one message has several
+/// causes it is told by `because`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// All problems of a request.
@@ -63,6 +67,20 @@ pub enum ApiError {
     NotRead,
     #[error("Something went wrong. Please try again or contact our support team.")]
     Internal,
+    /// One of the others, and which of its causes it was. `why` says it where the reason's own advice does not.
+    #[error("{error}")]
+    Because { error: Box<ApiError>, reason: Reason, why: Option<String> },
+}
+
+/// A failure of a handler; what is noted of the request, such as parameters nobody read, is part of the answer.
+pub trait Fails {
+    fn answer(self, noted: Option<&str>) -> HttpResponse;
+}
+
+/// Cause and fix, and what was noted of the request.
+pub fn described(advice: &str, noted: Option<&str>) -> Option<String> {
+    let said: Vec<&str> = [Some(advice), noted].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// When a store that is full, or a queue, may take writes again.
@@ -78,8 +96,36 @@ impl ApiError {
         ApiError::BadRequest(vec![problem.into()])
     }
 
+    /// Which of the causes of its message it was.
+    pub fn because(self, reason: Reason) -> ApiError {
+        ApiError::Because { error: Box::new(self), reason, why: None }
+    }
+
+    /// The same, with cause and fix in words of its own.
+    pub fn explained(self, reason: Reason, why: impl Into<String>) -> ApiError {
+        ApiError::Because { error: Box::new(self), reason, why: Some(why.into()) }
+    }
+
+    pub fn grant_missing(grant: &str) -> ApiError {
+        let why = format!("The API key lacks the grant `{grant}`; the operator of the service gives it.");
+        ApiError::Forbidden.explained(Reason::GrantMissing, why)
+    }
+
     pub fn location_not_found(id: impl std::fmt::Display) -> ApiError {
-        ApiError::NotFound(format!("Location with id {id}"))
+        ApiError::NotFound(format!("Location with id {id}")).because(Reason::LocationNotFound)
+    }
+
+    /// Whether it is there at all, whatever the cause.
+    pub fn is_not_found(&self) -> bool {
+        self.status_code() == StatusCode::NOT_FOUND
+    }
+
+    /// Without the cause.
+    fn plain(&self) -> &ApiError {
+        match self {
+            ApiError::Because { error, .. } => error.plain(),
+            plain => plain,
+        }
     }
 
     pub fn too_deep(offset: usize) -> ApiError {
@@ -87,28 +133,50 @@ impl ApiError {
     }
 
     pub fn messages(&self) -> Vec<String> {
-        match self {
+        match self.plain() {
             ApiError::BadRequest(problems) => problems.clone(),
             other => vec![other.to_string()],
         }
     }
 
-    /// What a person reading the answer may want to know besides the message.
-    fn hint(&self) -> Option<String> {
+    pub fn reason(&self) -> Reason {
         match self {
-            ApiError::UserAgent => {
-                Some("Error 1010: the first product in User-Agent is a library, or there is none.".into())
-            }
-            ApiError::Token => Some("Exchange the API key at POST /authenticates and send the token as Bearer.".into()),
+            ApiError::Because { reason, .. } => *reason,
+            ApiError::BadRequest(_) => Reason::InvalidRequest,
+            ApiError::Credentials => Reason::InvalidCredentials,
+            ApiError::Token => Reason::TokenInvalid,
+            ApiError::Forbidden => Reason::Forbidden,
+            ApiError::UserAgent => Reason::UserAgentRefused,
+            ApiError::NoSuchRoute => Reason::UnknownPath,
+            ApiError::NotFound(_) => Reason::NotFound,
+            ApiError::Method { .. } => Reason::MethodNotAllowed,
+            ApiError::Timeout => Reason::RequestTimeout,
+            ApiError::TooLarge { .. } => Reason::BodyTooLarge,
+            ApiError::MediaType(_) => Reason::UnsupportedMediaType,
+            ApiError::Conflict(_) => Reason::Conflict,
+            ApiError::Refused(_) => Reason::Refused,
+            ApiError::RateLimit { .. } => Reason::RateLimited,
+            ApiError::TooMany { .. } => Reason::TooMany,
+            ApiError::Unavailable { .. } => Reason::Unavailable,
+            ApiError::Closed { .. } => Reason::LocationUnavailable,
+            ApiError::NotRead => Reason::ScheduleNotRead,
+            ApiError::Internal => Reason::InternalError,
+        }
+    }
+
+    /// Cause and fix, for a person reading the answer; empty where the message says enough.
+    pub fn advice(&self) -> Cow<'_, str> {
+        match self {
+            ApiError::Because { why: Some(why), .. } => why.into(),
             ApiError::RateLimit { retry_after, limit } => {
-                Some(format!("At most {limit}; the bucket refills all the time. Call again in {retry_after} s."))
+                format!("At most {limit}; the bucket refills all the time. Call again in {retry_after} s.").into()
             }
-            _ => None,
+            _ => self.reason().advice().into(),
         }
     }
 
     fn retry_after(&self) -> Option<u64> {
-        match self {
+        match self.plain() {
             ApiError::RateLimit { retry_after, .. }
             | ApiError::TooMany { retry_after, .. }
             | ApiError::Closed { retry_after, .. }
@@ -124,7 +192,7 @@ impl ApiError {
         if let Some(seconds) = self.retry_after() {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));
         }
-        match self {
+        match self.plain() {
             ApiError::Token => drop(response.insert_header((header::WWW_AUTHENTICATE, "Bearer"))),
             ApiError::Method { allowed } => drop(response.insert_header((header::ALLOW, allowed.as_str()))),
             // What is left of the request is not read, so the connection cannot serve another one.
@@ -135,9 +203,17 @@ impl ApiError {
     }
 }
 
+impl Fails for ApiError {
+    fn answer(self, noted: Option<&str>) -> HttpResponse {
+        let description = described(&self.advice(), noted);
+        self.start_response().json(Envelope::failure(&self.messages(), self.reason(), description.as_deref()))
+    }
+}
+
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
+            ApiError::Because { error, .. } => error.status_code(),
             ApiError::BadRequest(_) => StatusCode::BAD_REQUEST,
             ApiError::Credentials | ApiError::Token => StatusCode::UNAUTHORIZED,
             ApiError::Forbidden | ApiError::UserAgent => StatusCode::FORBIDDEN,
@@ -157,7 +233,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        self.start_response().json(Envelope::failure(&self.messages(), self.hint().as_deref()))
+        self.clone().answer(None)
     }
 }
 
@@ -166,7 +242,9 @@ impl From<EngineError> for ApiError {
         match error {
             // The configuration named the location, so the engine has it.
             EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
-            EngineError::Expired => ApiError::bad("The cursor is too old: leave it empty to start again."),
+            EngineError::Expired => {
+                ApiError::bad("The cursor is too old: leave it empty to start again.").because(Reason::CursorExpired)
+            }
             EngineError::Busy { retry_after } => ApiError::Unavailable { retry_after: retry_after.into() },
             EngineError::AdapterPreparing => {
                 ApiError::Closed { retry_after: ADAPTER_SOON, why: "The location's adapter is being prepared." }
@@ -188,11 +266,12 @@ impl From<EngineError> for ApiError {
     }
 }
 
-/// Refusals as an ordinary endpoint answers them; the booking intent has `reason`s of its own (specification 7.4).
+/// Refusals as an ordinary endpoint answers them; the booking intent has words of its own for some (specification 7.4).
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
+        let reason = reason_of(&refusal);
         let taken = "Unfortunately this time is no longer available, please go back and choose another time.";
-        match refusal {
+        let error = match refusal {
             Refusal::SlotExpired | Refusal::SlotTaken { .. } => ApiError::bad(taken),
             Refusal::IdempotencyConflict => {
                 ApiError::Conflict("The idempotency_key is recorded against different request data.".into())
@@ -247,7 +326,41 @@ impl From<Refusal> for ApiError {
                 ApiError::TooMany { message, retry_after: free_in.div_euclid(SECOND).unsigned_abs() + 1 }
             }
             Refusal::QueueFull { .. } => ApiError::Unavailable { retry_after: RETRY_LATER },
-        }
+        };
+        error.because(reason)
+    }
+}
+
+/// The word of each refusal, the same wherever it is answered.
+pub fn reason_of(refusal: &Refusal) -> Reason {
+    match refusal {
+        Refusal::SlotExpired => Reason::SlotExpired,
+        Refusal::SlotTaken { fit: Fit::OutsideHours, .. } => Reason::OutsideWorkingHours,
+        Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. } => Reason::AppointmentTypeNotAccepted,
+        Refusal::SlotTaken { fit: Fit::Free | Fit::Busy(_), .. } => Reason::SlotTaken,
+        Refusal::IdempotencyConflict => Reason::IdempotencyConflict,
+        Refusal::PatientFieldsRequired { .. } => Reason::PatientFieldsRequired,
+        Refusal::NewPatientNotSupported => Reason::NewPatientNotSupported,
+        Refusal::OperatoryRequired => Reason::OperatoryRequired,
+        Refusal::AppointmentNotFound | Refusal::HourNotFound | Refusal::WriteNotFound => Reason::NotFound,
+        Refusal::TypeNotOnline => Reason::NotBookableOnline,
+        Refusal::AppointmentNotOpen(over) => match over {
+            Over::Past => Reason::AppointmentPast,
+            Over::Cancelled => Reason::AppointmentCancelled,
+            Over::Failed => Reason::AppointmentFailed,
+            Over::NotOfAPatient | Over::Forgotten => Reason::AppointmentNotOpen,
+        },
+        Refusal::AppointmentNotSynced => Reason::AppointmentNotSynced,
+        Refusal::NotSupportedByEhr => Reason::NotSupportedByEhr,
+        Refusal::NoDeletionsStopped => Reason::NoDeletionsStopped,
+        Refusal::WriteNotFailed => Reason::WriteNotFailed,
+        Refusal::WriteOnItsWay => Reason::WriteOnItsWay,
+        Refusal::WriteWasPutBack => Reason::WriteWasPutBack,
+        Refusal::WriteOfPatientFirst => Reason::WriteOfPatientFirst,
+        Refusal::HourOfEhr => Reason::HourOfEhr,
+        Refusal::TooManyHours { .. } => Reason::TooManyHours,
+        Refusal::TooManyHolds { .. } => Reason::TooMany,
+        Refusal::QueueFull { .. } => Reason::Unavailable,
     }
 }
 
@@ -259,25 +372,36 @@ impl From<Unmet> for ApiError {
             Unmet::NotUsable { resource: resource @ Resource::AppointmentTypes, id } => {
                 let name = name_of(resource);
                 ApiError::bad(format!("{name} with id {id} comes from the health record system and is changed there"))
+                    .because(Reason::NotUsable)
             }
             Unmet::NotUsable { resource, id } => {
                 ApiError::bad(format!("{} with id {id} cannot be used or changed here", name_of(resource)))
+                    .because(Reason::NotUsable)
             }
-            Unmet::PatientOfOtherLocation { id } => ApiError::NotFound(format!("Patient with id {id}")),
+            Unmet::PatientOfOtherLocation { id } => ApiError::NotFound(format!("Patient with id {id}")).explained(
+                Reason::NotFound,
+                "The patient was registered at another location and is not in the health record system yet: the first \
+                 appointment must be at that location.",
+            ),
             Unmet::PatientOfOtherEhr { .. } => ApiError::bad(
                 "Cannot create an appointment where the patient belongs to a location from a different EHR",
-            ),
+            )
+            .because(Reason::PatientOfOtherEhr),
             Unmet::PatientNotSynced => {
                 ApiError::Refused("The patient is not in the health record system yet; try again later.".into())
+                    .because(Reason::PatientNotSynced)
             }
             Unmet::PatientNotConverted => {
                 ApiError::bad("Cannot create an appointment where the patient attribute new_patient=true")
+                    .because(Reason::PatientNotConverted)
             }
             Unmet::DuplicatePatient { id } => {
                 ApiError::bad(format!("A patient with that information already exists -id={id}"))
+                    .because(Reason::DuplicatePatient)
             }
             Unmet::KeyReused => {
                 ApiError::Conflict("The Idempotency-Key was used for a request with other data.".into())
+                    .because(Reason::IdempotencyConflict)
             }
             Unmet::NumberTaken { resource, id } => {
                 let name = name_of(resource);
@@ -287,6 +411,12 @@ impl From<Unmet> for ApiError {
             Unmet::Unfit(problems) => ApiError::BadRequest(problems),
         }
     }
+}
+
+/// Words of the engine as a message: with a capital and a full stop.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 /// What a message calls a record.

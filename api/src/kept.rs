@@ -6,7 +6,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use actix_web::{HttpResponse, body::MessageBody, http::header::CONTENT_TYPE, web::Bytes};
+use actix_web::{
+    HttpResponse,
+    body::MessageBody,
+    http::header::{CONTENT_TYPE, HeaderValue},
+    web::Bytes,
+};
 use location::{
     ids::InstitutionId,
     time::{Millis, SECOND, Timestamp},
@@ -16,6 +21,7 @@ use quick_cache::{Weighter, sync::Cache};
 use crate::{
     app::Api,
     audit::{Access, Trail},
+    noted::IGNORED,
     scope::Call,
     versions::Version,
 };
@@ -41,6 +47,7 @@ struct Question {
 struct Answer {
     stamp: u64,
     at: Timestamp,
+    ignored: Option<HeaderValue>,
     body: Bytes,
     /// The records it shows, for the audit trail.
     shown: Arc<[Access]>,
@@ -109,7 +116,12 @@ impl Kept {
         match self.pages.get(&question) {
             Some(kept) if kept.stamp == stamp && at.since(kept.at) < STANDS_FOR => {
                 kept.shown.iter().for_each(|access| access.log(&call.key));
-                Known::Answered(HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(kept.body))
+                let mut answer = HttpResponse::Ok();
+                answer.insert_header((CONTENT_TYPE, "application/json"));
+                if let Some(names) = kept.ignored {
+                    answer.insert_header((IGNORED, names));
+                }
+                Known::Answered(answer.body(kept.body))
             }
             _ => Known::Open(Open { question, stamp, at, trail: call.trail.clone() }),
         }
@@ -123,7 +135,8 @@ impl Kept {
         match body.try_into_bytes() {
             Ok(body) => {
                 let shown = open.trail.take().into();
-                let answer = Answer { stamp: open.stamp, at: open.at, body: body.clone(), shown };
+                let ignored = head.headers().get(IGNORED).cloned();
+                let answer = Answer { stamp: open.stamp, at: open.at, ignored, body: body.clone(), shown };
                 self.pages.insert(open.question, answer);
                 head.set_body(body).map_into_boxed_body()
             }

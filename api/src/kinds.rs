@@ -1,15 +1,16 @@
 //! Kinds of values: how each is read from a query parameter or a JSON field, and what the documentation says of it. One value does
 //! both, so that they cannot differ.
 
+mod times;
+
 use std::{ops::RangeInclusive, str::FromStr};
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeZone};
 use chrono_tz::Tz;
-use location::{time::Timestamp, zone::Date};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use crate::bounds::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE, YEARS};
+pub use self::times::{Clock, birth_date, date, end_of, instant, time_of_day};
+use crate::bounds::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
 
 /// What was read; the error completes the sentence "<name> ...".
 pub type Parsed<T> = Result<T, String>;
@@ -26,8 +27,10 @@ pub enum Raw<'a> {
 pub struct Shape {
     pub schema: Value,
     pub example: Value,
-    /// An alternative to other fields beside it: the example of a body shows those.
+    /// Not shown in the example of a body: an alternative to other fields beside it, or an id that may not be there.
     pub apart: bool,
+    /// The example was chosen for this field: it stands before what the dictionary has for its name.
+    pub chosen: bool,
 }
 
 /// The shape is made only when someone asks: requests never do.
@@ -43,7 +46,7 @@ impl<T: 'static> Kind<T> {
         read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
     ) -> Kind<T> {
         let example = example.into();
-        let shape = move || Shape { schema: schema(), example: example.clone(), apart: false };
+        let shape = move || Shape { schema: schema(), example: example.clone(), apart: false, chosen: false };
         Kind { read: Box::new(read), shape: Box::new(shape) }
     }
 
@@ -100,7 +103,7 @@ impl<T: 'static> Kind<T> {
         Kind { read: self.read, shape: Box::new(more) }
     }
 
-    /// Of fields that exclude each other all but one are marked.
+    /// Left out of the example. Of fields that exclude each other all but one are marked.
     pub fn apart(self) -> Kind<T> {
         let shape = self.shape;
         Kind { read: self.read, shape: Box::new(move || Shape { apart: true, ..shape() }) }
@@ -108,7 +111,7 @@ impl<T: 'static> Kind<T> {
 
     pub fn example_of(self, example: impl Into<Value>) -> Kind<T> {
         let (shape, example) = (self.shape, example.into());
-        Kind { read: self.read, shape: Box::new(move || Shape { example: example.clone(), ..shape() }) }
+        Kind { read: self.read, shape: Box::new(move || Shape { example: example.clone(), chosen: true, ..shape() }) }
     }
 }
 
@@ -137,6 +140,8 @@ pub fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
         let outside = || format!("must lie between {min} and {max}");
         let (number, is_number) = match raw {
             Raw::Text(text) => (text.parse().ok(), is_number(text)),
+            // Many clients keep ids as texts.
+            Raw::Json(Value::String(text)) => (text.trim().parse().ok(), is_number(text.trim())),
             Raw::Json(value) => (value.as_i64().or_else(|| whole(value)), value.is_u64()),
         };
         match number {
@@ -175,8 +180,11 @@ pub fn boolean() -> Kind<bool> {
         || json!({"type": "boolean"}),
         true,
         |raw| match raw {
-            Raw::Text("true" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
-            Raw::Text("false" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
+            // As the libraries of Python and of forms write them.
+            Raw::Text("true" | "True" | "1") | Raw::Json(Value::Bool(true)) => Ok(true),
+            Raw::Text("false" | "False" | "0") | Raw::Json(Value::Bool(false)) => Ok(false),
+            Raw::Json(Value::String(text)) if text.trim() == "true" => Ok(true),
+            Raw::Json(Value::String(text)) if text.trim() == "false" => Ok(false),
             _ => Err("must be true or false".into()),
         },
     )
@@ -233,11 +241,53 @@ pub fn text(max: usize) -> Kind<String> {
     })
 }
 
+/// Of a person or a thing: one line that can be seen, and reads in the order it is written.
+pub fn person_name(max: usize) -> Kind<String> {
+    filled(text(max)).and_then(|name| {
+        if name.chars().any(|c| c.is_control() || turns(c)) {
+            return Err("must not contain line ends, control characters or marks of writing direction".into());
+        }
+        // Joiners belong to some scripts.
+        let unseen = |c: char| invisible(c) && !matches!(c, ' ' | '\u{a0}' | '\u{200c}' | '\u{200d}' | '\u{2019}');
+        if name.chars().any(|c| unseen(c) && !c.is_whitespace()) {
+            return Err("must not contain characters that cannot be seen".into());
+        }
+        Ok(name)
+    })
+}
+
+/// Ends a line, or turns the direction of what follows.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Takes no room on a page.
+fn invisible(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || turns(c)
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}')
+}
+
+pub fn gender() -> Kind<&'static str> {
+    const KNOWN: &[&str] = &["Male", "Female", "Other"];
+    let schema = || json!({"type": "string", "enum": KNOWN});
+    Kind::of_text(schema, "Female", |given| {
+        let known = KNOWN.iter().find(|known| {
+            let letter = known[..1].eq_ignore_ascii_case(given) && **known != "Other";
+            letter || known.eq_ignore_ascii_case(given)
+        });
+        known.copied().ok_or_else(|| format!("must be one of {}", KNOWN.join(", ")))
+    })
+}
+
 /// In a body a text may be empty where it is not said otherwise.
 pub fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     let Kind { read, shape } = kind;
     let filled = move |raw: Raw<'_>| match raw.text() {
-        Ok("") => Err("must not be empty".into()),
+        // What nobody can see is nothing.
+        Ok(given) if given.chars().all(invisible) => Err("must not be empty".into()),
         _ => read(raw),
     };
     let shape = move || {
@@ -388,83 +438,6 @@ pub fn zone() -> Kind<Tz> {
     )
 }
 
-// Times
-
-/// As `YEARS`.
-const CENTURIES: &str = "^(19|20|21)";
-
-pub fn date() -> Kind<Date> {
-    Kind::of_text(
-        || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
-        "2026-12-01",
-        |text| {
-            let date: Date = text.parse().map_err(|_| "must be a date in the form YYYY-MM-DD".to_owned())?;
-            let known = YEARS.contains(&date.ymd().0);
-            if known { Ok(date) } else { Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end())) }
-        },
-    )
-}
-
-/// When somebody was born: today at the latest.
-pub fn birth_date(today: Date) -> Kind<Date> {
-    born(date().example_of("1980-05-06"), today)
-}
-
-/// The same, however dates are read.
-pub fn born(dates: Kind<Date>, today: Date) -> Kind<Date> {
-    dates.and_then(move |born| {
-        if born <= today { Ok(born) } else { Err(format!("lies in the future: it must not be after {today}")) }
-    })
-}
-
-/// `HH:MM`, as minutes after midnight.
-pub fn time_of_day() -> Kind<i64> {
-    let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
-    Kind::of_text(schema, "09:30", |text| {
-        let wrong = || "must be a time of day in the form HH:MM".to_owned();
-        let number = |digits: &str, max: i64| {
-            let plain = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit());
-            digits.parse::<i64>().ok().filter(|number| plain && *number <= max)
-        };
-        let (hours, minutes) = text.split_once(':').ok_or_else(wrong)?;
-        let minutes = number(hours, 24).zip(number(minutes, 59)).map(|(hours, minutes)| hours * 60 + minutes);
-        minutes.filter(|minutes| *minutes <= 1_440).ok_or_else(wrong)
-    })
-}
-
-/// A date-time with offset; without one it is read as UTC.
-pub fn instant() -> Kind<Timestamp> {
-    instant_in(None)
-}
-
-/// A date-time; without an offset, or as a date alone, it is read in `zone`.
-pub fn instant_in(zone: Option<Tz>) -> Kind<Timestamp> {
-    let schema = || json!({"type": "string", "format": "date-time", "pattern": CENTURIES});
-    Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| {
-        // A plus sign that was not escaped arrives as a space.
-        let text = text.replace(' ', "+");
-        let at = DateTime::parse_from_rfc3339(&text)
-            .ok()
-            .map(|at| at.to_utc())
-            .or_else(|| local(&text, zone.unwrap_or(Tz::UTC)));
-        let at = at.ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
-        if !YEARS.contains(&at.year()) {
-            return Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end()));
-        }
-        Ok(Timestamp(at.timestamp_millis()))
-    })
-}
-
-fn local(text: &str, zone: Tz) -> Option<DateTime<chrono::Utc>> {
-    let midnight = || text.parse::<NaiveDate>().ok().and_then(|date| date.and_hms_opt(0, 0, 0));
-    let local = text.parse::<NaiveDateTime>().ok().or_else(midnight)?;
-    let resolved = zone.from_local_datetime(&local);
-    // In a gap of the zone there is no such time; the one an hour later is meant.
-    let resolved =
-        resolved.earliest().or_else(|| zone.from_local_datetime(&(local + chrono::TimeDelta::hours(1))).earliest());
-    resolved.map(|at| at.to_utc())
-}
-
 // Objects, in bodies only. What is in them is read by path.
 
 pub fn object() -> Kind<()> {
@@ -536,8 +509,6 @@ mod tests {
         );
         all(integer(1..=60), &["1", "60", "+7"], &["", "0", "61", "1.0", "x", "99999999999999999999"]);
         all(filled(text(3)), &["abc"], &["", "  ", "abcd", "a\u{0}"]);
-        all(date(), &["2026-12-01"], &["2026-02-30", "0000-01-01", "1.12.2026"]);
-        all(time_of_day(), &["00:00", "09:30", "24:00"], &["24:01", "9:30", "25:00", "09:60"]);
         all(boolean(), &["true", "false", "0", "1"], &["", "yes"]);
         all(zone(), &["Europe/Berlin"], &["Mars/Base"]);
         all(json_object(), &[], &["{}"]);
@@ -587,42 +558,73 @@ mod tests {
     }
 
     #[test]
-    fn dates_and_times() {
-        assert_eq!(date().text("2026-12-01").unwrap().to_string(), "2026-12-01");
+    fn numbers_and_booleans_in_texts() {
+        let cases = [("206", Ok(206)), (" 206 ", Ok(206)), ("-1", Err("must lie between 1 and 2147483647"))];
+        for (given, expected) in cases {
+            assert_eq!(id().json(&json!(given)), expected.map_err(str::to_owned), "{given}");
+        }
         for wrong in [
-            "0000-01-01",
-            "9999-12-31",
-            "1899-12-31",
-            "2026-13-01",
-            "2026-2-1",
-            "26-02-01",
-            "2026-02-01T00:00:00Z",
-            "x",
+            json!("206.0"),
+            json!("2 06"),
+            json!("0x10"),
+            json!(""),
+            json!("two"),
+            json!("1e2"),
+            json!(true),
+            json!([1]),
         ] {
-            assert!(date().text(wrong).is_err(), "{wrong}");
+            assert_eq!(id().json(&wrong), Err("must be an integer".to_owned()), "{wrong}");
         }
-        assert_eq!(time_of_day().text("09:30"), Ok(570));
-        assert_eq!(time_of_day().text("24:00"), Ok(1_440));
-        for wrong in ["24:01", "9:30", "09:60", "0930", "-1:00", "+9:30", "", ":"] {
-            assert!(time_of_day().text(wrong).is_err(), "{wrong}");
+        assert_eq!((boolean().json(&json!("true")), boolean().json(&json!("false"))), (Ok(true), Ok(false)));
+        for wrong in [json!("yes"), json!(1), json!(0), json!(""), json!("1"), json!("TRUE")] {
+            assert!(boolean().json(&wrong).is_err(), "{wrong}");
         }
-        let today: Date = "2026-11-21".parse().unwrap();
-        assert_eq!(birth_date(today).text("2026-11-21"), Ok(today));
-        assert_eq!(
-            birth_date(today).text("2026-11-22"),
-            Err("lies in the future: it must not be after 2026-11-21".to_owned())
-        );
-        let new_york = instant_in(Some("America/New_York".parse().unwrap()));
-        let at = instant().text("2026-12-01T14:30:00Z").unwrap();
-        for same in ["2026-12-01T09:30:00-05:00", "2026-12-01T15:30:00 01:00", "2026-12-01T09:30:00"] {
-            assert_eq!(new_york.text(same), Ok(at), "{same}");
+        for (text, expected) in [("True", Ok(true)), ("False", Ok(false)), ("1", Ok(true)), ("0", Ok(false))] {
+            assert_eq!(boolean().text(text), expected, "{text}");
         }
-        assert_eq!(new_york.text("2026-12-01"), instant().text("2026-12-01T05:00:00Z"));
-        assert_eq!(new_york.text("2026-03-08T02:30:00"), instant().text("2026-03-08T07:30:00Z"));
-        for wrong in
-            ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "+999999-01-01", "yesterday", "", "2026-12-01T25:00:00Z"]
-        {
-            assert!(instant().text(wrong).is_err(), "{wrong}");
+        for wrong in ["TRUE", "yes", "t", "on", "2", ""] {
+            assert!(boolean().text(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn genders_in_words() {
+        for (given, known) in [
+            ("Female", "Female"),
+            ("female", "Female"),
+            ("F", "Female"),
+            ("f", "Female"),
+            ("MALE", "Male"),
+            ("m", "Male"),
+            ("Other", "Other"),
+            ("other", "Other"),
+        ] {
+            assert_eq!(gender().text(given), Ok(known), "{given}");
+        }
+        for wrong in ["", "x", "fem", "man", "femalE ish", "1"] {
+            assert_eq!(gender().text(wrong), Err("must be one of Male, Female, Other".to_owned()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_can_be_read() {
+        let refused = |text: &str| person_name(10).text(text).unwrap_err();
+        for right in ["Anna", "Zoë-Mae O'Neill", "李", "Ana María"] {
+            assert!(person_name(20).text(right).is_ok(), "{right}");
+        }
+        // A joiner inside a name is part of its writing.
+        assert!(person_name(10).text("نا\u{200c}زنین").is_ok());
+        for empty in ["", " ", "\u{200b}", "\u{200b}\u{feff} \u{200d}", "\u{2060}", "\u{3164}"] {
+            assert_eq!(refused(empty), "must not be empty", "{empty:?}");
+        }
+        for control in ["Anna\nLee", "Anna\tLee", "A\u{202e}nna", "A\u{2066}nna", "A\u{200f}nna", "A\u{2028}b"] {
+            assert_eq!(
+                refused(control),
+                "must not contain line ends, control characters or marks of writing direction",
+                "{control:?}"
+            );
+        }
+        assert_eq!(refused("A\u{200b}nna"), "must not contain characters that cannot be seen");
+        assert_eq!(refused("12345678901"), "must not be longer than 10 characters");
     }
 }

@@ -118,7 +118,7 @@ impl<'a> Reading<'a> {
     }
 
     pub fn since(mut self) -> Self {
-        let since = self.input.query.optional("updated_since", instant());
+        let since = self.input.query.optional("updated_since", instant(&self.input.clock));
         self.listing.narrow.extend(since.map(Narrow::UpdatedSince));
         self
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    bounds::{PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD, READ_BUDGET},
+    bounds::{MAX_SKIPPED, PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD, READ_BUDGET},
     cursor::{Bound, Position},
     kinds::{Kind, integer},
     query::Params,
@@ -33,6 +33,8 @@ enum From {
     Before(Position),
     /// v2.2.2: so many records are skipped.
     Skip(usize),
+    /// By number in a list of cursors: so many records are passed over, and cursors lead on from there.
+    Jump(usize),
 }
 
 /// Where a page stands in its list.
@@ -77,7 +79,8 @@ impl Paging {
     pub fn read(q: &mut Params, version: Version, cursors: Bound, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page = q.defaulted("per_page", integer(range), PER_PAGE_DEFAULT) as usize;
-        let (from, as_of) = if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors) };
+        let (from, as_of) =
+            if version.is_v2() { (numbered(q, per_page), None) } else { between(q, &cursors, per_page) };
         Paging { per_page, from, cursors, as_of: as_of.unwrap_or(now) }
     }
 
@@ -92,7 +95,7 @@ impl Paging {
 
     /// Whether no later page has to agree with this one: pages by number each show the list as it is.
     pub fn stands_alone(&self) -> bool {
-        matches!(self.from, From::Skip(_))
+        matches!(self.from, From::Skip(_) | From::Jump(_))
     }
 
     pub fn is_first(&self) -> bool {
@@ -123,6 +126,22 @@ impl Paging {
                 (walk.at, walk.backwards) = (Some(at), !descending);
                 let taken = walk.take(self.per_page)?;
                 Ok(self.page_before(taken, &walk.position))
+            }
+            From::Jump(skip) => {
+                let mut left = skip;
+                while left > 0 {
+                    let Taken { rows, more, stopped } = walk.take(left.min(READ_AHEAD))?;
+                    left -= rows.len();
+                    if !more {
+                        let nothing = Taken { rows: Vec::new(), more: false, stopped: None };
+                        return Ok(self.page(nothing, true, &walk.position));
+                    }
+                    walk.at = stopped.or(rows.last().map(&walk.position));
+                    // Passing over has a limit of its own.
+                    walk.read = 0;
+                }
+                let taken = walk.take(self.per_page)?;
+                Ok(self.page(taken, true, &walk.position))
             }
             From::Skip(skip) => {
                 let (mut rows, mut count) = (Vec::new(), 0);
@@ -168,7 +187,22 @@ impl Paging {
     }
 }
 
-fn between(q: &mut Params, cursors: &Bound) -> (From, Option<Timestamp>) {
+fn between(q: &mut Params, cursors: &Bound, per_page: usize) -> (From, Option<Timestamp>) {
+    let (from, as_of) = cursor_of(q, cursors);
+    let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
+    let skip = (q.defaulted("page", integer(range), 1) as usize - 1) * per_page;
+    if skip > MAX_SKIPPED {
+        q.problem(format!("page leads beyond the first {MAX_SKIPPED} records: go on with page_info.end_cursor."));
+    } else if skip > 0 && from == From::Start {
+        return (From::Jump(skip), None);
+    } else if skip > 0 {
+        // The cursor says where the page is.
+        q.without_effect("page");
+    }
+    (from, as_of)
+}
+
+fn cursor_of(q: &mut Params, cursors: &Bound) -> (From, Option<Timestamp>) {
     match (q.optional("end_cursor", cursor(cursors)), q.optional("start_cursor", cursor(cursors))) {
         (Some(_), Some(_)) => {
             q.problem("end_cursor leads to the next page and start_cursor to the previous one: send only one of them.");
@@ -394,6 +428,25 @@ mod tests {
     }
 
     #[test]
+    fn a_page_by_number_lies_where_cursors_lead() {
+        for (size, last) in [(1, 20), (3, 20), (7, 20), (100, 20), (3, 2_000), (300, 2_000)] {
+            let mut page = rows(&format!("per_page={size}"), last, false);
+            let mut number = 1;
+            while info(&page).has_next_page {
+                number += 1;
+                let cursor = info(&page).end_cursor.clone();
+                page = rows(&format!("per_page={size}&end_cursor={cursor}"), last, false);
+                let numbered = rows(&format!("per_page={size}&page={number}"), last, false);
+                assert_eq!(numbered.rows, page.rows, "page {number} by {size}");
+                assert_eq!(info(&numbered).has_next_page, info(&page).has_next_page, "page {number} by {size}");
+                assert!(info(&numbered).has_previous_page);
+            }
+            let beyond = rows(&format!("per_page={size}&page={}", number + 1), last, false);
+            assert!(beyond.rows.is_empty() && !info(&beyond).has_next_page, "by {size}");
+        }
+    }
+
+    #[test]
     fn pages_by_number_count_the_list() {
         let (paging, problems) = read("page=2&per_page=5", Version::V2_2_2);
         assert!(problems.is_empty());
@@ -417,6 +470,10 @@ mod tests {
             first(&format!("end_cursor={cursor}&start_cursor={cursor}"), Version::V3_0_0).contains("only one of them")
         );
         assert_eq!(first("page=0", Version::V2_2_2), "page must lie between 1 and 100000.");
-        assert_eq!(read("page=2", Version::V3_0_0).1.len(), 0, "ignored, not wrong");
+        assert!(first("page=4001", Version::V3_0_0).is_empty());
+        assert_eq!(
+            first("page=4002", Version::V3_0_0),
+            "page leads beyond the first 20000 records: go on with page_info.end_cursor."
+        );
     }
 }

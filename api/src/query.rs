@@ -10,10 +10,26 @@ use crate::{
     kinds::{Kind, Parsed, echo},
 };
 
+/// Names that can only mean one known parameter, by which some clients call it. They count where an endpoint reads that one and nothing
+/// of their own name.
+const ALSO_CALLED: &[(&str, &[&str])] = &[
+    ("patient_ids", &["patient_id"]),
+    ("provider_ids", &["provider_id"]),
+    ("operatory_ids", &["operatory_id"]),
+    ("pids", &["provider_ids", "provider_id"]),
+    ("patient_id", &["patient_ids"]),
+    ("provider_id", &["provider_ids"]),
+    ("operatory_id", &["operatory_ids"]),
+    ("phone_number", &["phone"]),
+    ("updated_since", &["updated_after", "since"]),
+];
+
 #[derive(Debug, Default)]
 pub struct Params {
     given: Vec<Given>,
     problems: Vec<String>,
+    /// What the key's grants do not cover, and the grant.
+    withheld: Vec<(String, &'static str)>,
     expects: Expects,
 }
 
@@ -61,7 +77,19 @@ impl Params {
         self.read(name, &kind)
     }
 
+    /// Takes what was sent under another name for this one. A list without brackets is no list, whatever its name.
+    fn adopt(&mut self, name: &str, array: bool) {
+        let others = ALSO_CALLED.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, others)| others);
+        for given in self.given.iter_mut().filter(|given| !given.known && others.contains(&given.name.as_str())) {
+            let plural = given.name.ends_with("ids");
+            if given.array == plural {
+                (given.name, given.array) = (name.to_owned(), array);
+            }
+        }
+    }
+
     fn read<T: 'static>(&mut self, name: &str, kind: &Kind<T>) -> Option<T> {
+        self.adopt(name, false);
         let mut given = self.given.iter_mut().filter(|given| given.name == name && !given.array);
         let first = given.next()?;
         first.known = true;
@@ -117,12 +145,15 @@ impl Params {
         let problems = self.problems.len();
         let values = self.read_list(name, &kind);
         if values.is_empty() && self.problems.len() == problems {
-            self.problems.push(format!("{name}[] is missing."));
+            let bare = self.given.iter().any(|given| given.name == name && !given.array);
+            let how = if bare { format!(": it is a list, written {name}[]=1&{name}[]=2") } else { String::new() };
+            self.problems.push(format!("{name}[] is missing{how}."));
         }
         values
     }
 
     fn read_list<T: 'static>(&mut self, name: &str, kind: &Kind<T>) -> Vec<T> {
+        self.adopt(name, true);
         let (mut values, mut count) = (Vec::new(), 0);
         for given in self.given.iter_mut().filter(|given| given.name == name && given.array) {
             given.known = true;
@@ -155,8 +186,17 @@ impl Params {
         std::mem::take(&mut self.problems)
     }
 
-    /// The warning about parameters nobody asked for.
-    pub fn ignored(&self) -> Option<String> {
+    /// Names something that would come along if the key had the grant.
+    pub fn withheld(&mut self, name: &str, grant: &'static str) {
+        self.withheld.push((name.to_owned(), grant));
+    }
+
+    pub fn take_withheld(&mut self) -> Vec<(String, &'static str)> {
+        std::mem::take(&mut self.withheld)
+    }
+
+    /// Parameters nobody asked for, each once.
+    pub fn ignored(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for given in self.given.iter().filter(|given| !given.known) {
             let name = echo(&given.name);
@@ -164,7 +204,7 @@ impl Params {
                 names.push(name);
             }
         }
-        (!names.is_empty()).then(|| format!("Note that following parameters are ignored: {}.", names.join(", ")))
+        names
     }
 
     /// All pairs but those named, for what is bound to a query.
@@ -201,7 +241,7 @@ mod tests {
         assert_eq!(q.optional("inactive", boolean()), Some(true));
         assert_eq!(q.optional("empty", integer(1..=2)), None);
         assert_eq!(q.optional("absent", integer(1..=2)), None);
-        assert_eq!((q.take_problems(), q.ignored()), (vec![], None));
+        assert_eq!((q.take_problems(), q.ignored()), (vec![], vec![]));
     }
 
     #[test]
@@ -225,7 +265,7 @@ mod tests {
             "pids[] is missing.",
         ];
         assert_eq!(q.take_problems(), expected);
-        assert_eq!(q.ignored(), None);
+        assert!(q.ignored().is_empty());
     }
 
     #[test]
@@ -233,12 +273,39 @@ mod tests {
         let mut q = Params::parse("include[]=patient&include[]=x&lids=1,2&days=3").unwrap();
         q.required("days", integer(1..=60));
         assert_eq!(q.list("lids", id()), Vec::<u32>::new());
-        assert_eq!(q.ignored().unwrap(), "Note that following parameters are ignored: include, lids.");
+        assert_eq!(q.ignored(), ["include", "lids"]);
         let many: String = (0..1_000).map(|n| format!("p{n}=1&")).collect();
-        assert!(Params::parse(&many).unwrap().ignored().unwrap().len() < 300);
+        assert_eq!(Params::parse(&many).unwrap().ignored().len(), MAX_ECHOED_NAMES);
         let long = "x".repeat(10_000);
-        assert!(Params::parse(&long).unwrap().ignored().unwrap().len() < 200);
+        assert_eq!(Params::parse(&long).unwrap().ignored(), ["x".repeat(64)]);
         assert_eq!(Params::parse(&"a=1&".repeat(5_000)).unwrap_err(), "The query holds more than 1100 parameters.");
+    }
+
+    #[test]
+    fn names_that_mean_a_known_parameter_are_that_one() {
+        let mut q = Params::parse("patient_id=206&patient_ids[]=7&updated_after=5&phone=555&provider_ids[]=3").unwrap();
+        assert_eq!(q.list("patient_ids", id()), [206, 7]);
+        assert_eq!(q.optional("updated_since", integer(1..=9)), Some(5));
+        assert_eq!(q.optional("phone_number", text(9)), Some("555".into()));
+        assert_eq!(q.optional("provider_id", id()), Some(3));
+        assert_eq!((q.take_problems(), q.ignored()), (vec![], vec![]));
+        // What is not clear is told.
+        let mut q = Params::parse("provider_ids[]=3&provider_ids[]=4&since=1&updated_since=2&patient_ids=1,2").unwrap();
+        q.optional("provider_id", id());
+        q.optional("updated_since", integer(1..=9));
+        assert!(q.list("patient_ids", id()).is_empty());
+        assert_eq!(
+            q.take_problems(),
+            ["provider_id is given more than once.", "updated_since is given more than once."]
+        );
+        assert_eq!(q.ignored(), ["patient_ids"]);
+        // An endpoint's own parameter stays what it is.
+        let mut q = Params::parse("since=abc").unwrap();
+        assert_eq!(q.optional("since", text(9)), Some("abc".into()));
+        assert_eq!(q.optional("updated_since", integer(1..=9)), None);
+        let mut q = Params::parse("lids=101").unwrap();
+        q.required_list("lids", id());
+        assert_eq!(q.take_problems(), ["lids[] is missing: it is a list, written lids[]=1&lids[]=2."]);
     }
 
     #[test]

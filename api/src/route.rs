@@ -12,7 +12,15 @@ use actix_web::{
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::{app::Api, errors::ApiError, guard::About, kept::Known, scope::Call, versions::Version};
+use crate::{
+    app::Api,
+    errors::{ApiError, Fails},
+    guard::About,
+    kept::Known,
+    reasons::Reason,
+    scope::Call,
+    versions::Version,
+};
 
 type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
 /// Registers a type with a document's schemas and refers to it.
@@ -84,11 +92,17 @@ fn route<F, R, E>(method: Method, path: &'static str, handler: F) -> Route
 where
     F: Fn(Call) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, E>> + 'static,
-    E: Into<Error> + 'static,
+    E: Fails + 'static,
 {
     let handler = Handler::Call(Box::new(move |call| {
+        let noted = call.noted.clone();
         let answering = handler(call);
-        Box::pin(async move { answering.await.map_err(Into::into) })
+        Box::pin(async move {
+            let answer = answering.await;
+            let mut answer = answer.unwrap_or_else(|failed| failed.answer(noted.sentence().as_deref()));
+            noted.put_into(&mut answer);
+            Ok(answer)
+        })
     }));
     Route::new(method, path, Access::Token, handler)
 }
@@ -99,7 +113,7 @@ macro_rules! methods {
         where
             F: Fn(Call) -> R + Send + Sync + 'static,
             R: Future<Output = Result<HttpResponse, E>> + 'static,
-            E: Into<Error> + 'static,
+            E: Fails + 'static,
         {
             route(Method::$method, path, handler)
         }
@@ -390,7 +404,8 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         Access::Code => Version::V3_0_0,
         _ => Version::of(request.headers())?,
     };
-    let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or(ApiError::NoSuchRoute)?;
+    let elsewhere = || elsewhere(here, request.method(), version);
+    let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
     here_is(route);
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
     let mut payload = payload.into_inner();
@@ -454,6 +469,15 @@ impl Finished {
         *answer.headers_mut() = self.headers;
         answer
     }
+}
+
+/// The endpoint is there in other versions only.
+fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiError {
+    let of_method = here.iter().filter(|route| route.method == method);
+    let names: Vec<&str> = of_method.flat_map(|route| route.versions).map(|version| version.name()).collect();
+    let why =
+        format!("{} does not have this endpoint; send `Svc-Api-Version: {}`.", asked.name(), names.join("` or `"));
+    ApiError::NoSuchRoute.explained(Reason::VersionWithoutEndpoint, why)
 }
 
 /// The methods of a path in the version asked for; of all versions where it is not there in that one.

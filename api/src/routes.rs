@@ -48,10 +48,11 @@
 
 use std::sync::LazyLock;
 
-use actix_web::{HttpResponse, web::ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 
 use crate::{
     errors::ApiError,
+    reasons::Reason,
     resources::{
         adjustments,
         appointment_types::{self, AppointmentTypeView},
@@ -60,7 +61,7 @@ use crate::{
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
         balances,
-        booking::{self, Booked, Found, Held, Reason},
+        booking::{self, Booked, BookingRefusal, Found, Held},
         capabilities::{self, CapabilitiesView},
         changes::{self, ChangeView},
         charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
@@ -198,7 +199,7 @@ fn institutions_and_locations() -> Vec<Route> {
     vec![
         get("/locations", locations::list)
             .lists_all::<InstitutionView>("Institutions and their locations", "4.10")
-            .noting("`filter_by_subscription_feature` has no effect and is named among the ignored parameters."),
+            .noting("Institutions subscribe to no features here: `filter_by_subscription_feature` is named among the ignored parameters."),
         get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
         get("/locations/{id}/capabilities", capabilities::show)
             .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
@@ -283,8 +284,8 @@ fn schedule() -> Vec<Route> {
             .fails(&[422])
             .noting(
                 "It reaches the health record system afterwards. Where `operatory_id` is not required and not given, the first free \
-                 operatory of the provider is taken. Without `end_time` it lasts as long as its type. Times without an offset are \
-                 read as UTC.",
+                 operatory of the provider is taken. Without `end_time` it lasts as long as its type. A time without an offset is one of \
+                 the location's clocks, and `description` says as what it was read. `location_id` may stand in the body instead.",
             ),
         patch("/appointments/{id}", appointment_writes::update)
             .shows::<AppointmentSaved>("Change or cancel an appointment", "4.10")
@@ -351,27 +352,60 @@ fn booking_intent() -> Vec<Route> {
     vec![
         post(search, booking::search::create)
             .answers::<Found>("Find open times, each with a token that books it", "4.8")
-            .fails_as::<Reason>(&[503])
+            .noting(
+                "Every field of the body is optional; `{}` asks for the next seven days. A `slot_token` is an offer, not a hold: it books its \
+                 time until `expires_at` (half an hour, unless the operator set otherwise) as long as nobody else has booked it; it works \
+                 for this institution only and cannot be altered. Keep nothing else of a slot: provider, operatory, length and type are in \
+                 the token. Where nothing is open, `next_available_date` is the next day to ask for. `message` can be read to the caller. \
+                 Then POST /intent/booking/book, or POST /intent/booking/hold first where the caller needs time.",
+            )
+            .fails_as::<BookingRefusal>(&[503])
             .named("search_open_times"),
         post(hold, booking::hold::create)
             .answers::<Held>("Keep an open time for a while", "4.8")
-            .fails_as::<Reason>(&[404, 409, 410, 422])
+            .noting(
+                "Optional: nobody else can book the time until `held_until` (five minutes, unless the operator set otherwise), while POST \
+                 /intent/booking/book with the same `slot_token` can. Asked again with the same token it answers with the same hold; it \
+                 lapses by itself. Refused with `reason` `slot_not_found` (404), `slot_taken` (409, with `alternatives`, each a slot \
+                 as a search shows it) or `slot_expired` (410).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("hold_open_time"),
         delete(hold, booking::hold::delete)
-            .answers::<Held>("Give a kept time up", "4.8")
-            .fails_as::<Reason>(&[404, 409, 410])
+            .answers::<Held>("Release a held time", "4.8")
+            .noting("Others can book it at once. `slot_token` may stand in the query or in the body.")
+            .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("release_open_time"),
         post("/intent/booking/book", booking::book::create)
             .answers::<Booked>("Book an open time for a patient", "4.8")
-            .fails_as::<Reason>(&[404, 409, 410, 422])
+            .noting(
+                "`slot_token` is one of a search; the example's is a placeholder. Choose one `idempotency_key` per attempt: the same key with the \
+                 same data answers with the same booking and `replay: true`, however often it is sent, and never books twice; with other \
+                 data it is refused as `idempotency_conflict`. A refusal is not kept: the same key may be tried again. The answer means that \
+                 the time is taken and the appointment exists here; the practice's system is told afterwards. Ask GET \
+                 /intent/booking/status every few seconds until `ehr_writeback` is `confirmed` or `failed`, or subscribe to \
+                 `appointment_insertion`; where the practice has no health record system it stays `pending`. Refused with `reason` \
+                 `slot_not_found` (404), `slot_taken` (409, with `alternatives`), `idempotency_conflict` (409), `slot_expired` (410), \
+                 `patient_fields_required` (422, with `missing_fields`) or `new_patient_not_supported` (422).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("book"),
         get("/intent/booking/status", booking::status::show)
             .answers::<Booked>("How a booking stands", "4.8")
-            .fails_as::<Reason>(&[404])
+            .noting(
+                "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has the appointment \
+                 (`confirmed`) or will not take it (`failed`, with `failure_reason`; the time is free again then). `start_iso` follows \
+                 the appointment when the practice moves it.",
+            )
+            .fails_as::<BookingRefusal>(&[404])
             .named("get_booking"),
         post("/intent/booking/cancel", booking::cancel::create)
             .answers::<Booked>("Cancel a booking", "4.8")
-            .fails_as::<Reason>(&[404, 409])
+            .noting(
+                "Also while the booking is on its way to the practice's system. Cancelling again answers the same. Refused with `reason` \
+                 `booking_not_found` (404), `booking_failed` or `booking_not_open` (409).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409])
             .named("cancel_booking"),
     ]
 }
@@ -384,13 +418,16 @@ fn patients_and_documents() -> Vec<Route> {
             .lists::<PatientDetail>("Patients of the location's health record system", "4.10")
             .only(&[V2_2_2])
             .noting(
-                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
-                 among the ignored parameters. With `include[]` a page has at most 100 patients.",
+                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named. \
+                 With `include[]` a page has at most 100 patients.",
             ),
         get("/patients", patients::list::list)
             .lists::<PatientInList>("Patients of the location's health record system", "4.10")
             .from_v3()
-            .noting("`forms_syncable` has no effect and is named among the ignored parameters."),
+            .noting(
+                "`name` looks in all names, `first_name` and `last_name` in that one; each word begins a word of it. Of the location's \
+                 health record system and its other locations, unless `location_strict`.",
+            ),
         post("/patients", patients::create::create)
             .creates::<PatientCreated>("Register a patient, or find the one with the same data", "4.10")
             .or(200)
@@ -405,7 +442,10 @@ fn patients_and_documents() -> Vec<Route> {
             .shows::<PatientDetailed>("Change a patient", "4.4")
             .beta()
             .fails(&[422])
-            .noting("An empty text empties `middle_name` or a part of the address."),
+            .noting(
+                "Only what is given changes. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
+                 `email` and the whole `address`. Nothing else can be cleared: phone numbers are given anew or left out.",
+            ),
         get(alerts, patients::alerts::list).lists_all::<PatientAlertView>("Alerts of a patient", "4.10"),
         get(alert, patients::alerts::show).shows::<PatientAlertView>("One alert of a patient", "4.10"),
         post(alerts, patients::alerts::create)
@@ -676,6 +716,7 @@ pub fn endpoints() -> impl Iterator<Item = String> {
     TABLE.iter().filter(|route| route.is_limited()).map(Route::endpoint)
 }
 
-pub async fn no_such_route() -> Result<HttpResponse, ApiError> {
-    Err(ApiError::NoSuchRoute)
+pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let slash = request.path().len() > 1 && request.path().ends_with('/');
+    Err(ApiError::NoSuchRoute.because(if slash { Reason::TrailingSlash } else { Reason::UnknownPath }))
 }

@@ -10,6 +10,7 @@ use actix_web::{
 };
 use chrono_tz::Tz;
 use engine::{
+    Engine,
     once::Once,
     setup::{Environment, Institution, LocationSetup, LocationStatus},
 };
@@ -26,12 +27,15 @@ use crate::{
     errors::ApiError,
     guard::About,
     keys::{ApiKey, Grants},
-    kinds::{Kind, id, text},
+    kinds::{Clock, Kind, id, text},
+    noted::Noted,
     once,
     pages::{self, Paging},
     query::Params,
+    reasons::Reason,
     route::{Access, Route},
     secret::Secret,
+    token::{TokenFault, looks_like_a_token},
     versions::Version,
     wire,
 };
@@ -55,6 +59,8 @@ pub struct Call {
     /// What it was shown.
     pub trail: Trail,
     warning: Option<String>,
+    /// For whoever answers, also where the handler fails.
+    pub noted: Noted,
     /// Instead of all the rest, when the call only describes its route.
     notes: Option<Notes>,
 }
@@ -79,6 +85,8 @@ pub struct Input {
     pub now: Timestamp,
     /// Of the location that is named. Where none is, the latest date there is anywhere.
     pub today: Date,
+    /// Of the location that is named; where none is, of all locations of the institution, if theirs are alike.
+    pub clock: Clock,
     version: Version,
     cursors: Bound,
 }
@@ -113,11 +121,10 @@ impl Call {
             Access::Code => Ok(Arc::new(nobody())),
         };
         let key = key.map_err(|(what, why)| api.strangers.refused(client, what, why))?;
-        let granted = (version != Version::V3_1_0 || key.grants.beta)
-            && (!route.financial || key.grants.financial)
-            && (!route.operator || key.grants.operator);
-        if !granted && route.access == Access::Token {
-            return Err(ApiError::Forbidden);
+        if let Some(grant) = lacking(route, version, key.grants)
+            && route.access == Access::Token
+        {
+            return Err(ApiError::grant_missing(grant));
         }
         // Codes that are guessed have a limit of their own.
         if route.access != Access::Code {
@@ -140,7 +147,8 @@ impl Call {
         let cursors = api.cursors.bound_to(request.path(), query.pairs_except(&pages::PARAMETERS));
         let path = request.match_info().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let now = api.engine.now();
-        let input = Input { query, body, now, today: wire::local(now, EARLIEST).0, version, cursors };
+        let input =
+            Input { query, body, now, today: wire::local(now, EARLIEST).0, clock: Clock::default(), version, cursors };
         let places = api.directory.places();
         Ok(Call {
             api: Shared(Some(api)),
@@ -155,6 +163,7 @@ impl Call {
             generation,
             trail: Trail::default(),
             warning: None,
+            noted: Noted::default(),
             notes: None,
         })
     }
@@ -169,7 +178,15 @@ impl Call {
             version,
             route,
             // Late enough for every example.
-            input: Input { query, body, now: Timestamp(0), today: Date::MAX, version, cursors },
+            input: Input {
+                query,
+                body,
+                now: Timestamp(4_102_444_800_000),
+                today: Date::MAX,
+                clock: Clock::default(),
+                version,
+                cursors,
+            },
             path: Vec::new(),
             once: None,
             places: Arc::default(),
@@ -177,6 +194,7 @@ impl Call {
             generation: 0,
             trail: Trail::default(),
             warning: None,
+            noted: Noted::default(),
             notes: Some(notes),
         }
     }
@@ -217,9 +235,32 @@ fn bearer_of(text: &str) -> Option<&str> {
 }
 
 fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
-    let token = authorization(headers).and_then(bearer_of).ok_or(ApiError::Token)?;
-    let claims = api.tokens.verify(token.trim(), api.engine.now()).ok_or(ApiError::Token)?;
-    api.keys().by_id(&claims.sub).cloned().ok_or(ApiError::Token)
+    let no = |reason| ApiError::Token.because(reason);
+    let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
+    let token = bearer_of(given).map(str::trim);
+    let token = token.filter(|token| looks_like_a_token(token)).ok_or_else(|| no(not_a_token(given)))?;
+    let claims = api.tokens.verify(token, api.engine.now()).map_err(|fault| match fault {
+        TokenFault::Expired => no(Reason::TokenExpired),
+        TokenFault::Invalid => no(Reason::TokenInvalid),
+    })?;
+    api.keys().by_id(&claims.sub).cloned().ok_or(no(Reason::KeyRevoked))
+}
+
+/// Judged by its form alone: whether it is a key of ours is not told here.
+fn not_a_token(given: &str) -> Reason {
+    let bare = bearer_of(given).unwrap_or(given).trim();
+    let one_word = !bare.is_empty() && !bare.contains(char::is_whitespace);
+    if one_word && !looks_like_a_token(bare) { Reason::ApiKeyInsteadOfToken } else { Reason::TokenMalformed }
+}
+
+/// The grant a call would need and the key lacks.
+fn lacking(route: &Route, version: Version, grants: Grants) -> Option<&'static str> {
+    let needed = [
+        ("beta", version == Version::V3_1_0 && !grants.beta),
+        ("financial", route.financial && !grants.financial),
+        ("operator", route.operator && !grants.operator),
+    ];
+    needed.into_iter().find(|(_, lacks)| *lacks).map(|(grant, _)| grant)
 }
 
 impl Call {
@@ -254,10 +295,11 @@ impl Call {
     ) -> Result<(Tenant, Option<Place>, T), ApiError> {
         let tenant = self.tenant()?;
         if tenant.is_none() && self.notes.is_none() {
-            return Err(ApiError::Forbidden);
+            return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
         }
         let location = self.input.query.optional("location_id", id());
         let place = self.named_place(tenant.as_ref(), location)?;
+        self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
         Ok((tenant, place, value))
@@ -266,6 +308,7 @@ impl Call {
     /// For endpoints of an institution, named by `subdomain`.
     pub fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
+        self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         self.finish(tenant.zip(value))
     }
@@ -279,6 +322,23 @@ impl Call {
         self.finish(place.zip(value))
     }
 
+    /// The same; the location may also be named in the body.
+    pub fn in_place_of_body<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
+        let tenant = self.tenant()?;
+        let in_query = self.input.query.optional("location_id", id());
+        let in_body = self.input.body.optional("location_id", id());
+        match (in_query, in_body) {
+            (None, None) => self.input.query.problem("location_id is missing."),
+            (Some(query), Some(body)) if query != body => {
+                self.input.query.problem("location_id names one location in the query and another in the body.");
+            }
+            _ => {}
+        }
+        let place = self.named_place(tenant.as_ref(), in_query.or(in_body))?;
+        let value = read(&mut self.input);
+        self.finish(place.zip(value))
+    }
+
     /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
     pub fn in_places<T>(
         &mut self,
@@ -287,6 +347,7 @@ impl Call {
         let tenant = self.tenant()?;
         let id = self.input.query.optional("location_id", id());
         let place = self.named_place(tenant.as_ref(), id)?;
+        self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
         Ok((tenant, place, value))
@@ -324,7 +385,7 @@ impl Call {
         let location = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
         match location.status {
             LocationStatus::Active => Ok(Place { institution: tenant.institution.clone(), location }),
-            LocationStatus::Pending => Err(ApiError::Forbidden),
+            LocationStatus::Pending => Err(ApiError::Forbidden.because(Reason::LocationPending)),
             LocationStatus::Closed => Err(ApiError::location_not_found(id)),
         }
     }
@@ -334,7 +395,31 @@ impl Call {
         let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
         let place = self.place(tenant, LocationId(id))?;
         self.input.today = wire::local(self.input.now, place.location.zone).0;
+        if !self.input.clock.has_zone() {
+            self.input.clock.set(place.location.zone);
+        }
         Ok(Some(place))
+    }
+
+    /// Times without an offset are those of this location's clocks, whatever location the query names. Before the call's `in_*`.
+    pub fn times_at(&mut self, location: impl FnOnce(&Engine) -> Option<LocationId>) {
+        if self.notes.is_none()
+            && let Some(place) = location(&self.api.engine).and_then(|id| self.places.get(id))
+            && self.key.institutions.contains(&place.institution)
+            && self.opens(place)
+        {
+            self.input.clock.set(place.zone);
+        }
+    }
+
+    /// Where no location is named: as the clocks of the institution's locations show, if they agree.
+    fn times_of(&mut self, tenant: Option<&Tenant>) {
+        let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
+        let mut zones: Vec<Tz> = self.open_places(tenant).iter().map(|place| place.location.zone).collect();
+        zones.dedup();
+        if let [zone] = zones[..] {
+            self.input.clock.set(zone);
+        }
     }
 
     /// The same where no institution is named.
@@ -378,7 +463,8 @@ impl Call {
         let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
         let found = self.api.directory.institution(&subdomain);
         let own = found.filter(|it| self.key.institutions.contains(&it.id) && it.environment == self.key.environment);
-        own.map(|institution| Some(Tenant { institution: institution.clone() })).ok_or(ApiError::Forbidden)
+        let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
+        own.ok_or(ApiError::Forbidden.because(Reason::SubdomainOutOfReach))
     }
 
     /// A describing call ends its handler here.
@@ -395,7 +481,10 @@ impl Call {
         }
         let mut problems = self.input.query.take_problems();
         problems.extend(self.input.body.take_problems());
-        self.warning = self.input.query.ignored();
+        let mut ignored = self.input.query.ignored();
+        ignored.extend(self.input.body.ignored());
+        self.noted.write(self.input.clock.take_read(), ignored, &self.input.query.take_withheld());
+        self.warning = self.noted.sentence();
         match value {
             Some(value) if problems.is_empty() => Ok(value),
             None if problems.is_empty() => Err(ApiError::Internal),

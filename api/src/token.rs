@@ -41,7 +41,13 @@ impl Tokens {
     }
 
     /// The claims of a token made here that has not expired.
-    pub fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    pub fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, TokenFault> {
+        let claims = self.claims(token).ok_or(TokenFault::Invalid)?;
+        if now.0.div_euclid(SECOND) < claims.exp { Ok(claims) } else { Err(TokenFault::Expired) }
+    }
+
+    /// Of a token made here, whenever that was.
+    fn claims(&self, token: &str) -> Option<Claims> {
         if token.len() > MAX_TOKEN {
             return None;
         }
@@ -51,9 +57,21 @@ impl Tokens {
         if header != self.header || !self.key.verifies(&[signed.as_bytes()], &tag) {
             return None;
         }
-        let claims: Claims = serde_json::from_slice(&BASE64.decode(claims).ok()?).ok()?;
-        (now.0.div_euclid(SECOND) < claims.exp).then_some(claims)
+        serde_json::from_slice(&BASE64.decode(claims).ok()?).ok()
     }
+}
+
+/// Why a token is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenFault {
+    /// It was made here.
+    Expired,
+    Invalid,
+}
+
+/// Whether a text has the form of a token, be it one or not. API keys have not.
+pub fn looks_like_a_token(text: &str) -> bool {
+    text.split('.').filter(|part| !part.is_empty()).count() == 3
 }
 
 #[cfg(test)]
@@ -69,8 +87,8 @@ mod tests {
         let tokens = Tokens::new(&Secret::from_bytes([1; 32]));
         let token = tokens.mint("ab".into(), NOW, HOUR);
         assert_eq!(tokens.verify(&token, NOW).unwrap().sub, "ab");
-        assert!(tokens.verify(&token, NOW.plus(HOUR - SECOND)).is_some());
-        assert!(tokens.verify(&token, NOW.plus(HOUR)).is_none());
+        assert!(tokens.verify(&token, NOW.plus(HOUR - SECOND)).is_ok());
+        assert_eq!(tokens.verify(&token, NOW.plus(HOUR)), Err(TokenFault::Expired));
         assert_ne!(token, tokens.mint("ab".into(), NOW, HOUR));
     }
 
@@ -93,12 +111,13 @@ mod tests {
         for forged in
             [other.as_str(), &unsigned, "", ".", "..", "a.b.c", &token[..token.len() - 1], &"x".repeat(100_000)]
         {
-            assert_eq!(tokens.verify(forged, NOW), None, "{forged:.40}");
+            assert_eq!(tokens.verify(forged, NOW), Err(TokenFault::Invalid), "{forged:.40}");
         }
         for at in 0..token.len() {
             let mut altered = token.clone().into_bytes();
             altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
-            assert_eq!(tokens.verify(&String::from_utf8(altered).unwrap(), NOW), None, "byte {at}");
+            let verified = tokens.verify(&String::from_utf8(altered).unwrap(), NOW);
+            assert_eq!(verified, Err(TokenFault::Invalid), "byte {at}");
         }
     }
 }

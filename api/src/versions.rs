@@ -3,7 +3,7 @@
 
 use actix_web::http::header::{ACCEPT, HeaderMap};
 
-use crate::errors::ApiError;
+use crate::{errors::ApiError, reasons::Reason};
 
 pub const HEADER: &str = "svc-api-version";
 
@@ -17,11 +17,14 @@ pub enum Version {
 impl Version {
     /// The version a request asks for. None of them, or one that is not known: as if there were no such resource.
     pub fn of(headers: &HeaderMap) -> Result<Version, ApiError> {
-        let asked = match headers.get(HEADER) {
-            Some(value) => value.to_str().ok().and_then(|name| Version::named(name.trim())),
-            None => headers.get(ACCEPT).and_then(|value| value.to_str().ok()).and_then(Version::accepted),
+        let (asked, otherwise) = match headers.get(HEADER) {
+            Some(value) => (value.to_str().ok().and_then(|name| Version::named(name.trim())), Reason::VersionUnknown),
+            None => {
+                let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+                (accept.and_then(Version::accepted), Reason::VersionMissing)
+            }
         };
-        asked.ok_or(ApiError::NoSuchRoute)
+        asked.ok_or(ApiError::NoSuchRoute.because(otherwise))
     }
 
     /// With their aliases.

@@ -3,10 +3,11 @@
 use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::schemas::Schemas;
+use super::{dictionary::describe_name, schemas::Schemas};
 use crate::{
     errors::ApiError,
     limits::{Per, Standing},
+    reasons::Reason,
     route::{Access, Route},
 };
 
@@ -19,11 +20,11 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
             "Something in the request is missing or wrong; every problem is named.",
             ApiError::bad("location_id is missing."),
         ),
-        (401, "The API key or the bearer token is not accepted.", ApiError::Token),
+        (401, "The API key or the bearer token is not accepted.", ApiError::Token.because(Reason::TokenExpired)),
         (
             403,
             "The key cannot reach this institution, location or endpoint, or no application is named in `User-Agent`.",
-            ApiError::Forbidden,
+            ApiError::Forbidden.because(Reason::SubdomainOutOfReach),
         ),
         (
             404,
@@ -102,14 +103,58 @@ pub fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
             Some(form) => {
                 let reason = schemas.view(form);
                 let mut response = component(status);
-                response["content"]["application/json"]["schema"] = json!({"anyOf": [reason, envelope()]});
+                let example = refusal(route, status);
+                response["content"]["application/json"] =
+                    json!({"schema": {"anyOf": [reason, envelope()]}, "example": example});
                 response
             }
         };
         responses.insert(status.to_string(), response);
     }
-    schemas.named("Failure", schema());
+    let reason = schemas.view(|views| views.subschema_for::<Reason>());
+    schemas.named("Failure", schema(&reason));
     responses
+}
+
+/// How the booking intent refuses: the most usual reason of each status.
+fn refusal(route: &Route, status: u16) -> Value {
+    let of_booking = ["/intent/booking/status", "/intent/booking/cancel"].contains(&route.path);
+    let (reason, message) = match status {
+        404 if of_booking => (Reason::BookingNotFound, "There is no booking with the reference bkg_6f1c9a."),
+        404 => (Reason::SlotNotFound, "That time is not known; please search for open times again."),
+        410 => (Reason::SlotExpired, "The offer of that time has lapsed; please search for open times again."),
+        422 => (
+            Reason::PatientFieldsRequired,
+            "The practice needs more to register the patient: date_of_birth, phone_number.",
+        ),
+        503 => (
+            Reason::ScheduleNotRead,
+            "The schedule of Main Street has not been read yet, so its open times are not known. Please try again in a minute.",
+        ),
+        _ if of_booking => (Reason::BookingNotOpen, "The booking is over or cannot be changed any more."),
+        _ => (
+            Reason::SlotTaken,
+            "Unfortunately this time is no longer available, please go back and choose another time.",
+        ),
+    };
+    let description = Some(reason.advice()).filter(|advice| !advice.is_empty());
+    let mut refusal = json!({
+        "ok": false, "reason": reason, "message": message,
+        "code": false, "description": description, "error": [message], "data": null,
+    });
+    match reason {
+        Reason::SlotTaken => {
+            refusal["alternatives"] = json!([{
+                "slot_token": "slt_4f1c9a", "start_iso": "2026-12-01T15:00:00Z", "start_local": "Tue, Dec 1 2026, 10:00 AM EST",
+                "duration_minutes": 30, "provider": "Dr. Anna Ash", "provider_id": 1, "operatory_id": 1,
+                "location": {"location_id": 1, "name": "Main Street", "address": "1 Main Street, Springfield, NY 10001"},
+                "expires_at": "2026-11-20T15:00:00.000Z",
+            }])
+        }
+        Reason::PatientFieldsRequired => refusal["missing_fields"] = json!(["date_of_birth", "phone_number"]),
+        _ => {}
+    }
+    refusal
 }
 
 pub fn components() -> Map<String, Value> {
@@ -125,7 +170,7 @@ fn name(status: u16) -> String {
 fn component(status: u16) -> Value {
     let known = all().into_iter().find(|(known, ..)| *known == status);
     let (_, meaning, error) = known.expect("a route fails with statuses that are listed here; a test writes them all");
-    let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}});
+    let mut headers = json!({"X-Request-Id": {"schema": {"type": "string"}}, "X-Ignored-Parameters": ignored()});
     if [429, 503].contains(&status) {
         headers["Retry-After"] =
             json!({"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}});
@@ -133,7 +178,11 @@ fn component(status: u16) -> Value {
     if status == 429 {
         rate_headers(&mut headers);
     }
-    let example = json!({"code": false, "description": null, "error": error.messages(), "data": null});
+    let (reason, advice) = (error.reason(), error.advice());
+    let description = Some(advice).filter(|advice| !advice.is_empty());
+    let example = json!({
+        "code": false, "reason": reason, "description": description, "error": error.messages(), "data": null,
+    });
     json!({
         "description": meaning,
         "headers": headers,
@@ -152,18 +201,25 @@ pub fn rate_headers(headers: &mut Value) {
     }
 }
 
+/// Of every answer.
+pub fn ignored() -> Value {
+    json!({"description": describe_name("X-Ignored-Parameters"), "schema": {"type": "string"}})
+}
+
 fn envelope() -> Value {
     json!({"$ref": "#/components/schemas/Failure"})
 }
 
-fn schema() -> Value {
+fn schema(reason: &Value) -> Value {
     json!({
         "type": "object",
         "description": "The envelope of all failures.",
-        "required": ["code", "description", "error", "data"],
+        "required": ["code", "reason", "description", "error", "data"],
         "properties": {
             "code": {"type": "boolean", "const": false},
-            "description": {"type": ["string", "null"]},
+            "reason": reason,
+            "description": {"type": ["string", "null"],
+                "description": "Cause and fix, where one message has several causes; and the parameters and fields nobody read."},
             "error": {"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "One message per problem."},
             "data": {"type": "null"},
         },

@@ -36,12 +36,15 @@ const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledg
 record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
 <token>`. Every call names the version it wants in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
 User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
-query. Query parameters nobody reads are named in `description` and never fail a call; an empty one counts as not given. Every answer carries `X-Request-Id`.\n\n\
+query. Query parameters and fields of bodies that nobody reads never fail a call: they are named in `description` and in the header \
+`X-Ignored-Parameters`. An empty parameter counts as not given. Every answer carries `X-Request-Id`. A failure has `code` false, a message per \
+problem in `error`, in `reason` one word of a closed list for programs, and in `description` cause and fix where a message has several causes.\n\n\
 Rate limits are buckets that refill all the time, per API key over all its locations: by default 100 calls a second and 2,000 a minute, and \
 10 a second of the slots and of `GET /appointments`. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` tell of the bucket with \
 the fewest calls left; 429 names it in `description` and says in `Retry-After` when to call again. Calls of one address with keys or tokens \
-that are not accepted are limited too.\n\nWrites \
-are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
+that are not accepted are limited too.\n\nTimes are \
+ISO 8601; without an offset they are read as the clocks of the location show, and `description` says as what. Whole numbers and booleans may \
+come as strings.\n\nWrites are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
 a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
 
 pub fn document(versions: &[Version]) -> Value {
@@ -112,7 +115,7 @@ fn operation(route: &'static Route, versions: &[Version], told: &Described, sche
 }
 
 fn description(route: &Route, versions: &[Version]) -> String {
-    let mut text = format!("{}. Specification, section {}.", route.summary, route.section);
+    let mut text = format!("{}.", route.summary);
     if route.financial {
         text.push_str(" The API key needs the grant `financial`.");
     }
@@ -184,8 +187,8 @@ fn parameter(expected: &Expected, place: &str) -> Value {
 }
 
 fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
-    let mut headers =
-        json!({"X-Request-Id": {"description": describe_name("X-Request-Id"), "schema": {"type": "string"}}});
+    let mut headers = json!({"X-Request-Id": {"description": describe_name("X-Request-Id"), "schema": {"type": "string"}},
+            "X-Ignored-Parameters": failures::ignored()});
     if route.is_limited() {
         failures::rate_headers(&mut headers);
     }
@@ -201,7 +204,8 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
         _ => "Done; there is no body.",
     };
     let mut response = json!({"description": meaning, "headers": headers});
-    let numbered = told.query.iter().any(|it| it.name == "page");
+    let reads = |name: &str| told.query.iter().any(|it| it.name == name);
+    let numbered = reads("page") && !reads("end_cursor");
     if let Some(schema) = schemas.success(&route.form, route.nested_as(), numbered) {
         response["content"] = json!({"application/json": schemas.with_example(schema)});
     }

@@ -116,7 +116,11 @@ impl Schemas {
                     |name: &str| schema["required"].as_array().is_some_and(|it| it.iter().any(|it| it == name));
                 let properties = schema["properties"].as_object().into_iter().flatten();
                 let properties = properties.filter(|(name, _)| depth <= 4 || always(name));
-                properties.map(|(name, schema)| (name.clone(), self.example(schema, name, depth + 1))).collect()
+                let shown = |name: &str, schema: &Value| {
+                    let null = dictionary::MOSTLY_NULL.contains(&name) && may_be_null(schema);
+                    if null { Value::Null } else { self.example(schema, name, depth + 1) }
+                };
+                properties.map(|(name, schema)| (name.clone(), shown(name, schema))).collect()
             }
             "array" if schema["maxItems"] == 0 || depth > 8 => json!([]),
             "array" => json!([self.example(&schema["items"], name, depth + 1)]),
@@ -139,6 +143,12 @@ impl Schemas {
 /// The name for readers: without the `View` of the code.
 fn shown(name: &str) -> String {
     name.strip_suffix("View").unwrap_or(name).to_owned()
+}
+
+fn may_be_null(schema: &Value) -> bool {
+    let null = |schema: &Value| schema["type"] == "null";
+    schema["type"].as_array().is_some_and(|types| types.contains(&json!("null")))
+        || schema["anyOf"].as_array().is_some_and(|choices| choices.iter().any(null))
 }
 
 fn last(path: &str) -> &str {

@@ -61,7 +61,7 @@ pub async fn show(mut call: Call) -> Answer {
 
 pub async fn create(mut call: Call) -> Answer {
     let (place, given) =
-        call.in_place(|input| Given::read(&mut input.body, "adjustment", "adjusted_at", "adjustment_type_id"))?;
+        call.in_place(|input| Given::read(input, "adjustment", "adjusted_at", "adjustment_type_id"))?;
     let body = |given: Given, day| Adjustment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,

@@ -15,7 +15,8 @@ use crate::{
     body::Fields,
     bounds::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
     errors::ApiError,
-    kinds::{boolean, filled, id, includes, integer, one_of, text},
+    kinds::{boolean, id, includes, integer, one_of, person_name},
+    reasons::Reason,
     scope::{Call, Place, Tenant},
     views::catalogue::AppointmentTypeDetail,
 };
@@ -115,7 +116,7 @@ pub async fn create(mut call: Call) -> Answer {
         let b = &mut input.body;
         b.required("appointment_type", crate::kinds::object());
         let parent = Parent::read(b);
-        let name = b.required("appointment_type.name", filled(text(MAX_NAME)));
+        let name = b.required("appointment_type.name", person_name(MAX_NAME));
         let minutes = b.defaulted("appointment_type.minutes", integer(SLOT_MINUTES), DEFAULT_MINUTES);
         let bookable = b.defaulted("appointment_type.bookable_online", boolean(), true);
         let descriptor_ids = b.list("appointment_type.emr_appt_descriptor_ids", id());
@@ -133,12 +134,12 @@ pub async fn update(mut call: Call) -> Answer {
         let b = &mut input.body;
         b.required("appointment_type", crate::kinds::object());
         let parent = Parent::read(b);
-        let minutes = b.optional("appointment_type.minutes", integer(SLOT_MINUTES));
+        let minutes = b.kept("appointment_type.minutes", integer(SLOT_MINUTES));
         let change = AppointmentTypeChange {
             of_location: None,
-            name: b.optional("appointment_type.name", filled(text(MAX_NAME))),
+            name: b.kept("appointment_type.name", person_name(MAX_NAME)),
             minutes: minutes.map(|minutes| minutes as u32),
-            bookable_online: b.optional("appointment_type.bookable_online", boolean()),
+            bookable_online: b.kept("appointment_type.bookable_online", boolean()),
             descriptor_ids: b.optional_list("appointment_type.emr_appt_descriptor_ids", id()),
         };
         Some((parent, change))
@@ -215,5 +216,5 @@ impl Parent {
 
 /// What belongs to the whole institution is saved at any of its locations.
 fn any_place(call: &Call, tenant: &Tenant) -> Result<Place, ApiError> {
-    call.open_places(tenant).into_iter().next().ok_or(ApiError::Forbidden)
+    call.open_places(tenant).into_iter().next().ok_or(ApiError::Forbidden.because(Reason::OutOfReach))
 }

@@ -7,7 +7,7 @@ use engine::{
 };
 use location::{
     decision::{Over, Refusal},
-    ids::AppointmentId,
+    ids::{AppointmentId, LocationId},
     pull::Resource,
     slots::{Fit, SlotQuery},
     time::{DAY, MINUTE, Span, Timestamp},
@@ -26,7 +26,8 @@ use crate::{
     body::Fields,
     bounds::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
     errors::ApiError,
-    kinds::{birth_date, boolean, filled, id, instant, integer, long_id, name_of, object, text},
+    kinds::{Clock, birth_date, boolean, gender, id, instant, integer, long_id, object, person_name, text},
+    reasons::Reason,
     scope::{Call, Place, Tenant},
 };
 
@@ -56,11 +57,11 @@ struct Given {
 }
 
 pub async fn create(mut call: Call) -> Answer {
-    let (place, given) = call.in_place(|input| {
+    let (place, given) = call.in_place_of_body(|input| {
         if input.query.defaulted("notify_patient", boolean(), false) {
             input.query.without_effect("notify_patient");
         }
-        Given::read(&mut input.body, input.today)
+        Given::read(&mut input.body, &input.clock, input.today)
     })?;
     let span = given.span(&mut call, &place)?;
     let new = NewAppointment {
@@ -90,14 +91,15 @@ pub async fn create(mut call: Call) -> Answer {
 
 pub async fn update(mut call: Call) -> Answer {
     let id = AppointmentId(call.path_id(long_id())?);
+    call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location_id)));
     let (tenant, (cancelled, change)) = call.in_tenant_of_query(|input| {
-        let b = &mut input.body;
+        let (b, clock) = (&mut input.body, &input.clock);
         b.required("appt", object());
         let change = AppointmentChange {
             confirmed: b.optional("appt.confirmed", boolean()),
-            checkin_at: b.optional("appt.checkin_at", instant()),
-            start: b.optional("appt.start_time", instant()),
-            end: b.optional("appt.end_time", instant()),
+            checkin_at: b.optional("appt.checkin_at", instant(clock)),
+            start: b.optional("appt.start_time", instant(clock)),
+            end: b.optional("appt.end_time", instant(clock)),
             operatory_id: b.optional("appt.operatory_id", long_id()),
             note: b.optional("appt.note", text(MAX_NOTE)),
             join_blocks: false,
@@ -147,13 +149,13 @@ fn shown<'a>(
 }
 
 impl Given {
-    fn read(b: &mut Fields, today: Date) -> Option<Given> {
+    fn read(b: &mut Fields, clock: &Clock, today: Date) -> Option<Given> {
         let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
         let per_timeslot = b.defaulted("appointments_per_timeslot", integer(1..=most), 1);
         let patient_id = b.required("appt.patient_id", id());
         let provider_id = b.required("appt.provider_id", id());
         let operatory_id = b.optional("appt.operatory_id", long_id());
-        let (start, end) = (b.required("appt.start_time", instant()), b.optional("appt.end_time", instant()));
+        let (start, end) = (b.required("appt.start_time", instant(clock)), b.optional("appt.end_time", instant(clock)));
         let appointment_type_id = b.optional("appt.appointment_type_id", id());
         let note = b.unless_empty("appt.note", text(MAX_NOTE));
         let unavailable = b.optional("appt.unavailable", boolean().example_of(false)).unwrap_or(false);
@@ -190,10 +192,10 @@ impl Given {
     /// Whom a guardian books for. Its fields are needed where it is there at all.
     fn dependent(b: &mut Fields, today: Date) -> Option<PatientDetails> {
         b.optional("appt.patient", object());
-        let first_name = b.required_in("appt.patient", "appt.patient.first_name", filled(text(MAX_NAME)));
-        let last_name = b.required_in("appt.patient", "appt.patient.last_name", filled(text(MAX_NAME)));
+        let first_name = b.required_in("appt.patient", "appt.patient.first_name", person_name(MAX_NAME));
+        let last_name = b.required_in("appt.patient", "appt.patient.last_name", person_name(MAX_NAME));
         let date_of_birth = b.required_in("appt.patient", "appt.patient.bio.date_of_birth", birth_date(today));
-        let gender = b.optional("appt.patient.bio.gender", name_of(&["Male", "Female", "Other"]));
+        let gender = b.optional("appt.patient.bio.gender", gender());
         Some(PatientDetails {
             first_name: first_name?,
             last_name: last_name?,
@@ -265,12 +267,14 @@ fn refusal(refused: Refused, location: u32, v2: bool) -> ApiError {
     match refused {
         Refused::Rule(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
             ApiError::bad("Provided appointment_type_id was not found to be configured for the requested slot")
+                .because(Reason::AppointmentTypeNotAccepted)
         }
         Refused::Rule(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
             ApiError::bad("Time slot is not during working hours, please choose another time")
+                .because(Reason::OutsideWorkingHours)
         }
         Refused::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
-            ApiError::bad(format!("Patient with ID {id} not found in location {location}"))
+            ApiError::bad(format!("Patient with ID {id} not found in location {location}")).because(Reason::NotFound)
         }
         Refused::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
             ApiError::NotFound(format!("Patient with id {id}"))

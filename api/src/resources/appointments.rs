@@ -24,7 +24,7 @@ use super::{
 use crate::{
     bounds::MAX_RELATED,
     errors::ApiError,
-    kinds::{boolean, id, includes, instant_in, long_id, sort, zone},
+    kinds::{boolean, end_of, id, includes, instant, long_id, sort, zone},
     pages::Page,
     scope::{Call, Place, Tenant},
     views::{
@@ -181,8 +181,8 @@ struct Filter {
 pub async fn list(mut call: Call) -> Answer {
     let (tenant, place, (listing, filter)) = call.in_places(|input| {
         let q = &mut input.query;
-        let zone = q.optional("timezone", zone());
-        let (start, end) = (q.required("start", instant_in(zone)), q.required("end", instant_in(zone)));
+        let clock = input.clock.named(q.optional("timezone", zone()));
+        let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
         let range = start.zip(end).map(|(start, end)| Span::new(start, end));
         if range == Some(None) {
             q.problem("end must lie after start.");
@@ -190,7 +190,7 @@ pub async fn list(mut call: Call) -> Answer {
         let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
         let (cancelled, unavailable) = (q.optional("cancelled", boolean()), q.optional("unavailable", boolean()));
         let nex_only = q.defaulted("nex_only", boolean(), false);
-        let since = q.optional("updated_since", instant_in(zone));
+        let since = q.optional("updated_since", instant(&clock));
         let (appointment_type, created_by) = (q.optional("appointment_type_id", id()), q.optional("created_by", id()));
         let (patients, providers) = (q.list("patient_ids", id()), q.list("provider_ids", id()));
         let operatories = q.list("operatory_ids", long_id());
@@ -274,7 +274,7 @@ pub fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(Place, A
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
     let place = call.place(tenant, LocationId(record.location_id)).map_err(|error| match error {
-        ApiError::NotFound(_) => not_found(),
+        error if error.is_not_found() => not_found(),
         other => other,
     })?;
     Ok((place, record))

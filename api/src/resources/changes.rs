@@ -20,6 +20,7 @@ use crate::{
     framed::about_patients,
     kinds::{integer, text},
     pages::{Found, Page, PageInfo},
+    reasons::Reason,
     scope::{Call, Place},
     wire::At,
 };
@@ -46,7 +47,7 @@ pub async fn list(mut call: Call) -> Answer {
         Some((since, asked, input.query.defaulted("per_page", integer(range), CHANGES_DEFAULT) as usize))
     })?;
     if asked.iter().any(|resource| !granted(*resource, call.key.grants)) {
-        return Err(ApiError::Forbidden);
+        return Err(ApiError::grant_missing("financial` or `beta"));
     }
     let all = || resource_names::all().filter(|resource| granted(*resource, call.key.grants)).collect();
     let resources = if asked.is_empty() { all() } else { asked };
@@ -56,7 +57,8 @@ pub async fn list(mut call: Call) -> Answer {
     let changes = call.api.engine.changes(place.location.id, from, &resources, per_page).map_err(|error| match error {
         EngineError::Expired => ApiError::bad(
             "since is too old: changes are kept for 30 days. List the records anew, and ask without since where changes begin.",
-        ),
+        )
+        .because(Reason::CursorExpired),
         other => other.into(),
     })?;
     let mut rows = Vec::with_capacity(changes.entries.len());

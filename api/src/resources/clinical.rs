@@ -18,6 +18,7 @@ use crate::{
     bounds::MAX_TEXT,
     errors::ApiError,
     kinds::{date, instant, long_id, one_of, text},
+    reasons::Reason,
     scope::Call,
     views::{
         clinical::{ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, RecallTypeView},
@@ -104,8 +105,8 @@ fn procedures_of(call: &Call, plan: &Entry<TreatmentPlan>) -> Result<Vec<Entry<P
 
 pub async fn notes(mut call: Call) -> Answer {
     let (place, (listing, entered)) = call.in_place(|input| {
-        let q = &mut input.query;
-        let entered = (q.optional("entered_after", instant()), q.optional("entered_before", instant()));
+        let (q, clock) = (&mut input.query, &input.clock);
+        let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
         let notes = input.listing().since().patient().id("procedure_id", Field::Procedure);
         Some((notes.without_deleted().done(), entered))
     })?;
@@ -117,7 +118,7 @@ pub async fn notes(mut call: Call) -> Answer {
 pub async fn recall_types(mut call: Call) -> Answer {
     let (place, (foreign_id, since)) = call.in_place(|input| {
         let q = &mut input.query;
-        Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant())))
+        Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
     })?;
     let since = since.map(Narrow::UpdatedSince).into_iter().collect();
     let mut types: Vec<Entry<RecallType>> = call.whole_entries(&place.sources(), since)?;
@@ -134,7 +135,7 @@ pub async fn recall_type(mut call: Call) -> Answer {
 
 pub async fn recalls(mut call: Call) -> Answer {
     let (place, (listing, due)) = call.in_place(|input| {
-        let due = input.query.optional("due_after", instant());
+        let due = input.query.optional("due_after", instant(&input.clock));
         let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Field::Type);
         Some((recalls.without_deleted().done(), due))
     })?;
@@ -170,7 +171,7 @@ pub async fn conversations(mut call: Call) -> Answer {
 pub async fn message(mut call: Call) -> Answer {
     call.path_id(long_id())?;
     call.in_tenant(|_| Some(()))?;
-    Err(ApiError::Forbidden)
+    Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))
 }
 
 /// After the one and before the other, where they are given; what has no time is neither.

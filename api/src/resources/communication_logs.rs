@@ -8,13 +8,17 @@ use engine::{
         talk::{CommunicationLog, Direction, Mode},
     },
 };
-use location::{decision::Refusal, time::DAY};
+use location::{
+    decision::Refusal,
+    time::{DAY, MINUTE, Millis},
+};
 
 use super::Answer;
 use crate::{
     bounds::MAX_NOTE,
     errors::ApiError,
     kinds::{filled, id, instant, one_of, sorts, text, uuid},
+    reasons::Reason,
     scope::Call,
     views::talk::CommunicationLogView,
     wire_uuid,
@@ -34,13 +38,15 @@ const MODES: &[(&str, Mode)] = &[
     ("in_person", Mode::InPerson),
     ("text", Mode::Text),
 ];
+/// How far the clock of a client may be ahead of ours.
+const CLOCKS_APART: Millis = 5 * MINUTE;
 const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
 
 /// Ids rise with the time a request was made, so their order is the one by `created_at`.
 pub async fn list(mut call: Call) -> Answer {
     let (place, (listing, status, since)) = call.in_place(|input| {
         let status = input.query.optional("status", one_of(STATUSES));
-        let since = input.query.optional("created_since", instant());
+        let since = input.query.optional("created_since", instant(&input.clock));
         if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
             input.query.problem(format!("created_since must not be more than {MOST_DAYS} days ago."));
         }
@@ -79,11 +85,16 @@ pub async fn create(mut call: Call) -> Answer {
         let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
         let mode = b.defaulted("communication_log.mode", one_of(MODES), "none");
         let direction = b.defaulted("communication_log.direction", one_of(DIRECTIONS), "sent");
-        let occurred_at = b.optional("communication_log.occurred_at", instant()).unwrap_or(input.now).into();
+        let occurred_at = b.optional("communication_log.occurred_at", instant(&input.clock)).unwrap_or(input.now);
+        if occurred_at > input.now.plus(CLOCKS_APART) {
+            b.problem("communication_log.occurred_at lies in the future: the log is of what happened.");
+        }
+        let occurred_at = occurred_at.into();
         let (patient_id, note) = (patient_id?, note?);
         Some(CommunicationLog { patient_id, note, mode, direction, occurred_at, extra: Vec::new() })
     })?;
-    let not_supported = || ApiError::Refused("EMR does not support communication logs.".into());
+    let not_supported =
+        || ApiError::Refused("EMR does not support communication logs.".into()).because(Reason::NotSupportedByEhr);
     if place.location.source.is_none() {
         return Err(not_supported());
     }

@@ -17,7 +17,7 @@ use crate::{
     bounds::{MAX_NAME, MAX_TEXT},
     errors::{ApiError, name_of},
     framed::stands,
-    kinds::{Kind, Raw, birth_date, boolean, date, filled, id, integer, long_id, object, one_of, text},
+    kinds::{Kind, Raw, birth_date, boolean, date, id, integer, long_id, object, one_of, person_name, text},
     scope::Call,
     views::insurance::{CoverageView, SubscriberView},
 };
@@ -75,7 +75,7 @@ fn read(b: &mut Fields, today: Date) -> Option<Coverage> {
     let expiration_date = b.optional(&field("expiration_date"), date()).map(Day);
     let subscriber_id = b.optional(&field("subscriber_id"), id());
     let subscription = b.optional(&field("insurance_subscription"), object().apart());
-    let name = b.optional(&field("insurance_subscription.name"), filled(text(2 * MAX_NAME)));
+    let name = b.optional(&field("insurance_subscription.name"), person_name(2 * MAX_NAME));
     let born = b.optional(&field("insurance_subscription.date_of_birth"), birth_date(today)).map(Day);
     let theirs = b.unless_empty(&field("insurance_subscription.subscriber_num"), text(MAX_TEXT));
     if subscriber_id.is_some() == subscription.is_some() {

@@ -18,7 +18,7 @@ use crate::{
     bounds::MAX_TEXT,
     errors::ApiError,
     framed::stands,
-    kinds::{filled, includes, long_id, object, text, two_letters},
+    kinds::{includes, long_id, object, person_name, text, two_letters},
     scope::{Call, Tenant},
     views::{
         catalogue::FeeScheduleView,
@@ -89,8 +89,8 @@ pub async fn create(mut call: Call) -> Answer {
 
 fn read(b: &mut Fields) -> Option<InsurancePlan> {
     let plan = b.required("insurance_plan", object());
-    let name = b.required("insurance_plan.name", filled(text(MAX_TEXT)));
-    let employer_name = b.required("insurance_plan.employer_name", filled(text(MAX_TEXT)));
+    let name = b.required("insurance_plan.name", person_name(MAX_TEXT));
+    let employer_name = b.required("insurance_plan.employer_name", person_name(MAX_TEXT));
     let names = ["payer_id", "address", "address2", "city", "zip_code", "group_num"];
     let [payer_id, line1, line2, city, postal_code, group_number] =
         names.map(|name| b.unless_empty(&format!("insurance_plan.{name}"), text(MAX_TEXT)));

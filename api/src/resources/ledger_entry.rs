@@ -19,12 +19,12 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    body::Fields,
     bounds::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
     errors::{ApiError, name_of},
-    kinds::{Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
+    kinds::{Clock, Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
     once,
-    scope::{Call, Place},
+    reasons::Reason,
+    scope::{Call, Input, Place},
     wire,
 };
 
@@ -49,14 +49,15 @@ enum On {
 
 impl Given {
     /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
-    pub fn read(b: &mut Fields, name: &str, on: &str, type_id: &str) -> Option<Given> {
+    pub fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<Given> {
+        let b = &mut input.body;
         let path = |field: &str| format!("{name}.{field}");
         let patient_id = b.required(&path("patient_id"), id());
         let amount = b.required(&path("amount"), nonzero_money());
         let currency = b.defaulted(&path("currency"), currency(), "USD");
         let type_id = b.optional(&path(type_id), long_id());
         let transaction_id = b.required(&path("transaction_id"), filled(text(MAX_TEXT)));
-        let on = b.optional(&path(on), date_or_moment());
+        let on = b.optional(&path(on), date_or_moment(&input.clock));
         let charges = b.optional(&path("charge_splits"), splits()).unwrap_or_default();
         let providers = b.optional(&path("provider_splits"), splits()).unwrap_or_default();
         let notes = b.unless_empty(&path("notes"), text(MAX_NOTE));
@@ -148,11 +149,14 @@ fn refusal(refused: Refused, location: u32) -> ApiError {
         Refused::Unmet(
             Unmet::NotFound { resource: Resource::Patients, id }
             | Unmet::NotUsable { resource: Resource::Patients, id },
-        ) => ApiError::bad(format!("Patient with ID {id} not found in location {location}")),
+        ) => ApiError::bad(format!("Patient with ID {id} not found in location {location}")).because(Reason::NotFound),
         Refused::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
             ApiError::bad(format!("{} with id {id} not found in location {location}", name_of(resource)))
+                .because(Reason::NotFound)
         }
-        Refused::Unmet(Unmet::PatientNotSynced) => ApiError::bad(ApiError::Internal.to_string()),
+        Refused::Unmet(Unmet::PatientNotSynced) => {
+            ApiError::bad(ApiError::Internal.to_string()).because(Reason::PatientNotSynced)
+        }
         other => other.into(),
     }
 }
@@ -165,11 +169,12 @@ fn currency() -> Kind<Currency> {
     })
 }
 
-fn date_or_moment() -> Kind<On> {
+fn date_or_moment(clock: &Clock) -> Kind<On> {
+    let instants = instant(clock);
     Kind::of_text(
         || json!({"type": "string", "format": "date-time"}),
         "2026-12-01T14:30:00Z",
-        |given| date().text(given).map(On::Date).or_else(|_| instant().text(given).map(On::Moment)),
+        move |given| date().text(given).map(On::Date).or_else(|_| instants.text(given).map(On::Moment)),
     )
 }
 

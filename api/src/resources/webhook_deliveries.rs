@@ -198,8 +198,8 @@ pub async fn redeliver(mut call: Call) -> Answer {
 pub async fn replay(mut call: Call) -> Answer {
     let endpoint = endpoint_id(&call)?;
     let (since, until, undelivered) = call.anywhere(|input| {
-        let since = input.body.required("since", instant());
-        let until = input.body.optional("until", instant()).unwrap_or(input.now);
+        let since = input.body.required("since", instant(&input.clock));
+        let until = input.body.optional("until", instant(&input.clock)).unwrap_or(input.now);
         let undelivered = input.body.defaulted("undelivered", boolean(), false);
         if since.is_some_and(|since| since >= until) {
             input.body.problem("since must lie before until.");

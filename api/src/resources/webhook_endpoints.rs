@@ -16,8 +16,9 @@ use serde_json::json;
 use super::{Answer, webhook_subscriptions::might_make};
 use crate::{
     bounds::MAX_URL,
-    errors::ApiError,
+    errors::{ApiError, sentence},
     kinds::{Kind, boolean, filled, id, integer, text},
+    reasons::Reason,
     scope::Call,
     secret::random,
     wire::At,
@@ -121,8 +122,8 @@ pub async fn rotate_secret(mut call: Call) -> Answer {
 pub async fn update(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
     let (target_url, active) = call.anywhere(|input| {
-        let target_url = input.body.optional("target_url", filled(https_url()));
-        Some((target_url, input.body.optional("active", boolean())))
+        let target_url = input.body.kept("target_url", filled(https_url()));
+        Some((target_url, input.body.kept("active", boolean())))
     })?;
     governs(&call, id)?;
     let engine = &call.api.engine;
@@ -158,7 +159,7 @@ fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     let known = call.api.engine.webhooks().subscriptions();
     let all = known.subscriptions_of(id);
     let mut heard = all.iter().filter(|it| known.hears(&endpoint.owner, it.institution_id, it.event.resource_type()));
-    if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden) }
+    if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
 pub fn named(error: ApiError, id: EndpointId) -> ApiError {
@@ -186,7 +187,7 @@ impl From<RegistryError> for ApiError {
             | RegistryError::TooMany { .. } => ApiError::bad(format!("{error}.")),
             RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
             RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
-                ApiError::Conflict(format!("{error}."))
+                ApiError::Conflict(sentence(&error.to_string()))
             }
             RegistryError::Ids(_) | RegistryError::Commit(_) | RegistryError::Store(_) => {
                 ApiError::from(engine::EngineError::StoreFull)

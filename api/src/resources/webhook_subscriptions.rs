@@ -22,6 +22,7 @@ use crate::{
     errors::ApiError,
     keys::{ApiKey, KeyRing},
     kinds::{Kind, boolean, filled, id, text},
+    reasons::Reason,
     scope::{Call, Tenant},
     wire::At,
 };
@@ -72,7 +73,7 @@ pub async fn create(mut call: Call) -> Answer {
         Some((resource_type?, event?, active))
     })?;
     if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !hears(&call.key, topic.event.resource_type())) {
-        return Err(ApiError::Forbidden);
+        return Err(ApiError::Forbidden.because(Reason::OutOfReach));
     }
     let new = NewSubscription {
         institution_id: tenant.institution.id,
@@ -119,8 +120,8 @@ pub fn might_make(call: &Call, subscription: &Subscription) -> bool {
 pub async fn update(mut call: Call) -> Answer {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {
-        let new_endpoint = input.body.optional("new_endpoint_id", id());
-        Some((new_endpoint, input.body.optional("active", boolean())))
+        let new_endpoint = input.body.kept("new_endpoint_id", id());
+        Some((new_endpoint, input.body.kept("active", boolean())))
     })?;
     let engine = &call.api.engine;
     own_subscription(&call, &[tenant], endpoint, subscription)?;
@@ -159,7 +160,7 @@ fn of_tenants(
 /// One that the caller may change.
 fn own_subscription(call: &Call, tenants: &[Tenant], endpoint: EndpointId, id: SubscriptionId) -> Result<(), ApiError> {
     let found = of_tenants(call, tenants, endpoint, id)?;
-    if might_make(call, &found) { Ok(()) } else { Err(ApiError::Forbidden) }
+    if might_make(call, &found) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
 fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {

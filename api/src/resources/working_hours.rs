@@ -86,6 +86,8 @@ pub async fn show(mut call: Call) -> Answer {
 pub async fn create(mut call: Call) -> Answer {
     let (place, new) = call.in_place(|input| {
         let b = &mut input.body;
+        // As it was called in v2.2.2.
+        b.may_be_called("working_hour", "availability");
         b.required("working_hour", object());
         let provider_id = b.required("working_hour.provider_id", id());
         let begin = b.required("working_hour.begin_time", time_of_day());
@@ -117,6 +119,8 @@ pub async fn update(mut call: Call) -> Answer {
     let path_id = call.path_id(id())?;
     let (tenant, change) = call.in_tenant(|input| {
         let b = &mut input.body;
+        // As it was called in v2.2.2.
+        b.may_be_called("working_hour", "availability");
         b.required("working_hour", object());
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
         let change = HourChange {

@@ -19,8 +19,8 @@ use uuid::Uuid;
 use super::Answer;
 use crate::{
     bounds::MAX_NAME,
-    errors::ApiError,
-    kinds::{filled, id, integer, text, uuid},
+    errors::{ApiError, sentence},
+    kinds::{filled, id, integer, person_name, text, uuid},
     scope::Call,
     wire::At,
 };
@@ -141,11 +141,6 @@ impl From<WorkstationError> for ApiError {
     }
 }
 
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
-}
-
 pub async fn new_code(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| {
@@ -192,7 +187,7 @@ pub async fn revoke(mut call: Call) -> Answer {
 pub async fn pair(mut call: Call) -> Answer {
     let (code, name, install) = call.anywhere(|input| {
         let code = input.body.required("code", filled(text(MAX_CODE)));
-        let name = input.body.required("name", filled(text(MAX_NAME)));
+        let name = input.body.required("name", person_name(MAX_NAME));
         let install = input.body.required("install", uuid());
         Some((code?, name?, install?))
     })?;

@@ -22,7 +22,7 @@ use futures_core::Stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use self::walls::{Gauge, Walled};
-use crate::{app::Api, errors::ApiError, resources::Answer};
+use crate::{app::Api, errors::ApiError, reasons::Reason, resources::Answer};
 
 type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
 
@@ -57,7 +57,7 @@ pub async fn connect(request: HttpRequest, payload: Payload) -> Answer {
 fn from_extension(headers: &HeaderMap) -> Result<(), ApiError> {
     let extension = |origin: &str| origin.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("-extension"));
     let all = headers.get_all(ORIGIN).all(|origin| origin.to_str().is_ok_and(extension));
-    if all { Ok(()) } else { Err(ApiError::Forbidden) }
+    if all { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OriginRefused)) }
 }
 
 fn in_our_words(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -196,10 +196,14 @@ mod tests {
             assert_eq!(from_extension(&headers(&[(ORIGIN, origin)])), Ok(()), "{origin}");
         }
         for origin in ["https://ehr.example", "http://localhost", "null", "", "chrome-extension", "file://"] {
-            assert_eq!(from_extension(&headers(&[(ORIGIN, origin)])), Err(ApiError::Forbidden), "{origin}");
+            assert_eq!(
+                from_extension(&headers(&[(ORIGIN, origin)])),
+                Err(ApiError::Forbidden.because(Reason::OriginRefused)),
+                "{origin}"
+            );
         }
         let both = [(ORIGIN, "chrome-extension://abc"), (ORIGIN, "https://ehr.example")];
-        assert_eq!(from_extension(&headers(&both)), Err(ApiError::Forbidden));
+        assert_eq!(from_extension(&headers(&both)), Err(ApiError::Forbidden.because(Reason::OriginRefused)));
     }
 
     #[test]

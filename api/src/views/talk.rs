@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{failure_reason, second, status};
 use crate::{
-    kinds::instant,
+    kinds::{Clock, instant},
     wire::{At, foreign_id_type},
     wire_uuid::uuid,
 };
@@ -130,5 +130,5 @@ impl MessageView {
 fn moment(at: &Value) -> Option<At> {
     let seconds = at.as_i64().or_else(|| at.as_str()?.trim().parse().ok());
     let seconds = seconds.and_then(|it| serde_json::from_value::<Seconds>(it.into()).ok());
-    seconds.map(Seconds::at).or_else(|| instant().json(at).ok()).map(At)
+    seconds.map(Seconds::at).or_else(|| instant(&Clock::default()).json(at).ok()).map(At)
 }

@@ -17,7 +17,7 @@ async fn success_and_failure_have_one_shape() {
     let failure = world.get("/operatories?subdomain=acme").answers(400).await;
     assert_eq!(
         failure,
-        json!({"code": false, "description": null, "error": ["location_id is missing."], "data": null})
+        json!({"code": false, "reason": "invalid_request", "description": null, "error": ["location_id is missing."], "data": null})
     );
 }
 

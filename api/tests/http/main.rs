@@ -51,6 +51,8 @@ mod practice;
 mod practice_ledger;
 mod providers;
 mod reach;
+mod reading;
+mod reasons;
 mod reload;
 mod server;
 mod support;

@@ -295,7 +295,10 @@ async fn a_problem_of_the_server_is_told_without_details() {
         assert_eq!(response.status(), 500);
         let body: Value = serde_json::from_slice(&to_bytes(response.into_body()).await.unwrap()).unwrap();
         let message = "Something went wrong. Please try again or contact our support team.";
-        assert_eq!(body, json!({"code": false, "description": null, "error": [message], "data": null}));
+        let advice = "After a failed create read the record back before sending it again.";
+        let expected =
+            json!({"code": false, "reason": "internal_error", "description": advice, "error": [message], "data": null});
+        assert_eq!(body, expected);
     }
 }
 

@@ -52,8 +52,6 @@ async fn filters() {
     assert_eq!(foreign(&world, "foreign_id=ada").await, ["ada"]);
     assert_eq!(foreign(&world, "updated_since=2190-01-01T00:00:00Z").await, [""; 0]);
     assert_eq!(foreign(&world, "updated_since=2020-01-01T00:00:00Z&sort=updated_at").await.len(), 4);
-    let ignored = world.get(&format!("{LIST}&forms_syncable=true")).ok().await;
-    assert_eq!(ignored["description"], json!("Note that following parameters are ignored: forms_syncable."));
 }
 
 #[actix_web::test]

@@ -78,7 +78,7 @@ async fn the_ledger_needs_a_grant() {
     let ada = world.patient("ada").await;
     let path = format!("/patients/{ada}?subdomain=acme&include[]=charges&include[]=payments&include[]=procedures");
     let one = world.get(&path).key(MAIN_KEY).ok().await;
-    assert_eq!(one["description"], json!("Note that following parameters are ignored: charges, payments."));
+    assert_eq!(one["description"], json!("Withheld, as the API key lacks the grant `financial`: charges, payments."));
     assert_eq!((one["data"].get("charges"), each(&one["data"]["procedures"], "code")), (None, vec![json!("D1110")]));
 }
 
@@ -209,7 +209,7 @@ async fn the_rules_of_a_change() {
     let world = world().await;
     let ada = world.patient("ada").await;
     let wrong = json!({
-        "first_name": "", "email": "a b@c", "date_of_birth": "soon", "gender": "female", "cell_phone_number": "",
+        "first_name": "", "email": "a b@c", "date_of_birth": "soon", "gender": "femail", "cell_phone_number": "",
         "home_phone_number": null, "address": "here",
     });
     let expected = [

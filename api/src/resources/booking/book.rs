@@ -12,7 +12,7 @@ use crate::{
     body::Fields,
     bounds::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN},
     errors::ApiError,
-    kinds::{birth_date, email, filled, name_of, object, phone, text},
+    kinds::{birth_date, email, filled, gender, object, person_name, phone, text},
     scope::{Call, Input},
 };
 
@@ -62,13 +62,13 @@ impl Asked {
 /// Which of these are needed depends on the practice; what is missing is the engine's to say (`patient_fields_required`).
 fn patient(b: &mut Fields, today: Date) -> PatientDetails {
     PatientDetails {
-        first_name: filled_text(b, "patient.first_name", MAX_NAME).unwrap_or_default(),
-        middle_name: filled_text(b, "patient.middle_name", MAX_NAME),
-        last_name: filled_text(b, "patient.last_name", MAX_NAME).unwrap_or_default(),
+        first_name: b.unless_empty("patient.first_name", person_name(MAX_NAME)).unwrap_or_default(),
+        middle_name: b.unless_empty("patient.middle_name", person_name(MAX_NAME)),
+        last_name: b.unless_empty("patient.last_name", person_name(MAX_NAME)).unwrap_or_default(),
         date_of_birth: b.unless_empty("patient.date_of_birth", birth_date(today)),
         phone_number: b.unless_empty("patient.phone_number", phone()),
         email: b.unless_empty("patient.email", email()),
-        gender: b.unless_empty("patient.gender", name_of(&["Male", "Female", "Other"])).map(str::to_owned),
+        gender: b.unless_empty("patient.gender", gender()).map(str::to_owned),
         address: b.optional("patient.address", object()).map(|()| address(b)),
     }
 }

@@ -11,54 +11,55 @@ use serde::Serialize;
 
 use super::offers::OfferView;
 use crate::{
-    errors::{ApiError, RETRY_READ},
+    errors::{ApiError, Fails, RETRY_READ, described},
     kinds::echo,
+    reasons::Reason,
 };
 
 #[derive(Debug)]
 pub enum Failure {
-    Reason(Box<Reason>),
+    Reason(Box<BookingRefusal>),
     /// Anything any endpoint may answer.
     Other(ApiError),
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Reason {
+pub struct BookingRefusal {
     ok: bool,
-    reason: &'static str,
+    reason: Reason,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<Vec<OfferView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     missing_fields: Option<Vec<String>>,
     code: bool,
-    description: Option<()>,
+    description: Option<String>,
     error: [String; 1],
     data: Option<()>,
 }
 
 impl Failure {
-    fn of(reason: &'static str, message: impl Into<String>) -> Failure {
-        Failure::Reason(Box::new(Reason::of(reason, message.into())))
+    fn of(reason: Reason, message: impl Into<String>) -> Failure {
+        Failure::Reason(Box::new(BookingRefusal::of(reason, message.into())))
     }
 
     pub fn slot_not_found() -> Failure {
-        Failure::of("slot_not_found", "That time is not known; please search for open times again.")
+        Failure::of(Reason::SlotNotFound, "That time is not known; please search for open times again.")
     }
 
     /// Before the first read of a practice is complete nobody knows its free times.
     pub fn not_read(name: &str) -> Failure {
         let why = format!("The schedule of {name} has not been read yet, so its open times are not known.");
-        Failure::of("schedule_not_read", format!("{why} Please try again in a minute."))
+        Failure::of(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
     }
 
     pub fn booking_not_found(booking_ref: &str) -> Failure {
-        Failure::of("booking_not_found", format!("There is no booking with the reference {}.", echo(booking_ref)))
+        Failure::of(Reason::BookingNotFound, format!("There is no booking with the reference {}.", echo(booking_ref)))
     }
 
     pub fn booking_failed() -> Failure {
         let why = "The booking could not be entered into the practice's system; there is nothing to cancel.";
-        Failure::of("booking_failed", why)
+        Failure::of(Reason::BookingFailed, why)
     }
 
     /// `alternatives` turns the engine's slots into offers.
@@ -71,39 +72,41 @@ impl Failure {
             other => return Failure::Other(other.into()),
         };
         match refusal {
-            Refusal::SlotExpired => {
-                Failure::of("slot_expired", "The offer of that time has lapsed; please search for open times again.")
-            }
+            Refusal::SlotExpired => Failure::of(
+                Reason::SlotExpired,
+                "The offer of that time has lapsed; please search for open times again.",
+            ),
             Refusal::SlotTaken { alternatives: slots, .. } => match alternatives(&slots) {
                 Ok(offers) => {
                     let message =
                         "Unfortunately this time is no longer available, please go back and choose another time.";
-                    Failure::Reason(Box::new(Reason {
+                    Failure::Reason(Box::new(BookingRefusal {
                         alternatives: Some(offers),
-                        ..Reason::of("slot_taken", message.into())
+                        ..BookingRefusal::of(Reason::SlotTaken, message.into())
                     }))
                 }
                 Err(error) => Failure::Other(error),
             },
-            Refusal::IdempotencyConflict => {
-                Failure::of("idempotency_conflict", "The idempotency_key is recorded against different request data.")
-            }
+            Refusal::IdempotencyConflict => Failure::of(
+                Reason::IdempotencyConflict,
+                "The idempotency_key is recorded against different request data.",
+            ),
             Refusal::PatientFieldsRequired { missing } => {
                 let message = format!("The practice needs more to register the patient: {}.", missing.join(", "));
-                let reason = Reason::of("patient_fields_required", message);
-                Failure::Reason(Box::new(Reason { missing_fields: Some(missing), ..reason }))
+                let reason = BookingRefusal::of(Reason::PatientFieldsRequired, message);
+                Failure::Reason(Box::new(BookingRefusal { missing_fields: Some(missing), ..reason }))
             }
             Refusal::NewPatientNotSupported => Failure::of(
-                "new_patient_not_supported",
+                Reason::NewPatientNotSupported,
                 "The practice cannot accept brand-new patients this way; please call the practice.",
             ),
             Refusal::TypeNotOnline => Failure::of(
-                "not_bookable_online",
+                Reason::NotBookableOnline,
                 "The practice books appointments of this type by itself only; please call the practice.",
             ),
-            Refusal::AppointmentNotOpen(over) => Failure::of("booking_not_open", closed(over)),
+            Refusal::AppointmentNotOpen(over) => Failure::of(Reason::BookingNotOpen, closed(over)),
             // What is over is forgotten in time.
-            Refusal::AppointmentNotFound => Failure::of("booking_not_open", closed(Over::Forgotten)),
+            Refusal::AppointmentNotFound => Failure::of(Reason::BookingNotOpen, closed(Over::Forgotten)),
             other => Failure::Other(other.into()),
         }
     }
@@ -120,10 +123,18 @@ fn closed(over: Over) -> &'static str {
     }
 }
 
-impl Reason {
-    fn of(reason: &'static str, message: String) -> Reason {
+impl BookingRefusal {
+    fn answer(&self, status: StatusCode) -> HttpResponse {
+        let mut response = HttpResponse::build(status);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.insert_header((RETRY_AFTER, RETRY_READ.to_string()));
+        }
+        response.json(self)
+    }
+
+    fn of(reason: Reason, message: String) -> BookingRefusal {
         let error = [message.clone()];
-        Reason {
+        BookingRefusal {
             ok: false,
             reason,
             message,
@@ -137,6 +148,19 @@ impl Reason {
     }
 }
 
+impl Fails for Failure {
+    fn answer(self, noted: Option<&str>) -> HttpResponse {
+        let status = self.status_code();
+        match self {
+            Failure::Reason(mut refusal) => {
+                refusal.description = described(refusal.reason.advice(), noted);
+                refusal.answer(status)
+            }
+            Failure::Other(error) => error.answer(noted),
+        }
+    }
+}
+
 impl From<ApiError> for Failure {
     fn from(error: ApiError) -> Failure {
         Failure::Other(error)
@@ -146,7 +170,7 @@ impl From<ApiError> for Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failure::Reason(reason) => f.write_str(reason.reason),
+            Failure::Reason(reason) => f.write_str(reason.reason.word()),
             Failure::Other(error) => error.fmt(f),
         }
     }
@@ -156,12 +180,14 @@ impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
         match self {
             Failure::Reason(reason) => match reason.reason {
-                "slot_taken" | "idempotency_conflict" | "booking_failed" | "booking_not_open" => StatusCode::CONFLICT,
-                "slot_expired" => StatusCode::GONE,
-                "patient_fields_required" | "new_patient_not_supported" | "not_bookable_online" => {
+                Reason::SlotTaken | Reason::IdempotencyConflict | Reason::BookingFailed | Reason::BookingNotOpen => {
+                    StatusCode::CONFLICT
+                }
+                Reason::SlotExpired => StatusCode::GONE,
+                Reason::PatientFieldsRequired | Reason::NewPatientNotSupported | Reason::NotBookableOnline => {
                     StatusCode::UNPROCESSABLE_ENTITY
                 }
-                "schedule_not_read" => StatusCode::SERVICE_UNAVAILABLE,
+                Reason::ScheduleNotRead => StatusCode::SERVICE_UNAVAILABLE,
                 _ => StatusCode::NOT_FOUND,
             },
             Failure::Other(error) => error.status_code(),
@@ -170,13 +196,7 @@ impl ResponseError for Failure {
 
     fn error_response(&self) -> HttpResponse {
         match self {
-            Failure::Reason(reason) => {
-                let mut response = HttpResponse::build(self.status_code());
-                if self.status_code() == StatusCode::SERVICE_UNAVAILABLE {
-                    response.insert_header((RETRY_AFTER, RETRY_READ.to_string()));
-                }
-                response.json(reason)
-            }
+            Failure::Reason(refusal) => refusal.answer(self.status_code()),
             Failure::Other(error) => error.error_response(),
         }
     }

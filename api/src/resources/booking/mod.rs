@@ -15,7 +15,7 @@ use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::{failure::Reason, hold::Held, search::Found};
+pub use self::{failure::BookingRefusal, hold::Held, search::Found};
 
 use self::failure::Failure;
 use super::{locations::whereabouts, providers::Names};
@@ -117,7 +117,7 @@ fn find(call: &Call, tenant: &Tenant, booking_ref: &str) -> Result<(Place, Appoi
     let own = own.and_then(|mut it| it.booking.take().map(|booking| (it, booking)));
     let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
     let place = call.place(tenant, LocationId(appointment.location_id)).map_err(|error| match error {
-        ApiError::NotFound(_) => Failure::booking_not_found(booking_ref),
+        error if error.is_not_found() => Failure::booking_not_found(booking_ref),
         other => other.into(),
     })?;
     Ok((place, appointment, booking))

@@ -94,7 +94,7 @@ fn reach(call: &Call, tenant: &Tenant, at: Option<&Place>, offer: Option<Offer>)
     let offer = offer.filter(|offer| at.is_none_or(|place| place.location.id == offer.location));
     let offer = offer.ok_or_else(Failure::slot_not_found)?;
     let place = call.place(tenant, offer.location).map_err(|error| match error {
-        ApiError::NotFound(_) => Failure::slot_not_found(),
+        error if error.is_not_found() => Failure::slot_not_found(),
         other => other.into(),
     })?;
     Ok((place, offer))

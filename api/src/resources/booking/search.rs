@@ -99,16 +99,16 @@ impl Asked {
     fn read(input: &mut Input) -> Option<Asked> {
         let b = &mut input.body;
         Some(Asked {
-            appointment_type: b.optional("appointment_type_id", id()),
-            providers: b.list("provider_ids", id()),
-            operatories: b.list("operatory_ids", long_id()),
-            start_date: b.optional("start_date", date()),
+            appointment_type: b.optional("appointment_type_id", id().apart()),
+            providers: b.list("provider_ids", id().apart()),
+            operatories: b.list("operatory_ids", long_id().apart()),
+            start_date: b.optional("start_date", date().apart()),
             days: b.defaulted("days", integer(SEARCH_DAYS), SEARCH_DAYS_DEFAULT),
             earliest: b.optional("earliest", time_of_day()),
             latest: b.optional("latest", time_of_day()),
-            days_of_week: b.list("days_of_week", weekday()),
+            days_of_week: b.list("days_of_week", weekday().apart()),
             limit: b.defaulted("limit", integer(SEARCH_LIMIT), SEARCH_LIMIT_DEFAULT) as usize,
-            new_patient: b.optional("new_patient", boolean()) == Some(true),
+            new_patient: b.optional("new_patient", boolean().apart()) == Some(true),
         })
     }
 

@@ -49,7 +49,7 @@ function link({ path, method, operation }) {
 function shown(entry) {
   const { path, method, operation } = entry;
   const title = el("summary", {}, el("span", { class: `method ${method}` }, method.toUpperCase()), el("code", {}, path),
-    el("span", {}, operation.summary));
+    el("span", {}, operation.summary), versionFor(operation) === byId("version").value ? null : el("small", {}, `only ${versionsOf(operation)}`));
   const details = el("details", { id: operation.operationId }, title);
   // Filled when it is opened: there are many.
   details.addEventListener("toggle", () => {
@@ -67,7 +67,7 @@ function inside({ path, method, operation }) {
   const body = media && el("textarea", { spellcheck: "false", "aria-label": "Body" }, pretty(media.example));
   const sent = el("div", { role: "status" });
   const form = el("form", {}, rows.length ? el("table", {}, el("tbody", {}, ...rows)) : null,
-    body && el("h3", {}, "Body"), body, el("p", { class: "send" }, el("button", {}, "Send")), sent);
+    body && el("h3", {}, "Body"), body, el("p", { class: "send" }, el("button", {}, "Send"), method === "get" ? null : el("small", {}, " This is no dry run: what it writes is written.")), sent);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     send(path, method, operation, inputs, body, sent);
@@ -116,8 +116,17 @@ function field({ name, schema, example, required }) {
   return el("input", { placeholder: shape ?? "", value: required && !several ? example : "", autocomplete: "off", spellcheck: "false" });
 }
 
+/** Those an operation is there in. */
+const versionsOf = (operation) => operation.parameters.find((it) => it.name === "Svc-Api-Version")?.schema.enum ?? [];
+
+/** The chosen version, where the operation is there in it. */
+function versionFor(operation) {
+  const [chosen, known] = [byId("version").value, versionsOf(operation)];
+  return known.length && !known.includes(chosen) ? known[0] : chosen;
+}
+
 async function send(path, method, operation, inputs, body, sent) {
-  const headers = { "Svc-Api-Version": byId("version").value };
+  const headers = { "Svc-Api-Version": versionFor(operation) };
   const query = new URLSearchParams();
   for (const { it, input } of inputs) {
     const value = input.value.trim();
@@ -144,7 +153,7 @@ async function send(path, method, operation, inputs, body, sent) {
     const about = ["x-request-id", "retry-after", "idempotent-replay"].filter((name) => reply.headers.has(name))
       .map((name) => `${name}: ${reply.headers.get(name)}`);
     sent.replaceChildren(el("h3", {}, el("span", { class: reply.ok ? "ok" : "bad" }, `${reply.status} ${reply.statusText}`), ` in ${took}`),
-      el("pre", {}, [`${request.method} ${url}`, ...about, "", readable(text)].join("\n")));
+      el("pre", {}, [`${request.method} ${url}`, `svc-api-version: ${headers["Svc-Api-Version"]}`, ...about, "", readable(text)].join("\n")));
   } catch (problem) {
     sent.replaceChildren(el("p", { class: "bad" }, `No answer: ${problem.message}`));
   }

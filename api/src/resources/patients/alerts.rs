@@ -16,6 +16,7 @@ use crate::{
     bounds::MAX_NOTE,
     errors::ApiError,
     kinds::{boolean, filled, id, long_id, object, text},
+    reasons::Reason,
     resources::Answer,
     scope::{Call, Tenant},
     views::talk::PatientAlertView,
@@ -55,20 +56,21 @@ pub async fn create(mut call: Call) -> Answer {
 
 /// The patient exists only here (specification 7.3).
 fn not_synced() -> ApiError {
-    ApiError::bad("Data source must exist")
+    ApiError::bad("Data source must exist").because(Reason::PatientNotSynced)
 }
 
 pub async fn update(mut call: Call) -> Answer {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
     let (tenant, disabled) = call.in_tenant(|input| {
         input.body.required("patient_alert", object());
-        Some(input.body.optional("patient_alert.disabled", boolean()))
+        Some(input.body.kept("patient_alert.disabled", boolean()))
     })?;
     let alert = one(&call, &tenant, patient, alert)?;
     let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
     match disabled {
         Some(false) if is_disabled => {
-            return Err(ApiError::bad("EMR does not support enabling a disabled alert; create a new one."));
+            return Err(ApiError::bad("EMR does not support enabling a disabled alert; create a new one.")
+                .because(Reason::NotSupportedByEhr));
         }
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::of(&alert))),

@@ -62,7 +62,7 @@ const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 pub fn asked(input: &mut Input, known: &'static [&'static str], financial: bool) -> Vec<&'static str> {
     let asked = input.query.list("include", includes(known));
     let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
-    denied.iter().for_each(|name| input.query.without_effect(name));
+    denied.iter().for_each(|name| input.query.withheld(name, "financial"));
     asked
 }
 
@@ -157,7 +157,7 @@ fn each<'a, R, V>(rows: &'a Option<Vec<R>>, view: impl Fn(&'a R) -> V) -> Option
 }
 
 fn none_if_missing<T>(error: ApiError) -> Result<Option<T>, ApiError> {
-    if matches!(error, ApiError::NotFound(_)) { Ok(None) } else { Err(error) }
+    if error.is_not_found() { Ok(None) } else { Err(error) }
 }
 
 fn about(patient: &Patient) -> Vec<Narrow> {

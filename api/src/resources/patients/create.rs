@@ -10,13 +10,11 @@ use location::zone::Date;
 use crate::{
     body::Fields,
     bounds::{MAX_NAME, MAX_TEXT},
-    kinds::{birth_date, boolean, email, filled, id, integer, name_of, phone, ssn, text},
+    kinds::{birth_date, boolean, email, gender, id, integer, person_name, phone, ssn, text},
     resources::Answer,
     scope::Call,
     views::people::{PatientBasic, PatientCreated},
 };
-
-pub const GENDERS: &[&str] = &["Male", "Female", "Other"];
 
 pub async fn create(mut call: Call) -> Answer {
     let (place, new) = call.in_place(|input| read(&mut input.body, input.today))?;
@@ -29,14 +27,14 @@ pub async fn create(mut call: Call) -> Answer {
 
 fn read(b: &mut Fields, today: Date) -> Option<NewPatient> {
     let provider_id = b.required("provider.provider_id", id());
-    let first_name = b.required("patient.first_name", filled(text(MAX_NAME)));
-    let last_name = b.required("patient.last_name", filled(text(MAX_NAME)));
+    let first_name = b.required("patient.first_name", person_name(MAX_NAME));
+    let last_name = b.required("patient.last_name", person_name(MAX_NAME));
     let email = b.required("patient.email", email());
     let date_of_birth = b.required("patient.bio.date_of_birth", birth_date(today));
     let phone_number = b.required("patient.bio.phone_number", phone());
     let [home_phone, cell_phone, work_phone] = ["home_phone_number", "cell_phone_number", "work_phone_number"]
         .map(|name| b.unless_empty(&format!("patient.bio.{name}"), phone()));
-    let gender = b.unless_empty("patient.bio.gender", name_of(GENDERS)).map(str::to_owned);
+    let gender = b.unless_empty("patient.bio.gender", gender()).map(str::to_owned);
     let ssn = b.unless_empty("patient.bio.ssn", ssn());
     let address = address(b);
     let more = more(b);

@@ -13,6 +13,7 @@ use super::find;
 use crate::{
     errors::ApiError,
     kinds::{boolean, id, long_id},
+    reasons::Reason,
     resources::Answer,
     scope::Call,
     views::documents::{DocumentTypeView, PatientDocumentView},
@@ -32,7 +33,7 @@ pub async fn create(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (place, ()) = call.in_place(|_| Some(()))?;
     super::find_at(&call, &place, id)?;
-    Err(ApiError::bad("EMR does not support uploading documents."))
+    Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
 
 pub async fn types(mut call: Call) -> Answer {

@@ -1,7 +1,7 @@
 //! GET /patients
 
 use engine::{
-    index::{Field, Term},
+    index::{Field, Term, words},
     lists::Narrow,
     records::Patient,
 };
@@ -11,40 +11,44 @@ use super::{
     reachable,
 };
 use crate::{
-    bounds::{MAX_EMAIL, MAX_PAGE_WITH_RELATED},
+    bounds::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
     errors::ApiError,
-    kinds::{boolean, date, phone, text},
+    kinds::{birth_date, boolean, id, phone, text},
     pages::Page,
+    query::Params,
     resources::Answer,
-    scope::{Call, Tenant},
+    scope::{Call, Place, Tenant},
     versions::Version,
     views::people::{PatientDetail, PatientDetailed, PatientInList, PatientListed},
 };
 
 pub async fn list(mut call: Call) -> Answer {
     let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
-    let (place, (listing, strict, asked)) = call.in_place(|input| {
+    let (place, (listing, filter, asked)) = call.in_place(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
-        let strict = input.query.defaulted("location_strict", boolean(), false);
+        let (filter, today) = (Filter::read(&mut input.query), input.today);
         let people = input.listing().sort().name().since().foreign_id();
         let people = people
             .by("email", text(MAX_EMAIL), |email| Term::email(&email))
             .by("phone_number", phone(), |number| Term::phone(&number))
-            .by("date_of_birth", date(), |born| Some(Term::text(Field::BirthDate, born.to_string())))
+            .by("date_of_birth", birth_date(today), |born| Some(Term::text(Field::BirthDate, born.to_string())))
             .flag("inactive", Field::Inactive)
             .flag("new_patient", Field::NewPatient)
             .flag("non_patient", Field::NonPatient);
-        Some((people.done(), strict, asked))
+        Some((people.done(), filter, asked))
     })?;
     let (tenant, source) = (Tenant { institution: place.institution.clone() }, place.location.source);
-    let here = strict.then(|| Narrow::Has(Term::number(Field::Location, place.location.id.0)));
-    let keep = |it: &Patient| if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
+    let takes_forms = filter.forms_syncable.is_some() && takes_forms(&call, &place)?;
+    let keep = |it: &Patient| {
+        let known = if source.is_some() { it.source_id == source } else { reachable(&call, &tenant, it) };
+        known && filter.keeps(it, takes_forms)
+    };
     let institution = tenant.institution.id.0;
     let sources = source.map_or_else(|| call.sources(&tenant), |source| vec![source]);
     if !asked.is_empty() && listing.per_page() > MAX_PAGE_WITH_RELATED {
         return Err(ApiError::bad(format!("per_page must be at most {MAX_PAGE_WITH_RELATED} with include[].")));
     }
-    let page = listing.narrowed(here).page(&call, &[institution], &sources, keep)?;
+    let page = listing.narrowed(filter.narrow(&place)).page(&call, &[institution], &sources, keep)?;
     page.rows.iter().for_each(|it| call.audit("read", "patient", it.id.into()));
     if v2 {
         return with_related(call, &tenant, &page, &asked);
@@ -71,4 +75,56 @@ fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[
         rows.push(PatientDetail::of(patient, adapter).with(along, address));
     }
     Ok(call.page(&Page { rows, found: page.found.clone() }))
+}
+
+/// What is asked for besides the fields the index knows.
+struct Filter {
+    strict: bool,
+    id: Option<u32>,
+    provider: Option<u32>,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    forms_syncable: Option<bool>,
+}
+
+impl Filter {
+    fn read(q: &mut Params) -> Filter {
+        Filter {
+            strict: q.defaulted("location_strict", boolean(), false),
+            id: q.optional("patient_id", id()),
+            provider: q.optional("provider_id", id()),
+            first_name: q.optional("first_name", text(MAX_NAME)),
+            last_name: q.optional("last_name", text(MAX_NAME)),
+            forms_syncable: q.optional("forms_syncable", boolean()),
+        }
+    }
+
+    /// What the index can find at once.
+    fn narrow(&self, place: &Place) -> Vec<Narrow> {
+        let here = self.strict.then(|| Narrow::Has(Term::number(Field::Location, place.location.id.0)));
+        let one = self.id.map(|id| Narrow::OneOf([id.into()].into()));
+        let names = [&self.first_name, &self.last_name].into_iter().flatten().flat_map(|name| Narrow::name(name));
+        here.into_iter().chain(one).chain(names).collect()
+    }
+
+    fn keeps(&self, it: &Patient, takes_forms: bool) -> bool {
+        // A name without a word is nobody's.
+        let called = |asked: &Option<String>, name: &str| {
+            asked.as_ref().is_none_or(|asked| !words::of(asked).is_empty() && words::begin(name, asked))
+        };
+        let syncable = takes_forms && it.foreign_id.is_some();
+        called(&self.first_name, &it.first_name)
+            && called(&self.last_name, &it.last_name)
+            && self.provider.is_none_or(|id| it.provider_id == Some(id))
+            && self.forms_syncable.is_none_or(|wanted| wanted == syncable)
+    }
+}
+
+/// Whether answers to forms can be written to the location's health record system.
+fn takes_forms(call: &Call, place: &Place) -> Result<bool, ApiError> {
+    let ehr = match place.location.source {
+        Some(_) => call.api.engine.description(place.location.id)?,
+        None => None,
+    };
+    Ok(ehr.is_some_and(|ehr| ehr.writes.iter().any(|write| write == "create-form-response")))
 }
