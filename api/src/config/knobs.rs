@@ -50,6 +50,7 @@ fn write(s: &Section<'_, '_>, rules: &mut WriteRules) {
     s.duration("backoff_cap", SECOND..=DAY, &mut rules.backoff_cap);
     s.duration("deadline", MINUTE..=90 * DAY, &mut rules.deadline);
     s.duration("settle", 0..=HOUR, &mut rules.settle);
+    s.knob("max_resends", 0..=1_000, &mut rules.max_resends);
     s.knob("breaker_threshold", 1..=100, &mut rules.breaker_threshold);
     s.duration("breaker_pause", SECOND..=DAY, &mut rules.breaker_pause);
     s.duration("breaker_pause_cap", SECOND..=DAY, &mut rules.breaker_pause_cap);

@@ -49,6 +49,11 @@ impl Bucket {
         from.plus(wait)
     }
 
+    /// The clock was set back.
+    pub fn set_back(&mut self, by: Millis) {
+        self.at = self.at.minus(by);
+    }
+
     pub fn take(&mut self, quota: Quota, now: Timestamp) {
         self.take_many(quota, now, 1);
     }

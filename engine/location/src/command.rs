@@ -105,6 +105,10 @@ pub enum Command {
     },
     /// The time `wake_at` named has come.
     Wake,
+    /// The clock was set back, within this life or since the last one.
+    ClockSetBack {
+        by: Millis,
+    },
     /// An operator: start a read cycle and try waiting writes now.
     SyncNow,
     /// How the workstation gate stands. Said again where it is open, the staff approved what waits.
@@ -227,6 +231,8 @@ pub enum Failure {
     Unauthorized(String),
     Unsupported(String),
     GateClosed,
+    /// It answered with the identifier of another record of ours: what became of this one is unknown.
+    OfAnother(String),
     /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
     NotReady(String),
     /// The call was not even begun: others had all places, or the adapter is not loaded yet. Says nothing about the EHR, and it is tried

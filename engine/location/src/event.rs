@@ -9,7 +9,7 @@ use crate::{
     ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, WorkingHourId, WriteId},
     path::Gate,
     pull::{Resource, Verb},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,9 @@ pub enum Event {
         write: WriteId,
         not_before: Timestamp,
         reason: String,
+        /// It was sent, and the EHR says that it is not there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_found: bool,
     },
     /// It may have been written: to be looked up before any resend.
     WriteUnknown {
@@ -270,6 +273,10 @@ pub enum Event {
         next: Timestamp,
     },
     SyncRequested,
+    /// The clock was set back: what waits is due as much earlier, so that every pause keeps its length.
+    ClockSetBack {
+        by: Millis,
+    },
     /// What ended before this left the machine's memory; documents keep it.
     Pruned {
         before: Timestamp,
@@ -376,6 +383,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// Done twice, there are two of it.
+    pub fn creates(self) -> bool {
+        matches!(self, Work::CreatePatient(_) | Work::CreateAppointment(_) | Work::Record { verb: Verb::Create, .. })
+    }
+
     pub fn appointment(self) -> Option<AppointmentId> {
         match self {
             Work::CreatePatient(_) | Work::Record { .. } => None,

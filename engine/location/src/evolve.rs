@@ -12,12 +12,13 @@ use crate::{
     queue::{Write, WriteState},
     settings::Quota,
     state::{Appointment, Hold, Insert, Key, State},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 
 impl State {
     /// `quota` is the one in force when the event is applied: it shapes only how fast later calls may follow.
     pub fn evolve(&mut self, at: Timestamp, event: &Event, quota: Quota) {
+        self.latest = at;
         match event {
             Event::Booked { appointment, placement, appointment_type, patient, key, integrated } => {
                 let booked = Appointment {
@@ -123,9 +124,10 @@ impl State {
                     }
                 });
             }
-            Event::WriteDeferred { write, not_before, reason } => self.change_write(*write, |w| {
+            Event::WriteDeferred { write, not_before, reason, not_found } => self.change_write(*write, |w| {
                 w.state = WriteState::Waiting { not_before: *not_before };
                 w.unknown = false;
+                w.not_found = w.not_found.saturating_add(u32::from(*not_found));
                 w.reason = Some(reason.clone());
             }),
             Event::WriteUnknown { write, not_before, reason } => self.change_write(*write, |w| {
@@ -270,6 +272,7 @@ impl State {
                 self.pulls.ask_for_cycle(at);
                 self.try_at_once(at);
             }
+            Event::ClockSetBack { by } => self.set_back(at, *by),
             Event::GateTurned { gate } => {
                 if self.gate.is_none_or(|known| known.gate != *gate) {
                     self.gate = Some(GateSince { gate: *gate, since: at });
@@ -389,6 +392,20 @@ impl State {
         }
     }
 
+    /// What waits is due as much earlier as the clock was set back. What began in a time to come began now.
+    fn set_back(&mut self, at: Timestamp, by: Millis) {
+        self.queue.set_back(at, by);
+        self.path.set_back(at, by);
+        self.pulls.set_back(at, by);
+        self.quota.set_back(by);
+        for hold in self.holds.values_mut() {
+            hold.until = hold.until.minus(by);
+        }
+        if let Some(gate) = &mut self.gate {
+            gate.since = gate.since.min(at);
+        }
+    }
+
     /// Whatever waits to be tried again need not wait any longer.
     fn try_at_once(&mut self, at: Timestamp) {
         self.pulls.retry_at = None;
@@ -415,6 +432,7 @@ fn queued(at: Timestamp, work: Work, lane: Lane, key: &str, deadline: Timestamp)
         attempts: 0,
         state: WriteState::Waiting { not_before: at },
         unknown: false,
+        not_found: 0,
         sent: None,
         sent_hour: None,
         overtaken: false,

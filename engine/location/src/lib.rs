@@ -84,6 +84,7 @@ impl Location {
             Command::RetryWrite(retry) => self.retry_write(cx, retry),
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed),
             Command::Wake => self.wake(cx),
+            Command::ClockSetBack { by } => Decision::of(decision::Reply::Done, vec![Event::ClockSetBack { by: *by }]),
             Command::SyncNow => Decision::of(decision::Reply::Done, vec![Event::SyncRequested]),
             Command::AcceptDeletions { resource } => self.accept_deletions(*resource),
             Command::Described { outcome } => self.described(cx, outcome),

@@ -108,6 +108,14 @@ impl Path {
         self.blocks = self.blocks.saturating_add(1);
     }
 
+    /// The clock was set back to `at`.
+    pub fn set_back(&mut self, at: Timestamp, by: Millis) {
+        if let Some(block) = &mut self.blocked {
+            block.since = block.since.min(at);
+            block.until = block.until.minus(by);
+        }
+    }
+
     /// A call got through.
     pub fn clear(&mut self) {
         *self = Path::default();

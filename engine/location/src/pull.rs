@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{settings::PullPlan, time::Timestamp};
+use crate::{
+    settings::PullPlan,
+    time::{Millis, Timestamp},
+};
 
 /// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first, and the schedule before the
 /// files of the practice.
@@ -176,6 +179,23 @@ impl Pulls {
         (self.failures, self.waits) = (0, 0);
         if let Some(cycle) = &mut self.cycle {
             cycle.done_with(resource, incomplete);
+        }
+    }
+
+    /// The clock was set back to `at`.
+    pub fn set_back(&mut self, at: Timestamp, by: Millis) {
+        self.next_cycle = self.next_cycle.minus(by);
+        self.retry_at = self.retry_at.map(|retry| retry.minus(by));
+        self.last_success = self.last_success.map(|last| last.min(at));
+        self.begun = self.begun.map(|begun| begun.min(at));
+        if let Some(silent) = &mut self.silent {
+            (silent.since, silent.noted) = (silent.since.min(at), silent.noted.min(at));
+        }
+        if let Some(call) = &mut self.calling {
+            call.until = call.until.minus(by);
+        }
+        if let Some((since, _)) = &mut self.failing {
+            *since = (*since).min(at);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     hours::WorkingHour,
     ids::{AppointmentId, Lane, PatientId, WriteId},
     pull::{Resource, Verb},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 
 /// One unfinished write.
@@ -27,6 +27,9 @@ pub struct Write {
     pub state: WriteState,
     /// It may be in the EHR already: look it up before any push.
     pub unknown: bool,
+    /// Times it was sent without an answer and then not found.
+    #[serde(default)]
+    pub not_found: u32,
     /// Where the appointment stood when it was last sent.
     pub sent: Option<Placement>,
     /// The working hours as they were last sent.
@@ -232,6 +235,20 @@ impl Queue {
             queue.writes.get_mut(&id).map(change);
             queue.index(id);
         });
+    }
+
+    /// The clock was set back to `at`: what waits, or is waited for, is due as much earlier. Deadlines stay what was promised.
+    pub fn set_back(&mut self, at: Timestamp, by: Millis) {
+        for id in self.writes.keys().copied().collect::<Vec<_>>() {
+            self.update(id, |write| {
+                write.queued_at = write.queued_at.min(at);
+                match &mut write.state {
+                    WriteState::Waiting { not_before: due } | WriteState::Calling { until: due, .. } => {
+                        *due = due.minus(by);
+                    }
+                }
+            });
+        }
     }
 
     pub fn remove(&mut self, id: WriteId) -> Option<Write> {

@@ -92,6 +92,9 @@ pub struct WriteRules {
     /// How long after an unknown outcome the EHR is asked: a request nobody waits for any more may still land. Open Dental's remote API
     /// gives one up after a minute.
     pub settle: Millis,
+    /// How often what makes a record is sent again after a look-up did not find it. A look-up may be wrong, and each further one makes the
+    /// record once more: then an operator decides.
+    pub max_resends: u32,
     /// Different writes that fail in a row before the circuit breaker opens.
     pub breaker_threshold: u8,
     /// First pause of an open breaker; it doubles up to the cap.
@@ -136,6 +139,13 @@ pub struct Quota {
     pub burst: u32,
 }
 
+impl PullRules {
+    /// The longest time from the end of one cycle to the start of the next.
+    pub fn longest_pause(&self) -> Millis {
+        self.every.saturating_add(self.every.saturating_mul(i64::from(self.jitter_percent)) / 100)
+    }
+}
+
 impl Default for BookingRules {
     fn default() -> Self {
         BookingRules {
@@ -158,6 +168,7 @@ impl Default for WriteRules {
             backoff_cap: 15 * MINUTE,
             deadline: 72 * HOUR,
             settle: MINUTE,
+            max_resends: 3,
             breaker_threshold: 3,
             breaker_pause: 30 * SECOND,
             breaker_pause_cap: 15 * MINUTE,

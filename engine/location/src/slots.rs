@@ -203,7 +203,9 @@ pub fn fits<'a>(
         return Fit::TypeNotAccepted;
     }
     let others = |holder: &Holder| !wanted.own.contains(holder);
-    let busy = calendar.busy(operatory, provider, span).map(|entry| entry.holder).find(others);
+    let busy = calendar.busy(operatory, provider, span).map(|entry| entry.holder).filter(others);
+    // Of several the one that stays.
+    let busy = busy.min_by_key(|holder| matches!(holder, Holder::Vacating(_)));
     busy.map_or(Fit::Free, Fit::Busy)
 }
 

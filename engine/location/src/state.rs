@@ -37,6 +37,9 @@ pub struct State {
     #[serde(default)]
     pub gate: Option<GateSince>,
     pub quota: Bucket,
+    /// When something happened last. A clock that shows less was set back.
+    #[serde(default)]
+    pub latest: Timestamp,
     pub pulls: Pulls,
     /// Bookings of ours that share a slot with an appointment of the EHR, until resolved.
     pub conflicts: BTreeSet<AppointmentId>,

@@ -38,8 +38,8 @@ impl Location {
             Err(Failure::NotReady(reason) | Failure::NeverSent(reason)) => {
                 self.deferred(id, write, cx.now.plus(self.backoff(cx, id, write)), reason, events);
             }
-            Err(Failure::Unknown(reason)) => {
-                let not_before = cx.now.plus(self.settings.write.settle);
+            Err(Failure::Unknown(reason) | Failure::OfAnother(reason)) => {
+                let not_before = cx.now.plus(self.settle(write));
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason.clone() });
                 self.path_failed(cx, id, events);
             }
@@ -72,10 +72,15 @@ impl Location {
         match outcome {
             Ok(Some(written)) => self.written(cx, id, write, Some(written), events),
             Ok(None) => {
-                self.path_worked(events);
-                self.not_there(cx, id, write, "looked up: not in the EHR", events);
+                self.path_answered(events);
+                self.not_found(cx, id, write, events);
             }
-            Err(Failure::NeverSent(reason)) => self.not_there(cx, id, write, reason, events),
+            Err(Failure::NeverSent(reason)) => self.not_there(cx, id, write, (reason, false), events),
+            // Asked twice, it says the same.
+            Err(Failure::OfAnother(reason)) => {
+                self.path_answered(events);
+                self.failed(id, write, InsertFailure::Failed, reason, events);
+            }
             Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
                 let reason = "the outcome stayed unknown: the EHR could not be asked";
                 self.failed(id, write, InsertFailure::Failed, reason, events);
@@ -98,13 +103,35 @@ impl Location {
         }
     }
 
-    /// Certainly not in the EHR: once more while there is time.
-    fn not_there(&self, cx: Cx, id: WriteId, write: &Write, reason: &str, events: &mut Vec<Event>) {
+    /// It was sent, and the EHR says that it does not have it. That may be wrong, and would be so again: what makes a record is not sent
+    /// again for ever.
+    fn not_found(&self, cx: Cx, id: WriteId, write: &Write, events: &mut Vec<Event>) {
+        if write.work.creates() && cx.now < write.deadline && write.not_found >= self.settings.write.max_resends {
+            let reason = format!(
+                "sent {} times without an answer, and never found when it was looked up: it is not sent again, lest it be made twice",
+                write.not_found.saturating_add(1),
+            );
+            self.failed(id, write, InsertFailure::Failed, &reason, events);
+        } else {
+            self.not_there(cx, id, write, ("looked up: not in the EHR", true), events);
+        }
+    }
+
+    /// Not in the EHR: once more while there is time.
+    fn not_there(&self, cx: Cx, id: WriteId, write: &Write, why: (&str, bool), events: &mut Vec<Event>) {
+        let (reason, not_found) = why;
         if write.deadline <= cx.now {
             self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
         } else {
-            self.deferred(id, write, cx.now, reason, events);
+            self.once_more(id, write, cx.now, (reason, not_found), events);
         }
+    }
+
+    /// How long after an unknown outcome the EHR is asked for it: longer each time it was not found, since what shows up late was there.
+    fn settle(&self, write: &Write) -> Millis {
+        let rules = &self.settings.write;
+        let doubled = rules.settle.saturating_mul(1_i64 << write.not_found.min(20));
+        doubled.min(rules.backoff_cap.max(rules.settle))
     }
 
     /// A call whose deadline passed, after a crash also one nobody waits for any more: like any other lost answer.
@@ -252,8 +279,19 @@ impl Location {
         events.push(Event::AppointmentGone { appointment });
     }
 
-    /// Certainly not written: once more, unless the booking was cancelled meanwhile.
     fn deferred(&self, id: WriteId, write: &Write, not_before: Timestamp, reason: &str, events: &mut Vec<Event>) {
+        self.once_more(id, write, not_before, (reason, false), events);
+    }
+
+    /// Not written: once more, unless the booking was cancelled meanwhile.
+    fn once_more(
+        &self,
+        id: WriteId,
+        write: &Write,
+        not_before: Timestamp,
+        (reason, not_found): (&str, bool),
+        events: &mut Vec<Event>,
+    ) {
         match write.work {
             Work::CreateAppointment(appointment)
                 if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
@@ -271,12 +309,19 @@ impl Location {
                     reason: "removed before it was sent".to_owned(),
                 }));
             }
-            _ => events.push(Event::WriteDeferred { write: id, not_before, reason: reason.to_owned() }),
+            _ => events.push(Event::WriteDeferred { write: id, not_before, reason: reason.to_owned(), not_found }),
         }
     }
 
     fn path_worked(&self, events: &mut Vec<Event>) {
         if !self.state.path.is_clear() {
+            events.push(Event::PathCleared);
+        }
+    }
+
+    /// It answers questions, which says nothing about whether it takes writes: those that failed still count.
+    fn path_answered(&self, events: &mut Vec<Event>) {
+        if self.state.path.blocked.is_some_and(|block| block.why != Blocked::Breaker) {
             events.push(Event::PathCleared);
         }
     }
@@ -331,6 +376,7 @@ pub(crate) fn reason_of(failure: &Failure) -> String {
         | Failure::Unsupported(reason)
         | Failure::NotReady(reason)
         | Failure::NotBegun(reason)
+        | Failure::OfAnother(reason)
         | Failure::NeverSent(reason) => reason.clone(),
         Failure::GateClosed => "the workstation gate is closed".to_owned(),
     }

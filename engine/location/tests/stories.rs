@@ -32,4 +32,5 @@ stories!(
     own_hours,
     operator,
     places,
+    clock,
 );

@@ -125,6 +125,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
         | Event::GuardTripped { .. }
         | Event::DeletionsAccepted { .. }
         | Event::SyncRequested
+        | Event::ClockSetBack { .. }
         | Event::GateTurned { .. }
         | Event::Pruned { .. } => {}
     }

@@ -188,7 +188,6 @@ cancel a1 -> cancelled
 after 5s
 wake
 found w0 2 nothing
-+ path_cleared
 + failed w0 create_appointment a1 withdrawn *
 + failed w1 cancel a1 withdrawn *
 + insert_failed a1 withdrawn *

@@ -96,7 +96,6 @@ after 1m
 wake
 > find w0 2 *
 found w0 2 nothing
-+ path_cleared
 + failed w0 create_appointment a1 timed_out *
 + failed w1 reschedule a1 withdrawn *
 + insert_failed a1 timed_out *

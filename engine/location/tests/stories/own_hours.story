@@ -202,7 +202,6 @@ remove_hour 50 -> saved
 after 5s
 wake
 found w0 2 nothing
-+ path_cleared
 + failed w0 create hours 50 withdrawn *
 + failed w1 delete hours 50 withdrawn *
 expect queue none

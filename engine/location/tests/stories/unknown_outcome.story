@@ -24,11 +24,11 @@ after 5s
 wake
 > find w0 2 *
 found w0 2 nothing
-+ path_cleared
 + deferred w0 until 08:00:05 "looked up: not in the EHR"
 wake
 > push w0 3 *
 pushed w0 3 written f1
++ path_cleared
 + done *
 + insert_done *
 
@@ -125,7 +125,6 @@ at 2026-12-01T10:00
 wake
 > find w0 2 *
 found w0 2 nothing
-+ path_cleared
 + failed w0 create_appointment a1 timed_out *
 + insert_failed a1 timed_out *
 
@@ -176,3 +175,130 @@ wake
 + failed w0 create_appointment a1 failed "the outcome stayed unknown: the EHR could not be asked"
 + insert_failed a1 failed *
 expect queue none
+
+story what is sent and never found is not sent for ever: the fourth time an operator decides
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+pushed w0 1 unknown "timeout"
++ unknown w0 until 08:00:05 *
++ path_failed w0
+at 08:00:05
+wake
+> find w0 2 *
+found w0 2 nothing
+wake
+> push w0 3 *
+pushed w0 3 unknown "timeout"
++ unknown w0 until 08:00:15 *
++ path_failed w0
+at 08:00:15
+wake
+> find w0 4 *
+found w0 4 nothing
+wake
+> push w0 5 *
+pushed w0 5 unknown "timeout"
++ unknown w0 until 08:00:35 *
++ path_failed w0
+at 08:00:35
+wake
+> find w0 6 *
+found w0 6 nothing
+wake
+> push w0 7 *
+pushed w0 7 unknown "timeout"
++ unknown w0 until 08:01:15 *
++ path_failed w0
+at 08:01:15
+wake
+> find w0 8 *
+found w0 8 nothing
++ failed w0 create_appointment a1 failed "sent 4 times without an answer, and never found when it was looked up*"
++ insert_failed a1 failed *
+expect queue none
+retry w0 with op1 prov1 17:00 30m patient p1 -> retried w1
+wake
+> find w1 1 *
+found w1 1 nothing
+wake
+> push w1 2 *
+pushed w1 2 written f1
++ done *
++ insert_done *
+
+story how often is a setting, and what is found in time is done
+settings max_resends=1
+save payments 7 create patient p1 -> saved
+wake
+pushed w0 1 unknown "timeout"
+after 5s
+wake
+found w0 2 nothing
+wake
+pushed w0 3 unknown "timeout"
+restart
+after 10s
+wake
+found w0 4 written f1
++ path_cleared
++ done w0 create payments 7
+
+story a change makes nothing twice: it is sent until its deadline
+settings max_resends=0
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 written f1
+cancel a1 -> cancelled
+wake
+pushed w1 1 unknown "timeout"
+after 5s
+wake
+found w1 2 nothing
++ deferred w1 *
+wake
+> push w1 3 *
+
+story with the identifier of another record it is not done: looked up once, then an operator decides
+book a1 op1 prov1 17:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 of_another "appointments 7 has it"
++ unknown w0 until 08:00:05 "appointments 7 has it"
++ path_failed w0
+after 5s
+wake
+> find w0 2 *
+found w0 2 of_another "appointments 7 has it"
++ failed w0 create_appointment a1 failed "appointments 7 has it"
++ insert_failed a1 failed *
+
+story look-ups that find nothing do not close the breaker: it is writes that fail
+settings threshold=2 concurrency=1
+save payments 7 create patient p1 -> saved
+save payments 8 create patient p2 -> saved
+wake
+pushed w0 1 unknown "an answer without identifier"
+wake
+> push w1 1 *
+pushed w1 1 retry "down"
++ deferred w1 *
++ path_failed w1
++ blocked breaker until 08:00:30
+at 08:00:30
+wake
+> push w1 2 *
+pushed w1 2 unknown "down"
++ unknown w1 *
++ path_failed w1
++ blocked breaker until 08:01:30
+at 08:01:30
+wake
+> find w0 2 *
+found w0 2 nothing
++ deferred w0 *
+expect path breaker until 08:01:30
+wake
+> find w1 3 *
+found w1 3 written f2
++ path_cleared
++ done *

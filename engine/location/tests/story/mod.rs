@@ -86,6 +86,8 @@ fn step(world: &mut World, line: &Line, details: &[Line]) -> Result<(), String> 
     let words = &line.words[..];
     match words[0].as_str() {
         "at" => world.set_time(time(world.now, &words[1]).map_err(at)?),
+        // The clock, not the time: what waits is told by `set_back`.
+        "clock" => world.now = world.now.minus(length(&words[2]).map_err(at)?),
         "after" => world.set_time(world.now.plus(length(&words[1]).map_err(at)?)),
         "random" => world.random = words[1].parse().map_err(|_| at("no number".into()))?,
         "settings" => words[1..].iter().try_for_each(|word| world.set(word)).map_err(at)?,
@@ -247,6 +249,8 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             Command::DropWrite { write, failed: options.flag("failed") }
         }
         "wake" => Command::Wake,
+        // Follows `clock back 1d`.
+        "set_back" => Command::ClockSetBack { by: length(word(1)?)? },
         "sync" => Command::SyncNow,
         "requests" => Command::RequestsSent { requests: word(1)?.parse().map_err(|_| "how many requests?")? },
         "gate" => Command::Gate(match word(1)? {
@@ -332,6 +336,7 @@ fn outcome(words: &[String]) -> Result<Outcome<Option<Written>>, String> {
         "gate_closed" => Err(Failure::GateClosed),
         "not_ready" => Err(Failure::NotReady(reason)),
         "not_begun" => Err(Failure::NotBegun(reason)),
+        "of_another" => Err(Failure::OfAnother(reason)),
         "never_sent" => Err(Failure::NeverSent(reason)),
         other => return Err(format!("`{other}` is no outcome")),
     })

@@ -227,7 +227,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::CallStarted { write, attempt, kind, until, .. } => {
             format!("calling w{write} {} {attempt} until {}", show_kind(*kind), at(until))
         }
-        Event::WriteDeferred { write, not_before, reason } => {
+        Event::WriteDeferred { write, not_before, reason, .. } => {
             format!("deferred w{write} until {} {reason:?}", at(not_before))
         }
         Event::WriteUnknown { write, not_before, reason } => {
@@ -285,6 +285,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         }
         Event::DeletionsAccepted { resource } => format!("deletions_accepted {}", name(*resource)),
         Event::CycleFinished { next } => format!("cycle_finished next {}", at(next)),
+        Event::ClockSetBack { by } => format!("clock_set_back {}", show_length(*by)),
         Event::SyncRequested => "sync_requested".into(),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::Pruned { before } => format!("pruned before {}", at(before)),

@@ -191,6 +191,7 @@ impl World {
             }
             "concurrency" => write.concurrency = small()?,
             "threshold" => write.breaker_threshold = small()?,
+            "max_resends" => write.max_resends = number()?,
             "max_queue" => write.max_queue = number()?,
             "deadline" => write.deadline = length(value)?,
             "backoff_base" => write.backoff_base = length(value)?,

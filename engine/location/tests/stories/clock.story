@@ -1,0 +1,59 @@
+# A clock that is set back: every pause keeps its length.
+
+story a write that failed is tried again within its pause
+book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 retry "down" after 30s
++ deferred w0 until 08:00:30 "down"
++ path_failed w0
+after 10s
+clock back 1d
+set_back 1d
++ clock_set_back 1440m
+expect wake 08:00:30
+at 2026-11-30T08:00:30
+wake
+> push w0 2 *
+
+story after a start nobody knows how long it was: the pause begins anew
+book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
+wake
+pushed w0 1 unknown "reset"
+restart
+clock back 2h
+set_back 2h
+expect wake 06:00:05
+at 06:00:05
+wake
+> find w0 2 *
+
+story a call, the breaker, holds and read cycles too
+settings threshold=1 pulls=appointments
+hold h1 op2 prov2 10:00 30m -> held until 08:05
+book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
+wake
+> push w0 1 *
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 last -> applied
+wake
++ cycle_finished next 08:10:*
+pushed w0 1 retry "down"
+expect path breaker until 08:00:30
+clock back 3d
+set_back 3d
+expect path breaker until 08:00:30
+at 2026-11-28T08:00:30
+wake
+> push w0 2 *
+at 2026-11-28T08:01:00
+wake
++ unknown w0 *
++ path_failed w0
++ blocked *
+at 2026-11-28T08:05
+wake
++ hold_ended h1
+at 2026-11-28T08:12
+wake
+> find w0 3 *
+> pull appointments 1 *
