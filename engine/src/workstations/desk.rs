@@ -2,7 +2,7 @@
 //! an argument, what is to be done is returned.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -17,6 +17,9 @@ use crate::adapter_host::{GateError, GateRequest, plain};
 /// One connection of a workstation. Later ones have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
+
+/// Writes of which is remembered that they wait for the staff: as many as the extension keeps.
+const UNAPPROVED: usize = 1_000;
 
 /// One request: counted per desk, never reused.
 pub type Number = u64;
@@ -98,7 +101,8 @@ enum Lease {
 #[derive(Debug)]
 struct Asked {
     until: Instant,
-    write: bool,
+    /// The write it is part of.
+    write: Option<String>,
     stage: Stage,
 }
 
@@ -130,6 +134,8 @@ pub struct Desk {
     /// The highest fencing number heard of.
     fence: u64,
     requests: BTreeMap<Number, Asked>,
+    /// Writes that the holder answered wait for the staff.
+    unapproved: BTreeSet<String>,
     next: Number,
     /// Since when no workstation has said how it stands.
     vacant: Option<Instant>,
@@ -146,6 +152,7 @@ impl Desk {
             lease: Lease::Nobody,
             fence: 0,
             requests: BTreeMap::new(),
+            unapproved: BTreeSet::new(),
             next: 1,
             vacant: Some(now),
             state: GateState::Closed,
@@ -179,6 +186,7 @@ impl Desk {
             Some(number) if self.lease == Lease::Asked(id) && number > self.fence => {
                 self.fence = number;
                 self.lease = Lease::Held(id, number);
+                self.unapproved.clear();
                 effects.push(Effect::Say(id, ToWorkstation::Lease { lease: Some(number) }));
                 // Also where the gate stayed open meanwhile: what waits for the staff is to be shown to those who are there now.
                 effects.push(Effect::Gate(Gate::Open));
@@ -203,7 +211,7 @@ impl Desk {
             let full = GateError::NotSent("too many requests wait for the workstation".to_owned());
             return (number, vec![Effect::End(number, Err(full))]);
         }
-        let write = request.write.is_some();
+        let write = request.write.as_ref().map(|tag| tag.id.clone());
         self.requests.insert(number, Asked { until, write, stage: Stage::Waiting(request) });
         (number, self.settle(now, Vec::new()))
     }
@@ -231,7 +239,22 @@ impl Desk {
             FailureKind::Approval => GateError::Approval("the write waits for the staff's approval".to_owned()),
             FailureKind::Declined => GateError::Declined(reason),
         };
+        let write = self.requests.get(&failure.claim.number).and_then(|asked| asked.write.clone());
+        if failure.kind == FailureKind::Approval
+            && self.believes(id, failure.claim).is_ok()
+            && self.unapproved.len() < UNAPPROVED
+        {
+            self.unapproved.extend(write);
+        }
         self.ended(now, id, failure.claim, Err(error))
+    }
+
+    /// The staff decided about writes: whether any of them waited for that, under this lease. What else waits is no business of theirs.
+    pub fn approved(&mut self, id: ConnectionId, writes: &[String]) -> bool {
+        let holds = self.holder().is_some_and(|(holder, _)| holder == id);
+        let before = self.unapproved.len();
+        self.unapproved.retain(|write| !holds || !writes.contains(write));
+        self.unapproved.len() < before
     }
 
     fn ended(&mut self, now: Instant, id: ConnectionId, claim: Claim, how: Result<Answer, GateError>) -> Vec<Effect> {
@@ -319,7 +342,7 @@ impl Desk {
             if !asked.under_way() {
                 return true;
             }
-            if asked.write && !told {
+            if asked.write.is_some() && !told {
                 asked.stage = Stage::Adrift;
                 return true;
             }

@@ -205,8 +205,10 @@ impl Room {
             }
             FromWorkstation::Answer(answer) => inner.desk.answered(now, id, answer),
             FromWorkstation::Failure(failure) => inner.desk.failed(now, id, &failure),
-            FromWorkstation::Approved { .. } => {
-                self.tell_location();
+            FromWorkstation::Approved { writes } => {
+                if inner.desk.approved(id, &writes) {
+                    self.tell_location();
+                }
                 return Ok(());
             }
         };

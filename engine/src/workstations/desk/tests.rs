@@ -486,6 +486,27 @@ fn writes_that_await_approval_leave_the_gate_open() {
 }
 
 #[test]
+fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    desk.connected(now, B);
+    desk.said(now, B, IN);
+    let (number, _) = desk.request(now, now + PATIENCE, writing());
+    let (_, lease) = desk.holder().unwrap();
+    let both = ["w1".to_owned(), "w2".to_owned()];
+    assert!(!desk.approved(A, &both), "nobody has been asked yet");
+    let claim = Claim { lease, number, location: HERE };
+    let failure = Failure { claim, kind: FailureKind::Approval, reason: String::new() };
+    desk.failed(now, B, &failure);
+    assert!(!desk.approved(A, &both), "who does not hold the lease asks nobody");
+    desk.failed(now, A, &failure);
+    assert!(!desk.approved(B, &both), "nor decides");
+    assert!(!desk.approved(A, &both[1..]), "another write");
+    assert!(desk.approved(A, &both));
+    assert!(!desk.approved(A, &both), "once");
+}
+
+#[test]
 fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
     let now = Instant::now();
     let waiting = Stand { awaiting: 3, ..IN };
