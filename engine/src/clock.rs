@@ -1,12 +1,40 @@
 //! The one place that reads the clock and draws randomness; everything else gets them as arguments.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use location::{command::Cx, time::Timestamp};
+use location::{
+    command::Cx,
+    time::{Millis, SECOND, Timestamp},
+};
 
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Shorter steps are the clock being trimmed.
+const NOTICED: Millis = SECOND;
+
+/// Notices that the clock was set back. Whatever waits until a time of the clock would wait as much longer: it is due as much earlier.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    seen: Timestamp,
+    at: Instant,
+}
+
+impl Watch {
+    /// The clock has shown `seen` before, perhaps in an earlier life.
+    pub fn since(seen: Timestamp) -> Watch {
+        Watch { seen, at: Instant::now() }
+    }
+
+    /// By how much it was set back since the last look; 0 where it was not.
+    pub fn set_back(&mut self, now: Timestamp) -> Millis {
+        let passed = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let back = self.seen.plus(passed).since(now);
+        *self = Watch::since(now);
+        if back >= NOTICED { back } else { 0 }
+    }
 }
 
 pub fn random<const N: usize>() -> [u8; N] {
@@ -22,4 +50,24 @@ pub fn random_u64() -> u64 {
 /// The present moment of a decision.
 pub fn cx() -> Cx {
     Cx { now: now(), random: random_u64() }
+}
+
+#[cfg(test)]
+mod tests {
+    use location::time::HOUR;
+
+    use super::*;
+
+    #[test]
+    fn only_a_clock_that_was_set_back_is_noticed_and_once() {
+        let start = Timestamp(1_000 * HOUR);
+        let mut watch = Watch::since(start);
+        assert_eq!(watch.set_back(start.plus(5)), 0);
+        assert_eq!(watch.set_back(start.minus(200)), 0, "trimmed");
+        assert_eq!(watch.set_back(start.plus(HOUR)), 0, "set forward");
+        let back = watch.set_back(start);
+        assert!((HOUR..HOUR + SECOND).contains(&back), "{back}");
+        assert_eq!(watch.set_back(start), 0);
+        assert_eq!(Watch::since(start).set_back(start.minus(HOUR)) / SECOND, HOUR / SECOND, "in an earlier life");
+    }
 }

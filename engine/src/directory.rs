@@ -10,7 +10,10 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, dev::ToEnvelope, prelude::SendError};
-use location::ids::LocationId;
+use location::{
+    ids::LocationId,
+    time::{Millis, Timestamp},
+};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -20,7 +23,7 @@ use crate::{
         request::{Answer, Request},
         turn::Env,
     },
-    clock,
+    clock::{self, Watch},
     connections::Connections,
     engine::EngineError,
     metrics::Metrics,
@@ -177,7 +180,29 @@ impl Directory {
         for location in fresh.filter(|location| !known.contains(&location.id.0)) {
             self.attend(location.id);
         }
+        self.wake_overslept()
+    }
+
+    /// A location with an EHR never sleeps for longer than until its next read cycle: one that is to, fell asleep by a clock that was ahead.
+    fn wake_overslept(&self) -> Result<(), StoreError> {
+        let now = clock::now();
+        for (at, id) in due::later(&*self.env.store, now.0, i64::MAX)? {
+            let setup = self.env.setup.locations.get(&LocationId(id));
+            let longest = setup.filter(|setup| setup.source.is_some()).map(|setup| setup.pull.longest_pause());
+            if longest.is_some_and(|longest| Timestamp(at).since(now) > longest) {
+                self.attend(LocationId(id));
+            }
+        }
         Ok(())
+    }
+
+    /// Wakes who would sleep too long since the clock was set back; they find out by how much.
+    fn wake_set_back(&self, by: Millis) {
+        let now = clock::now();
+        match due::later(&*self.env.store, now.0, now.plus(by).0) {
+            Ok(late) => late.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
+            Err(error) => tracing::error!(%error, "the due index could not be read"),
+        }
     }
 
     fn attend(&self, id: LocationId) {
@@ -214,7 +239,12 @@ impl Directory {
 
     /// Brings in what is due, until the directory stops.
     pub async fn watch(self: Arc<Self>) {
+        let mut watch = Watch::since(clock::now());
         while !self.stopping.load(Ordering::SeqCst) {
+            match watch.set_back(clock::now()) {
+                0 => {}
+                by => self.wake_set_back(by),
+            }
             match due::due(&*self.env.store, clock::now().0, WAKE_AT_ONCE) {
                 Ok(due) => due.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
                 Err(error) => tracing::error!(%error, "the due index could not be read"),

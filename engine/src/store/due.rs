@@ -1,6 +1,6 @@
 //! When each location wants to be woken, sorted by time: a start reads what is due, however many locations there are.
 
-use super::{Batch, Direction, Key, Store, StoreError, keys, keys::Space};
+use super::{Batch, Direction, Key, KeyRange, Store, StoreError, keys, keys::Space};
 
 /// In the batch of the decision that moved the time. `old` is what the location set before, so that it has one wake time only.
 pub fn set_wake(batch: &mut Batch, location: u32, old: Option<i64>, new: Option<i64>) {
@@ -18,6 +18,12 @@ pub fn set_wake(batch: &mut Batch, location: u32, old: Option<i64>, new: Option<
 /// Locations to wake at `now` or earlier, the most overdue first.
 pub fn due(store: &dyn Store, now: i64, limit: usize) -> Result<Vec<(i64, u32)>, StoreError> {
     store.scan_keys(keys::wakes_due(now), Direction::Forward, limit)?.iter().map(parse).collect()
+}
+
+/// Locations to wake later than `now`, and until when: a clock that was set back shows them late.
+pub fn later(store: &dyn Store, now: i64, until: i64) -> Result<Vec<(i64, u32)>, StoreError> {
+    let range = KeyRange::new(keys::wakes_due(now).end, keys::wakes_due(until).end);
+    store.scan_keys(range, Direction::Forward, usize::MAX)?.iter().map(parse).collect()
 }
 
 /// When to look again.
@@ -54,6 +60,9 @@ mod tests {
         assert_eq!(due(&store, 500, 1).unwrap(), [(-7, 2)]);
         assert_eq!(due(&store, i64::MAX, 10).unwrap().len(), 5);
         assert!(due(&store, -8, 10).unwrap().is_empty());
+        assert_eq!(later(&store, 99, 499).unwrap(), [(100, 3)]);
+        assert_eq!(later(&store, 100, 500).unwrap(), [(500, 1), (500, 4)]);
+        assert_eq!(later(&store, 500, i64::MAX).unwrap(), [(i64::MAX, 5)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use location::{
     ids::{InstitutionId, LocationId},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -190,6 +190,16 @@ impl Delivery {
 
     pub fn give_up(&mut self, at: Timestamp) {
         self.state = State::Failed { at };
+    }
+
+    /// The clock was set back: every pause keeps its length.
+    pub fn set_back(&mut self, by: Millis) {
+        if let State::Pending { next_attempt_at } = &mut self.state {
+            *next_attempt_at = next_attempt_at.minus(by);
+        }
+        for past in [&mut self.first_attempt_at, &mut self.attempted_at].into_iter().flatten() {
+            *past = past.minus(by);
+        }
     }
 
     pub fn is_pending(&self) -> bool {

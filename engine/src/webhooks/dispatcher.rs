@@ -15,7 +15,10 @@ use super::{
     model::EndpointId,
     outbox::Doorbell,
 };
-use crate::store::{Batch, CommitError, Direction, StoreError};
+use crate::{
+    clock::Watch,
+    store::{Batch, CommitError, Direction, StoreError},
+};
 use location::time::{Millis, SECOND, Timestamp};
 use tokio::{
     sync::watch,
@@ -47,7 +50,11 @@ impl Dispatcher {
 
 enum Done {
     Attempt(Result<After, StoreError>),
-    Pruned { more: bool },
+    Pruned {
+        more: bool,
+    },
+    /// The endpoints with something due earlier.
+    SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
 
 struct Run {
@@ -59,6 +66,7 @@ struct Run {
     /// What was due before is caught up on.
     started: Timestamp,
     prune_at: Option<Timestamp>,
+    watch: Watch,
 }
 
 impl Run {
@@ -72,6 +80,7 @@ impl Run {
             attempts: HashMap::new(),
             started,
             prune_at: Some(started),
+            watch: Watch::since(started),
         }
     }
 
@@ -83,8 +92,13 @@ impl Run {
                 () = sleep(limits::STORE_RETRY) => {}
             }
         }
+        self.keep_pauses(self.started, 0);
         loop {
             let now = (self.sender.clock)();
+            match self.watch.set_back(now) {
+                0 => {}
+                by => self.clock_set_back(now, by),
+            }
             self.prune(now);
             while let Some(endpoint) = self.lanes.next(now) {
                 self.turn(endpoint, now);
@@ -220,6 +234,10 @@ impl Run {
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
             }
+            Done::SetBack(Ok(endpoints)) => endpoints.into_iter().for_each(|endpoint| self.lanes.ready(endpoint)),
+            Done::SetBack(Err(error)) => {
+                tracing::warn!(%error, "webhooks that wait for a retry may be late: the clock was set back");
+            }
             Done::Pruned { more } => self.prune_at = Some(if more { now } else { now.plus(limits::PRUNE_EVERY) }),
         }
     }
@@ -245,6 +263,19 @@ impl Run {
     fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
         tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
         self.lanes.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
+    }
+
+    fn clock_set_back(&mut self, now: Timestamp, by: Millis) {
+        tracing::warn!(seconds = by / SECOND, "the clock was set back; webhooks are retried as much earlier");
+        self.started = self.started.min(now);
+        self.prune_at = self.prune_at.map(|at| at.minus(by));
+        self.lanes.set_back(by);
+        self.keep_pauses(now, by);
+    }
+
+    fn keep_pauses(&mut self, now: Timestamp, by: Millis) {
+        let sender = self.sender.clone();
+        self.tasks.spawn(async move { Done::SetBack(sender.keep_pauses(now, by).await) });
     }
 
     fn prune(&mut self, now: Timestamp) {

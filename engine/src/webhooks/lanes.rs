@@ -85,6 +85,16 @@ impl Lanes {
         self.timers.insert((at, endpoint));
     }
 
+    /// The clock was set back: no turn waits longer for that.
+    pub fn set_back(&mut self, by: Millis) {
+        let timers = std::mem::take(&mut self.timers);
+        self.timers = timers.into_iter().map(|(at, endpoint)| (at.minus(by), endpoint)).collect();
+        for lane in self.lanes.values_mut() {
+            lane.timer = lane.timer.map(|at| at.minus(by));
+            lane.no_late_before = lane.no_late_before.map(|at| at.minus(by));
+        }
+    }
+
     /// When to look again, if nothing happens before.
     pub fn next_timer(&self) -> Option<Timestamp> {
         self.timers.first().map(|(at, _)| *at)

@@ -18,6 +18,7 @@ pub mod outbox;
 pub mod payload;
 pub mod registry;
 pub mod schedule;
+mod set_back;
 pub mod shapes;
 pub mod sign;
 pub mod subscriptions;

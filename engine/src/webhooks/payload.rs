@@ -101,6 +101,11 @@ fn previous_of(layout: Layout, items: &[Item]) -> Value {
 /// They move with everything else that does, and are no news by themselves.
 const STAMPS: [&str; 2] = ["updated_at", "last_sync_time"];
 
+/// Whether it moves with everything else that does.
+pub fn is_stamp(name: &str) -> bool {
+    STAMPS.contains(&name)
+}
+
 /// The attributes of a shape that are not what they were, as they were; none when nothing but its stamps moved: then there is nothing
 /// to tell.
 pub fn previous(before: &Value, after: &Value) -> Option<Map<String, Value>> {

@@ -488,3 +488,34 @@ async fn an_answer_that_does_not_end_does_not_hold_up_the_next_message() {
     world.wait_until_delivered(2).await;
     assert!(begun.elapsed() < limits::TOTAL_TIMEOUT / 2, "{:?}", begun.elapsed());
 }
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_delays_no_retry() {
+    let receiver = Receiver::start(|n| Answer::Status(if n < 2 { 500 } else { 200 })).await;
+    let world = World::new().sending();
+    world.subscribed(&receiver.url()).await;
+    world.inserted(SMILE).await;
+    world.wait_until("the first failure", |all| errors(all) == 1).await;
+    world.set_clock(T0.plus(10 * SECOND));
+    tokio::time::sleep(A_MOMENT).await;
+    // In this life: due 20 s from now.
+    let yesterday = T0.minus(24 * HOUR);
+    world.set_clock(yesterday);
+    let due_again = |all: &[Delivery], from: Timestamp| {
+        let State::Pending { next_attempt_at } = all[0].state else { return false };
+        next_attempt_at > from.plus(10 * SECOND) && next_attempt_at <= from.plus(30 * SECOND)
+    };
+    world.wait_until("it is due as before", |all| due_again(all, yesterday)).await;
+    world.set_clock(yesterday.plus(30 * SECOND));
+    world.wait_until("the second failure", |all| errors(all) == 2).await;
+    // Since the last life: nobody knows for how long it has waited.
+    let world = world.killed_and_restarted(-HOUR).await;
+    let now = world.clock.now();
+    let due_anew = |all: &[Delivery]| {
+        let State::Pending { next_attempt_at } = all[0].state else { return false };
+        next_attempt_at <= now.plus(MINUTE)
+    };
+    world.wait_until("it is due after its own pause", due_anew).await;
+    world.set_clock(now.plus(MINUTE));
+    world.wait_until_delivered(1).await;
+}
