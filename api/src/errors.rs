@@ -254,6 +254,14 @@ impl From<EngineError> for ApiError {
                 why: "The location's adapter cannot be used: its operator has to mend it.",
             },
             EngineError::NotRead => ApiError::NotRead,
+            EngineError::OutcomeUnknown => ApiError::Closed {
+                retry_after: RETRY_LATER,
+                why: "It is not known whether this was stored: look for it before you send it again, or send it again with the same \
+                      idempotency key.",
+            },
+            EngineError::TooLarge => {
+                ApiError::Refused("This changes more records than can be stored at once; send it in parts.".into())
+            }
             EngineError::StoreFull => ApiError::Closed {
                 retry_after: RETRY_LATER,
                 why: "The server's storage is full or failed, so nothing can be saved at present. Please try again later.",

@@ -67,6 +67,12 @@ pub enum EngineError {
     StoreFull,
     #[error("the location's schedule was not read to its end yet")]
     NotRead,
+    /// It may be there after a restart, or not.
+    #[error("whether it was stored is not known until the store is opened again")]
+    OutcomeUnknown,
+    /// However often it is asked for.
+    #[error("it changes more than the store takes at once")]
+    TooLarge,
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
     #[error("the adapter of the location is being prepared")]

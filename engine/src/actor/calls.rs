@@ -7,6 +7,7 @@ use location::{
     command::{Command, Failure},
     decision::Call,
     event::CallKind,
+    ids::WriteId,
     pull::Resource,
     settings::Settings,
     time::{Millis, Timestamp},
@@ -85,23 +86,19 @@ impl LocationActor {
             Call::Write { write, attempt, kind, work, key, placement, until } => {
                 let prepared = shell.outgoing(work, &key, placement);
                 let deadline = call_time(shell.settings(), until);
-                let outgoing = match prepared {
-                    Ok(Ok(outgoing)) => outgoing,
-                    Ok(Err(failure)) => {
-                        let command = match kind {
-                            CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
-                            CallKind::Find => {
-                                let outcome = Err(outgoing::lookup_failure(work, failure));
-                                Command::Found { write, attempt, outcome }
-                            }
-                        };
-                        return tell(ctx, Own::Request(Request::Command(command)));
-                    }
-                    Err(error) => {
+                let composed = match (prepared, kind) {
+                    (Ok(Ok(outgoing)), _) => Ok(outgoing),
+                    (Ok(Err(failure)), CallKind::Push) => Err(failure),
+                    (Ok(Err(failure)), CallKind::Find) => Err(outgoing::lookup_failure(work, failure)),
+                    (Err(error), _) => {
                         tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
-                        let reason = "its records could not be read".to_owned();
-                        let outcome = Err(Failure::NotReady(reason));
-                        let command = Command::Pushed { write, attempt, outcome };
+                        Err(Failure::NotReady("its records could not be read".to_owned()))
+                    }
+                };
+                let outgoing = match composed {
+                    Ok(outgoing) => outgoing,
+                    Err(failure) => {
+                        let command = not_made(write, attempt, kind, failure);
                         return tell(ctx, Own::Request(Request::Command(command)));
                     }
                 };
@@ -188,20 +185,38 @@ impl LocationActor {
             }
         };
         self.undescribed = 0;
-        tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
-        let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
-        if shell.description.as_ref() == Some(&description) {
-            return Box::pin(async {}.into_actor(self));
-        }
-        let batch = shell.describe(description);
-        self.set_timer(ctx);
-        let Ok(batch) = batch else { return Box::pin(async {}.into_actor(self)) };
-        let stored = self.env.store.commit(batch).into_actor(self).map(|result, act, _| {
-            if let Err(error) = result {
+        let news = self.shell.as_ref().filter(|shell| shell.description.as_ref() != Some(&description));
+        let batch = match news.map(|shell| shell.describing(&description)) {
+            Some(Ok(batch)) => batch,
+            known => {
+                if let Some(Err(error)) = known {
+                    tracing::error!(location = %self.id, %error, "what the EHR can do cannot be stored");
+                }
+                tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
+                return Box::pin(async {}.into_actor(self));
+            }
+        };
+        let stored = self.env.store.commit(batch).into_actor(self);
+        let stored = stored.map(move |result, act, ctx| match (result, &mut act.shell) {
+            (Ok(()), shell) => {
+                shell.iter_mut().for_each(|shell| shell.described(description.clone()));
+                tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
+                act.set_timer(ctx);
+            }
+            (Err(error), _) => {
                 tracing::warn!(location = %act.id, %error, "what the EHR can do was not stored; it will be asked again");
+                tell_later(ctx, Own::Describe, DESCRIBE_AGAIN);
             }
         });
         Box::pin(stored)
+    }
+}
+
+/// A call that was not made, answered as what it was to be.
+fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> Command {
+    match kind {
+        CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
+        CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
     }
 }
 

@@ -7,6 +7,7 @@ mod calls;
 pub mod disk_share;
 pub mod docs;
 mod gone;
+mod identity;
 mod intake;
 mod operator;
 pub mod outgoing;
@@ -39,16 +40,16 @@ use location::{
     event::Event,
     ids::LocationId,
     slots::{SlotQuery, free_slots, next_available},
-    time::{DAY, Timestamp},
+    time::{DAY, Millis, SECOND, Timestamp},
 };
 use tokio::sync::oneshot;
 
 use crate::{
-    clock,
+    clock::{self, Watch},
     ehr::{Description, Ehr, Fault},
     engine::{EngineError, FreeSlots, SyncState},
     metrics::{Metrics, Standing},
-    store::CommitError,
+    store::{CommitError, StoreError},
     workstations::Room,
     write_requests::{self, WriteRequest},
 };
@@ -120,6 +121,9 @@ pub struct LocationActor {
     timer: Option<(Timestamp, SpawnHandle)>,
     /// Times in a row the EHR did not say what it can do.
     undescribed: u32,
+    watch: Watch,
+    /// By how much the clock was set back, until the location knows.
+    set_back: Millis,
     last_used: Instant,
 }
 
@@ -145,6 +149,8 @@ impl LocationActor {
             unreadable_until: None,
             timer: None,
             undescribed: 0,
+            watch: Watch::since(clock::now()),
+            set_back: 0,
             last_used: Instant::now(),
         }
     }
@@ -161,6 +167,8 @@ impl LocationActor {
                 if let Some(room) = &self.room {
                     room.queue(shell.queue_news(Vec::new()));
                 }
+                // The last thing that happened lies in the future: since then the clock was set back.
+                (self.watch, self.set_back) = (Watch::since(shell.machine.state.latest), 0);
                 self.shell = Some(shell);
             }
             Err(error) if error.is_damage() => {
@@ -174,12 +182,35 @@ impl LocationActor {
         }
     }
 
-    /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
+    /// One turn; before it another one where the clock was set back, which no decision may overlook.
     fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         if self.shell.is_none() && self.unreadable_until.is_none_or(|until| until <= Instant::now()) {
             // It could not be loaded before, or not after a failed commit: perhaps it can now.
             self.load();
         }
+        let by = self.set_back();
+        if by == 0 {
+            return self.attempt(request, tries);
+        }
+        tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; what waits is due as much earlier");
+        let caught_up = self.attempt(Request::Command(Command::ClockSetBack { by }), tries);
+        Box::pin(caught_up.then(move |done, act, _| match done {
+            Ok(_) => {
+                act.set_back = 0;
+                act.attempt(request, tries)
+            }
+            Err(error) => Box::pin(async { Err(error) }.into_actor(act)),
+        }))
+    }
+
+    /// By how much the clock was set back, as far as the location does not know.
+    fn set_back(&mut self) -> Millis {
+        self.set_back = self.set_back.saturating_add(self.watch.set_back(clock::now()));
+        if self.shell.is_some() { self.set_back } else { 0 }
+    }
+
+    /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
+    fn attempt(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         let prepared = match &self.shell {
             Some(shell) => shell.prepare(clock::cx(), &request),
             None => return Box::pin(async { Err(EngineError::Damaged) }.into_actor(self)),
@@ -190,7 +221,7 @@ impl LocationActor {
                 let env = self.env.clone();
                 let fill = async move { env.pool.fill(&env.ids, sequence).await };
                 return Box::pin(fill.into_actor(self).then(move |filled, act, _| match filled {
-                    Ok(()) => act.turn(request, tries - 1),
+                    Ok(()) => act.attempt(request, tries - 1),
                     Err(error) => {
                         tracing::error!(location = %act.id, %error, "no new ids");
                         Box::pin(async { Err(EngineError::StoreFull) }.into_actor(act))
@@ -242,7 +273,7 @@ impl LocationActor {
                 Err(CommitError::Conflict { .. }) if tries > 0 => {
                     // A document another location changed, or another process that hosts this location: read all again.
                     act.load();
-                    act.turn(request, tries - 1)
+                    act.attempt(request, tries - 1)
                 }
                 Err(CommitError::Full { free, floor }) => {
                     tracing::warn!(location = %act.id, free, floor, "write refused: the disk is nearly full");
@@ -251,7 +282,7 @@ impl LocationActor {
                 Err(error) => {
                     tracing::error!(location = %act.id, %error, "a commit failed");
                     act.load();
-                    refuse(EngineError::StoreFull, act)
+                    refuse(not_stored(&error), act)
                 }
             }
         });
@@ -281,15 +312,23 @@ impl LocationActor {
     }
 
     fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let Some(Ok(batch)) = self.shell.as_ref().map(Shell::snapshot) else {
-            return Box::pin(async {}.into_actor(self));
+        let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
+        let batch = match shell.snapshot() {
+            Ok(batch) => batch,
+            Err(error) => {
+                tracing::error!(location = %self.id, %error, "a snapshot could not be made");
+                shell.snapshot_missed();
+                return Box::pin(async {}.into_actor(self));
+            }
         };
         let taken =
             self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
                 (Ok(()), Some(shell)) => shell.snapshot_taken(),
-                // Later then: the journal is complete without it.
-                (Err(error), _) => tracing::warn!(location = %act.id, %error, "no snapshot this time"),
-                _ => {}
+                (Err(error), shell) => {
+                    tracing::warn!(location = %act.id, %error, "no snapshot this time");
+                    shell.iter_mut().for_each(Shell::snapshot_missed);
+                }
+                (Ok(()), None) => {}
             });
         Box::pin(taken)
     }
@@ -346,12 +385,14 @@ impl LocationActor {
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let Some(Ok(batch)) = self.shell.as_ref().map(Shell::leave) else {
-            return Box::pin(async {}.into_actor(self));
+        let batch = match self.shell.as_ref().map(Shell::leave) {
+            Some(Ok(batch)) if !batch.is_empty() => batch,
+            Some(Err(error)) => {
+                tracing::error!(location = %self.id, %error, "left memory without a last commit");
+                return Box::pin(async {}.into_actor(self));
+            }
+            Some(Ok(_)) | None => return Box::pin(async {}.into_actor(self)),
         };
-        if batch.is_empty() {
-            return Box::pin(async {}.into_actor(self));
-        }
         let left = self.env.store.commit(batch).into_actor(self).map(|result, act, _| {
             if let Err(error) = result {
                 // It still stands in the store as being in memory: the next start wakes it.
@@ -377,6 +418,18 @@ impl LocationActor {
     }
 }
 
+/// What a caller is told of a commit that failed: only what was certainly not written may be sent again without a look.
+fn not_stored(error: &CommitError) -> EngineError {
+    match error {
+        CommitError::Store(StoreError::Unknown { .. }) => EngineError::OutcomeUnknown,
+        CommitError::Store(StoreError::TooLarge { .. }) => EngineError::TooLarge,
+        CommitError::Store(StoreError::Busy) => EngineError::Busy { retry_after: 1 },
+        CommitError::Store(StoreError::NotAKey) => EngineError::Internal,
+        CommitError::Conflict { .. } => EngineError::Busy { retry_after: 1 },
+        CommitError::Full { .. } | CommitError::Store(_) => EngineError::StoreFull,
+    }
+}
+
 /// Everything that may begin a turn comes through the mailbox. A message the context notifies itself of is not held back by the turn a
 /// message from the mailbox has just begun: it would be decided on the same state, and the loser's reload would show the winner's record
 /// before the winner has applied it.
@@ -396,6 +449,10 @@ impl Actor for LocationActor {
         self.load();
         self.describe(ctx);
         self.set_timer(ctx);
+        if self.set_back() > 0 {
+            // Its timer is set by a clock that is gone.
+            tell(ctx, Own::Request(Request::Command(Command::Wake)));
+        }
         tell_later(ctx, Own::Idle, self.idle);
     }
 
@@ -460,5 +517,22 @@ impl Handler<Own> for LocationActor {
             }
             Own::Idle => self.idle(ctx),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MAX_BATCH_KEYS;
+
+    #[test]
+    fn what_may_be_stored_and_what_never_will_be_is_not_told_as_full() {
+        let told = |error: StoreError| not_stored(&CommitError::Store(error));
+        assert_eq!(told(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
+        let size = MAX_BATCH_KEYS + 1;
+        let too_large = StoreError::TooLarge { what: "keys in a batch", size, limit: MAX_BATCH_KEYS };
+        assert_eq!(told(too_large), EngineError::TooLarge);
+        assert_eq!(told(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
+        assert_eq!(not_stored(&CommitError::Full { free: 1, floor: 2 }), EngineError::StoreFull);
     }
 }

@@ -124,6 +124,8 @@ pub struct Shell {
     pub last_turn: Option<Timestamp>,
     next_seq: u64,
     since_snapshot: u64,
+    /// Records before the next one is tried, after one that came to nothing.
+    snapshot_not_before: u64,
     /// It stands in the store as being in memory, so that a restart wakes it.
     marked: bool,
     /// The wake time it left memory with last.
@@ -203,6 +205,7 @@ impl Shell {
             last_turn,
             next_seq: loaded.next_seq,
             since_snapshot,
+            snapshot_not_before: 0,
             marked,
             asleep,
             closed: OnceLock::new(),
@@ -222,7 +225,10 @@ impl Shell {
             Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
             Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
             Request::Hold(hold) => self.prepare_hold(cx, hold)?,
-            Request::Command(command) => self.prepare_command(cx, command),
+            Request::Command(command) => {
+                let believed = self.believed(command, &mut docs)?;
+                self.prepare_command(cx, believed.as_ref().unwrap_or(command))
+            }
             Request::RetryWrite(write) => self.prepare_retry(cx, *write, &mut docs)?,
             Request::DropWrite(write) => self.prepare_drop(cx, *write, &mut docs)?,
         };
@@ -347,19 +353,24 @@ impl Shell {
         (turn.answer, turn.calls)
     }
 
-    /// New facts about the EHR: what the machine may do follows from them.
-    pub fn describe(&mut self, description: Description) -> Result<Batch, TurnError> {
-        let bytes = serde_json::to_vec(&description).map_err(|_| TurnError::Damaged("a description"))?;
+    /// New facts about the EHR, to be committed.
+    pub fn describing(&self, description: &Description) -> Result<Batch, TurnError> {
+        let bytes = serde_json::to_vec(description).map_err(|_| TurnError::Damaged("a description"))?;
         let mut batch = Batch::new();
         batch.put(description_key(self.setup.id), bytes);
+        Ok(batch)
+    }
+
+    /// They are durable: what the machine may do follows from them.
+    pub fn described(&mut self, description: Description) {
         self.description = Some(description);
         self.machine.settings = Arc::new(settings::of(&self.env.setup, &self.setup, self.description.as_ref()));
-        Ok(batch)
     }
 
     /// The state as of the last record, when it is time to keep it.
     pub fn snapshot_due(&self) -> bool {
-        self.since_snapshot >= SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64)
+        let after = SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64);
+        self.since_snapshot >= after.max(self.snapshot_not_before)
     }
 
     pub fn snapshot(&self) -> Result<Batch, TurnError> {
@@ -375,7 +386,12 @@ impl Shell {
     }
 
     pub fn snapshot_taken(&mut self) {
-        self.since_snapshot = 0;
+        (self.since_snapshot, self.snapshot_not_before) = (0, 0);
+    }
+
+    /// It came to nothing: after some more records, not after each. The journal is complete without it.
+    pub fn snapshot_missed(&mut self) {
+        self.snapshot_not_before = self.since_snapshot + SNAPSHOT_AFTER;
     }
 
     /// A location in memory stands in the store as such, from its first commit; when it leaves, its next wake time takes that place. So
