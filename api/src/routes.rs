@@ -236,7 +236,11 @@ fn institutions_and_locations() -> Vec<Route> {
 fn writes_and_changes() -> Vec<Route> {
     vec![
         get("/write_requests", write_requests::list)
-            .lists::<WriteRequestView>("Writes to the health record system of a location", "3"),
+            .lists::<WriteRequestView>("Writes to the health record system of a location", "3")
+            .noting(
+                "The newest first; `sort=queued_at` begins with the oldest. `resource` with `record_id`: those of one record. What is under \
+                 way counts as changed since any time.",
+            ),
         get("/write_requests/{id}", write_requests::show)
             .shows::<WriteRequestView>("One write to the health record system", "3"),
         post("/write_requests/{id}/retry", write_requests::retry)

@@ -222,7 +222,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("overlap_hours", "How long the earlier secret goes on signing. Without it: as the operator has set.", ""),
     ("undelivered", "Only messages that were not delivered.", ""),
     ("since", "Only from this time on; of changes the `end_cursor` of the page before.", ""),
-    ("resource", "Only changes of these resources.", ""),
+    ("resource", "Only of these resources.", ""),
+    ("record_id", "Only of this record, by the id its own endpoints show.", "42"),
     ("until", "Only up to this time.", "2026-12-02T00:00:00Z"),
     // Workstations
     ("workstation", "The workstation.", ""),

@@ -122,9 +122,7 @@ pub async fn update(mut call: Call) -> Answer {
     let record = if cancelled && before.cancelled {
         before
     } else if cancelled {
-        if before.foreign_id.is_none() && place.location.source.is_some() {
-            return Err(Refusal::AppointmentNotSynced.into());
-        }
+        // Also while its insert is on its way, as /intent/booking/cancel does.
         let cancelled = call.api.engine.cancel(place.location.id, id, None).await;
         cancelled.map_err(|refused| remembered(refused, &before))?;
         find(&call, &tenant, id)?.1

@@ -82,6 +82,9 @@ pub struct AppointmentView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WritebackState>")]
     ehr_writeback: Option<Writeback>,
+    /// Why it could not be entered into the health record system; only where it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<&'a str>,
 }
 
 impl<'a> AppointmentView<'a> {
@@ -134,6 +137,7 @@ impl<'a> AppointmentView<'a> {
             end_time_with_tz: wire::with_zone(span.end, zone),
             created_at_with_tz: wire::with_zone(record.created_at, zone),
             ehr_writeback: booking.map(|it| it.writeback),
+            failure_reason: booking.and_then(|it| it.failure_reason.as_deref()),
         }
     }
 }

@@ -64,8 +64,7 @@ pub async fn show(mut call: Call) -> Answer {
 }
 
 pub async fn create(mut call: Call) -> Answer {
-    let (place, given) =
-        call.in_place(|input| Given::read(input, "payment", "paid_at", "payment_type_id"))?;
+    let (place, given) = call.in_place(|input| Given::read(input, "payment", "paid_at", "payment_type_id"))?;
     let body = |given: Given, day| Payment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,

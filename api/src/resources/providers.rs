@@ -146,7 +146,7 @@ pub async fn list(mut call: Call) -> Answer {
     let sources = call.sources(&tenant);
     let keep = |it: &Provider| {
         let here = place.as_ref().is_none_or(|place| working.may_work(it, place));
-        sources.contains(&it.source_id) && filter.keeps(it, &working) && here
+        (sources.contains(&it.source_id) || working.without_ehr(it.id)) && filter.keeps(it, &working) && here
     };
     let page = listing.page(&call, &[tenant.institution.id.0], &sources, keep)?;
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
@@ -155,9 +155,12 @@ pub async fn list(mut call: Call) -> Answer {
 pub async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
-    let record = find(&call, &tenant, id)?;
     let places = call.open_places(&tenant);
     let working = Working::at(&call, &tenant, &places)?;
+    let record = match call.api.engine.provider(tenant.institution.id, id)? {
+        Some(record) if working.without_ehr(id) => record,
+        _ => find(&call, &tenant, id)?,
+    };
     Ok(call.show(view(&call, &working, &record, &include)))
 }
 
@@ -227,6 +230,11 @@ impl<'a> Working<'a> {
     fn may_work(&self, provider: &Provider, at: &Place) -> bool {
         let theirs = at.location.source.is_none_or(|source| source == provider.source_id);
         (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.location.id)
+    }
+
+    /// At a location that has no EHR, whichever the provider comes from.
+    fn without_ehr(&self, provider: u32) -> bool {
+        self.hours_of(provider).any(|(place, _)| place.location.source.is_none())
     }
 
     fn anywhere(&self, provider: u32) -> bool {

@@ -2,33 +2,44 @@
 //! system, and what became of it (our addition).
 
 use engine::write_requests::{Status, WriteRequest, merged};
-use location::{event::Work, ids::WriteId, pull::Verb};
+use location::{
+    event::Work,
+    ids::WriteId,
+    pull::{Resource, Verb},
+    time::Timestamp,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
 
 use super::{
     Answer,
-    resource_names::{granted, name},
+    resource_names::{granted, name, resource},
 };
 use crate::{
+    bounds::MAX_NAME,
     cursor::Position,
     errors::ApiError,
-    kinds::{integer, one_of},
+    kinds::{Kind, instant, one_of, sort, text},
     pages::stretch,
+    query::Params,
     scope::{Call, Place},
     wire::At,
+    wire_uuid::uuid,
 };
 
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]
 pub struct WriteRequestView {
-    /// Counted by location.
-    id: u64,
+    /// The location, and the write's number there: `101-8`.
+    id: String,
     location_id: u32,
     #[schemars(extend("enum" = ["queued", "sending", "parked", "done", "failed", "timed_out"]))]
     status: &'static str,
     resource: &'static str,
-    record_id: u64,
+    /// As the record's own endpoints show it.
+    record_id: RecordId,
     #[schemars(extend("enum" = ["create", "update", "delete", "reschedule", "cancel", "confirm", "check_in", "note"]))]
     operation: &'static str,
     attempts: u32,
@@ -39,9 +50,33 @@ pub struct WriteRequestView {
     deadline: Option<At>,
     finished_at: Option<At>,
     /// The write as which an operator had it tried again.
-    retried_as: Option<u64>,
+    retried_as: Option<String>,
     /// Given up by an operator: it will not be tried again.
     dropped: bool,
+}
+
+/// A few resources are known by UUIDs.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RecordId {
+    Number(u64),
+    Uuid(#[schemars(with = "String", extend("format" = "uuid"))] Uuid),
+}
+
+impl RecordId {
+    fn of(resource: Resource, source: Option<u32>, id: u64) -> RecordId {
+        match (resource, source) {
+            (Resource::CommunicationLogs, Some(source)) => RecordId::Uuid(uuid(resource, source, id)),
+            _ => RecordId::Number(id),
+        }
+    }
+
+    fn is(&self, given: &str) -> bool {
+        match self {
+            RecordId::Number(id) => id.to_string() == given,
+            RecordId::Uuid(id) => given.parse::<Uuid>().is_ok_and(|given| given == *id),
+        }
+    }
 }
 
 const STATUSES: &[(&str, Status)] = &[
@@ -54,30 +89,30 @@ const STATUSES: &[(&str, Status)] = &[
 ];
 
 impl WriteRequestView {
-    fn of(it: &WriteRequest) -> WriteRequestView {
+    fn of(it: &WriteRequest, source: Option<u32>) -> WriteRequestView {
         let (resource, record_id, operation) = subject(it.work);
         let status = STATUSES.iter().find(|(_, status)| *status == it.status).map_or("", |(name, _)| name);
         WriteRequestView {
-            id: it.id,
+            id: shown(it.location_id, it.id),
             location_id: it.location_id,
             status,
             resource: name(resource),
-            record_id,
+            record_id: RecordId::of(resource, source, record_id),
             operation,
             attempts: it.attempts,
             reason: it.reason.clone(),
             queued_at: At(it.queued_at),
             deadline: it.deadline.map(At),
             finished_at: it.finished_at.map(At),
-            retried_as: it.retried_as,
+            retried_as: it.retried_as.map(|id| shown(it.location_id, id)),
             dropped: it.dropped,
         }
     }
 }
 
 /// Which record, and what is done with it.
-fn subject(work: Work) -> (location::pull::Resource, u64, &'static str) {
-    use location::pull::Resource::{Appointments, Patients};
+fn subject(work: Work) -> (Resource, u64, &'static str) {
+    use Resource::{Appointments, Patients};
     match work {
         Work::CreatePatient(id) => (Patients, id.0.into(), "create"),
         Work::CreateAppointment(id) => (Appointments, id.0, "create"),
@@ -92,15 +127,49 @@ fn subject(work: Work) -> (location::pull::Resource, u64, &'static str) {
     }
 }
 
+/// What a list is narrowed down to.
+struct Filter {
+    status: Option<Status>,
+    resource: Option<Resource>,
+    record: Option<String>,
+    since: Option<Timestamp>,
+    updated_since: Option<Timestamp>,
+}
+
+impl Filter {
+    fn read(q: &mut Params) -> Filter {
+        Filter {
+            status: q.optional("status", one_of(STATUSES)),
+            resource: q.optional("resource", resource()),
+            record: q.optional("record_id", text(MAX_NAME)),
+            since: q.optional("since", instant()),
+            updated_since: q.optional("updated_since", instant()),
+        }
+    }
+
+    fn takes(&self, it: &WriteRequest, source: Option<u32>) -> bool {
+        let (resource, id, _) = subject(it.work);
+        // What is under way may change at any moment.
+        let changed = |since| it.finished_at.is_none_or(|at| at >= since);
+        self.status.is_none_or(|status| status == it.status)
+            && self.resource.is_none_or(|wanted| wanted == resource)
+            && self.record.as_ref().is_none_or(|given| RecordId::of(resource, source, id).is(given))
+            && self.since.is_none_or(|since| it.queued_at >= since)
+            && self.updated_since.is_none_or(changed)
+    }
+}
+
+/// Newest first.
 pub async fn list(mut call: Call) -> Answer {
-    let (place, (status, paging)) = call.in_place(|input| {
-        let status = input.query.optional("status", one_of(STATUSES));
-        Some((status, input.paging()))
+    let (place, (filter, descending, paging)) = call.in_place(|input| {
+        let filter = Filter::read(&mut input.query);
+        let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
+        Some((filter, descending, input.paging()))
     })?;
-    let location = place.location.id;
+    let (location, source) = (place.location.id, place.location.source);
     let waiting = call.api.engine.unfinished_writes(location).await?;
     let page = paging.collect(
-        false,
+        descending,
         |at, backwards, limit| {
             let part = stretch(at, backwards, limit);
             let mut found = merged(waiting.clone(), call.api.engine.ended_writes(location, part)?, part);
@@ -109,15 +178,15 @@ pub async fn list(mut call: Call) -> Answer {
             }
             Ok(found)
         },
-        |it| status.is_none_or(|status| status == it.status) && granted(subject(it.work).0, call.key.grants),
+        |it| filter.takes(it, source) && granted(subject(it.work).0, call.key.grants),
         |it| Position::id(it.id),
     )?;
-    Ok(call.page(&page.views(WriteRequestView::of)))
+    Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
 }
 
 pub async fn show(mut call: Call) -> Answer {
     let (place, id) = place_and_id(&mut call)?;
-    Ok(call.show(WriteRequestView::of(&find(&call, &place, id).await?)))
+    shown_one(&call, &place, id).await
 }
 
 /// What failed to be made in the health record system is tried again, as a new write.
@@ -126,7 +195,7 @@ pub async fn retry(mut call: Call) -> Answer {
     find(&call, &place, id).await?;
     let again = call.api.engine.retry_write(place.location.id, WriteId(id)).await?;
     call.audit("retry", "write request", id);
-    Ok(call.show(WriteRequestView::of(&find(&call, &place, again.0).await?)))
+    shown_one(&call, &place, again.0).await
 }
 
 /// Given up for good.
@@ -135,17 +204,40 @@ pub async fn give_up(mut call: Call) -> Answer {
     find(&call, &place, id).await?;
     call.api.engine.drop_write(place.location.id, WriteId(id)).await?;
     call.audit("drop", "write request", id);
-    Ok(call.show(WriteRequestView::of(&find(&call, &place, id).await?)))
+    shown_one(&call, &place, id).await
+}
+
+/// Locations count their writes from 0, people from 1.
+fn shown(location: u32, id: u64) -> String {
+    format!("{location}-{}", id.saturating_add(1))
+}
+
+fn write_id() -> Kind<(u32, u64)> {
+    let schema = || json!({"type": "string", "pattern": "^[0-9]{1,10}-[1-9][0-9]{0,18}$"});
+    Kind::of_text(schema, "101-8", |given| {
+        let parts = given.split_once('-');
+        let id = parts.and_then(|(location, number)| Some((location.parse().ok()?, number.parse::<u64>().ok()?)));
+        let id = id.and_then(|(location, number)| Some((location, number.checked_sub(1)?)));
+        id.ok_or_else(|| "must be an id of a write request, such as 101-8".to_owned())
+    })
 }
 
 fn place_and_id(call: &mut Call) -> Result<(Place, u64), ApiError> {
-    // They are counted by location, from 0.
-    let id = call.path_id(integer(0..=i64::MAX))?;
-    Ok((call.in_place(|_| Some(()))?.0, id.unsigned_abs()))
+    let (location, id) = call.path_id(write_id())?;
+    let place = call.in_place(|_| Some(()))?.0;
+    if place.location.id.0 == location { Ok((place, id)) } else { Err(not_found(location, id)) }
 }
 
 async fn find(call: &Call, place: &Place, id: u64) -> Result<WriteRequest, ApiError> {
     let found = call.api.engine.write_request(place.location.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
-    found.ok_or_else(|| ApiError::NotFound(format!("Write Request with id {id}")))
+    found.ok_or_else(|| not_found(place.location.id.0, id))
+}
+
+async fn shown_one(call: &Call, place: &Place, id: u64) -> Answer {
+    Ok(call.show(WriteRequestView::of(&find(call, place, id).await?, place.location.source)))
+}
+
+fn not_found(location: u32, id: u64) -> ApiError {
+    ApiError::NotFound(format!("Write Request with id {}", shown(location, id)))
 }

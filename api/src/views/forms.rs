@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
 
-use super::{second, status};
+use super::{WriteStands, second, status};
 use crate::{
     wire::{At, foreign_id_type},
     wire_uuid::uuid,
@@ -82,6 +82,8 @@ pub struct FormResponseView<'a> {
     /// How the write to the health record system goes.
     #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
     status: &'static str,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
 }
 
 impl<'a> FormResponseView<'a> {
@@ -102,6 +104,7 @@ impl<'a> FormResponseView<'a> {
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             status: status(entry),
+            write: WriteStands::of(entry.write.as_ref()),
         }
     }
 }

@@ -7,6 +7,8 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::WriteStands;
+
 /// An entry of a catalogue.
 #[derive(Serialize, JsonSchema)]
 pub struct HistoryItemView<'a> {
@@ -30,6 +32,8 @@ pub struct PatientHistoryItemView<'a> {
     note: Option<&'a str>,
     /// Still applies; false once it was deleted in the health record system.
     active: bool,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
 }
 
 impl<'a> PatientHistoryItemView<'a> {
@@ -43,6 +47,7 @@ impl<'a> PatientHistoryItemView<'a> {
             item_name: item.map(|item| item.body.name.as_str()),
             note: entry.body.note.as_deref(),
             active: entry.body.active && entry.deleted_at.is_none(),
+            write: WriteStands::of(entry.write.as_ref()),
         }
     }
 }

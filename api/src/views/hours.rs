@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::WriteStands;
 use crate::{resources::appointment_types::AppointmentTypeView, wire};
 
 #[derive(Serialize, JsonSchema)]
@@ -35,10 +36,9 @@ pub struct WorkingHourView<'a> {
     #[schemars(with = "String", extend("enum" = ["manual", "synced"]))]
     source: HourSource,
     label: Option<WorkingHourLabelView<'a>>,
-    /// Why the health record system would not take these hours, or their last change; only where it would not. Hours it would not have
-    /// at all are not active.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure_reason: Option<&'a str>,
+    /// Hours the health record system would not have at all are not active.
+    #[serde(flatten)]
+    write: WriteStands<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }
@@ -86,7 +86,7 @@ impl<'a> WorkingHourView<'a> {
             active: record.in_force(),
             source: record.source,
             label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location_id, name)),
-            failure_reason: record.write.as_ref().and_then(|write| write.reason.as_deref()),
+            write: WriteStands::of(record.write.as_ref()),
             appointment_types: None,
         }
     }

@@ -8,7 +8,7 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Included, Price, catalogue::FeeScheduleView, day};
+use super::{Included, Price, WriteStands, catalogue::FeeScheduleView, day};
 use crate::wire::At;
 
 /// Specification 2.2.
@@ -35,6 +35,8 @@ pub struct InsurancePlanView<'a> {
     annual_max_individual: Option<Price>,
     /// 1 to 12; null where the health record system does not tell.
     benefit_year_renewal_month: Option<u8>,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_coverages: Option<Vec<CoverageView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +66,7 @@ impl<'a> InsurancePlanView<'a> {
             deleted_at: entry.deleted_at.map(At),
             annual_max_individual: Price::maybe(&plan.annual_max_individual),
             benefit_year_renewal_month: plan.benefit_year_renewal_month,
+            write: WriteStands::of(entry.write.as_ref()),
             patient_coverages: None,
             subscribers: None,
             fee_schedule: None,
@@ -100,6 +103,8 @@ pub struct CoverageView<'a> {
     updated_at: At,
     /// False once it was deleted in the health record system, too.
     active: Option<bool>,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
     /// Null where the health record system names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber: Included<SubscriberView<'a>>,
@@ -120,6 +125,7 @@ impl<'a> CoverageView<'a> {
             insurance_type: coverage.insurance_type,
             updated_at: At(entry.updated_at),
             active: Some(coverage.active && entry.deleted_at.is_none()),
+            write: WriteStands::of(entry.write.as_ref()),
             subscriber: None,
         }
     }

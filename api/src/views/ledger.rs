@@ -15,7 +15,7 @@ pub use self::{
     claims::{ChargePayoutView, ClaimPayoutView, ClaimTotals, ClaimView, PatientLedgerCharge},
 };
 use super::{
-    Included, Price,
+    Included, Price, WriteStands,
     catalogue::{AdjustmentTypeView, PaymentTypeView},
     clinical::ProcedureView,
     day,
@@ -148,6 +148,8 @@ pub struct PaymentView<'a> {
     /// In v2.2.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Included<&'a str>,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,6 +190,7 @@ impl<'a> PaymentView<'a> {
             value: None,
             date: None,
             notes: None,
+            write: WriteStands::of(entry.write.as_ref()),
             patient: None,
             provider: None,
             guarantor: None,
@@ -247,6 +250,8 @@ pub struct AdjustmentView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["credit", "debit"]))]
     directionality: Option<&'static str>,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -284,6 +289,7 @@ impl<'a> AdjustmentView<'a> {
             date: None,
             notes: None,
             directionality: None,
+            write: WriteStands::of(entry.write.as_ref()),
             patient: None,
             provider: None,
             guarantor: None,

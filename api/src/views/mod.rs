@@ -17,6 +17,7 @@ mod tests;
 pub mod told;
 
 use engine::records::{
+    Writeback,
     entry::{Entry, EntryWrite, WriteStatus},
     money::Money,
     values::Seconds,
@@ -25,7 +26,7 @@ use location::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::wire::At;
+use crate::wire::{At, WritebackState};
 
 /// A record that may come along: absent unless asked for, null where there is none.
 pub type Included<T> = Option<Option<T>>;
@@ -50,6 +51,31 @@ impl Price {
     }
 }
 
+/// How the last write of a record to the health record system goes. Nothing of a record that no client wrote.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+pub struct WriteStands<'a> {
+    /// Only of what a client made or changed here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WritebackState>")]
+    ehr_writeback: Option<Writeback>,
+    /// Why the health record system would not have the record, or its last change; only where it would not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<&'a str>,
+}
+
+impl<'a> WriteStands<'a> {
+    pub fn of(write: Option<&'a EntryWrite>) -> WriteStands<'a> {
+        WriteStands {
+            ehr_writeback: write.map(|write| match write.status {
+                WriteStatus::Pending => Writeback::Pending,
+                WriteStatus::Succeeded => Writeback::Confirmed,
+                WriteStatus::Failed => Writeback::Failed,
+            }),
+            failure_reason: write.and_then(refusal),
+        }
+    }
+}
+
 /// The write-back of a record made here; what came from the EHR is written by nature.
 fn status<T>(entry: &Entry<T>) -> &'static str {
     match entry.write.as_ref().map(|write| write.status) {
@@ -60,7 +86,11 @@ fn status<T>(entry: &Entry<T>) -> &'static str {
 }
 
 fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
-    entry.write.as_ref().filter(|write: &&EntryWrite| write.status == WriteStatus::Failed)?.reason.as_deref()
+    entry.write.as_ref().and_then(refusal)
+}
+
+fn refusal(write: &EntryWrite) -> Option<&str> {
+    Some(write).filter(|write| write.status == WriteStatus::Failed)?.reason.as_deref()
 }
 
 /// A time of which the second is known, of a record made at `created_at`: in the same second it does not lie before that.

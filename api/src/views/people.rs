@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Included,
+    Included, WriteStands,
     clinical::ProcedureView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
@@ -73,6 +73,8 @@ pub struct PatientBasic<'a> {
     provider_id: Option<u32>,
     /// Locations the patient was created or seen at.
     location_ids: &'a [u32],
+    #[serde(flatten)]
+    write: WriteStands<'a>,
 }
 
 /// A patient in a list.
@@ -201,6 +203,8 @@ pub struct PatientDetailed<'a> {
     location_ids: &'a [u32],
     #[serde(flatten)]
     pub along: ComesAlong<'a>,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
 }
 
 /// One patient: in v3.1.0 as the second, else as the first.
@@ -333,6 +337,7 @@ impl<'a> PatientBasic<'a> {
             preferred_locale: None,
             provider_id: record.provider_id,
             location_ids: &record.location_ids,
+            write: WriteStands::of(record.write.as_ref()),
         }
     }
 }
@@ -408,6 +413,7 @@ impl<'a> PatientDetailed<'a> {
             preferred_locale: None,
             location_ids: &record.location_ids,
             along: ComesAlong::default(),
+            write: WriteStands::of(record.write.as_ref()),
         }
     }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{failure_reason, second, status};
+use super::{WriteStands, failure_reason, second, status};
 use crate::{
     kinds::{Clock, instant},
     wire::{At, foreign_id_type},
@@ -26,6 +26,8 @@ pub struct PatientAlertView<'a> {
     disabled_at: Option<At>,
     created_at: At,
     updated_at: At,
+    #[serde(flatten)]
+    write: WriteStands<'a>,
 }
 
 impl<'a> PatientAlertView<'a> {
@@ -37,6 +39,7 @@ impl<'a> PatientAlertView<'a> {
             disabled_at: entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)),
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
+            write: WriteStands::of(entry.write.as_ref()),
         }
     }
 }

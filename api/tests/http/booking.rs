@@ -293,7 +293,11 @@ async fn status_follows_the_booking() {
     let cancel = "/intent/booking/cancel?subdomain=acme";
     let cancelled = world.post(cancel, json!({"booking_ref": reference, "reason": "ill"})).ok().await;
     assert_eq!(cancelled["booking"]["booking_status"], json!("cancelled"));
-    assert!(cancelled["message"].as_str().unwrap().ends_with(" is cancelled."));
+    // Its insert is on its way, and so is the cancellation.
+    let freeing = " is cancelled; its time is being freed in the practice's system and is taken until then.";
+    assert!(cancelled["message"].as_str().unwrap().ends_with(freeing), "{cancelled}");
+    let taken = world.post(BOOK, booking(&offer["slot_token"], "k2")).answers(409).await;
+    assert!(taken["message"].as_str().unwrap().contains("is being freed"), "{taken}");
     world.post(cancel, json!({"booking_ref": reference})).ok().await;
     assert_eq!(world.get(&status).ok().await["booking"]["booking_status"], json!("cancelled"));
 

@@ -66,6 +66,12 @@ async fn a_location_without_an_ehr_takes_bookings() {
         "days": ["Monday"]}});
     world.post(&format!("/working_hours?{at_bare}"), hour).answers(201).await;
     assert_eq!(each(&world.get(&format!("/providers?{at_bare}")).ok().await["data"], "id"), [ANNA]);
+    // Also for a key that reaches no EHR.
+    for path in ["/providers?subdomain=acme".to_owned(), format!("/providers?{at_bare}")] {
+        assert_eq!(each(&world.get(&path).key(BARE_KEY).ok().await["data"], "id"), [ANNA]);
+    }
+    world.get(&format!("/providers/{ANNA}?subdomain=acme")).key(BARE_KEY).ok().await;
+    world.get(&format!("/providers/{BEN}?subdomain=acme")).key(BARE_KEY).fails(404).await;
     let search = json!({"start_date": world.monday().to_string(), "limit": 1});
     let found = world.post(&format!("/intent/booking/search?{at_bare}"), search).ok().await;
     let body = json!({
@@ -77,6 +83,12 @@ async fn a_location_without_an_ehr_takes_bookings() {
     let path = format!("/appointments/{}?subdomain=acme", made["appointment_id"]);
     let shown = world.get(&path).ok().await["data"].clone();
     assert_eq!(shown["ehr_writeback"], json!("pending"));
+    let patient = format!("/patients/{}?{at_bare}", shown["patient_id"]);
+    let known =
+        world.patch(&patient, json!({"patient": {"email": "mia@example.com"}})).version("v3.1.0").ok().await["data"]
+            .clone();
+    assert_eq!(known["email"], json!("mia@example.com"));
+    assert_eq!(world.get(&patient).ok().await["data"]["email"], json!("mia@example.com"));
     // Nothing of it ever lands anywhere else: it is changed and cancelled here.
     let start = format!("{}T11:00:00-0{}:00", world.monday(), &shown["timezone_offset"].as_str().unwrap()[2..3]);
     let change = json!({"appt": {"start_time": start, "note": "Call first", "confirmed": true}});

@@ -141,7 +141,7 @@ async fn hours_are_written_to_an_ehr_that_takes_them() {
     world.delete(&one).answers_nothing(204).await;
     assert!(matches!(told(&world, 3).await, Write::DeleteWorkingHour(id) if id == "written 0"));
     world.get(&one).fails(404).await;
-    let writes = world.get("/write_requests?subdomain=acme&location_id=2&per_page=100").ok().await;
+    let writes = world.get("/write_requests?subdomain=acme&location_id=2&per_page=100&sort=queued_at").ok().await;
     let hours: Vec<&Value> =
         writes["data"].as_array().unwrap().iter().filter(|it| it["resource"] == "working_hours").collect();
     let operations: Vec<&str> = hours.iter().map(|it| it["operation"].as_str().unwrap()).collect();

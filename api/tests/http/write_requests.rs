@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-const PATH: &str = "/write_requests?subdomain=acme&location_id=1";
+const ALL: &str = "/write_requests?subdomain=acme&location_id=1";
+/// In the order in which they were made.
+const PATH: &str = "/write_requests?subdomain=acme&location_id=1&sort=queued_at";
 
 async fn pay(world: &World, transaction: &str) -> Value {
     let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": transaction}});
@@ -43,11 +45,11 @@ async fn what_became_of_writes() {
     assert_eq!(each(&rest["data"], "id"), [waiting["data"][3]["id"].clone()]);
     let cursor = rest["page_info"]["start_cursor"].as_str().unwrap();
     assert_eq!(world.get(&format!("{PATH}&per_page=3&start_cursor={cursor}")).ok().await["data"], first["data"]);
-    let one = format!("/write_requests/{}?subdomain=acme&location_id=1", failed["id"]);
+    let one = format!("/write_requests/{}?subdomain=acme&location_id=1", failed["id"].as_str().unwrap());
     assert_eq!(&world.get(&one).ok().await["data"], failed);
     assert_eq!(
-        world.get("/write_requests/77?subdomain=acme&location_id=1").fails(404).await,
-        ["Write Request with id 77 not found"]
+        world.get("/write_requests/1-77?subdomain=acme&location_id=1").fails(404).await,
+        ["Write Request with id 1-77 not found"]
     );
     // Without the grant the ledger's are not there.
     let plain = world.get(PATH).key(MAIN_KEY).ok().await;
@@ -64,13 +66,15 @@ async fn operators_retry_and_drop() {
     let world = world().await;
     let feed = "/changes?subdomain=acme&location_id=1";
     let start = world.get(feed).ok().await;
-    let told =
-        |id: &Value, what| world.post(&format!("/write_requests/{id}/{what}?subdomain=acme&location_id=1"), json!({}));
+    let told = |id: &Value, what| {
+        let id = id.as_str().unwrap();
+        world.post(&format!("/write_requests/{id}/{what}?subdomain=acme&location_id=1"), json!({}))
+    };
     let (retry, drop) = (|id: &Value| told(id, "retry"), |id: &Value| told(id, "drop"));
-    for unknown in [retry(&json!(77)), drop(&json!(77))] {
-        assert_eq!(unknown.fails(404).await, ["Write Request with id 77 not found"]);
+    for unknown in [retry(&json!("1-77")), drop(&json!("1-77"))] {
+        assert_eq!(unknown.fails(404).await, ["Write Request with id 1-77 not found"]);
     }
-    retry(&json!(77)).key(MAIN_KEY).fails(403).await;
+    retry(&json!("1-77")).key(MAIN_KEY).fails(403).await;
     let paid = pay(&world, "REFUSE").await;
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed"]).await;
     let failed = list["data"][0].clone();
@@ -138,5 +142,79 @@ async fn operators_retry_and_drop() {
     assert_eq!(
         (&refused["ok"], &refused["reason"], &refused["message"], &refused["error"]),
         (&json!(false), &json!("booking_failed"), &json!(why), &json!([why]))
+    );
+}
+
+#[actix_web::test]
+async fn the_newest_come_first_and_filters_narrow_them() {
+    let world = world().await;
+    let fine = pay(&world, "fine").await;
+    let before = world.until(ALL, |list| each(&list["data"], "status") == ["done"]).await;
+    let refused = pay(&world, "REFUSE").await;
+    let log = json!({"communication_log": {"patient_id": PAT, "note": "Called", "mode": "phone", "direction": "sent",
+        "occurred_at": "2026-11-01T10:00:00Z"}});
+    let logs = "/communication_logs?subdomain=acme&location_id=1";
+    let log = world.post(logs, log).version("v3.1.0").answers(202).await["data"]["id"].clone();
+    let ended = |list: &Value| each(&list["data"], "finished_at").iter().filter(|at| at.is_string()).count() == 3;
+    let list = world.until(ALL, ended).await;
+    assert_eq!(each(&list["data"], "resource"), ["communication_logs", "payments", "payments"]);
+    assert_eq!(
+        each(&list["data"], "record_id"),
+        [log.clone(), refused.clone(), fine.clone()],
+        "as the records show them"
+    );
+    assert_eq!(each(&list["data"], "id"), ["1-3", "1-2", "1-1"]);
+    let records = async |rest: &str| each(&world.get(&format!("{ALL}&{rest}")).ok().await["data"], "record_id");
+    assert_eq!(records("resource=payments").await, [refused.clone(), fine.clone()]);
+    assert_eq!(records(&format!("resource=payments&record_id={fine}")).await, [fine.clone()]);
+    assert_eq!(records(&format!("record_id={}", log.as_str().unwrap())).await, [log.clone()]);
+    assert_eq!(records("status=failed&sort=-queued_at").await, [refused.clone()]);
+    let later = list["data"][1]["queued_at"].as_str().unwrap();
+    assert_eq!(records(&format!("since={later}")).await, [log.clone(), refused.clone()]);
+    assert_eq!(records(&format!("updated_since={later}&sort=queued_at")).await, [refused, log]);
+    let first = &before["data"][0];
+    assert_eq!(records(&format!("updated_since={}", first["finished_at"].as_str().unwrap())).await.len(), 3);
+    assert_eq!(records("since=2100-01-01T00:00:00Z").await, Vec::<Value>::new());
+    let wrong = world.get(&format!("{ALL}&resource=payment&sort=id&record_id=")).fails(400).await;
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    let wrong = world.get("/write_requests/7?subdomain=acme&location_id=1").fails(400).await;
+    assert_eq!(wrong, ["id must be an id of a write request, such as 101-8."]);
+    // Their numbers are counted by location: that of another one is not here.
+    world.get("/write_requests/2-1?subdomain=acme&location_id=1").fails(404).await;
+}
+
+/// One mechanism for every record.
+#[actix_web::test]
+async fn every_record_says_how_its_write_stands() {
+    let world = world().await;
+    let stands = |it: &Value| (it["ehr_writeback"].clone(), it["failure_reason"].clone());
+    let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": "REFUSE"}});
+    let made = world.post("/payments?subdomain=acme&location_id=1", body).answers(202).await["data"].clone();
+    assert_eq!(stands(&made), (json!("pending"), Value::Null));
+    world.until(ALL, |list| each(&list["data"], "status") == ["failed"]).await;
+    let shown = world.get(&format!("/payments/{}?subdomain=acme", made["id"])).ok().await["data"].clone();
+    assert_eq!(stands(&shown), (json!("failed"), json!("the practice refuses it")));
+
+    let paid = pay(&world, "fine").await;
+    let path = format!("/payments/{paid}?subdomain=acme");
+    let done = world.until(&path, |it| it["data"]["ehr_writeback"] == "confirmed").await;
+    assert!(done["data"].get("failure_reason").is_none(), "{done}");
+
+    // What the practice made itself says nothing; what a client changed of it does.
+    let patient = format!("/patients/{PAT}?subdomain=acme&location_id=1");
+    let theirs = world.get(&patient).ok().await["data"].clone();
+    assert!(theirs.get("ehr_writeback").is_none(), "{theirs}");
+    world.books.locked.store(true, Ordering::SeqCst);
+    let change = json!({"patient": {"email": "new@example.com"}});
+    let changed = world.patch(&patient, change).version("v3.1.0").ok().await["data"].clone();
+    assert_eq!(stands(&changed), (json!("pending"), Value::Null));
+    world.books.locked.store(false, Ordering::SeqCst);
+    world.sync(MAIN).await;
+    world.until(&patient, |it| it["data"]["ehr_writeback"] == "confirmed").await;
+    let list = world.get("/patients?subdomain=acme&location_id=1").ok().await;
+    let listed = list["data"]["patients"].as_array().or(list["data"].as_array()).unwrap();
+    assert!(
+        listed.iter().any(|it| it["ehr_writeback"] == "confirmed")
+            && listed.iter().any(|it| it.get("ehr_writeback").is_none())
     );
 }

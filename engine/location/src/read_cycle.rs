@@ -68,7 +68,8 @@ impl Location {
         let due = if pulls.cycle.is_some() { Timestamp::MIN } else { pulls.next_cycle };
         let at = due.max(pulls.retry_at.unwrap_or(Timestamp::MIN));
         // At the end of a plan, or of a resource's pages, no call starts, so no quota is needed.
-        let ends = |cycle: &Cycle| cycle.next(self.plan()).is_none_or(|plan| self.enough(cycle, plan.resource).is_some());
+        let ends =
+            |cycle: &Cycle| cycle.next(self.plan()).is_none_or(|plan| self.enough(cycle, plan.resource).is_some());
         let no_call = pulls.cycle.as_ref().is_some_and(ends);
         Some(if no_call { at } else { at.max(self.state.quota.next_at(self.settings.quota, at)) })
     }
@@ -241,7 +242,17 @@ impl Location {
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };
         let (records, estimate) = (page.records, page.estimate);
         let next = cursor.clone();
-        events.push(Event::PageApplied { resource, cursor: next, last, whole, seen, records, estimate, unsure, barren });
+        events.push(Event::PageApplied {
+            resource,
+            cursor: next,
+            last,
+            whole,
+            seen,
+            records,
+            estimate,
+            unsure,
+            barren,
+        });
         if self.may_ask(cx.now) {
             self.ask_at_once(cx, resource, cursor, (last, barren), &mut events, &mut calls);
         }

@@ -29,10 +29,8 @@ struct World {
 impl World {
     fn new(pulls: &[(Resource, bool)]) -> World {
         let mut settings = Settings::new(LocationId(1), Zone::utc());
-        let plan = |(resource, absence): &(Resource, bool)| PullPlan {
-            resource: *resource,
-            deletions_by_absence: *absence,
-        };
+        let plan =
+            |(resource, absence): &(Resource, bool)| PullPlan { resource: *resource, deletions_by_absence: *absence };
         settings.capabilities =
             Capabilities { integrated: true, pulls: pulls.iter().map(plan).collect(), ..Capabilities::default() };
         settings.quota = Quota { per_minute: 60_000, burst: 60_000 };
@@ -156,7 +154,10 @@ fn many_deletions_are_taken_in_step_by_step() {
         if matches!(decision.reply, Reply::PageApplied { .. }) {
             break;
         }
-        assert!(!world.location.state.pulls.cursors.contains_key(&Resource::Patients), "nothing of the page counts yet");
+        assert!(
+            !world.location.state.pulls.cursors.contains_key(&Resource::Patients),
+            "nothing of the page counts yet"
+        );
     }
     assert_eq!(steps, 12);
     assert_eq!(world.location.state.pulls.cursors[&Resource::Patients], "end");
@@ -167,7 +168,14 @@ fn many_deletions_are_taken_in_step_by_step() {
 #[test]
 fn the_guard_counts_all_steps_together() {
     let mut world = World::new(&[(Resource::Patients, true)]);
-    let page = Page { seen: vec![99_999], absent: (0..5_000).collect(), known: 10_000, last: true, whole: true, ..numbered(1) };
+    let page = Page {
+        seen: vec![99_999],
+        absent: (0..5_000).collect(),
+        known: 10_000,
+        last: true,
+        whole: true,
+        ..numbered(1)
+    };
     let decision = world.page(page);
     let tripped = |event: &Event| matches!(event, Event::GuardTripped { deletions: 5_000, known: 10_000, .. });
     assert!(decision.events.iter().any(tripped));

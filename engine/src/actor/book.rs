@@ -18,7 +18,7 @@ use super::{
 use crate::{
     engine::{BookRequest, PatientDetails},
     index::words::{self, phone},
-    records::{self, Booking, Writeback},
+    records::{self, Booking, Writeback, entry::EntryWrite},
     store::{Key, keys},
 };
 
@@ -308,6 +308,7 @@ fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &PatientDet
     patient.gender.clone_from(&details.gender);
     patient.address.clone_from(&details.address);
     patient.write_error = None;
+    patient.write = Some(EntryWrite::pending());
     patient.updated_at = cx.now;
 }
 

@@ -216,6 +216,7 @@ impl Intake<'_, '_, '_> {
             updated_at: now,
             last_sync_time: Some(now),
             write_error: None,
+            write: before.as_ref().and_then(|before| before.write.clone()),
         };
         if let (Some(had), Some(ours)) = (self.docs.before::<records::Patient>(institution_id, id)?, &before) {
             self.docs.set_before(&fresh)?;

@@ -113,11 +113,12 @@ impl Shell {
         docs: &mut Docs<'_>,
     ) -> Result<(), TurnError> {
         docs.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
-        let pending = Some(EntryWrite { status: WriteStatus::Pending, reason: None });
+        let pending = Some(EntryWrite::pending());
         match work {
             Work::CreatePatient(id) => {
                 docs.change::<Patient>(self.institution.id.0, u64::from(id.0), |record| {
                     record.write_error = None;
+                    record.write.clone_from(&pending);
                     record.updated_at = cx.now;
                 })?;
             }

@@ -84,7 +84,8 @@ impl Teller<'_, '_> {
         let unchanged = state(&shell.machine, now);
         let red = !unchanged.read_ok || !unchanged.write_ok;
         let unread = shell.machine.state.pulls.progress.is_empty();
-        if !events.iter().any(|event| matters(event, red) || (unread && matches!(event, Happened::PageApplied { .. }))) {
+        if !events.iter().any(|event| matters(event, red) || (unread && matches!(event, Happened::PageApplied { .. })))
+        {
             return (before, unchanged);
         }
         let mut machine = shell.machine.clone();

@@ -237,6 +237,9 @@ fn in_ehr(stored: &[u8]) -> Result<bool, TurnError> {
     Ok(decode::<Origin>(stored)?.foreign_id.is_some())
 }
 
+/// How the write of a record stands, as shapes show it.
+const WRITE_STANDS: [&str; 2] = ["ehr_writeback", "failure_reason"];
+
 /// Records as they look on the wire, beside what the turn makes of others.
 #[derive(Clone, Copy)]
 struct Looks<'t, 'd> {
@@ -255,7 +258,10 @@ impl Looks<'_, '_> {
         let mut previous = None;
         if let Some(before) = changed.before.filter(|_| event.is_update()) {
             previous = payload::previous(&self.of(scene, changed.resource, before)?, &shape);
-            if previous.is_none() {
+            // How a write ended is told as its outcome.
+            let told = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
+            let apart = changed.resource != Resource::Appointments;
+            if previous.as_ref().is_none_or(|previous| apart && previous.keys().all(told)) {
                 return Ok(None);
             }
         }

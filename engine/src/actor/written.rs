@@ -16,7 +16,7 @@ use crate::{
     entries::{self, Visitor},
     records::{
         Appointment, Patient,
-        entry::{Body, Entry, EntryWrite, WriteStatus},
+        entry::{Body, Entry, EntryWrite},
     },
 };
 
@@ -39,6 +39,7 @@ impl Shell {
                 docs.change::<Patient>(self.institution.id.0, id, |record| {
                     record.foreign_id = Some(written.foreign_id.clone());
                     record.write_error = None;
+                    record.write = Some(EntryWrite::succeeded());
                     record.ssn = None;
                     record.last_sync_time = Some(cx.now);
                     record.updated_at = cx.now;
@@ -49,11 +50,16 @@ impl Shell {
                 }
             }
             Work::Record { resource: Resource::Patients, id, .. } => {
-                let scope = self.institution.id.0;
-                if self.last_of(write, Resource::Patients, id) {
+                let (scope, last) = (self.institution.id.0, self.last_of(write, Resource::Patients, id));
+                if last {
                     docs.forget_before::<Patient>(scope, id);
                 }
-                docs.change::<Patient>(scope, id, |record| record.ssn = None)?;
+                docs.change::<Patient>(scope, id, |record| {
+                    record.ssn = None;
+                    if last {
+                        record.write = Some(EntryWrite::succeeded());
+                    }
+                })?;
             }
             Work::Record { resource: Resource::WorkingHours, id, verb } => {
                 self.hour_written(cx, write, (id, verb), written, docs)?;
@@ -86,6 +92,7 @@ impl Shell {
             Work::CreatePatient(patient) => {
                 docs.change::<Patient>(self.institution.id.0, u64::from(patient.0), |record| {
                     record.write_error = Some(reason.to_owned());
+                    record.write = Some(EntryWrite::failed(reason));
                     record.updated_at = cx.now;
                 })?;
             }
@@ -96,6 +103,7 @@ impl Shell {
                 {
                     let now = docs.get::<Patient>(self.institution.id.0, id)?;
                     before.updated_at = cx.now;
+                    before.write = Some(EntryWrite::failed(reason));
                     self.index_patient(now.as_ref(), &before, docs)?;
                     docs.put(&before)?;
                     docs.forget_before::<Patient>(self.institution.id.0, id);
@@ -221,8 +229,10 @@ impl Visitor for Done<'_, '_, '_> {
         docs.change::<Entry<T>>(source, id, |entry| {
             if verb == Verb::Create {
                 entry.foreign_id = Some(written.foreign_id.clone());
-                entry.write = Some(EntryWrite { status: WriteStatus::Succeeded, reason: None });
                 entry.updated_at = cx.now;
+            }
+            if last {
+                entry.write = Some(EntryWrite::succeeded());
             }
             entry.last_sync_time = Some(cx.now);
         })?;
@@ -251,11 +261,12 @@ impl Visitor for NotDone<'_, '_, '_> {
         let Some(source) = shell.source() else { return Ok(()) };
         if verb == Verb::Create {
             docs.change::<Entry<T>>(source, id, |entry| {
-                entry.write = Some(EntryWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) });
+                entry.write = Some(EntryWrite::failed(reason));
                 entry.updated_at = cx.now;
             })?;
         } else if last && let Some(mut before) = docs.before::<Entry<T>>(source, id)? {
             before.updated_at = cx.now;
+            before.write = Some(EntryWrite::failed(reason));
             docs.put(&before)?;
             docs.forget_before::<Entry<T>>(source, id);
         }

@@ -37,6 +37,9 @@ mod tests {
     fn the_list_is_in_order_and_each_code_is_there_once() {
         assert!(CURRENCIES.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert!(CURRENCIES.iter().all(|(code, decimals)| code.len() == 3 && *decimals <= 3));
-        assert_eq!([decimals("USD"), decimals("JPY"), decimals("KWD"), decimals("XXX")], [Some(2), Some(0), Some(3), None]);
+        assert_eq!(
+            [decimals("USD"), decimals("JPY"), decimals("KWD"), decimals("XXX")],
+            [Some(2), Some(0), Some(3), None]
+        );
     }
 }

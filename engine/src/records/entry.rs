@@ -28,7 +28,7 @@ pub struct Entry<T> {
     pub updated_at: Timestamp,
     pub last_sync_time: Option<Timestamp>,
     pub deleted_at: Option<Timestamp>,
-    /// How its write to the EHR goes; none of what came from there.
+    /// How its last write to the EHR goes; none of what only came from there.
     pub write: Option<EntryWrite>,
     pub body: T,
 }
@@ -57,6 +57,21 @@ pub struct EntryWrite {
     pub status: WriteStatus,
     /// Why it failed, without patient data.
     pub reason: Option<String>,
+}
+
+impl EntryWrite {
+    /// On its way.
+    pub fn pending() -> EntryWrite {
+        EntryWrite { status: WriteStatus::Pending, reason: None }
+    }
+
+    pub fn succeeded() -> EntryWrite {
+        EntryWrite { status: WriteStatus::Succeeded, reason: None }
+    }
+
+    pub fn failed(reason: &str) -> EntryWrite {
+        EntryWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) }
+    }
 }
 
 /// Specification 3, communication log request.

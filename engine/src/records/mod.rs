@@ -162,6 +162,9 @@ pub struct Patient {
     pub last_sync_time: Option<Timestamp>,
     /// Why the EHR would not take the patient.
     pub write_error: Option<String>,
+    /// How the last write of the patient goes; none of one who only came from the EHR.
+    #[serde(default)]
+    pub write: Option<entry::EntryWrite>,
 }
 
 /// Patient data never reaches a log by accident.

@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-use rust_decimal::Decimal;
 use super::currencies;
+use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// Digits of an amount, before and after the point together.
@@ -184,7 +184,8 @@ mod tests {
 
     #[test]
     fn amounts_are_spelled_with_the_decimals_of_their_currency() {
-        let spelled = |amount: &str, currency: &str| Money::parse(amount, currency).unwrap().spelled().amount.to_string();
+        let spelled =
+            |amount: &str, currency: &str| Money::parse(amount, currency).unwrap().spelled().amount.to_string();
         for (amount, currency, expected) in [
             ("10.5", "USD", "10.50"),
             ("105", "USD", "105.00"),

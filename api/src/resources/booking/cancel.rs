@@ -1,11 +1,12 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
 use engine::records::Writeback;
-use location::ids::AppointmentId;
+use location::{event::Work, ids::AppointmentId};
 
-use super::{IntentAnswer, booked, booking_ref, failure::Failure, find};
+use super::{IntentAnswer, booking_ref, failure::Failure, find, told};
 use crate::{
     bounds::MAX_TEXT,
+    errors::ApiError,
     kinds::{filled, text},
     scope::Call,
 };
@@ -26,5 +27,8 @@ pub async fn create(mut call: Call) -> IntentAnswer {
         cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
     }
     let (place, appointment, booking) = find(&call, &tenant, &reference)?;
-    booked(&call, &place, &appointment, &booking, None)
+    let cancellation = Work::Cancel(AppointmentId(appointment.id));
+    let writes = call.api.engine.unfinished_writes(place.location.id).await.map_err(ApiError::from)?;
+    let freeing = writes.iter().any(|write| write.work == cancellation);
+    told(&call, &place, &appointment, (&booking, freeing), None)
 }

@@ -5,7 +5,11 @@ use actix_web::{
     http::{StatusCode, header::RETRY_AFTER},
 };
 use engine::Refused;
-use location::decision::{Over, Refusal};
+use location::{
+    calendar::Holder,
+    decision::{Over, Refusal},
+    slots::Fit,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -76,15 +80,11 @@ impl Failure {
                 Reason::SlotExpired,
                 "The offer of that time has lapsed; please search for open times again.",
             ),
-            Refusal::SlotTaken { alternatives: slots, .. } => match alternatives(&slots) {
-                Ok(offers) => {
-                    let message =
-                        "Unfortunately this time is no longer available, please go back and choose another time.";
-                    Failure::Reason(Box::new(BookingRefusal {
-                        alternatives: Some(offers),
-                        ..BookingRefusal::of(Reason::SlotTaken, message.into())
-                    }))
-                }
+            Refusal::SlotTaken { fit, alternatives: slots } => match alternatives(&slots) {
+                Ok(offers) => Failure::Reason(Box::new(BookingRefusal {
+                    alternatives: Some(offers),
+                    ..BookingRefusal::of(Reason::SlotTaken, slot_taken(&fit).into())
+                })),
                 Err(error) => Failure::Other(error),
             },
             Refusal::IdempotencyConflict => Failure::of(
@@ -120,6 +120,17 @@ fn closed(over: Over) -> &'static str {
         Over::Failed => "The booking could not be entered into the practice's system.",
         Over::NotOfAPatient => "The practice made something else of the appointment, so it is changed there only.",
         Over::Forgotten => "The booking is over, cancelled or failed, so it cannot be changed any more.",
+    }
+}
+
+/// What was cancelled or moved keeps its place until the practice's system knows.
+fn slot_taken(fit: &Fit) -> &'static str {
+    match fit {
+        Fit::Busy(Holder::Vacating(_)) => {
+            "Unfortunately this time is not available yet: what was booked there was cancelled or moved, and the time is being freed in the \
+             practice's system. Please try again later, or go back and choose another time."
+        }
+        _ => "Unfortunately this time is no longer available, please go back and choose another time.",
     }
 }
 

@@ -70,6 +70,17 @@ pub struct Booked<'a> {
 }
 
 fn booked(call: &Call, place: &Place, it: &Appointment, booking: &Booking, replay: Option<bool>) -> IntentAnswer {
+    told(call, place, it, (booking, false), replay)
+}
+
+/// `freeing`: it is cancelled here, and the practice's system does not know yet.
+fn told(
+    call: &Call,
+    place: &Place,
+    it: &Appointment,
+    (booking, freeing): (&Booking, bool),
+    replay: Option<bool>,
+) -> IntentAnswer {
     let tenant = Tenant { institution: place.institution.clone() };
     let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
@@ -89,15 +100,18 @@ fn booked(call: &Call, place: &Place, it: &Appointment, booking: &Booking, repla
         failure_reason: booking.failure_reason.as_deref(),
     };
     call.audit("read", "booking", it.id);
-    let message = message(&booking, place.location.source.is_some());
+    let message = message(&booking, place.location.source.is_some(), freeing);
     Ok(HttpResponse::Ok().json(Booked { ok: true, replay, message, booking, description: call.description() }))
 }
 
 /// One sentence that is safe to read to the caller.
-fn message(booking: &BookingView<'_>, integrated: bool) -> String {
+fn message(booking: &BookingView<'_>, integrated: bool, freeing: bool) -> String {
     let with = booking.provider.as_ref().map_or_else(String::new, |name| format!(" with {name}"));
     let visit = format!("The appointment{with} on {} at {}", booking.start_local, booking.location.name);
     match (booking.booking_status, booking.ehr_writeback) {
+        ("cancelled", _) if freeing => {
+            format!("{visit} is cancelled; its time is being freed in the practice's system and is taken until then.")
+        }
         ("cancelled", _) => format!("{visit} is cancelled."),
         (_, Writeback::Confirmed) => format!("{visit} is booked and in the practice's system."),
         (_, Writeback::Pending) if integrated => {

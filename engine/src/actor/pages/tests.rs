@@ -79,8 +79,7 @@ impl World {
             shapes: Arc::new(Mute),
             secrets: Secrets::from_seed([7; 32]),
         });
-        let mut world =
-            World { env, store, shells: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
+        let mut world = World { env, store, shells: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
         for location in [A, B] {
             world.load(location);
         }
@@ -338,7 +337,8 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
         let id = |number: usize| format!("p{number}");
         for pages in (0..=ALL).collect::<Vec<_>>().chunks(1_000) {
             let records = pages.iter().map(|number| patient(&id(*number))).collect();
-            let page = EhrPage { records, whole: by_absence, last: pages.contains(&ALL), cursor: id(pages[0]), ..last() };
+            let page =
+                EhrPage { records, whole: by_absence, last: pages.contains(&ALL), cursor: id(pages[0]), ..last() };
             world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
         }
         world.read(A).await;
@@ -382,10 +382,11 @@ async fn many_past_appointments_are_deleted_step_by_step() {
         let start = START.0 / SECOND - 10 * DAY / SECOND + number;
         EhrRecord::Appointment(EhrAppointment { id: id(number), start, end: start + 60, ..EhrAppointment::default() })
     };
-    world.pages.entry((A, Resource::Appointments)).or_default().push_back(EhrPage {
-        records: (0..2_500).map(past).collect(),
-        ..last()
-    });
+    world
+        .pages
+        .entry((A, Resource::Appointments))
+        .or_default()
+        .push_back(EhrPage { records: (0..2_500).map(past).collect(), ..last() });
     world.read(A).await;
     assert!(!world.remembers(A, "x0"));
     let page = EhrPage { deleted: (0..2_500).map(id).collect(), ..last() };

@@ -7,7 +7,7 @@ use location::{
 };
 use serde_json::Value;
 
-use super::{Prepared, lane_of, refused, saved, unmet};
+use super::{Prepared, lane_of, queued, refused, saved, unmet};
 use crate::{
     actor::{
         docs::Docs,
@@ -134,7 +134,7 @@ impl Visitor for Create<'_, '_, '_> {
             updated_at: cx.now,
             last_sync_time: None,
             deleted_at: None,
-            write: Some(EntryWrite { status: WriteStatus::Pending, reason: None }),
+            write: Some(EntryWrite::pending()),
             body,
         };
         if !refused(&decision) {
@@ -195,8 +195,11 @@ impl Visitor for Change<'_, '_, '_> {
         after.updated_at = cx.now;
         let patient = entries::patient_of(&after.body);
         let decision = shell.decide_save(cx, resource, id, verb, lane_of(patient, resource, id), false);
-        if !refused(&decision) {
+        if queued(&decision) {
+            after.write = Some(EntryWrite::pending());
             docs.keep_before(&before)?;
+        }
+        if !refused(&decision) {
             docs.put(&after)?;
         }
         saved(decision, &after)
@@ -223,7 +226,8 @@ impl Visitor for Use<'_, '_> {
 
     fn visit<T: Body>(self) -> Self::Output {
         let Some(entry) = self.docs.get::<Entry<T>>(self.source, self.id)? else { return Ok(Usable::Unknown) };
-        let failed = entry.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed);
+        let refused = entry.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed);
+        let failed = refused && entry.foreign_id.is_none();
         Ok(if entry.deleted_at.is_some() || failed {
             Usable::Unknown
         } else if entries::inactive(&entry.body) {

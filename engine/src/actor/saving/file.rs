@@ -57,8 +57,9 @@ impl Shell {
         let walk = Walk { narrow, ..Walk::new(self.source().unwrap_or(0), Order::Id) };
         let part = Part { from: None, direction: Direction::Backward, limit: MOST_ENTRIES };
         let entries = lists.walk::<Entry<PatientHistoryItem>>(&walk, part)?.into_iter().map(|(_, entry)| entry);
-        let failed =
-            |it: &Entry<PatientHistoryItem>| it.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed);
+        let failed = |it: &Entry<PatientHistoryItem>| {
+            it.foreign_id.is_none() && it.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed)
+        };
         let mut same: Vec<_> = entries
             .filter(|it| it.deleted_at.is_none() && !failed(it))
             .filter(|it| it.body.patient_id == new.patient_id && it.body.item_id == new.item_id)

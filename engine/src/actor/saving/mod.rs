@@ -64,13 +64,14 @@ impl Shell {
         self.machine.decide(cx, &Command::Save(Save { resource, id, verb, lane, here_only }))
     }
 
-    /// A patient this location may write of: in its EHR.
+    /// A patient this location may write of: in its EHR, where it has one.
     fn synced_patient(&self, id: u32, docs: &mut Docs<'_>) -> Result<Result<records::Patient, Unmet>, TurnError> {
         let found = docs.get::<records::Patient>(self.institution.id.0, u64::from(id))?;
         let Some(patient) = found.filter(|patient| patient.source_id == self.source()) else {
             return Ok(Err(Unmet::NotFound { resource: Resource::Patients, id: id.into() }));
         };
-        Ok(if patient.foreign_id.is_some() { Ok(patient) } else { Err(Unmet::PatientNotSynced) })
+        let stays_here = self.source().is_none();
+        Ok(if stays_here || patient.foreign_id.is_some() { Ok(patient) } else { Err(Unmet::PatientNotSynced) })
     }
 
     /// A provider of this location's data source; without one, of the institution.
@@ -124,6 +125,11 @@ fn saved(decision: Decision, record: &impl Serialize) -> Prepared {
         answer.saved = Some(record);
     }
     Ok((decision, answer))
+}
+
+/// A write of it is on its way, and what the EHR has is to be kept until that is answered.
+fn queued(decision: &Decision) -> bool {
+    decision.reply == Reply::Saved { queued: true }
 }
 
 fn refused(decision: &Decision) -> bool {

@@ -7,7 +7,7 @@ use location::{
     pull::{Resource, Verb},
 };
 
-use super::{Prepared, refused, saved, unmet};
+use super::{Prepared, queued, refused, saved, unmet};
 use crate::{
     actor::{
         before::fields,
@@ -17,7 +17,7 @@ use crate::{
         turn::{Shell, TurnError},
     },
     index::words::phone,
-    records,
+    records::{self, entry::EntryWrite},
     saving::{NewPatient, PatientChange, Unmet},
 };
 
@@ -64,6 +64,7 @@ impl Shell {
             location_ids: vec![self.setup.id.0],
             created_at: cx.now,
             updated_at: cx.now,
+            write: Some(EntryWrite::pending()),
             ..records::Patient::default()
         };
         if !refused(&decision) {
@@ -115,8 +116,11 @@ impl Shell {
         after.updated_at = cx.now;
         let lane = Lane::Patient(PatientId(id));
         let decision = self.decide_save(cx, Resource::Patients, id.into(), Verb::Update, lane, false);
-        if !refused(&decision) {
+        if queued(&decision) {
+            after.write = Some(EntryWrite::pending());
             docs.keep_before(&before)?;
+        }
+        if !refused(&decision) {
             self.index_patient(Some(&before), &after, docs)?;
             docs.put(&after)?;
         }

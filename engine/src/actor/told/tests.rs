@@ -101,6 +101,8 @@ impl Shapes for Plain {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writes {
     Taken,
+    /// Always as the same record.
+    Same(&'static str),
     Refused,
     Later,
     NotLetIn,
@@ -165,7 +167,8 @@ impl World {
         let mut world = World { env, store, registry, shapes, shells, ehrs, now, heard: 0 };
         for (location, _) in PLACES {
             let mut shell = Shell::load(world.env.clone(), LocationId(location)).unwrap();
-            let batch = shell.describe(description()).unwrap();
+            let batch = shell.describing(&description()).unwrap();
+            shell.described(description());
             world.store.commit_now(batch).unwrap();
             world.shells.insert(location, shell);
             world.run(location).await;
@@ -366,6 +369,7 @@ impl Practice {
                 self.written += 1;
                 Ok(Written { foreign_id: format!("written {}", self.written), version: None })
             }
+            Writes::Same(id) => Ok(Written { foreign_id: id.to_owned(), version: None }),
             Writes::Refused => Err(Failure::Rejected("the practice says no".into())),
             Writes::Later => Err(Failure::RetryLater { reason: "busy".into(), after: None }),
             Writes::NotLetIn => Err(Failure::Unauthorized("wrong key".into())),
@@ -1094,4 +1098,58 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
     };
     assert_eq!(found("zoe"), Some(world.id_of(Resource::Patients, "zoe")));
     assert_eq!(found("Ben"), None, "a twin");
+}
+
+#[tokio::test]
+async fn an_identifier_of_another_record_is_not_believed() {
+    let mut world = World::new().await;
+    // Each in a lane of its own: one that waits holds up none of the others.
+    let paid = async |world: &mut World, id: &'static str| {
+        world.ehr().writes = Writes::Same(id);
+        let Saving::Entry(payment) = payment(world) else { panic!("a payment is an entry") };
+        world.save(Saving::Entry(NewEntry { patient: None, ..payment })).await["id"].as_u64().unwrap()
+    };
+    let stands = |world: &World, id: u64| {
+        let entry: crate::records::entry::Entry<crate::records::ledger::Payment> =
+            world.shells[&MAIN].read(1, id).unwrap().unwrap();
+        (entry.foreign_id, entry.write.unwrap().status)
+    };
+    use crate::records::entry::WriteStatus::{Pending, Succeeded};
+    let first = paid(&mut world, "p-1").await;
+    assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded));
+    // One made here, and one the practice has had all along.
+    for id in ["p-1", "old"] {
+        let second = paid(&mut world, id).await;
+        assert_eq!(stands(&world, second), (None, Pending));
+        let queue = &world.shells[&MAIN].machine.state.queue;
+        let reason = queue.iter().last().unwrap().1.reason.clone().unwrap();
+        let other = if id == "old" { world.id_of(Resource::Payments, "old") } else { first };
+        assert_eq!(reason, format!("the EHR answered with the identifier that Payment {other} has already"));
+    }
+    assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded), "it stays whose it is");
+    let shown: crate::records::entry::Entry<crate::records::ledger::Payment> =
+        world.shells[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
+    assert_eq!(shown.deleted_at, None);
+    // Its own identifier is believed.
+    let third = paid(&mut world, "p-4").await;
+    assert_eq!(stands(&world, third).0.as_deref(), Some("p-4"));
+}
+
+#[tokio::test]
+async fn a_snapshot_that_comes_to_nothing_is_not_tried_at_every_commit() {
+    let mut world = World::new().await;
+    for _ in 0..500 {
+        world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
+    }
+    let shell = world.shells.get_mut(&MAIN).unwrap();
+    assert!(shell.snapshot_due());
+    shell.snapshot_missed();
+    assert!(!shell.snapshot_due());
+    for _ in 0..500 {
+        world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
+    }
+    let shell = world.shells.get_mut(&MAIN).unwrap();
+    assert!(shell.snapshot_due());
+    shell.snapshot_taken();
+    assert!(!shell.snapshot_due());
 }

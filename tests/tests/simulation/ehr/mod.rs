@@ -104,7 +104,15 @@ impl Ehr {
         let id = format!("{:06}", self.rows.len() + 1);
         let resource = record.resource();
         *id_of(&mut record) = id.clone();
-        let row = Row { location, record, changed: self.changes, left: BTreeMap::new(), deleted: false, made_for: None, by_staff: false };
+        let row = Row {
+            location,
+            record,
+            changed: self.changes,
+            left: BTreeMap::new(),
+            deleted: false,
+            made_for: None,
+            by_staff: false,
+        };
         self.rows.insert((resource, id.clone()), row);
         id
     }
