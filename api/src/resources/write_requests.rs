@@ -23,8 +23,7 @@ use crate::{
     errors::ApiError,
     kinds::{Kind, instant, one_of, sort, text},
     pages::stretch,
-    query::Params,
-    scope::{Call, Place},
+    scope::{Call, Input, Place},
     wire::At,
     wire_uuid::uuid,
 };
@@ -137,13 +136,14 @@ struct Filter {
 }
 
 impl Filter {
-    fn read(q: &mut Params) -> Filter {
+    fn read(input: &mut Input) -> Filter {
+        let (q, clock) = (&mut input.query, &input.clock);
         Filter {
             status: q.optional("status", one_of(STATUSES)),
             resource: q.optional("resource", resource()),
             record: q.optional("record_id", text(MAX_NAME)),
-            since: q.optional("since", instant()),
-            updated_since: q.optional("updated_since", instant()),
+            since: q.optional("since", instant(clock)),
+            updated_since: q.optional("updated_since", instant(clock)),
         }
     }
 
@@ -162,7 +162,7 @@ impl Filter {
 /// Newest first.
 pub async fn list(mut call: Call) -> Answer {
     let (place, (filter, descending, paging)) = call.in_place(|input| {
-        let filter = Filter::read(&mut input.query);
+        let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
         Some((filter, descending, input.paging()))
     })?;

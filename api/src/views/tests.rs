@@ -345,7 +345,7 @@ fn ledger() {
         charge_payouts charges";
     let shown = shape(&claim, fields);
     assert_eq!(shown["charge_payouts"][1]["charge_id"], 8);
-    assert_eq!(shown["totals"]["amount_billed_to_insurance"], usd("100"));
+    assert_eq!(shown["totals"]["amount_billed_to_insurance"], usd("100.00"));
 
     let payment = entry(json!({"amount": usd("12.50"), "paid_at": "2024-02-29", "payment_type_id": 2}));
     let mut view = PaymentView::of(&payment);

@@ -149,7 +149,7 @@ async fn what_a_new_one_lacks() {
     assert_eq!(world.post(CREATE, json!({})).fails(400).await, expected);
     let mut wrong = new("Nora", "New");
     wrong["patient"]["email"] = json!("nora");
-    wrong["patient"]["bio"]["gender"] = json!("F");
+    wrong["patient"]["bio"]["gender"] = json!("X1");
     wrong["patient"]["bio"]["weight"] = json!("heavy");
     let expected = [
         "patient.email must be an email address.",

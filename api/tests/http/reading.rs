@@ -224,9 +224,9 @@ async fn names_that_mean_a_known_filter_filter() {
     assert_eq!(found("patient_id=1").await, ["pat"]);
     assert_eq!(found("since=2190-01-01T00:00:00Z").await, [""; 0]);
     assert_eq!(found("updated_after=2190-01-01T00:00:00Z").await, [""; 0]);
-    // Nobody's answers to forms can be written here: the EHR of this world takes none.
-    assert_eq!(found("forms_syncable=true").await, [""; 0]);
-    assert_eq!(found("forms_syncable=false").await.len(), 4);
+    // The EHR of this world takes answers to forms, and has all four.
+    assert_eq!(found("forms_syncable=true").await.len(), 4);
+    assert_eq!(found("forms_syncable=false").await, [""; 0]);
     let named = world.get("/locations?filter_by_subscription_feature=forms").reply().await;
     assert_eq!(named.header("X-Ignored-Parameters"), Some("filter_by_subscription_feature"));
 }

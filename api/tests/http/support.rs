@@ -177,7 +177,7 @@ async fn world_of(setup: Setup, rules: HttpRules, books: Books) -> World {
 pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
     let ehrs: Vec<_> = ehrs.into_iter().collect();
     let locations: Vec<LocationId> = ehrs.iter().map(|(location, _)| LocationId(*location)).collect();
-    let world = world_unread(ehrs).await;
+    let world = world_unread_on(ehrs).await;
     for location in locations {
         pulled(&world.engine, location).await;
     }
@@ -185,13 +185,11 @@ pub async fn world_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> Wo
 }
 
 /// The same, whether the EHRs can be read or not.
-pub async fn world_unread(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
+pub async fn world_unread_on(ehrs: impl IntoIterator<Item = (u32, Arc<dyn Ehr>)>) -> World {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
     parts.own = ehrs.into_iter().map(|(location, ehr)| (LocationId(location), ehr)).collect();
     let engine = Arc::new(Engine::start(setup(), parts).await.unwrap());
-    let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { rates, ..HttpRules::default() };
-    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), rules);
+    let api = Api::new(engine.clone(), keys(), &Secret::from_bytes([7; 32]), free_rates());
     World { api: Data::new(api), engine, books: Arc::default() }
 }
 

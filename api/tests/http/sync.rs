@@ -133,7 +133,7 @@ fn counted(metrics: &str, name: &str) -> u64 {
 #[actix_web::test]
 async fn an_ehr_that_was_never_reached_is_seen_and_why() {
     for (describes, why) in [(false, "the EHR did not accept the credentials: 401"), (true, "connection refused")] {
-        let world = world_unread([(MAIN, Down::new(describes) as Arc<dyn Ehr>)]).await;
+        let world = world_unread_on([(MAIN, Down::new(describes) as Arc<dyn Ehr>)]).await;
         world.get(SYNC).ok().await;
         world.until(SYNC, |state| state["data"]["read_problem"] == why).await;
         let state = world.get(SYNC).ok().await["data"].clone();
@@ -157,7 +157,7 @@ async fn an_ehr_that_was_never_reached_is_seen_and_why() {
 #[actix_web::test]
 async fn an_ehr_that_is_reached_at_last_is_green() {
     let ehr = Down::new(true);
-    let world = world_unread([(MAIN, ehr.clone() as Arc<dyn Ehr>)]).await;
+    let world = world_unread_on([(MAIN, ehr.clone() as Arc<dyn Ehr>)]).await;
     world.get(SYNC).ok().await;
     world.until(SYNC, |state| state["data"]["read_problem"] == "connection refused").await;
     ehr.up.store(true, Ordering::SeqCst);

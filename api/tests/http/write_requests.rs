@@ -98,7 +98,7 @@ async fn operators_retry_and_drop() {
     }
 
     world.books.kind.store(false, Ordering::SeqCst);
-    pay(&world, "REFUSE").await;
+    pay(&world, "REFUSE AGAIN").await;
     let list = world.until(PATH, |list| each(&list["data"], "status") == ["failed", "done", "failed"]).await;
     let failed = list["data"][2]["id"].clone();
     assert_eq!(drop(&failed).ok().await["data"]["dropped"], json!(true));

@@ -683,7 +683,7 @@ async fn an_audit_beside_the_work_finds_what_is_missing() {
             db.flush().unwrap();
         }
         let store = SledStore::open(audited(dir.path())).unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(120);
         let mut n = 0;
         // Values before and behind what it has looked at are made, changed and removed meanwhile.
         while store.audited().is_none() && Instant::now() < until {

@@ -325,9 +325,12 @@ impl World {
         if host.shell.description.as_ref() == Some(&description) {
             return;
         }
-        let batch = host.shell.describe(description).expect("a description can be written");
+        let batch = host.shell.describing(&description).expect("a description can be written");
         // Where it is not stored the EHR is asked again after the next load.
         let stored = self.store.commit_now(batch).is_ok();
+        if stored {
+            host.shell.described(description);
+        }
         self.say(|| format!("location {id} knows its EHR (stored: {stored})"));
         self.set_timer(id);
     }

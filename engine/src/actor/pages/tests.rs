@@ -90,8 +90,9 @@ impl World {
         let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: self.by_absence };
         let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
         let mut shell = Shell::load(self.env.clone(), LocationId(location)).unwrap();
-        let batch = shell.describe(Description { pulls, ..Description::default() }).unwrap();
-        self.store.commit_now(batch).unwrap();
+        let description = Description { pulls, ..Description::default() };
+        self.store.commit_now(shell.describing(&description).unwrap()).unwrap();
+        shell.described(description);
         self.shells.insert(location, shell);
     }
 

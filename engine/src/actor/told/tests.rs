@@ -89,6 +89,10 @@ impl Shapes for Plain {
         self.0.fetch_add(1, Ordering::SeqCst);
         let mut shape: Value = serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)?;
         shape["version"] = scene.version.into();
+        // As the API shows how a write stands.
+        if let Some(write) = shape.as_object_mut().and_then(|shape| shape.remove("write")) {
+            shape["ehr_writeback"] = write["status"].clone();
+        }
         Ok(shape)
     }
 

@@ -161,7 +161,7 @@ async fn an_endpoint_hears_of_its_locations_and_outcomes_once() {
         told
     };
     assert_eq!(told(WriteOutcome::Complete), [(all, None), (two, Some(vec![1, 2]))]);
-    assert_eq!(told(WriteOutcome::Failed), [(all, None), (two, Some(vec![1, 2])), (failed, None)]);
+    assert_eq!(told(WriteOutcome::Failed), [(all, None), (failed, None), (two, Some(vec![1, 2]))]);
     assert_eq!(told(WriteOutcome::TimedOut), [(all, None), (two, Some(vec![1, 2]))]);
 
     let same = NewSubscription {
