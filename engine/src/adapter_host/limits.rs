@@ -30,7 +30,7 @@ impl Default for GuestLimits {
         GuestLimits {
             memory: 64 * MIB,
             call: Duration::from_secs(30),
-            wait: Duration::from_secs(20),
+            wait: Duration::from_secs(5),
             processor: Duration::from_secs(2),
             pull_processor: Duration::from_secs(10),
             requests: 50,
