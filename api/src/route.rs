@@ -397,7 +397,7 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
     let about = request.extensions().get::<Rc<About>>().cloned();
     let here_is = |route: &'static Route| about.iter().for_each(|about| about.route.set(Some(route)));
     if let Handler::Open(handler) = &first.handler {
-        here_is(**first);
+        here_is(first);
         return handler(request, payload).await;
     }
     let version = match first.access {

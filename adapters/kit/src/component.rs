@@ -115,6 +115,8 @@ mod tests {
     fn what_is_no_adapter_is_said_plainly() {
         assert!(inspect(b"hello").is_err());
         assert!(inspect(b"\0asm\x01\0\0\0").unwrap_err().contains("a core module"));
-        assert!(inspect(EMPTY).unwrap_err().contains("does not export practice-sync:ehr/ehr@N"));
+        assert_eq!(inspect(EMPTY).unwrap().contract, None);
+        let verdict = adapter_component::verdict(EMPTY).unwrap_err().to_string();
+        assert!(verdict.contains("does not export practice-sync:ehr/ehr"), "{verdict}");
     }
 }

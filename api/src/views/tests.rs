@@ -356,7 +356,7 @@ fn ledger() {
     let of_payment = "payment_amount paid_at payment_plan_id insurance_plan_id payment_type_id payment_type charge";
     let shown = shape(&view, &format!("{fields} {of_payment}"));
     assert_eq!((&shown["payment_amount"], &shown["charge"]["procedure_id"]), (&usd("12.50"), &json!("4")));
-    assert_eq!(shown["charge"]["payment_estimate_total"], usd("100"));
+    assert_eq!(shown["charge"]["payment_estimate_total"], usd("100.00"));
     let adjustment = entry(json!({"amount": usd("-5")}));
     shape(&AdjustmentView::of(&adjustment), &format!("{fields} adjustment_amount adjusted_at adjustment_type_id"));
     let plan = entry(json!({"first_payment_due": "2024-02-29", "active": true}));
@@ -367,11 +367,11 @@ fn ledger() {
     let guarantor = entry(balance.clone());
     let fields = "id foreign_id guarantor_id location_id updated_at write_off_estimate total_balance insurance_estimate \
         guarantor_portion total_balance_under_30 total_balance_31_60 total_balance_61_90 total_balance_over_90";
-    assert_eq!(shape(&GuarantorBalanceView::of(&guarantor), fields)["total_balance_31_60"], usd("2"));
+    assert_eq!(shape(&GuarantorBalanceView::of(&guarantor), fields)["total_balance_31_60"], usd("2.00"));
     let fields = "id patient_id guarantor_id location_id updated_at estimated_amount_under_30 estimated_amount_31_60 \
         estimated_amount_61_90 estimated_amount_over_90 billed_amount_under_30 billed_amount_31_60 billed_amount_61_90 \
         billed_amount_over_90";
-    assert_eq!(shape(&InsuranceBalanceView::of(&entry(balance)), fields)["billed_amount_31_60"], usd("1"));
+    assert_eq!(shape(&InsuranceBalanceView::of(&entry(balance)), fields)["billed_amount_31_60"], usd("1.00"));
 }
 
 #[test]

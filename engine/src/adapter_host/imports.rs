@@ -93,7 +93,7 @@ impl Trace {
     /// The fault a guest answered, as the engine takes it.
     pub fn heard(&self, fault: wit::Fault) -> Fault {
         let mut heard = match convert::fault(fault) {
-            Fault::GateClosed if !self.link.as_ref().is_some_and(|link| link.gate.is_some()) => self.no_gate(),
+            Fault::GateClosed if self.link.as_ref().is_none_or(|link| link.gate.is_none()) => self.no_gate(),
             fault => self.judge(fault),
         };
         match &mut heard {

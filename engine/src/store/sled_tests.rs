@@ -260,6 +260,7 @@ async fn a_failed_write_ends_the_process_and_the_next_one_goes_on() {
 
 #[tokio::test]
 #[ignore = "a part of the test above"]
+#[allow(clippy::print_stdout)] // the test above reads it
 async fn writes_until_the_disk_refuses() {
     let Some(dir) = std::env::var_os(UNTIL_FULL) else { return };
     tracing_subscriber::fmt().with_writer(io::stderr).init();

@@ -50,11 +50,13 @@ struct Index {
     by_institution: HashMap<InstitutionId, Vec<SubscriptionId>>,
 }
 
+/// None: all of the institution.
+pub type Locations = Option<BTreeSet<LocationId>>;
+
 /// Endpoints that are sent the same messages: of one version, and about the same locations.
 pub struct Recipients {
     pub version: String,
-    /// None: all of the institution.
-    pub locations: Option<BTreeSet<LocationId>>,
+    pub locations: Locations,
     /// One for each endpoint, however many of its subscriptions fit: nobody is told twice.
     pub subscriptions: Vec<Arc<Subscription>>,
 }
@@ -89,8 +91,7 @@ impl Subscriptions {
 
     /// Who is sent a message under a name, by what they are sent.
     pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
-        let mut endpoints: BTreeMap<(EndpointId, String), (Arc<Subscription>, Option<BTreeSet<LocationId>>)> =
-            BTreeMap::new();
+        let mut endpoints: BTreeMap<(EndpointId, String), (Arc<Subscription>, Locations)> = BTreeMap::new();
         let subscribed = self.subscribed(institution, name.event());
         for subscription in subscribed.into_iter().filter(|it| it.topic().takes(name)) {
             let location = subscription.location_id;

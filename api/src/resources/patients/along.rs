@@ -101,7 +101,7 @@ impl Related {
             Some(id) if asked("provider") => Some(call.api.engine.provider(institution, id)?),
             _ => asked("provider").then_some(None),
         };
-        let visits = Visits::read(call, tenant, patient, &asked)?;
+        let visits = Visits::read(call, tenant, patient, asked)?;
         let coverages = asked("insurance_coverages").then(|| coverages(call, tenant, patient)).transpose()?;
         Ok(Related {
             children,
