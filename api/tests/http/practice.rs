@@ -134,7 +134,11 @@ impl Books {
             | Write::CheckInAppointment(it)
             | Write::NoteAppointment(it) => it.id.clone(),
             Write::Entry(_, entry)
-                if !self.kind.load(Ordering::SeqCst) && entry.fields.values().any(|value| value.as_str().is_some_and(|value| value.starts_with("REFUSE"))) =>
+                if !self.kind.load(Ordering::SeqCst)
+                    && entry
+                        .fields
+                        .values()
+                        .any(|value| value.as_str().is_some_and(|value| value.starts_with("REFUSE"))) =>
             {
                 return Err(Fault::Rejected("the practice refuses it".into()));
             }

@@ -109,6 +109,17 @@ impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
         sync(&self.engine).await;
     }
 
+    /// The same where the EHR shows nothing of a resource any more: that is stopped until an operator says that it is so.
+    pub async fn sync_of_none(&self, resource: Resource) {
+        let state = async || self.engine.sync_state(LOCATION).await.ok();
+        let before = state().await.and_then(|state| state.last_sync);
+        self.engine.sync_now(LOCATION).await.expect("a read cycle can be asked for");
+        let stopped = async || state().await.filter(|state| state.guarded.contains(&resource));
+        until("the deletions are stopped", stopped).await;
+        self.engine.accept_deletions(LOCATION, resource).await.expect("an operator may accept them");
+        until("a read cycle", async || state().await?.last_sync.filter(|at| Some(*at) > before)).await;
+    }
+
     /// Waits until nothing is left to be written.
     pub async fn idle(&self) {
         idle(&self.engine).await;

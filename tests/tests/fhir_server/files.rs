@@ -115,7 +115,7 @@ async fn insurance_goes_both_ways(clinic: &Clinic, patient: u32, theirs: &str) {
         save(clinic, Saving::EntryRemoval { resource: Resource::Coverages, id: coverage.id }).await;
     clinic.idle().await;
     assert!(clinic.server.search("Coverage", &[]).await.is_empty(), "the one was removed here, the other there");
-    clinic.sync().await;
+    clinic.sync_of_none(Resource::Coverages).await;
     let gone: Entry<Coverage> = clinic.engine.entry(SOURCE, second.id).unwrap().unwrap();
     assert!(gone.deleted_at.is_some());
 }

@@ -51,7 +51,7 @@ async fn the_first_pull_shows_the_practice(practice: &mut Practice) {
     );
     assert_eq!((&zoe["email"], &zoe["chart_id"]), (&json!("patient0@mail.example"), &json!("C-0")));
     assert_eq!(
-        (&zoe["bio"]["address_line_1"], &zoe["bio"]["city"]),
+        (&zoe["address"]["line_1"], &zoe["address"]["city"]),
         (&json!("1 Rue de l’Été"), &json!("Montréal")),
         "{zoe}"
     );
