@@ -168,7 +168,7 @@ async fn insurance_is_written_and_taken_back() {
     assert!(clinic.entry_by_id::<Coverage>(id).deleted_at.is_some());
     // What staff drop is seen, too.
     clinic.server.office().remove("patplans", clinic.seeded.coverage);
-    clinic.sync().await;
+    clinic.sync_of_none(Resource::Coverages).await;
     let dropped = clinic.entry::<Coverage>(&clinic.seeded.coverage.to_string());
     assert!(dropped.deleted_at.is_some());
     clinic.engine.stop().await;
