@@ -191,6 +191,7 @@ log = "error"
 [http]
 listen = "{address}"
 slot_token = "12h"
+refused_per_minute = 0
 [limits]
 per_second = 0
 per_minute = 0
