@@ -27,8 +27,8 @@ call_deadline = "10s"
 retry_base = "200ms"
 retry_cap = "1s"
 [defaults.quota]
-per_minute = 150
-burst = 2
+per_minute = 450
+burst = 4
 [defaults.workstation]
 patience = "1s"
 "#;
