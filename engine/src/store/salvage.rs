@@ -114,16 +114,14 @@ struct Copier<'a> {
 type Found = (Key, u128, Result<Vec<u8>, StoreError>);
 
 impl Copier<'_> {
-    /// Reads a space from its beginning, and from its end where it cannot be read through.
+    /// Reads a space from its beginning, and what is left from its end: a page that is older than those behind it may look like the last.
     async fn space(&mut self, damaged: &Arc<Shared>, tag: u8) -> Result<Salvaged, StoreError> {
         let (mut salvaged, mut rest) = (Salvaged::default(), KeyRange::prefix(&[tag]));
         for direction in [Direction::Forward, Direction::Backward] {
             let pages = read(damaged.clone(), rest.clone(), direction)?;
             loop {
                 match pages.recv_timeout(PATIENCE) {
-                    Ok(Ok(page)) if page.is_empty() => {
-                        return Ok(salvaged);
-                    }
+                    Ok(Ok(page)) if page.is_empty() => break,
                     Ok(Ok(page)) => {
                         if let Some((last, ..)) = page.last() {
                             match direction {
