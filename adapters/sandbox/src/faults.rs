@@ -43,6 +43,7 @@ fn reason(answer: &Response) -> String {
         "inactive_adjustment_type" => "the adjustment type is not in use any more".into(),
         "name_too_long" => "the name is longer than the EHR takes".into(),
         "bad_amount" => "the EHR does not take this amount".into(),
+        "rehearsal" => "the simulated EHR refuses what is written for a patient of this name".into(),
         "in_the_past" => "the appointment is over already".into(),
         word => format!("the EHR refuses it: {}", plain(word)),
     }

@@ -3,6 +3,7 @@
 
 pub mod behaviours;
 pub mod control;
+pub mod names;
 pub mod profile;
 pub mod records;
 pub mod wire;

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::records::{Appointment, Record, Resource};
+use super::{
+    names::{Rehearsal, UNCONVERTED},
+    records::{Appointment, Record, Resource},
+};
 
 /// The newest write keys it remembers.
 const WRITE_KEYS: usize = 200_000;
@@ -102,7 +105,7 @@ impl Practice {
         let resource = record.resource();
         if record.id().is_empty() {
             let number = self.last_number.get(&resource).copied().unwrap_or(0) + 1;
-            record.set_id(format!("{}-{number:05}", resource.prefix()));
+            record.set_id(format!("{}-{number:05}{}", resource.prefix(), Rehearsal::ending_of_id(&record)));
         }
         record.set_version(self.revision + 1);
         let change = Change::Saved { record: Box::new(record), write_key: write_key.map(str::to_owned) };
@@ -150,7 +153,8 @@ impl Practice {
         if let Record::Appointment(appointment) = &record {
             self.occupy(appointment);
         }
-        let number = id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        let digits = id.rsplit('-').next().map(|last| last.trim_end_matches(UNCONVERTED));
+        let number = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
         let last = self.last_number.entry(resource).or_default();
         *last = number.max(*last);
         *self.sizes.entry(feed.clone()).or_default() += 1;

@@ -434,3 +434,68 @@ fn dates_go_there_and_back() {
         assert_eq!(calendar::instant_of(bad), None, "{bad}");
     }
 }
+
+/// A patient of that name and the id the EHR gave them, or its refusal.
+fn register(ehr: &mut SandboxEhr, last_name: &str, more: Value) -> (u16, Value) {
+    let mut patient = json!({"first_name": "Rae", "last_name": last_name, "new": true});
+    patient.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let reply = send(ehr, "POST", "/v1/patients", patient);
+    (reply.status, reply.json_body())
+}
+
+fn book_for(ehr: &mut SandboxEhr, patient: &Value) -> (u16, Value) {
+    let mut wanted = body(ehr, "for a name");
+    wanted["patient"] = patient["id"].clone();
+    let reply = send(ehr, "POST", "/v1/appointments", wanted);
+    (reply.status, reply.json_body()["error"].clone())
+}
+
+#[test]
+fn names_ask_for_trouble_in_any_case_and_nothing_like_them_does() {
+    for harmless in ["Sandbox", "Reject", "Sandbox-Rejected", "Sandbox Reject", "Von Sandbox-Reject"] {
+        let mut ehr = ehr();
+        let (status, patient) = register(&mut ehr, harmless, json!({}));
+        assert_eq!((status, book_for(&mut ehr, &patient).0), (201, 201), "{harmless}");
+    }
+    let mut ehr = ehr();
+    let (status, patient) = register(&mut ehr, "SANDBOX-reject", json!({}));
+    assert_eq!((status, book_for(&mut ehr, &patient)), (201, (422, json!("rehearsal"))));
+    let note = json!({"patient": patient["id"], "note": "n", "mode": "phone", "direction": "sent", "occurred_at": 1});
+    assert_eq!(send(&mut ehr, "POST", "/v1/communication_logs", note).status, 422);
+    // With another name all is well again.
+    let path = format!("/v1/patients/{}", patient["id"].as_str().unwrap());
+    assert_eq!(send(&mut ehr, "PATCH", &path, json!({"last_name": "Wells"})).status, 200);
+    assert_eq!(book_for(&mut ehr, &patient).0, 201);
+    let update = send(&mut ehr, "PATCH", &path, json!({"last_name": "Sandbox-Timeout"}));
+    assert_eq!(update.status, 503);
+}
+
+#[test]
+fn staff_who_were_faster_have_the_chair() {
+    let mut ehr = ehr();
+    let (_, patient) = register(&mut ehr, "Sandbox-Slot-Taken", json!({}));
+    let mut wanted = body(&ehr, "late");
+    wanted["patient"] = patient["id"].clone();
+    let reply = send(&mut ehr, "POST", "/v1/appointments", wanted.clone());
+    assert_eq!((reply.status, reply.json_body()["error"].as_str()), (409, Some("slot_taken")));
+    let [Change::Saved { record, write_key: None }] = &reply.changes[..] else { panic!("{:?}", reply.changes) };
+    let block = record.to_json();
+    assert_eq!((&block["blocked"], &block["patient"], &block["start"]), (&json!(true), &Value::Null, &wanted["start"]));
+    assert_eq!(send(&mut ehr, "GET", "/v1/writes/late", Value::Null).status, 404, "it is not what was to be written");
+    assert_eq!(send(&mut ehr, "POST", "/v1/appointments", wanted).changes, [], "one block is enough");
+}
+
+#[test]
+fn names_of_new_patients() {
+    let mut ehr = ehr();
+    let error = |(status, reply): (u16, Value)| (status, reply["error"].as_str().unwrap_or_default().to_owned());
+    let none = register(&mut ehr, "Sandbox-Not-Accepted", json!({}));
+    assert_eq!(error(none), (422, "new_patients_refused".into()));
+    assert_eq!(error(register(&mut ehr, "Sandbox-Timeout", json!({}))), (503, "unavailable".into()));
+    let less = register(&mut ehr, "Sandbox-More-Fields", json!({"email": "rae@mail.example"}));
+    assert_eq!(error(less), (422, "missing_field".into()));
+    assert_eq!(register(&mut ehr, "Sandbox-More-Fields", json!({"gender": "F"})).0, 201);
+    let (_, unconverted) = register(&mut ehr, "Sandbox-Unconverted", json!({}));
+    assert_eq!(unconverted["id"], "P-00242_np");
+    assert_eq!(register(&mut ehr, "Wells", json!({})).1["id"], "P-00243", "numbers go on");
+}

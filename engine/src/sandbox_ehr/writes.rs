@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Change, SandboxEhr, filed, hours,
+    names::{Rehearsal, block_instead},
     practice::{LONGEST, Written},
     records::{Appointment, Patient, Record, Resource, Shown, Status},
     routes::not_found,
@@ -82,7 +83,7 @@ pub(super) fn create(ehr: &mut SandboxEhr, now_ms: i64, name: &str, body: &[u8])
         Resource::Adjustments => WriteKind::CreateAdjustment,
         _ => return not_found(),
     };
-    answer(write(ehr, kind, body, |ehr, fields| {
+    answer(write(ehr, kind, (resource, None), body, |ehr, fields| {
         refuse_fields(&fields, &["id", "version"])?;
         filed::check_names(resource, &fields)?;
         let record = Record::from_json(resource, fields.into()).map_err(|e| malformed(&e))?;
@@ -114,7 +115,7 @@ pub(super) fn update(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         Resource::PatientAlerts => WriteKind::UpdatePatientAlert,
         _ => return not_found(),
     };
-    answer(write(ehr, kind, body, |ehr, mut fields| {
+    answer(write(ehr, kind, (resource, Some(id)), body, |ehr, mut fields| {
         refuse_fields(&fields, &["id", "location"])?;
         let before = ehr.practice.get(resource, id).ok_or_else(not_found)?;
         let rests_on = fields.remove("version");
@@ -144,7 +145,7 @@ pub(super) fn delete(ehr: &mut SandboxEhr, name: &str, id: &str, body: &[u8]) ->
         Resource::Hours => WriteKind::DeleteHours,
         _ => return not_found(),
     };
-    answer(write(ehr, kind, body, |ehr, _| {
+    answer(write(ehr, kind, (resource, Some(id)), body, |ehr, _| {
         ehr.practice.get(resource, id).ok_or_else(not_found)?;
         Ok(Outcome::Delete(resource, id.to_owned()))
     }))
@@ -174,10 +175,12 @@ fn replace(all: &mut Fields, fields: Fields) {
     }
 }
 
-/// The frame of all writes: the write key, the switches, the check, the saving.
+/// The frame of all writes: the write key, the switches, what the patient's name asks for, the check, the saving. `of` is the record that
+/// is changed or deleted; a new one has no id.
 fn write(
     ehr: &mut SandboxEhr,
     kind: WriteKind,
+    of: (Resource, Option<&str>),
     body: &[u8],
     check: impl FnOnce(&SandboxEhr, Fields) -> Checked<Outcome>,
 ) -> Checked<SandboxReply> {
@@ -194,11 +197,24 @@ fn write(
     if let Some(refusal) = ehr.behaviours.rejection(kind) {
         return Err(refusal);
     }
+    let (resource, id) = of;
+    let before = id.and_then(|id| ehr.practice.get(resource, id));
+    let rehearsal = Rehearsal::of(&ehr.practice, resource, before, &fields);
+    if let Some(refusal) = rehearsal.and_then(|rehearsal| rehearsal.refusal(kind)) {
+        return Err(refusal);
+    }
     // Only these two show the key they were written with.
     if let Some(key) = key.clone().filter(|_| matches!(kind, WriteKind::CreatePatient | WriteKind::CreateAppointment)) {
         fields.insert("write_key".into(), key.into());
     }
-    let (status, change) = match check(ehr, fields)? {
+    let outcome = check(ehr, fields)?;
+    if let (Some(Rehearsal::SlotTaken), Outcome::Save(201, record)) = (rehearsal, &outcome)
+        && let Record::Appointment(wanted) = &**record
+    {
+        let staff = ehr.practice.save(Record::Appointment(block_instead(wanted)), None);
+        return Ok(SandboxReply { changes: vec![staff], ..slot_taken() });
+    }
+    let (status, change) = match outcome {
         Outcome::Save(status, record) => (status, ehr.practice.save(*record, key.as_deref())),
         Outcome::Delete(resource, id) => {
             (200, ehr.practice.delete(resource, &id, key.as_deref()).ok_or_else(not_found)?)
@@ -247,7 +263,9 @@ fn new_patient(ehr: &SandboxEhr, patient: &Patient) -> Checked {
         return Err(invalid("missing_field", "first_name and last_name are required"));
     }
     let json = Record::Patient(Box::new(patient.clone())).to_json();
-    if let Some(field) = switches.required_patient_fields.iter().find(|name| json[name.as_str()].is_null()) {
+    let mut required =
+        switches.required_patient_fields.iter().map(String::as_str).chain(Rehearsal::required_field(patient));
+    if let Some(field) = required.find(|name| json[*name].is_null()) {
         return Err(invalid("missing_field", &format!("{field} is required")));
     }
     let same = |other: &Patient| {
@@ -290,9 +308,13 @@ pub(super) fn fits(ehr: &SandboxEhr, a: &Appointment) -> Checked {
         return Err(invalid("unknown_type", "There is no such appointment type"));
     }
     if ehr.practice.occupied(place, a.start, a.end, &a.id).is_some() {
-        return Err(SandboxReply::error(409, "slot_taken", "The operatory is occupied at that time"));
+        return Err(slot_taken());
     }
     Ok(())
+}
+
+fn slot_taken() -> SandboxReply {
+    SandboxReply::error(409, "slot_taken", "The operatory is occupied at that time")
 }
 
 pub(super) fn invalid(code: &str, message: &str) -> SandboxReply {
