@@ -14,7 +14,7 @@ use location::{
 };
 use tokio::task::JoinHandle;
 
-use super::{LocationActor, Own, disk_share, outgoing, request::Request, tell, tell_later, turn::Turn};
+use super::{LocationActor, Own, disk_share, outgoing, request::Request, tell, turn::Turn};
 use crate::{
     clock,
     ehr::{Description, Fault, Page},
@@ -173,14 +173,14 @@ impl LocationActor {
             Ok(description) => description,
             // It was not asked.
             Err(Fault::NotBegun(_)) => {
-                tell_later(ctx, Own::Describe, DESCRIBE_AGAIN);
+                self.describe_later(ctx, DESCRIBE_AGAIN);
                 return Box::pin(async {}.into_actor(self));
             }
             Err(error) => {
                 self.undescribed = self.undescribed.saturating_add(1);
                 let again = describe_again(self.undescribed);
                 tracing::warn!(location = %self.id, %error, ?again, "the EHR did not say what it can do");
-                tell_later(ctx, Own::Describe, again);
+                self.describe_later(ctx, again);
                 return Box::pin(async {}.into_actor(self));
             }
         };
@@ -192,7 +192,7 @@ impl LocationActor {
                 if let Some(Err(error)) = known {
                     tracing::error!(location = %self.id, %error, "what the EHR can do cannot be stored");
                 }
-                tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
+                self.describe_later(ctx, DESCRIBE_EVERY);
                 return Box::pin(async {}.into_actor(self));
             }
         };
@@ -200,15 +200,23 @@ impl LocationActor {
         let stored = stored.map(move |result, act, ctx| match (result, &mut act.shell) {
             (Ok(()), shell) => {
                 shell.iter_mut().for_each(|shell| shell.described(description.clone()));
-                tell_later(ctx, Own::Describe, DESCRIBE_EVERY);
+                act.describe_later(ctx, DESCRIBE_EVERY);
                 act.set_timer(ctx);
             }
             (Err(error), _) => {
                 tracing::warn!(location = %act.id, %error, "what the EHR can do was not stored; it will be asked again");
-                tell_later(ctx, Own::Describe, DESCRIBE_AGAIN);
+                act.describe_later(ctx, DESCRIBE_AGAIN);
             }
         });
         Box::pin(stored)
+    }
+
+    /// Instead of whenever it was to be asked before.
+    fn describe_later(&mut self, ctx: &mut Context<Self>, after: Duration) {
+        let next = ctx.run_later(after, |act, ctx| act.describe(ctx));
+        if let Some(before) = self.describe.replace(next) {
+            ctx.cancel_future(before);
+        }
     }
 }
 

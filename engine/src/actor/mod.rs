@@ -101,7 +101,6 @@ pub enum Ask {
 enum Own {
     Request(Request),
     Described(Result<Description, Fault>),
-    Describe,
     Idle,
 }
 
@@ -121,6 +120,8 @@ pub struct LocationActor {
     timer: Option<(Timestamp, SpawnHandle)>,
     /// Times in a row the EHR did not say what it can do.
     undescribed: u32,
+    /// When it is asked next what it can do.
+    describe: Option<SpawnHandle>,
     watch: Watch,
     /// By how much the clock was set back, until the location knows.
     set_back: Millis,
@@ -149,6 +150,7 @@ impl LocationActor {
             unreadable_until: None,
             timer: None,
             undescribed: 0,
+            describe: None,
             watch: Watch::since(clock::now()),
             set_back: 0,
             last_used: Instant::now(),
@@ -464,13 +466,17 @@ impl Actor for LocationActor {
 impl Handler<Ask> for LocationActor {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, ask: Ask, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, ask: Ask, ctx: &mut Self::Context) -> Self::Result {
         self.last_used = Instant::now();
         self.metrics.commands.add(1);
         // A caller that went away misses the answer only.
         AtomicResponse::new(match ask {
             Ask::Do { request, begun, reply } => {
                 begun.store(true, Ordering::SeqCst);
+                // Whoever wants it read now has perhaps changed what it can do.
+                if matches!(*request, Request::Command(Command::SyncNow)) {
+                    self.describe(ctx);
+                }
                 Box::pin(self.turn(*request, TRIES).map(move |answer, _, _| drop(reply.send(answer))))
             }
             Ask::FreeSlots { query, reply } => {
@@ -511,10 +517,6 @@ impl Handler<Own> for LocationActor {
                 }
             })),
             Own::Described(described) => self.described(described, ctx),
-            Own::Describe => {
-                self.describe(ctx);
-                Box::pin(async {}.into_actor(self))
-            }
             Own::Idle => self.idle(ctx),
         })
     }
