@@ -1,12 +1,13 @@
 //! What every request may use.
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     sync::{Arc, atomic::AtomicBool},
 };
 
 use actix_web::HttpRequest;
-use engine::Engine;
+use engine::{Engine, sandbox_host::Hosted};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -26,6 +27,8 @@ use crate::{
 
 pub struct Api {
     pub engine: Arc<Engine>,
+    /// Simulated EHRs, which operators may make misbehave, by data source.
+    pub simulated: BTreeMap<u32, Arc<Hosted>>,
     pub directory: Directory,
     pub tokens: Tokens,
     pub cursors: Cursors,
@@ -56,9 +59,14 @@ impl Api {
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             keys: keys.into(),
+            simulated: BTreeMap::new(),
             engine,
             rules,
         }
+    }
+
+    pub fn with_simulated(self, simulated: BTreeMap<u32, Arc<Hosted>>) -> Api {
+        Api { simulated, ..self }
     }
 
     pub fn keys(&self) -> Arc<Keys> {

@@ -72,6 +72,7 @@ use crate::{
         operatories::{self, OperatoryView},
         patients, payment_plans, payments,
         providers::{self, ProviderView},
+        simulated_ehr::{self, SimulatedEhrView},
         sync::{self, LocationSyncView},
         sync_status::{self, SyncStatusView},
         webhook_deliveries::{self, DeliveryDetail, DeliveryView, ReplayView},
@@ -195,6 +196,10 @@ fn workstations_of_staff() -> Vec<Route> {
     ]
 }
 
+const SIMULATED_ONLY: &str = "Only where the health record system is the simulated one of the sandbox; everywhere else it is refused with 422. \
+    Exactly one thing is done by a call, and holds for all locations of the system; they are read at once. Switches end with the process. \
+    `GET /docs/sandbox` has examples, and the names of patients that need no operator.";
+
 fn institutions_and_locations() -> Vec<Route> {
     vec![
         get("/locations", locations::list)
@@ -219,6 +224,18 @@ fn institutions_and_locations() -> Vec<Route> {
                 "A pass that would delete most of a resource is stopped, as it is more often a fault than a fact. What it shows next is \
                  believed.",
             )
+            .operator(),
+        get("/locations/{id}/simulated_ehr", simulated_ehr::show)
+            .shows::<SimulatedEhrView>("How a simulated health record system behaves", "6")
+            .fails(&[422])
+            .noting(SIMULATED_ONLY)
+            .named("get_simulated_ehr")
+            .operator(),
+        post("/locations/{id}/simulated_ehr", simulated_ehr::control)
+            .shows::<SimulatedEhrView>("Have a simulated health record system misbehave, or its staff do something", "6")
+            .fails(&[409, 422])
+            .noting(SIMULATED_ONLY)
+            .named("control_simulated_ehr")
             .operator(),
         get("/institutions", institutions::list).lists_all::<InstitutionDetail>("Institutions of the key", "4.10"),
         get("/institutions/{id}", institutions::show).shows::<InstitutionDetail>("One institution", "4.10"),

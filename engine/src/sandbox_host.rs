@@ -7,7 +7,10 @@ use tokio::sync::Mutex;
 use crate::{
     adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
     clock,
-    sandbox_ehr::{Change, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest, records::Resource},
+    sandbox_ehr::{
+        Behaviours, Change, Control, ControlError, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest,
+        records::Resource,
+    },
     store::{Batch, CommitError, Direction, Store, StoreError, keys},
 };
 
@@ -20,6 +23,14 @@ pub enum OpenError {
     Store(#[from] StoreError),
     #[error("a change of the simulated EHR cannot be read: {0}")]
     Change(#[from] serde_json::Error),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ControlFault {
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
 }
 
 pub struct Hosted {
@@ -53,16 +64,35 @@ impl Hosted {
         let mut guard = self.ehr.lock().await;
         let (ehr, next) = &mut *guard;
         let reply = ehr.handle(clock::now().0, request);
-        if !reply.changes.is_empty() {
-            let mut batch = Batch::new();
-            for (number, change) in (*next..).zip(&reply.changes) {
-                let value = serde_json::to_vec(change).expect("changes have string keys and serialise");
-                batch.put(keys::sandbox_change(self.source, number), value);
-            }
-            self.store.commit(batch).await?;
-            *next += reply.changes.len() as u64;
-        }
+        self.keep(next, &reply.changes).await?;
         Ok(reply)
+    }
+
+    /// Does what staff or an operator want of it, behind the adapter's back.
+    pub async fn control(&self, control: Control) -> Result<Vec<Change>, ControlFault> {
+        let mut guard = self.ehr.lock().await;
+        let (ehr, next) = &mut *guard;
+        let changes = ehr.control(control)?;
+        self.keep(next, &changes).await?;
+        Ok(changes)
+    }
+
+    pub async fn behaviours(&self) -> Behaviours {
+        self.ehr.lock().await.0.behaviours().clone()
+    }
+
+    async fn keep(&self, next: &mut u64, changes: &[Change]) -> Result<(), CommitError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for (number, change) in (*next..).zip(changes) {
+            let value = serde_json::to_vec(change).expect("changes have string keys and serialise");
+            batch.put(keys::sandbox_change(self.source, number), value);
+        }
+        self.store.commit(batch).await?;
+        *next += changes.len() as u64;
+        Ok(())
     }
 
     /// The EHR's own view of a record, as JSON.

@@ -77,7 +77,8 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
     let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let engine = opened.engine;
-    let api = Data::new(Api::new(engine.clone(), keys, &secret, config.http));
+    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.sandboxes.clone());
+    let api = Data::new(api);
     let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
     tracing::info!(%address, "serving");
     // It runs from its first poll on: nobody should have to wait for `wait`.

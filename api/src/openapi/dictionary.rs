@@ -37,6 +37,13 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("search_name", "Only names that contain this.", "Room"),
     ("search_term", "Only names that contain this.", "penicillin"),
     ("timezone", "The IANA time zone in which times without an offset are read.", "America/New_York"),
+    // The simulated health record system
+    ("behave", "Sets all its switches: those not named stand as after a start. `{}` makes it behave.", ""),
+    ("switch", "Sets the switches that are named.", ""),
+    ("staff_books", "Staff put an `appointment` into the book, or a block with `blocked: true`; with `force` also upon another one. Ids are those of the simulated system: the `foreign_id` of what the API shows.", ""),
+    ("staff_edits", "Staff change `fields` of the record with this `id` of a `resource`, as the simulated system names them.", ""),
+    ("delete", "Staff delete the records of a `resource` with these `ids`.", ""),
+    ("mass_delete", "The first `percent` per cent of the records of a `resource` are lost, as after a failed import.", ""),
     // Schedule
     ("start", "Where the span of time begins; without an offset it is read in `timezone`, or as the clocks of the location show.", ""),
     ("end", "Where the span of time ends, itself not part of it; a date alone means that day too.", "2026-12-02T00:00:00Z"),

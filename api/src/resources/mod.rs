@@ -33,6 +33,7 @@ pub mod payments;
 pub mod providers;
 mod related;
 mod resource_names;
+pub mod simulated_ehr;
 mod slot_weeks;
 pub mod sync;
 pub mod sync_status;

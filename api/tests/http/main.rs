@@ -55,6 +55,7 @@ mod reading;
 mod reasons;
 mod reload;
 mod server;
+mod simulated_ehr;
 mod support;
 mod sync;
 mod sync_status;

@@ -1,5 +1,5 @@
-//! `/control`: what tests and the demo do to the practice behind the adapter's back. GET shows the switches, POST takes one
-//! [`Control`].
+//! What is done to the practice behind the adapter's back: by tests at `/control`, where GET shows the switches and POST takes one
+//! [`Control`], and by operators through the API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -89,7 +89,7 @@ impl SandboxEhr {
         let done = serde_json::from_slice(&request.body).map_err(ControlError::from).and_then(|c| self.control(c));
         match done {
             Ok(changes) => {
-                let shown: Vec<Value> = changes.iter().map(shown).collect();
+                let shown: Vec<Value> = changes.iter().map(Change::shown).collect();
                 SandboxReply { changes, ..SandboxReply::json(200, &json!({"changes": shown})) }
             }
             Err(error @ ControlError::NotFound) => SandboxReply::error(404, "not_found", &error.to_string()),
@@ -99,10 +99,12 @@ impl SandboxEhr {
     }
 }
 
-fn shown(change: &Change) -> Value {
-    match change {
-        Change::Saved { record, .. } => json!({"saved": record.to_json()}),
-        Change::Deleted { id, .. } => json!({"deleted": id}),
+impl Change {
+    pub fn shown(&self) -> Value {
+        match self {
+            Change::Saved { record, .. } => json!({"saved": record.to_json()}),
+            Change::Deleted { id, .. } => json!({"deleted": id}),
+        }
     }
 }
 

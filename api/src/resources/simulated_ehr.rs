@@ -1,0 +1,124 @@
+//! GET and POST /locations/{id}/simulated_ehr: a simulated health record system in an operator's hands, so that clients can rehearse what
+//! the names of patients cannot ask for (our addition). Where the system is a real one there is nothing to take hold of.
+
+use std::sync::Arc;
+
+use engine::{
+    sandbox_ehr::{Behaviours, Change, Control, ControlError},
+    sandbox_host::{ControlFault, Hosted},
+    setup::{Environment, LocationStatus},
+    store::CommitError,
+};
+use location::ids::LocationId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Answer;
+use crate::{
+    errors::{ApiError, sentence},
+    kinds::{id, json_object},
+    scope::{Call, Place},
+};
+
+/// What can be done to it, as `Control` names it. Of one call exactly one.
+const CONTROLS: [&str; 6] = ["behave", "switch", "staff_books", "staff_edits", "delete", "mass_delete"];
+const RETRY_LATER: u64 = 30;
+
+/// How the simulated health record system of a location behaves.
+#[derive(Serialize, JsonSchema)]
+pub struct SimulatedEhrView {
+    #[schemars(with = "u32")]
+    location_id: LocationId,
+    /// Its switches and how they stand, by name. `GET /docs/sandbox` says what each does.
+    #[schemars(with = "Map<String, Value>")]
+    switches: Behaviours,
+    /// What this call changed there: records `saved`, as the simulated system shows them, and ids `deleted`.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    changes: Vec<Value>,
+}
+
+impl From<ControlFault> for ApiError {
+    fn from(fault: ControlFault) -> ApiError {
+        match fault {
+            ControlFault::Control(ControlError::Malformed(error)) => ApiError::bad(sentence(&error.to_string())),
+            ControlFault::Control(ControlError::NotFound) => {
+                ApiError::NotFound("The record of the simulated system".into())
+            }
+            ControlFault::Control(refused @ ControlError::Refused(_)) => {
+                ApiError::Conflict(sentence(&refused.to_string()))
+            }
+            ControlFault::Commit(CommitError::Store(error)) => {
+                tracing::error!(%error, "what the simulated EHR changed cannot be stored");
+                ApiError::Unavailable { retry_after: RETRY_LATER }
+            }
+            ControlFault::Commit(_) => ApiError::Unavailable { retry_after: RETRY_LATER },
+        }
+    }
+}
+
+pub async fn show(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenants, ()) = call.in_tenants(|_| Some(()))?;
+    let place = call.place_of_any(&tenants, LocationId(id))?;
+    let ehr = simulated(&call, &place)?;
+    view(&call, place.location.id, &ehr, &[]).await
+}
+
+/// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
+pub async fn control(mut call: Call) -> Answer {
+    let id = call.path_id(id())?;
+    let (tenants, asked) = call.in_tenants(|input| {
+        let body = &mut input.body;
+        let all = CONTROLS.map(|name| {
+            // Of what excludes each other the example shows what does no harm.
+            let kind = if name == "behave" { json_object() } else { json_object().apart() };
+            body.optional(name, kind).map(|what| (name, what))
+        });
+        let mut given = all.into_iter().flatten();
+        let one = given.next();
+        if one.is_none() || given.next().is_some() {
+            body.problem(format!("The body must hold exactly one of {}.", CONTROLS.join(", ")));
+        }
+        one
+    })?;
+    let place = call.place_of_any(&tenants, LocationId(id))?;
+    let ehr = simulated(&call, &place)?;
+    let (name, what) = asked;
+    let control: Control = serde_json::from_value(json!({ name: what })).map_err(ControlError::from).map_err(fault)?;
+    let changes = ehr.control(control).await?;
+    call.audit("control simulated ehr", "location", id.into());
+    let all = call.api.engine.setup().locations.values();
+    let beside = all.filter(|it| it.source == place.location.source && it.status == LocationStatus::Active);
+    for location in beside {
+        if let Err(refused) = call.api.engine.sync_now(location.id).await {
+            tracing::info!(location = %location.id, ?refused, "not read at once");
+        }
+    }
+    view(&call, place.location.id, &ehr, &changes).await
+}
+
+fn fault(error: ControlError) -> ApiError {
+    ControlFault::from(error).into()
+}
+
+/// The location's system, where it is one that may be made to misbehave.
+fn simulated(call: &Call, place: &Place) -> Result<Arc<Hosted>, ApiError> {
+    if place.institution.environment != Environment::Sandbox {
+        return Err(ApiError::Refused("Only practices of the sandbox have simulated health record systems.".into()));
+    }
+    let Some(source) = place.location.source else {
+        return Err(ApiError::Refused("The location has no health record system.".into()));
+    };
+    let hosted = call.api.simulated.get(&source).cloned();
+    hosted.ok_or_else(|| {
+        ApiError::Refused(
+            "The location's health record system is not a simulated one: it cannot be told to misbehave.".into(),
+        )
+    })
+}
+
+async fn view(call: &Call, location_id: LocationId, ehr: &Hosted, changes: &[Change]) -> Answer {
+    let changes = changes.iter().map(Change::shown).collect();
+    Ok(call.show(SimulatedEhrView { location_id, switches: ehr.behaviours().await, changes }))
+}

@@ -1,0 +1,27 @@
+//! Only the simulated EHR of a sandbox is in an operator's hands.
+
+use serde_json::json;
+
+use crate::support::*;
+
+#[actix_web::test]
+async fn a_real_ehr_cannot_be_told_to_misbehave() {
+    let world = world().await;
+    let real = "The location's health record system is not a simulated one: it cannot be told to misbehave.";
+    for (location, why) in [(MAIN, real), (BARE, "The location has no health record system.")] {
+        let path = format!("/locations/{location}/simulated_ehr");
+        assert_eq!(world.get(&path).fails(422).await, [why]);
+        assert_eq!(world.post(&path, json!({"behave": {}})).fails(422).await, [why]);
+    }
+    world.get("/locations/5/simulated_ehr").fails(404).await;
+}
+
+#[actix_web::test]
+async fn a_practice_in_production_has_none_whoever_asks() {
+    let world = world().await;
+    let mut operator = keys().pop().unwrap();
+    operator.grants.operator = true;
+    world.api.replace_keys(vec![operator]);
+    let refused = world.post("/locations/6/simulated_ehr", json!({"behave": {}})).key(REAL_KEY).fails(422).await;
+    assert_eq!(refused, ["Only practices of the sandbox have simulated health record systems."]);
+}
