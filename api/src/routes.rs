@@ -138,6 +138,7 @@ fn operation() -> Vec<Route> {
         open("/docs", documentation::page),
         open("/docs/", documentation::elsewhere),
         open("/docs/webhooks", documentation::webhooks),
+        open("/docs/sandbox", documentation::sandbox),
         open("/docs/style.css", documentation::style),
         open("/docs/script.js", documentation::script),
         websocket("/workstations/connect", socket::connect),

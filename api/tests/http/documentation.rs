@@ -1,3 +1,5 @@
+use engine::sandbox_ehr::{Control, names::NAMES};
+
 use crate::support::*;
 
 #[actix_web::test]
@@ -21,6 +23,7 @@ async fn the_page_takes_nothing_from_elsewhere() {
     for (path, kind) in [
         ("/docs", "text/html"),
         ("/docs/webhooks", "text/html"),
+        ("/docs/sandbox", "text/html"),
         ("/docs/style.css", "text/css"),
         ("/docs/script.js", "text/javascript"),
     ] {
@@ -32,5 +35,22 @@ async fn the_page_takes_nothing_from_elsewhere() {
         for elsewhere in ["http://", "https://", "//cdn", "@import", "innerHTML", "style=\"", " onclick"] {
             assert!(!reply.text.contains(elsewhere), "{path} has {elsewhere}");
         }
+    }
+}
+
+#[actix_web::test]
+async fn what_the_sandbox_page_says_is_so() {
+    let world = world().await;
+    let page = world.get("/docs/sandbox").without("Authorization").reply().await.text;
+    for (name, _) in NAMES {
+        assert!(page.contains(&format!("<td><code>{name}</code></td>")), "{name} is missing");
+    }
+    let named = page.matches("<td><code>Sandbox-").count();
+    assert_eq!(named, NAMES.len(), "a name that means nothing");
+    let bodies = page.split("<code>").skip(1).filter_map(|code| code.split("</code>").next());
+    let bodies: Vec<&str> = bodies.filter(|code| code.starts_with('{')).collect();
+    assert!(bodies.len() > 10, "{bodies:?}");
+    for body in bodies {
+        serde_json::from_str::<Control>(body).unwrap_or_else(|wrong| panic!("{body}: {wrong}"));
     }
 }

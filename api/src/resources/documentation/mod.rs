@@ -1,5 +1,5 @@
-//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, and one about receiving webhooks. Nothing on
-//! them comes from elsewhere.
+//! GET /openapi.json, and GET /docs: a page that reads it and lets people try the calls, one about receiving webhooks, and one about
+//! the sandbox. Nothing on them comes from elsewhere.
 
 use std::{
     collections::BTreeMap,
@@ -44,6 +44,11 @@ pub async fn elsewhere(_: HttpRequest) -> Answer {
 /// How to receive webhooks. The snippets are files of their own, which tests run.
 pub async fn webhooks(request: HttpRequest) -> Answer {
     Ok(file(&request, "text/html; charset=utf-8", &WEBHOOKS))
+}
+
+/// How to have the sandbox misbehave.
+pub async fn sandbox(request: HttpRequest) -> Answer {
+    Ok(file(&request, "text/html; charset=utf-8", include_str!("sandbox.html")))
 }
 
 static WEBHOOKS: LazyLock<String> = LazyLock::new(|| {
