@@ -1,0 +1,393 @@
+//! What a client can rehearse in the sandbox: every state and message of the specification that a practice which behaves never shows, over
+//! HTTP, on the simulated EHR that the product hosts itself. `GET /docs/sandbox` promises it.
+#![allow(clippy::unwrap_used)]
+
+use std::{path::Path, time::Duration};
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{
+    hook::Hook,
+    http::Caller,
+    site::{self, LOCATIONS, Process, SUBDOMAIN, Site, path},
+    wait::until,
+};
+
+const MAIN_STREET: u32 = LOCATIONS[0].0;
+const LAKESIDE: u32 = LOCATIONS[1].0;
+/// To the next whole minute, and what the server may need then.
+const A_MINUTE_AND: Duration = Duration::from_secs(110);
+
+struct Sandbox {
+    site: Site,
+    client: Caller,
+    operator: Caller,
+    _process: Process,
+    _dir: TempDir,
+}
+
+/// `rules` are tables of the configuration.
+async fn sandbox(rules: &str) -> Sandbox {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
+    let site = Site::new(program, dir.path(), "sandbox:", rules).unwrap();
+    let process = site.start().await.unwrap();
+    let (mut client, operator) = (site.sign_in().await.unwrap(), site.sign_in_operator().await.unwrap());
+    site::first_sync(&mut client).await.unwrap();
+    Sandbox { site, client, operator, _process: process, _dir: dir }
+}
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(engine::clock::now().0).unwrap()
+}
+
+fn text(at: DateTime<Utc>) -> String {
+    at.format("%FT%TZ").to_string()
+}
+
+fn booking(slot_token: &str, last_name: &str, more: Value) -> Value {
+    let mut patient = json!({"first_name": "Rae", "last_name": last_name, "date_of_birth": "1988-08-08",
+        "phone_number": "+1 555 010 8899", "email": "rae@mail.example"});
+    patient.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"slot_token": slot_token, "idempotency_key": uuid::Uuid::new_v4().to_string(), "patient": patient})
+}
+
+impl Sandbox {
+    /// An open time; a client that looks for one each time finds none that is taken.
+    async fn slot(&mut self) -> String {
+        let search = path("/intent/booking/search", MAIN_STREET);
+        let (status, found) = self.client.post(&search, &json!({"days": 14, "limit": 1})).await.unwrap();
+        assert_eq!(status, 200, "{found}");
+        found["slots"][0]["slot_token"].as_str().unwrap().to_owned()
+    }
+
+    async fn book(&mut self, last_name: &str, more: Value) -> (u16, Value) {
+        let slot = self.slot().await;
+        let book = path("/intent/booking/book", MAIN_STREET);
+        self.client.post(&book, &booking(&slot, last_name, more)).await.unwrap()
+    }
+
+    /// The accepted booking once it is no longer pending.
+    async fn outcome(&mut self, (status, booked): (u16, Value)) -> Value {
+        assert_eq!((status, &booked["booking"]["ehr_writeback"]), (200, &json!("pending")), "{booked}");
+        let booking_ref = booked["booking"]["booking_ref"].as_str().unwrap();
+        let status = format!("/intent/booking/status?subdomain={SUBDOMAIN}&booking_ref={booking_ref}");
+        until("an end of pending", async || {
+            let (_, now) = self.client.get(&status).await.unwrap();
+            (now["booking"]["ehr_writeback"] != "pending").then(|| now["booking"].clone())
+        })
+        .await
+    }
+
+    /// A patient of that name, registered at Main Street.
+    async fn register(&mut self, last_name: &str) -> Value {
+        self.register_as("Rae", last_name).await
+    }
+
+    async fn register_as(&mut self, first_name: &str, last_name: &str) -> Value {
+        let provider = self.first(&path("/providers", MAIN_STREET)).await["id"].clone();
+        let patient = json!({"provider": {"provider_id": provider}, "patient": {"first_name": first_name, "last_name": last_name,
+            "email": "rae@mail.example", "bio": {"date_of_birth": "1988-08-08", "phone_number": "+1 555 010 8899"}}});
+        let (status, made) = self.client.post(&path("/patients", MAIN_STREET), &patient).await.unwrap();
+        assert_eq!(status, 201, "{made}");
+        made["data"]["user"]["id"].clone()
+    }
+
+    /// The same, once the EHR has them.
+    async fn known(&mut self, last_name: &str) -> (Value, String) {
+        let id = self.register(last_name).await;
+        let one = format!("/patients/{id}?subdomain={SUBDOMAIN}");
+        let foreign_id = until("the patient is in the EHR", async || {
+            let (_, shown) = self.client.get(&one).await.unwrap();
+            shown["data"]["foreign_id"].as_str().map(str::to_owned)
+        })
+        .await;
+        (id, foreign_id)
+    }
+
+    async fn list(&mut self, path: &str) -> Vec<Value> {
+        let (status, list) = self.client.get(&format!("{path}&per_page=200")).await.unwrap();
+        assert_eq!(status, 200, "{list}");
+        list["data"].as_array().unwrap().clone()
+    }
+
+    async fn first(&mut self, path: &str) -> Value {
+        self.list(path).await.remove(0)
+    }
+
+    async fn control(&mut self, control: Value) -> (u16, Value) {
+        self.operator.post(&format!("/locations/{MAIN_STREET}/simulated_ehr"), &control).await.unwrap()
+    }
+
+    /// Until what the EHR says of itself is known.
+    async fn switch(&mut self, switches: Value, known: impl Fn(&Value) -> bool) {
+        let (status, done) = self.control(json!({"switch": switches})).await;
+        assert_eq!(status, 200, "{done}");
+        let capabilities = format!("/locations/{MAIN_STREET}/capabilities?subdomain={SUBDOMAIN}");
+        until("the switch to be known", async || {
+            let (_, shown) = self.client.get(&capabilities).await.unwrap();
+            known(&shown["data"]["ehr"]).then_some(())
+        })
+        .await;
+    }
+
+    /// Told of appointments and their way into the EHR.
+    async fn hook(&mut self) -> Hook {
+        let hook = Hook::start(|_| true).unwrap();
+        let (_, made) = self.client.post("/webhook_endpoints", &json!({"target_url": hook.url})).await.unwrap();
+        let wanted = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
+        let subscriptions =
+            format!("/webhook_endpoints/{}/webhook_subscriptions?subdomain={SUBDOMAIN}", made["data"]["id"]);
+        let (status, made) = self.client.post(&subscriptions, &wanted).await.unwrap();
+        assert_eq!(status, 201, "{made}");
+        hook
+    }
+
+    /// Has staff clear a chair for a time, opens it then, and books it.
+    async fn appointment(&mut self, patient: &Value, start: DateTime<Utc>) -> Value {
+        let provider = self.first(&path("/providers", MAIN_STREET)).await["id"].clone();
+        let chair = self.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
+        let end = start + TimeDelta::minutes(5);
+        let span = format!("&start={}&end={}", text(start - TimeDelta::hours(12)), text(end));
+        let there = self.list(&format!("{}{span}", path("/appointments", MAIN_STREET))).await;
+        let in_chair = there.iter().filter(|it| it["operatory_id"] == chair).map(|it| &it["foreign_id"]);
+        let ids: Vec<&Value> = in_chair.collect();
+        let (status, cleared) = self.control(json!({"delete": {"resource": "appointments", "ids": ids}})).await;
+        assert_eq!(status, 200, "{cleared}");
+        self.open(&provider, &chair, start, json!([])).await;
+        let appt = json!({"appt": {"patient_id": patient, "provider_id": provider, "operatory_id": chair,
+            "start_time": text(start), "end_time": text(end)}});
+        until("the chair to be seen as free", async || {
+            let (status, made) = self.client.post(&path("/appointments", MAIN_STREET), &appt).await.unwrap();
+            (status == 201).then(|| made["data"]["appt"].clone())
+        })
+        .await
+    }
+
+    /// Working hours of ten minutes, as the clocks of Main Street show them.
+    async fn open(&mut self, provider: &Value, operatory: &Value, start: DateTime<Utc>, types: Value) {
+        let local = start.with_timezone(&chrono_tz::America::New_York);
+        let hour = json!({"working_hour": {"provider_id": provider, "operatory_id": operatory,
+            "specific_date": local.format("%F").to_string(), "begin_time": local.format("%H:%M").to_string(),
+            "end_time": (local + TimeDelta::minutes(10)).format("%H:%M").to_string(), "appointment_type_ids": types}});
+        let (status, made) = self.client.post(&path("/working_hours", MAIN_STREET), &hour).await.unwrap();
+        assert_eq!(status, 201, "{made}");
+    }
+}
+
+async fn event(hook: &Hook, name: &str) -> Value {
+    let bodies = || hook.messages().into_iter().map(|message| serde_json::from_slice::<Value>(&message.body).unwrap());
+    until(name, async || bodies().find(|body| body["event_name"] == name)).await
+}
+
+#[actix::test]
+async fn a_booking_the_ehr_refuses_fails_and_is_told() {
+    let mut sandbox = sandbox("").await;
+    let hook = sandbox.hook().await;
+    let booked = sandbox.book("Sandbox-Reject", json!({})).await;
+    let failed = sandbox.outcome(booked).await;
+    let reason = "the simulated EHR refuses what is written for a patient of this name";
+    assert_eq!((&failed["ehr_writeback"], &failed["failure_reason"]), (&json!("failed"), &json!(reason)));
+    let told = event(&hook, "appointment_insertion.failed").await;
+    assert_eq!(told["data"]["appointment"]["id"], failed["appointment_id"]);
+    assert_eq!(told["data"]["failure_reason"], reason);
+    assert_eq!(sandbox.site.panics().unwrap(), [""; 0]);
+}
+
+#[actix::test]
+async fn a_communication_log_fails() {
+    let mut sandbox = sandbox("").await;
+    let (patient, _) = sandbox.known("sandbox-reject").await;
+    let mut client = sandbox.site.sign_in().await.unwrap().at("v3.1.0");
+    let log = json!({"communication_log": {"patient_id": patient, "note": "Called.", "mode": "phone"}});
+    let (status, made) = client.post(&path("/communication_logs", MAIN_STREET), &log).await.unwrap();
+    assert_eq!((status, &made["data"]["status"]), (202, &json!("pending")), "{made}");
+    let id = made["data"]["id"].as_str().unwrap();
+    let one = format!("/communication_logs/{id}?subdomain={SUBDOMAIN}");
+    let ended = until("an end of pending", async || {
+        let (_, shown) = client.get(&one).await.unwrap();
+        (shown["data"]["status"] != "pending").then(|| shown["data"].clone())
+    })
+    .await;
+    assert_eq!(ended["status"], "failed");
+    assert!(ended["failure_reason"].is_string(), "{ended}");
+}
+
+#[actix::test]
+async fn an_appointment_whose_time_passes_is_timed_out_and_told() {
+    let mut sandbox = sandbox("").await;
+    let hook = sandbox.hook().await;
+    let patient = sandbox.register("Sandbox-Timeout").await;
+    // The next whole minute that is not over before it is booked.
+    let start = (now() + TimeDelta::seconds(20)).duration_trunc(TimeDelta::minutes(1)).unwrap();
+    let made = sandbox.appointment(&patient, start + TimeDelta::minutes(1)).await;
+    assert_eq!(made["ehr_writeback"], "pending");
+    let waiting = tokio::time::timeout(A_MINUTE_AND, async {
+        while hook.messages().is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    waiting.await.expect("the time passes");
+    let told = event(&hook, "appointment_insertion.timed_out").await;
+    assert_eq!(told["data"]["appointment"]["id"], made["id"]);
+    let one = format!("/appointments/{}?subdomain={SUBDOMAIN}", made["id"]);
+    let (_, shown) = sandbox.client.get(&one).await.unwrap();
+    assert_eq!((&shown["data"]["ehr_writeback"], &shown["data"]["foreign_id"]), (&json!("failed"), &Value::Null));
+}
+
+#[actix::test]
+async fn staff_take_the_chair_first() {
+    let mut sandbox = sandbox("").await;
+    let slot = sandbox.slot().await;
+    let book = path("/intent/booking/book", MAIN_STREET);
+    let first = booking(&slot, "Sandbox-Slot-Taken", json!({}));
+    let booked = sandbox.client.post(&book, &first).await.unwrap();
+    let failed = sandbox.outcome(booked).await;
+    assert_eq!(
+        (&failed["ehr_writeback"], &failed["failure_reason"]),
+        (&json!("failed"), &json!("the operatory is occupied at that time"))
+    );
+    // Once what staff did is read, the time is taken for everybody.
+    sandbox.control(json!({"behave": {}})).await;
+    until("the chair to be seen as taken", async || {
+        let again = booking(&slot, "Sandbox-Reject", json!({}));
+        let (status, refused) = sandbox.client.post(&book, &again).await.unwrap();
+        (status == 409 && refused["reason"] == "slot_taken" && !refused["alternatives"][0].is_null()).then_some(())
+    })
+    .await;
+}
+
+#[actix::test]
+async fn new_patients_are_refused_or_need_more() {
+    let mut sandbox = sandbox("").await;
+    let booked = sandbox.book("Sandbox-Not-Accepted", json!({})).await;
+    let failed = sandbox.outcome(booked).await;
+    assert_eq!(failed["failure_reason"], "the practice takes no new patients");
+    let booked = sandbox.book("Sandbox-More-Fields", json!({})).await;
+    let failed = sandbox.outcome(booked).await;
+    assert_eq!(failed["failure_reason"], "the EHR needs a field that is not given");
+    let booked = sandbox.book("Sandbox-More-Fields", json!({"gender": "Female"})).await;
+    let taken = sandbox.outcome(booked).await;
+    assert_eq!(taken["ehr_writeback"], "confirmed");
+
+    let fields = json!({"required_patient_fields": ["gender"]});
+    sandbox.switch(fields, |ehr| ehr["required_patient_fields"] == json!(["gender"])).await;
+    let (status, refused) = sandbox.book("Wells", json!({})).await;
+    assert_eq!(
+        (status, &refused["reason"], &refused["missing_fields"]),
+        (422, &json!("patient_fields_required"), &json!(["gender"]))
+    );
+    sandbox.switch(json!({"refuse_new_patients": true}), |ehr| ehr["accepts_new_patients"] == false).await;
+    let (status, refused) = sandbox.book("Wells", json!({"gender": "Female"})).await;
+    assert_eq!((status, &refused["reason"]), (422, &json!("new_patient_not_supported")));
+}
+
+#[actix::test]
+async fn an_appointment_may_not_be_for_this_patient_or_of_this_type() {
+    let mut sandbox = sandbox("").await;
+    let provider = sandbox.first(&path("/providers", MAIN_STREET)).await["id"].clone();
+    let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await["id"].clone();
+    // At night nobody else works.
+    let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
+    let appt = |patient: &Value, more: Value| {
+        let mut appt = json!({"patient_id": patient, "provider_id": provider, "operatory_id": chair,
+            "start_time": text(night), "end_time": text(night + TimeDelta::minutes(5))});
+        appt.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "appt": appt })
+    };
+    let (unconverted, foreign_id) = sandbox.known("Sandbox-Unconverted").await;
+    assert!(foreign_id.ends_with("_np"), "{foreign_id}");
+    let main_street = path("/appointments", MAIN_STREET);
+    let refused = sandbox.client.post(&main_street, &appt(&unconverted, json!({}))).await.unwrap();
+    let message = "Cannot create an appointment where the patient attribute new_patient=true";
+    assert_eq!((refused.0, &refused.1["error"]), (400, &json!([message])));
+
+    let late = sandbox.register("Sandbox-Timeout").await;
+    let elsewhere = sandbox.first(&path("/operatories", LAKESIDE)).await["id"].clone();
+    let there = appt(&late, json!({"operatory_id": elsewhere}));
+    let refused = sandbox.client.post(&path("/appointments", LAKESIDE), &there).await.unwrap();
+    assert_eq!((refused.0, &refused.1["error"]), (404, &json!([format!("Patient with id {late} not found")])));
+
+    let types = sandbox.list(&format!("/appointment_types?subdomain={SUBDOMAIN}")).await;
+    sandbox.open(&provider, &chair, night, json!([types[0]["id"]])).await;
+    let (patient, _) = sandbox.known("Wells").await;
+    let other = appt(&patient, json!({"appointment_type_id": types[1]["id"]}));
+    let refused = sandbox.client.post(&main_street, &other).await.unwrap();
+    let message = "Provided appointment_type_id was not found to be configured for the requested slot";
+    assert_eq!((refused.0, &refused.1["error"]), (400, &json!([message])));
+    let right = appt(&patient, json!({"appointment_type_id": types[0]["id"]}));
+    let (status, made) = sandbox.client.post(&main_street, &right).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+}
+
+#[actix::test]
+async fn a_location_with_more_writes_than_it_keeps_answers_503_until_its_ehr_is_back() {
+    // A patient and their appointment.
+    let mut sandbox = sandbox("[defaults.write]\nmax_queue = 2").await;
+    let down = json!({"switch": {"down": {"until_ms": 4_102_444_800_000_i64, "how": "unavailable"}}});
+    let (status, state) = sandbox.control(down).await;
+    assert_eq!((status, &state["data"]["switches"]["down"]["how"]), (200, &json!("unavailable")), "{state}");
+    let booked = sandbox.book("Wells", json!({})).await;
+    let (status, refused) = sandbox.book("Waters", json!({})).await;
+    assert_eq!((status, &refused["error"]), (503, &json!(["Gateway Time-out"])), "{refused}");
+    let (status, state) = sandbox.control(json!({"behave": {}})).await;
+    assert_eq!((status, &state["data"]["switches"]["down"]), (200, &Value::Null), "{state}");
+    let taken = sandbox.outcome(booked).await;
+    assert_eq!(taken["ehr_writeback"], "confirmed");
+}
+
+#[actix::test]
+async fn writes_are_parked_while_credentials_are_refused_or_the_breaker_is_open() {
+    let mut sandbox = sandbox("").await;
+    let (status, state) = sandbox.control(json!({"switch": {"token": "another"}})).await;
+    assert_eq!(status, 200, "{state}");
+    sandbox.register("Wells").await;
+    let parked = format!("{}&status=parked", path("/write_requests", MAIN_STREET));
+    until("a parked write", async || (sandbox.list(&parked).await.len() == 1).then_some(())).await;
+    sandbox.control(json!({"behave": {}})).await;
+    let done = format!("{}&status=done", path("/write_requests", MAIN_STREET));
+    until("the write to be done", async || (sandbox.list(&done).await.len() == 1).then_some(())).await;
+    for first_name in ["Ann", "Bea", "Cem"] {
+        sandbox.register_as(first_name, "Sandbox-Timeout").await;
+    }
+    until("three parked writes", async || (sandbox.list(&parked).await.len() == 3).then_some(())).await;
+}
+
+#[actix::test]
+async fn staff_and_switches_are_in_an_operators_hands_only() {
+    let mut sandbox = sandbox("").await;
+    let simulated = format!("/locations/{MAIN_STREET}/simulated_ehr");
+    let (status, refused) = sandbox.client.get(&simulated).await.unwrap();
+    assert_eq!((status, &refused["reason"]), (403, &json!("grant_missing")));
+    let chair = sandbox.first(&path("/operatories", MAIN_STREET)).await;
+    let night = (now() + TimeDelta::days(40)).duration_trunc(TimeDelta::days(1)).unwrap() + TimeDelta::hours(7);
+    let block = json!({"staff_books": {"appointment": {"location": LOCATIONS[0].1, "operatory": chair["foreign_id"],
+        "blocked": true, "start": text(night), "end": text(night + TimeDelta::minutes(30))}}});
+    let (status, done) = sandbox.control(block.clone()).await;
+    assert_eq!(status, 200, "{done}");
+    let id = done["data"]["changes"][0]["saved"]["id"].clone();
+    let span = format!("&start={}&end={}", text(night), text(night + TimeDelta::hours(1)));
+    let calendar = format!("{}{span}", path("/appointments", MAIN_STREET));
+    let shown = until("the block to be read", async || {
+        let (_, list) = sandbox.client.get(&calendar).await.unwrap();
+        list["data"].as_array().unwrap().iter().find(|it| it["foreign_id"] == id).cloned()
+    })
+    .await;
+    assert_eq!(shown["unavailable"], true);
+    let (status, refused) = sandbox.control(block).await;
+    assert_eq!((status, &refused["error"]), (409, &json!(["The EHR refuses it: slot_taken."])));
+    let (status, done) = sandbox.control(json!({"delete": {"resource": "appointments", "ids": [id]}})).await;
+    assert_eq!((status, &done["data"]["changes"]), (200, &json!([{"deleted": id}])));
+    let unknown = json!({"staff_edits": {"resource": "patients", "id": "P-99999", "fields": {}}});
+    assert_eq!(sandbox.control(unknown).await.0, 404);
+    for wrong in
+        [json!({}), json!({"behave": {}, "switch": {}}), json!({"switch": {"dwn": null}}), json!({"delete": {}})]
+    {
+        let (status, refused) = sandbox.control(wrong.clone()).await;
+        assert_eq!(status, 400, "{wrong}: {refused}");
+    }
+    let (status, state) = sandbox.operator.get(&simulated).await.unwrap();
+    assert_eq!((status, &state["data"]["changes"]), (200, &json!([])), "{state}");
+    assert_eq!(state["data"]["switches"]["throttle_next"], 0);
+}
