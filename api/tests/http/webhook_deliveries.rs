@@ -17,18 +17,23 @@ use engine::{
     Engine, clock,
     engine::Parts,
     store::{Batch, Direction, KeyRange, MemoryStore, Store},
-    webhooks::catalogue::Event,
+    webhooks::{
+        catalogue::Event,
+        delivery::Delivery,
+        schedule::{RETRIES, most_jitter},
+    },
 };
 use location::{
     ids::{InstitutionId, LocationId},
-    time::{DAY, HOUR, Timestamp},
+    time::{DAY, HOUR, Millis, Timestamp},
 };
 use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Endpoints in the store.
+/// Endpoints and deliveries in the store.
 const ENDPOINTS: u8 = 0x50;
+const DELIVERIES: u8 = 0x53;
 
 #[derive(Clone)]
 struct Got {
@@ -277,6 +282,65 @@ async fn two_days_of_failure_deactivate_and_subscriptions_stay_so() {
     assert_eq!(world.get(&one).ok().await["data"]["active"], false);
     world.patch(&one, json!({"active": true})).ok().await;
     assert_eq!(world.get(&one).ok().await["data"]["active"], true);
+}
+
+/// As if so much time had passed while nothing ran: whatever the store remembers of messages lies so much further back.
+async fn time_passes(store: &MemoryStore, by: Millis) {
+    let mut batch = Batch::new();
+    for (_, value) in store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 9).unwrap() {
+        let before = Delivery::from_bytes(&value).unwrap();
+        let mut after = before.clone();
+        after.set_back(by);
+        after.replace(&before, &mut batch);
+    }
+    for (key, value) in store.scan(KeyRange::prefix(&[ENDPOINTS]), Direction::Forward, 9).unwrap() {
+        let mut endpoint: Value = serde_json::from_slice(&value).unwrap();
+        for time in ["failing_since", "last_failed"] {
+            endpoint[time] = json!(endpoint[time].as_i64().unwrap() - by);
+        }
+        batch.put(key, serde_json::to_vec(&endpoint).unwrap());
+    }
+    store.commit(batch).await.unwrap();
+}
+
+/// The ten retries, at the times the specification gives them, and the end of the endpoint after the last.
+#[actix_web::test]
+async fn ten_retries_in_48_hours_and_then_no_more() {
+    const SOON: Millis = 200;
+    let (mut store, receiver) = (Arc::new(MemoryStore::new()), Receiver::start());
+    let mut world = world_over(store.clone()).await;
+    let path = endpoint(&world, &receiver.url(500)).await;
+    let one = format!("{path}/deliveries/{}", test(&world, &path).await);
+    let time = |shown: &Value, name: &str| {
+        chrono::DateTime::parse_from_rfc3339(shown[name].as_str().unwrap()).unwrap().timestamp_millis()
+    };
+    // What lies between the first attempt and now, in the message's time.
+    let mut passed = 0;
+    let mut first = 0;
+    for (retry, elapsed) in RETRIES.into_iter().enumerate() {
+        let failed = world.until(&one, |answer| answer["data"]["attempts"] == retry + 1).await["data"].clone();
+        assert_eq!(failed["status"], "pending", "before retry {}", retry + 1);
+        if retry == 0 {
+            first = time(&failed, "last_attempt_at");
+        }
+        let planned = time(&failed, "next_attempt_at") + passed - first;
+        let range = elapsed..=elapsed + most_jitter(retry);
+        assert!(range.contains(&planned), "retry {} after {planned} ms, not {range:?}", retry + 1);
+        world.engine.stop().await;
+        let skipped = time(&failed, "next_attempt_at") - clock::now().0 - SOON;
+        passed += skipped;
+        time_passes(&store, skipped).await;
+        store = Arc::new(store.fork());
+        world = world_over(store.clone()).await;
+    }
+    let given_up = has_status(&world, &one, "failed").await;
+    assert_eq!((&given_up["attempts"], &given_up["next_attempt_at"]), (&json!(11), &Value::Null));
+    assert_eq!(receiver.got().len(), 11);
+    world.until(&path, |answer| answer["data"]["active"] == false).await;
+    assert_eq!(
+        world.post(&format!("{path}/test"), json!({})).fails(400).await,
+        ["the webhook endpoint is not active."]
+    );
 }
 
 #[actix_web::test]
