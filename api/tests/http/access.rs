@@ -264,3 +264,23 @@ async fn wrong_methods_and_paths_are_answered_in_the_envelope() {
         assert_eq!(world.get(path).fails(404).await, ["Resource not found"], "{path}");
     }
 }
+
+/// Specification 5.11: keys are made where the configuration is, which is the administrators'. No call makes, shows or changes one.
+#[actix_web::test]
+async fn no_call_makes_or_rotates_an_api_key() {
+    let world = world().await;
+    let document = world.get("/openapi.json").ok().await;
+    let paths = document["paths"].as_object().unwrap();
+    let about_keys = paths.keys().filter(|path| path.to_lowercase().contains("key"));
+    assert_eq!(about_keys.collect::<Vec<_>>(), Vec::<&String>::new());
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let with_keys = schemas.iter().filter(|(_, schema)| schema["properties"].get("api_key").is_some());
+    assert_eq!(with_keys.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&String>::new());
+    // Also not under a path nobody wrote down, and with every grant there is.
+    for path in ["/keys", "/api_keys", "/authenticates/rotate", "/organizations/1/api_keys"] {
+        assert_eq!(
+            world.post(path, serde_json::json!({"environment": "production"})).fails(404).await,
+            ["Resource not found"]
+        );
+    }
+}
