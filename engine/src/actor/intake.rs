@@ -310,7 +310,8 @@ impl Intake<'_, '_, '_> {
         }
         let kind = self.refer32(Resource::AppointmentTypes, said.appointment_type.as_ref())?;
         let past = span.end < self.cx.now.minus(self.shell.settings().pull.keep_past);
-        if !past || self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
+        let remembered = self.shell.machine.state.appointments.contains_key(&AppointmentId(id));
+        if !past || remembered {
             self.page.appointments.push(PulledAppointment {
                 id: AppointmentId(id),
                 patient: patient.map(PatientId),
@@ -321,8 +322,8 @@ impl Intake<'_, '_, '_> {
                 written: Written { foreign_id: said.id.clone(), version: said.version.clone() },
             });
         }
-        if let (true, true, Some(link)) = (elsewhere.is_some(), said.cancelled, link) {
-            // It left, and stands at the other location as it was shown there.
+        if let (true, true, Some(link)) = (elsewhere.is_some() && remembered, said.cancelled, link) {
+            // It stood here and left: at the other location it is as it was shown there.
             self.docs.put_link(self.source, Resource::Appointments, &said.id, link);
             return Ok(Ok(()));
         }

@@ -134,7 +134,7 @@ impl Intake<'_, '_, '_> {
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.docs.link(self.source, resource, foreign_id)? {
-                if !link.is_gone() && self.is_deleted(resource, link.id)? {
+                if self.is_deleted(resource, link)? {
                     self.tombstones.push((foreign_id.clone(), link.id));
                 }
             } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
@@ -163,19 +163,23 @@ impl Intake<'_, '_, '_> {
         Ok(Ok(()))
     }
 
-    /// The EHR says that a record is deleted. Whether that is so of it: an appointment that staff moved is deleted only where it was.
-    fn is_deleted(&mut self, resource: Resource, id: u64) -> Result<bool, TurnError> {
+    /// The EHR says that a record is deleted. Whether that is so of it, and new: an appointment that staff moved is deleted only where it
+    /// was, and said to be gone there though it went from the other location too meanwhile.
+    fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, TurnError> {
         if resource != Resource::Appointments {
-            self.page.deleted.push(id);
-            return Ok(true);
+            self.page.deleted.extend((!link.is_gone()).then_some(link.id));
+            return Ok(!link.is_gone());
         }
-        let before = self.docs.get::<records::Appointment>(0, id)?;
+        let before = self.docs.get::<records::Appointment>(0, link.id)?;
         let here = before.as_ref().is_none_or(|before| before.location_id == self.shell.setup.id.0);
-        if self.shell.machine.state.appointments.contains_key(&AppointmentId(id)) {
-            self.page.deleted.push(id);
+        if here && link.is_gone() {
+            return Ok(false);
+        }
+        if self.shell.machine.state.appointments.contains_key(&AppointmentId(link.id)) {
+            self.page.deleted.push(link.id);
         } else if here && before.is_some_and(|before| !before.cancelled) {
             // So long past that the machine forgot it: only its document can say that it is gone.
-            self.page.past_deleted.push(id);
+            self.page.past_deleted.push(link.id);
         }
         Ok(here)
     }

@@ -77,5 +77,6 @@ impl Ledger {
 
 /// What a request says, for telling same from other.
 pub fn said(request: &BookRequest) -> String {
-    format!("{} {} {:?}", request.offer.hold, request.patient.last_name, request.note)
+    let BookRequest { offer, patient, note, .. } = request;
+    format!("{} {} {:?} {note:?}", offer.hold, patient.last_name, patient.phone_number)
 }

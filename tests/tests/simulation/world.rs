@@ -175,13 +175,7 @@ impl World {
 
     /// Appointments staff may move to another location: those whose location knows by now that they are there. (Of one whose insert has
     /// no answer yet the other location could not tell whose it is.)
-    ///
-    /// Only with `SIM_MOVES=1`: a few seeds in a hundred still break a promise after such a move, and are to be mended before it is always
-    /// on.
     fn movable(&self, source: u32) -> BTreeSet<String> {
-        if std::env::var_os("SIM_MOVES").is_none() {
-            return BTreeSet::new();
-        }
         let Some(ehr) = self.ehrs.get(&source) else { return BTreeSet::new() };
         let appointments = ehr.of(Resource::Appointments);
         let known = appointments.filter(|(id, row)| match row.made_for {

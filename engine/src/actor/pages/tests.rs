@@ -329,6 +329,39 @@ async fn a_visit_shown_as_cancelled_where_it_was_stands_where_it_is() {
     assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, false), false, true));
 }
 
+/// Moved and cancelled before either location has read it: it is the other's, and cancelled.
+#[tokio::test]
+async fn a_visit_moved_and_cancelled_at_once_is_cancelled() {
+    for first in [A, B] {
+        let mut world = World::new(false);
+        world.show(A, visit("x", "pat"));
+        world.read(A).await;
+        let EhrRecord::Appointment(mut cancelled) = visit("x", "pat") else { panic!("a visit") };
+        cancelled.cancelled = true;
+        world.hide(A, "x");
+        world.show(B, EhrRecord::Appointment(cancelled));
+        world.read(first).await;
+        world.read(A + B - first).await;
+        assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, true), false, false));
+    }
+}
+
+/// Gone from where it went before the location it left has read so.
+#[tokio::test]
+async fn a_visit_moved_and_deleted_frees_the_chair_it_left() {
+    let mut world = World::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    world.hide(B, "x");
+    world.read(B).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((B, true), true));
+    world.hide(A, "x");
+    world.read(A).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((B, true), false));
+}
+
 /// More than one commit holds: step by step, also when the process dies in between, and never counted twice.
 #[tokio::test]
 async fn a_page_of_ten_thousand_deletions_is_taken_in() {
