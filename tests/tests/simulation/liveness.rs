@@ -10,7 +10,7 @@ use engine::{
     store::{Direction, Store, keys},
 };
 use location::{
-    command::Command,
+    command::{Command, Placement},
     event::Work,
     ids::{AppointmentId, LocationId},
     time::{DAY, MINUTE, Millis},
@@ -110,7 +110,7 @@ fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
             ehr.source
         );
         let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.standing().is_some());
-        let unseen = may_have_vanished(world, ehr, &kept);
+        let unseen = may_have_vanished(world, ehr, &known.placement);
         assert!(stands || unseen, "liveness: {id} of {location} stands at {:?}, which is free", known.placement);
     }
 }
@@ -150,7 +150,7 @@ fn every_booking_has_an_end(world: &World) {
             Writeback::Confirmed if kept.cancelled => {
                 assert!(rows.is_empty(), "liveness: booking {id} is cancelled, but the EHR has {rows:?}");
             }
-            Writeback::Confirmed if rows.is_empty() && may_have_vanished(world, ehr, &kept) => {}
+            Writeback::Confirmed if rows.is_empty() && may_have_vanished(world, ehr, &kept.placement) => {}
             Writeback::Confirmed => {
                 assert!(rows.len() == 1, "liveness: booking {id} is confirmed, but the EHR has {rows:?}");
             }
@@ -159,8 +159,8 @@ fn every_booking_has_an_end(world: &World) {
 }
 
 /// Absent from whole passes, which need not show what has begun: nobody can tell that it is gone.
-fn may_have_vanished(world: &World, ehr: &Ehr, kept: &records::Appointment) -> bool {
-    ehr.whole.contains(&Resource::Appointments) && kept.placement.span.start <= world.now
+fn may_have_vanished(world: &World, ehr: &Ehr, place: &Placement) -> bool {
+    ehr.whole.contains(&Resource::Appointments) && place.span.start <= world.now
 }
 
 fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointment> {
@@ -182,7 +182,7 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
         return;
     };
     let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", linked);
-    if row.deleted && may_have_vanished(world, ehr, &kept) {
+    if row.deleted && may_have_vanished(world, ehr, &kept.placement) {
         return;
     }
     if let Some((_, Work::CreateAppointment(id))) = row.made_for {

@@ -1,20 +1,17 @@
 //! One run: a world drawn from a seed, in which time passes from one happening to the next until clients, staff and troubles fall silent
 //! and everything has to come to its end.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use engine::{
     actor::{request::Request, turn::Env},
-    ehr::{EhrAppointment, Resource},
+    ehr::EhrAppointment,
     records,
     store::{Batch, MemoryStore, Store, journal, keys},
 };
 use location::{
     command::{Command, Placement, PulledOperatory},
-    event::{Event, Work},
+    event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
     state::Insert,
@@ -164,27 +161,12 @@ impl World {
     fn staff(&mut self, source: u32) {
         let institution = self.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0);
         let wanted = self.place_in_demand(source);
-        let movable = self.movable(source);
         let Some(ehr) = self.ehrs.get_mut(&source) else { return };
-        let line = ehr.staff_acts(institution, self.now, wanted, &movable, &mut self.random);
+        let line = ehr.staff_acts(institution, self.now, wanted, &mut self.random);
         self.say(|| line);
         let rest = if self.plan.hectic { 6 * MINUTE } else { 50 * MINUTE };
         let at = self.now.plus(self.random.between(SECOND..=rest));
         self.agenda.plan(at, Happening::Staff { source });
-    }
-
-    /// Appointments staff may move to another location: those whose location knows by now that they are there. (Of one whose insert has
-    /// no answer yet the other location could not tell whose it is.)
-    fn movable(&self, source: u32) -> BTreeSet<String> {
-        let Some(ehr) = self.ehrs.get(&source) else { return BTreeSet::new() };
-        let appointments = ehr.of(Resource::Appointments);
-        let known = appointments.filter(|(id, row)| match row.made_for {
-            Some((_, Work::CreateAppointment(ours))) => {
-                liveness::linked(self, source, Resource::Appointments, id) == Some(ours.0)
-            }
-            _ => true,
-        });
-        known.map(|(id, _)| id.to_owned()).collect()
     }
 
     fn notice(&mut self, source: u32, id: &str) {

@@ -1,7 +1,5 @@
 //! People at the practice: they book, move, cancel and delete in the EHR, ours included, and never ask us.
 
-use std::collections::BTreeSet;
-
 use engine::ehr::{EhrAppointment, EhrRecord, Resource};
 use location::{
     ids::LocationId,
@@ -21,7 +19,6 @@ impl Ehr {
         institution: u32,
         now: Timestamp,
         wanted: Option<(LocationId, EhrAppointment)>,
-        movable: &BTreeSet<String>,
         random: &mut Random,
     ) -> String {
         let what = match random.weighted(&[30, 20, 15, 10, 10, 5, 10]) {
@@ -30,12 +27,7 @@ impl Ehr {
                 let place = wanted.or_else(|| self.place(None, now, random));
                 place.and_then(|place| self.staff_book(now, place, random))
             }
-            1 if random.chance(300) => {
-                let movable: Vec<String> = movable.iter().cloned().collect();
-                let standing = |id: &String| self.appointment(id).is_some_and(|row| row.standing().is_some());
-                let id = random.pick(&movable).filter(|id| standing(id)).cloned();
-                id.and_then(|id| self.staff_send(&id, now, random))
-            }
+            1 if random.chance(300) => self.any(random).and_then(|id| self.staff_send(&id, now, random)),
             1 => self.any(random).and_then(|id| self.staff_move(&id, now, random)),
             2 => self.any(random).and_then(|id| self.staff_cancel(&id)),
             3 => self.any(random).and_then(|id| self.staff_delete(&id)),
