@@ -36,44 +36,34 @@ pub enum ControlFault {
 pub struct Hosted {
     store: Arc<dyn Store>,
     source: u32,
+    profile: Profile,
     /// Locked over the commit: what was not kept was not done.
-    ehr: Mutex<(SandboxEhr, u64)>,
+    ehr: Mutex<Kept>,
 }
+
+/// The EHR, and the number of its next change.
+type Kept = (SandboxEhr, u64);
 
 impl Hosted {
     /// The EHR of a data source as it stood when the process ended.
     pub fn open(store: Arc<dyn Store>, source: u32, profile: Profile) -> Result<Arc<Hosted>, OpenError> {
-        let mut changes: Vec<Change> = Vec::new();
-        let mut range = keys::sandbox_changes(source);
-        loop {
-            let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
-            for (_, bytes) in &page {
-                changes.push(serde_json::from_slice(bytes)?);
-            }
-            match page.last() {
-                Some((last, _)) if page.len() == PAGE => range = range.after(last),
-                _ => break,
-            }
-        }
-        let next = changes.len() as u64;
-        Ok(Arc::new(Hosted { store, source, ehr: Mutex::new((SandboxEhr::replay(profile, changes), next)) }))
+        let ehr = Mutex::new(read(&*store, source, &profile)?);
+        Ok(Arc::new(Hosted { store, source, profile, ehr }))
     }
 
     /// Answers a request once its changes are kept.
     pub async fn handle(&self, request: &SandboxRequest) -> Result<SandboxReply, CommitError> {
         let mut guard = self.ehr.lock().await;
-        let (ehr, next) = &mut *guard;
-        let reply = ehr.handle(clock::now().0, request);
-        self.keep(next, &reply.changes).await?;
+        let reply = guard.0.handle(clock::now().0, request);
+        self.keep(&mut guard, &reply.changes).await?;
         Ok(reply)
     }
 
     /// Does what staff or an operator want of it, behind the adapter's back.
     pub async fn control(&self, control: Control) -> Result<Vec<Change>, ControlFault> {
         let mut guard = self.ehr.lock().await;
-        let (ehr, next) = &mut *guard;
-        let changes = ehr.control(control)?;
-        self.keep(next, &changes).await?;
+        let changes = guard.0.control(control)?;
+        self.keep(&mut guard, &changes).await?;
         Ok(changes)
     }
 
@@ -81,18 +71,30 @@ impl Hosted {
         self.ehr.lock().await.0.behaviours().clone()
     }
 
-    async fn keep(&self, next: &mut u64, changes: &[Change]) -> Result<(), CommitError> {
+    /// What cannot be kept is taken back.
+    async fn keep(&self, ehr: &mut Kept, changes: &[Change]) -> Result<(), CommitError> {
         if changes.is_empty() {
             return Ok(());
         }
         let mut batch = Batch::new();
-        for (number, change) in (*next..).zip(changes) {
+        for (number, change) in (ehr.1..).zip(changes) {
             let value = serde_json::to_vec(change).expect("changes have string keys and serialise");
             batch.put(keys::sandbox_change(self.source, number), value);
         }
-        self.store.commit(batch).await?;
-        *next += changes.len() as u64;
-        Ok(())
+        let committed = self.store.commit(batch).await;
+        if committed.is_ok() {
+            ehr.1 += changes.len() as u64;
+        } else {
+            match read(&*self.store, self.source, &self.profile) {
+                Ok(kept) => {
+                    let switches = ehr.0.behaviours().clone();
+                    *ehr = kept;
+                    ehr.0.control(Control::Behave(switches)).expect("switches can always be set");
+                }
+                Err(error) => tracing::error!(%error, "the simulated EHR shows what it could not keep"),
+            }
+        }
+        committed
     }
 
     /// The EHR's own view of a record, as JSON.
@@ -100,6 +102,24 @@ impl Hosted {
         let guard = self.ehr.lock().await;
         guard.0.record(resource, id).and_then(|record| serde_json::to_string(record).ok())
     }
+}
+
+/// The EHR of a data source as its changes left it.
+fn read(store: &dyn Store, source: u32, profile: &Profile) -> Result<Kept, OpenError> {
+    let mut changes: Vec<Change> = Vec::new();
+    let mut range = keys::sandbox_changes(source);
+    loop {
+        let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
+        for (_, bytes) in &page {
+            changes.push(serde_json::from_slice(bytes)?);
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE => range = range.after(last),
+            _ => break,
+        }
+    }
+    let next = changes.len() as u64;
+    Ok((SandboxEhr::replay(profile.clone(), changes), next))
 }
 
 impl Transport for Hosted {
@@ -130,5 +150,40 @@ impl Transport for Hosted {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{sandbox_ehr::OffsetFrom, store::MemoryStore};
+
+    #[tokio::test]
+    async fn what_cannot_be_kept_was_not_done() {
+        let open = |store: &Arc<MemoryStore>| {
+            let offset = || vec![OffsetFrom { from: 0, seconds: 0 }];
+            Hosted::open(store.clone(), 1, Profile::demo(1, 20_000, offset(), offset())).unwrap()
+        };
+        let (resource, percent) = (Resource::Patients, 2);
+        let elsewhere = open(&Arc::default()).control(Control::MassDelete { resource, percent }).await.unwrap();
+        let ids = elsewhere.iter().map(|change| match change {
+            Change::Deleted { id, .. } => id.clone(),
+            Change::Saved { .. } => panic!("nothing is saved here"),
+        });
+        let ids: Vec<String> = ids.collect();
+        let delete = |id: &String| Control::Delete { resource, ids: vec![id.clone()] };
+        let store = Arc::default();
+        let ehr = open(&store);
+        store.set_full(true);
+        assert!(matches!(ehr.control(delete(&ids[0])).await, Err(ControlFault::Commit(_))));
+        assert!(ehr.view(resource, &ids[0]).await.is_some());
+        store.set_full(false);
+        ehr.control(delete(&ids[1])).await.unwrap();
+        for ehr in [ehr, open(&store)] {
+            let there = [ehr.view(resource, &ids[0]).await.is_some(), ehr.view(resource, &ids[1]).await.is_some()];
+            assert_eq!(there, [true, false]);
+        }
     }
 }
