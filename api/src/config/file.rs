@@ -170,7 +170,8 @@ impl<'a> File<'a> {
         // Problems of what follows are told even when the institution itself has some.
         let owner = InstitutionId(id.map_or(0, |id| id.value as u32));
         let knobs = knobs.with(s);
-        s.tables("sources").iter().for_each(|source| self.source(source, owner));
+        let real = environment.as_ref().is_some_and(|environment| environment.value == Environment::Production);
+        s.tables("sources").iter().for_each(|source| self.source(source, owner, real));
         let locations = s.tables("locations");
         self.statuses.complete &= !locations.is_empty() || !s.has("locations");
         locations.iter().for_each(|location| self.location(location, owner, knobs));
@@ -187,11 +188,16 @@ impl<'a> File<'a> {
         }
     }
 
-    fn source(&mut self, s: &Section<'a, '_>, institution: InstitutionId) {
+    fn source(&mut self, s: &Section<'a, '_>, institution: InstitutionId, real: bool) {
         let id = s.required("id", s.integer("id", INT32));
         let name = s.required("name", s.text("name"));
         let adapter = s.required("adapter", s.text("adapter"));
         let base_url = s.required("base_url", s.parsed("base_url", base_url));
+        if let Some(base_url) = base_url.as_ref().filter(|base_url| real && base_url.value == "sandbox:") {
+            let problem = "`base_url` \"sandbox:\" is the simulated EHR, which a production institution must not have; \
+                           give the address of its EHR, or make its `environment` \"sandbox\"";
+            self.problems.add(base_url.at, problem);
+        }
         let headers = s.table("headers").map_or_else(Vec::new, |s| self.headers(&s));
         let oauth = s.table("oauth").and_then(|s| self.oauth(&s)).map(Login::from);
         let session = s.table("tryton_session").zip(base_url.as_ref());

@@ -218,6 +218,11 @@ fn sources_and_keys_refer_to_what_is_there() {
     let found = again(source);
     assert!(found.contains("line 14: no adapter `nope` in [adapters]"), "{found}");
     assert!(found.contains("`base_url` must be an http or https URL"), "{found}");
+    let sandbox = source.replace("ftp://x", "sandbox:").replace("nope", "sandbox");
+    let text = format!("[adapters]\nsandbox = \"a.wasm\"\n{PRACTICE}{sandbox}");
+    assert!(!problems(&text).join("\n").contains("simulated EHR"));
+    let found = problems(&text.replace("environment = \"sandbox\"", "environment = \"production\"")).join("\n");
+    assert!(found.contains("`base_url` \"sandbox:\" is the simulated EHR"), "{found}");
     let hash = "ab".repeat(32);
     let key = |rest: &str| again(&format!("[[keys]]\nname = \"k\"\nsha256 = \"{hash}\"\n{rest}"));
     assert!(key("environment = \"production\"\ninstitutions = [\"acme\"]").contains("is in the other environment"));
