@@ -182,7 +182,7 @@ impl Default for PullRules {
         PullRules {
             every: 10 * MINUTE,
             jitter_percent: 10,
-            page: 500,
+            page: 100,
             max_pages: 10_000,
             call_deadline: 60 * SECOND,
             retry_base: 5 * SECOND,

@@ -31,7 +31,7 @@ use super::{
         REASON_BYTES, TABLE_ELEMENTS, TABLES_PER_COMPONENT,
     },
     log_line::plain,
-    metered::Turns,
+    metered::{Turns, step_back},
     places::Places,
     trial,
 };
@@ -224,6 +224,7 @@ impl GuestThreads {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("adapter")
+            .on_thread_start(step_back)
             // Timers and new calls are looked at whenever a guest pauses, also when every thread has a spinning guest.
             .event_interval(1)
             .global_queue_interval(1)

@@ -255,11 +255,16 @@ environment = "sandbox"
     );
     let mut neighbour = |n: u32, adapter: &str, base_url: &str, foreign_id: &str, behaviour: &str| {
         let id = 2_000 + n;
+        let settings = if behaviour.is_empty() {
+            String::new()
+        } else {
+            format!("adapter_config = {{ behaviour = \"{behaviour}\" }}\n")
+        };
         let written = write!(
             text,
             "[[institutions.sources]]\nid = {id}\nname = \"EHR {n}\"\nadapter = \"{adapter}\"\nbase_url = \"{base_url}\"\n\
              [[institutions.locations]]\nid = {id}\nname = \"Neighbour {n}\"\nzone = \"{zone}\"\nsource = {id}\n\
-             foreign_id = \"{foreign_id}\"\nadapter_config = {{ behaviour = \"{behaviour}\" }}\n"
+             foreign_id = \"{foreign_id}\"\n{settings}"
         );
         written.expect("a string takes all text");
     };
