@@ -80,8 +80,10 @@ impl Keys {
         self.by_id.get(id)
     }
 
-    pub fn of_organisation(&self, organisation: &str) -> &[Arc<ApiKey>] {
-        self.by_organisation.get(organisation).map_or(&[], Vec::as_slice)
+    /// Those of an organisation that reach an institution.
+    pub fn of_institution(&self, organisation: &str, institution: InstitutionId) -> impl Iterator<Item = &Arc<ApiKey>> {
+        let all = self.by_organisation.get(organisation).into_iter().flatten();
+        all.filter(move |key| key.institutions.contains(&institution))
     }
 }
 

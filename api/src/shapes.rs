@@ -100,7 +100,9 @@ pub fn shape(scene: &Scene<'_>, resource: Resource, stored: &[u8], related: &dyn
             entry(stored, |it: &Entry<AppointmentDescriptor>| json(&DescriptorView::of(it, adapter)))
         }
         FeeSchedules => entry(stored, |it: &Entry<FeeSchedule>| json(&FeeScheduleView::of(it))),
-        InsurancePlans => entry(stored, |it: &Entry<InsurancePlan>| json(&InsurancePlanView::of(it))),
+        InsurancePlans => {
+            entry(stored, |it: &Entry<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(scene.amounts)))
+        }
         Coverages => entry(stored, |it: &Entry<Coverage>| json(&CoverageView::of(it))),
         HistoryItems => entry(stored, |it: &Entry<HistoryItem>| json(&HistoryItemView::of(it))),
         PatientHistoryItems => entry(stored, |it: &Entry<PatientHistoryItem>| {
@@ -117,13 +119,13 @@ pub fn shape(scene: &Scene<'_>, resource: Resource, stored: &[u8], related: &dyn
         }
         ProcedureCodes => entry(stored, |it: &Entry<ProcedureCode>| json(&ProcedureCodeView::of(it, adapter))),
         Fees => entry(stored, |it: &Entry<Fee>| json(&FeeView::of(it))),
-        Procedures => entry(stored, |it: &Entry<Procedure>| json(&ProcedureView::of(it))),
+        Procedures => entry(stored, |it: &Entry<Procedure>| json(&ProcedureView::of(it).amounts(scene.amounts))),
         TreatmentPlans => entry(stored, |it: &Entry<TreatmentPlan>| {
             let mut procedures: Vec<Entry<Procedure>> = Vec::new();
             for id in &it.body.procedure_ids {
                 procedures.extend(related.get(it.source_id, *id)?);
             }
-            json(&TreatmentPlanView::of(it, &procedures))
+            json(&TreatmentPlanView::of(it, &procedures).amounts(scene.amounts))
         }),
         ClinicalNotes => entry(stored, |it: &Entry<ClinicalNote>| json(&ClinicalNoteView::of(it))),
         RecallTypes => entry(stored, |it: &Entry<RecallType>| json(&RecallTypeView::of(it, adapter))),

@@ -127,20 +127,22 @@ impl Engine {
         value.map(|bytes| Link::from_bytes(&bytes).map(|link| link.id).ok_or(EngineError::Damaged)).transpose()
     }
 
-    /// A record of a location or its data source, as it looks on the wire in a version of the API.
+    /// A record of a location or its data source, as it looks on the wire in a version of the API, to callers who may see amounts or may
+    /// not.
     pub fn shown(
         &self,
         location: LocationId,
         resource: Resource,
         id: u64,
         version: &str,
+        amounts: bool,
     ) -> Result<Option<Shown>, EngineError> {
         let (env, store) = (self.env(), &*self.env().store);
         let place = env.setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id).map_err(failed)? else { return Ok(None) };
         let frame: Frame = parsed(Kind::Of(resource), &stored)?;
-        let scene = Scene { setup: &env.setup, location: place, version, now: self.now() };
+        let scene = Scene { setup: &env.setup, location: place, version, amounts, now: self.now() };
         let record = env.shapes.record(&scene, resource, &stored, &store).map_err(|error| match error {
             Unshaped::Store(error) => failed(error),
             Unshaped::Damaged => EngineError::Damaged,

@@ -74,19 +74,6 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&Page { rows, found: Found::Cursors(info) }))
 }
 
-/// As their own endpoints show procedures to callers who may not see amounts; all else that has a fee is not shown to them.
-fn without_fees(record: Value) -> Value {
-    match record {
-        Value::Object(fields) => {
-            let withheld =
-                |name: String, value| if name == "fee" { (name, Value::Null) } else { (name, without_fees(value)) };
-            Value::Object(fields.into_iter().map(|(name, value)| withheld(name, value)).collect())
-        }
-        Value::Array(values) => Value::Array(values.into_iter().map(without_fees).collect()),
-        plain => plain,
-    }
-}
-
 fn opened(cursors: &Bound, since: &str) -> Result<u64, ApiError> {
     let position = cursors.open(since).map(|(position, _)| position.id);
     position.ok_or_else(|| ApiError::bad("since is not an end_cursor of the changes of this location."))
@@ -94,8 +81,8 @@ fn opened(cursors: &Bound, since: &str) -> Result<u64, ApiError> {
 
 /// None of what was made at another location: it is not this one's.
 fn view(call: &Call, place: &Place, entry: &FeedEntry) -> Result<Option<ChangeView>, ApiError> {
-    let location = place.location.id;
-    let shown = call.api.engine.shown(location, entry.resource, entry.id, call.version.name())?;
+    let (location, version, amounts) = (place.location.id, call.version.name(), call.key.grants.financial);
+    let shown = call.api.engine.shown(location, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != location.0)) {
         return Ok(None);
     }
@@ -104,7 +91,6 @@ fn view(call: &Call, place: &Place, entry: &FeedEntry) -> Result<Option<ChangeVi
         (Some(shown), Change::Created) => (shown.record, "created"),
         (Some(shown), Change::Updated) => (shown.record, "updated"),
     };
-    let record = if call.key.grants.financial { record } else { without_fees(record) };
     match entry.resource {
         _ if record.is_null() => {}
         Resource::Patients => call.audit("read", "patient", entry.id),

@@ -85,8 +85,7 @@ impl Call {
 
     /// Its fee only for those who may see amounts (specification 5.10), as everything here that has one.
     pub fn procedure<'a>(&self, procedure: &'a Entry<Procedure>) -> ProcedureView<'a> {
-        let view = ProcedureView::of(procedure);
-        if self.key.grants.financial { view } else { view.without_money() }
+        ProcedureView::of(procedure).amounts(self.key.grants.financial)
     }
 
     pub fn treatment_plan<'a>(
@@ -94,13 +93,11 @@ impl Call {
         plan: &'a Entry<TreatmentPlan>,
         procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
     ) -> TreatmentPlanView<'a> {
-        let view = TreatmentPlanView::of(plan, procedures);
-        if self.key.grants.financial { view } else { view.without_money() }
+        TreatmentPlanView::of(plan, procedures).amounts(self.key.grants.financial)
     }
 
     pub fn insurance_plan<'a>(&self, plan: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
-        let view = InsurancePlanView::of(plan);
-        if self.key.grants.financial { view } else { view.without_money() }
+        InsurancePlanView::of(plan).amounts(self.key.grants.financial)
     }
 
     pub fn charge<'a>(&self, charge: &'a Entry<Charge>) -> ChargeView<'a> {

@@ -103,11 +103,15 @@ pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
     key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
 
-/// An organisation hears what one of its keys might subscribe to now, whichever key did so once.
+/// An organisation hears what one of its keys might subscribe to now, whichever key did so once; and is shown what that key is.
 impl Audience for KeyRing {
     fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        let keys = self.keys();
-        keys.of_organisation(&owner.0).iter().any(|key| key.institutions.contains(&institution) && hears(key, kind))
+        self.keys().of_institution(&owner.0, institution).any(|key| hears(key, kind))
+    }
+
+    fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool {
+        let sees = |key: &Arc<ApiKey>| key.locations.is_none() && key.grants.financial;
+        self.keys().of_institution(&owner.0, institution).any(sees)
     }
 }
 

@@ -119,9 +119,9 @@ impl<'a> ProcedureView<'a> {
         }
     }
 
-    /// For callers who may not see amounts.
-    pub fn without_money(self) -> ProcedureView<'a> {
-        ProcedureView { fee: None, ..self }
+    /// Without them for callers who may not see any.
+    pub fn amounts(self, shown: bool) -> ProcedureView<'a> {
+        ProcedureView { fee: self.fee.filter(|_| shown), ..self }
     }
 }
 
@@ -154,9 +154,9 @@ impl<'a> TreatmentPlanView<'a> {
         }
     }
 
-    /// For callers who may not see amounts.
-    pub fn without_money(self) -> TreatmentPlanView<'a> {
-        let procedures = self.procedures.into_iter().map(ProcedureView::without_money).collect();
+    /// Without them for callers who may not see any.
+    pub fn amounts(self, shown: bool) -> TreatmentPlanView<'a> {
+        let procedures = self.procedures.into_iter().map(|it| it.amounts(shown)).collect();
         TreatmentPlanView { procedures, ..self }
     }
 }

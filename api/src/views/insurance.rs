@@ -73,9 +73,9 @@ impl<'a> InsurancePlanView<'a> {
         }
     }
 
-    /// For callers who may not see amounts.
-    pub fn without_money(self) -> InsurancePlanView<'a> {
-        InsurancePlanView { annual_max_individual: None, ..self }
+    /// Without them for callers who may not see any.
+    pub fn amounts(self, shown: bool) -> InsurancePlanView<'a> {
+        InsurancePlanView { annual_max_individual: self.annual_max_individual.filter(|_| shown), ..self }
     }
 }
 

@@ -91,12 +91,16 @@ async fn register(world: &World, receiver: &Receiver, key: &str) -> Value {
 
 /// A receiver of these events of `acme`.
 async fn listen(world: &World, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
+    listen_as(world, ACME_KEY, events, version).await
+}
+
+async fn listen_as(world: &World, key: &str, events: impl IntoIterator<Item = Event>, version: &str) -> Receiver {
     let receiver = Receiver::start();
-    let endpoint = register(world, &receiver, ACME_KEY).await;
+    let endpoint = register(world, &receiver, key).await;
     let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions?subdomain=acme");
     for event in events {
         let body = json!({"resource_type": event.resource_type().name(), "event": event.name()});
-        world.post(&path, body).version(version).answers(201).await;
+        world.post(&path, body).key(key).version(version).answers(201).await;
     }
     receiver
 }
@@ -477,4 +481,39 @@ async fn a_key_hears_of_nothing_it_could_not_read() {
         let refused = world.post(&path, body).key(MAIN_KEY).fails(403).await;
         assert_eq!(refused, ["You don't have access to perform this action."], "{event}");
     }
+}
+
+/// As the endpoints of procedures and plans withhold them.
+#[actix_web::test]
+async fn fees_are_told_to_those_who_may_see_amounts() {
+    let world = world_that_sends().await;
+    let mut all = keys();
+    // Of another organisation than the first, and without the grant.
+    all.iter_mut().filter(|key| key.name == MAIN_KEY).for_each(|key| key.locations = None);
+    world.api.replace_keys(all);
+    entry(&world, Resource::Procedures, ("procedure 2", "procedure 2"), json!({"fee": usd("50.00")})).await;
+    let events = [Event::ProcedureUpdated, Event::TreatmentPlanUpdated];
+    let granted = listen(&world, events, "v3.0.0").await;
+    let withheld = listen_as(&world, MAIN_KEY, events, "v3.0.0").await;
+
+    let change = json!({"name": "Deep cleaning", "fee": usd("99.00")});
+    entry(&world, Resource::Procedures, ("procedure 1", "procedure 1"), change).await;
+    entry(&world, Resource::TreatmentPlans, ("plan 1", "plan 1"), json!({"status": "rejected"})).await;
+    let procedure = json!({"procedure": {"name": "Deep cleaning", "fee": usd("99.00")}});
+    let told = granted.wait_for("procedure_updated", &procedure).await;
+    assert_eq!(told["data"]["previous_attributes"]["fee"]["currency"], "USD");
+    let plan = json!({"treatment_plan": {"procedures": [{"code": "D0120", "fee": usd("50.00")}]}});
+    granted.wait_for("treatment_plan_updated", &plan).await;
+
+    let procedure = json!({"procedure": {"name": "Deep cleaning", "fee": null}});
+    let told = withheld.wait_for("procedure_updated", &procedure).await;
+    let before = told["data"]["previous_attributes"].as_object().unwrap();
+    assert!(before.contains_key("name") && !before.contains_key("fee"), "{before:?}");
+    let plan = json!({"treatment_plan": {"procedures": [{"code": "D0120", "fee": null}]}});
+    withheld.wait_for("treatment_plan_updated", &plan).await;
+
+    // Nothing they are shown has changed.
+    entry(&world, Resource::Procedures, ("procedure 1", "procedure 1"), json!({"fee": usd("98.00")})).await;
+    granted.wait_for("procedure_updated", &json!({"procedure": {"fee": usd("98.00")}})).await;
+    assert_eq!(withheld.named("procedure_updated").len(), 1);
 }

@@ -146,8 +146,8 @@ impl<'t, 'd> Teller<'t, 'd> {
         render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, TurnError>,
     ) -> Result<(), TurnError> {
         let (env, institution, time) = (&self.shell.env, &self.shell.institution, self.cx.now);
-        for Recipients { version, locations, subscriptions } in &env.outbox.recipients(institution.id, name) {
-            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, now: time };
+        for Recipients { version, amounts, locations, subscriptions } in &env.outbox.recipients(institution.id, name) {
+            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, amounts: *amounts, now: time };
             for Message { data, location } in
                 render(&scene, &Hears { locations: locations.as_ref(), setup: &env.setup })?
             {

@@ -32,6 +32,8 @@ pub struct Scene<'a> {
     pub setup: &'a Setup,
     pub location: &'a Arc<LocationSetup>,
     pub version: &'a str,
+    /// Whether those who see it may see amounts; without, records that are not about money show none.
+    pub amounts: bool,
     pub now: Timestamp,
 }
 

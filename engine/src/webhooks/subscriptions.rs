@@ -18,6 +18,9 @@ use super::{
 /// Who may hear of what, as of now: what an owner could subscribe to once may be taken away later.
 pub trait Audience: Send + Sync {
     fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool;
+
+    /// Whether records that are not about money show it the amounts they have.
+    fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool;
 }
 
 /// For engines without users: whoever subscribed may hear.
@@ -25,6 +28,10 @@ pub struct Everyone;
 
 impl Audience for Everyone {
     fn hears(&self, _: &Owner, _: InstitutionId, _: ResourceType) -> bool {
+        true
+    }
+
+    fn sees_amounts(&self, _: &Owner, _: InstitutionId) -> bool {
         true
     }
 }
@@ -53,9 +60,10 @@ struct Index {
 /// None: all of the institution.
 pub type Locations = Option<BTreeSet<LocationId>>;
 
-/// Endpoints that are sent the same messages: of one version, and about the same locations.
+/// Endpoints that are sent the same messages: of one version, with amounts or without, and about the same locations.
 pub struct Recipients {
     pub version: String,
+    pub amounts: bool,
     pub locations: Locations,
     /// One for each endpoint, however many of its subscriptions fit: nobody is told twice.
     pub subscriptions: Vec<Arc<Subscription>>,
@@ -104,10 +112,14 @@ impl Subscriptions {
             }
         }
         let mut recipients: Vec<Recipients> = Vec::new();
-        for ((_, version), (subscription, locations)) in endpoints {
-            match recipients.iter_mut().find(|it| it.version == version && it.locations == locations) {
+        for ((endpoint, version), (subscription, locations)) in endpoints {
+            let owner = self.endpoint(endpoint).map(|it| it.owner.clone());
+            let amounts = owner.is_some_and(|owner| self.audience.sees_amounts(&owner, institution));
+            let same =
+                |it: &&mut Recipients| (&it.version, it.amounts, &it.locations) == (&version, amounts, &locations);
+            match recipients.iter_mut().find(same) {
                 Some(same) => same.subscriptions.push(subscription),
-                None => recipients.push(Recipients { version, locations, subscriptions: vec![subscription] }),
+                None => recipients.push(Recipients { version, amounts, locations, subscriptions: vec![subscription] }),
             }
         }
         recipients

@@ -52,6 +52,10 @@ impl Audience for Keys {
     fn hears(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
         !self.0.lock().unwrap().contains(&(institution, kind))
     }
+
+    fn sees_amounts(&self, _: &Owner, _: InstitutionId) -> bool {
+        true
+    }
 }
 
 /// One process: what the store holds outlives it.
