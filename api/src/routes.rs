@@ -623,7 +623,8 @@ fn ledger() -> Vec<Route> {
         get("/fee_schedules/{id}", fee_schedules::show).shows::<FeeScheduleView>("One fee schedule", "2.4"),
         get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
         get("/guarantor_balances", balances::of_guarantors)
-            .lists::<GuarantorBalanceView>("What guarantors owe", "4.10"),
+            .lists::<GuarantorBalanceView>("What guarantors owe", "4.10")
+            .noting("`patient_id` asks for the balance of whoever answers for the patient."),
         get("/guarantor_balances/{id}", balances::of_guarantor)
             .shows::<GuarantorBalanceView>("What one guarantor owes", "4.10"),
         get("/insurance_balances", balances::of_insurance)

@@ -1,7 +1,10 @@
 //! GET /guarantor_balances, /insurance_balances and one of each
 
+use std::collections::BTreeSet;
+
 use engine::{
-    index::Field,
+    index::{Field, Term},
+    lists::Narrow,
     records::ledger::{GuarantorBalance, InsuranceBalance},
 };
 
@@ -10,22 +13,38 @@ use super::{
     related::{Related, shown},
 };
 use crate::{
-    kinds::{boolean, includes, long_id},
-    scope::Call,
+    errors::ApiError,
+    kinds::{boolean, id, includes, long_id},
+    scope::{Call, Place},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
 pub async fn of_guarantors(mut call: Call) -> Answer {
-    let (place, (zero_too, listing)) = call.in_place(|input| {
+    let (place, (zero_too, patient, listing)) = call.in_place(|input| {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
+        let patient = input.query.optional("patient_id", id());
         let listing = input.listing().sort().id("guarantor_id", Field::Guarantor);
-        Some((zero_too, listing.since().without_deleted().done()))
+        Some((zero_too, patient, listing.since().without_deleted().done()))
     })?;
+    let listing = match patient {
+        Some(patient) => listing.narrowed([owed_for(&call, &place, patient)?]),
+        None => listing,
+    };
     // A balance the EHR does not tell may be any.
     let page = listing.entries_at::<GuarantorBalance>(&call, &place, |it| {
         zero_too || it.body.0.total.is_none_or(|total| !total.is_zero())
     })?;
     Ok(call.page(&page.views(GuarantorBalanceView::of)))
+}
+
+/// Who answers for a patient: their guarantor, or they themselves. Nobody, for one who is not here.
+fn owed_for(call: &Call, place: &Place, patient: u32) -> Result<Narrow, ApiError> {
+    let found = call.api.engine.patient(place.institution.id, patient)?;
+    let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
+    Ok(match guarantor {
+        Some(guarantor) => Narrow::Has(Term::number(Field::Guarantor, guarantor)),
+        None => Narrow::OneOf(BTreeSet::new()),
+    })
 }
 
 pub async fn of_guarantor(mut call: Call) -> Answer {
