@@ -11,7 +11,6 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    body::Fields,
     kinds::{Kind, Shape},
     route::Route,
     scope::Call,
@@ -110,8 +109,6 @@ pub struct Described {
     pub path: Vec<Expected>,
     pub query: Vec<Expected>,
     pub body: Vec<Expected>,
-    /// What is wrong with the body it was given to read.
-    pub problems: Vec<String>,
     /// Whether it came to its `in_*` call; nothing it does later is told.
     pub read: bool,
 }
@@ -132,17 +129,8 @@ impl Notes {
 
 /// Runs a handler as far as its `in_*` call. A handler that waits for anything before that is wrong, and told so by `read`.
 pub fn describe(route: &'static Route, version: Version) -> Described {
-    read(route, version, Fields::describing())
-}
-
-/// What the handler says of a body; of all else it is told examples.
-pub fn problems(route: &'static Route, version: Version, body: Value) -> Vec<String> {
-    read(route, version, Fields::new(body)).problems
-}
-
-fn read(route: &'static Route, version: Version, body: Fields) -> Described {
     let notes = Notes::default();
-    if let Some(answering) = route.answer(Call::describing(route, version, body, notes.clone())) {
+    if let Some(answering) = route.answer(Call::describing(route, version, notes.clone())) {
         let mut answering = pin!(answering);
         // Its answer is nothing but the end of the description.
         let _ = answering.as_mut().poll(&mut Context::from_waker(Waker::noop()));

@@ -169,9 +169,9 @@ impl Call {
     }
 
     /// For `describe`.
-    pub fn describing(route: &'static Route, version: Version, body: Fields, notes: Notes) -> Call {
+    pub fn describing(route: &'static Route, version: Version, notes: Notes) -> Call {
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(route.path, Vec::new());
-        let query = Params::describing();
+        let (query, body) = (Params::describing(), Fields::describing());
         Call {
             api: Shared(None),
             key: Arc::new(nobody()),
@@ -474,7 +474,6 @@ impl Call {
             notes.add(|notes| {
                 notes.query = query.expected();
                 notes.body = body.expected();
-                notes.problems = body.take_problems();
                 notes.read = true;
             });
             return Err(ApiError::Internal);

@@ -3,7 +3,6 @@
 use std::{collections::HashSet, fs, path::PathBuf};
 
 use super::*;
-use crate::describe;
 
 fn both() -> [(&'static str, Value); 2] {
     [("v3", serde_json::from_str(&V3).unwrap()), ("v2.2.2", serde_json::from_str(&V2).unwrap())]
@@ -121,26 +120,6 @@ fn schemas_are_valid_and_examples_pass_them() {
         }
         assert!(problems.is_empty(), "{problems:#?}");
     }
-}
-
-/// What `GET /docs` sends when nobody changes it.
-#[test]
-fn examples_of_bodies_do_not_contradict_themselves() {
-    let mut wrong = Vec::new();
-    for (versions, document) in [(&[Version::V3_0_0, Version::V3_1_0][..], &V3), (&[Version::V2_2_2], &V2)] {
-        let document: Value = serde_json::from_str(document).unwrap();
-        let routes = TABLE.iter().filter(|route| route.access != Access::Anyone);
-        for route in routes {
-            let Some(version) = versions.iter().find(|it| route.versions.contains(it)) else { continue };
-            let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
-            let example = &operation["requestBody"]["content"]["application/json"]["example"];
-            if example.is_object() {
-                let problems = describe::problems(route, *version, example.clone());
-                wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", route.endpoint())));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -85,7 +85,9 @@ pub async fn create(mut call: Call) -> Answer {
         let note = b.required("communication_log.note", filled(text(MAX_NOTE)));
         let mode = b.defaulted("communication_log.mode", one_of(MODES), "none");
         let direction = b.defaulted("communication_log.direction", one_of(DIRECTIONS), "sent");
-        let occurred_at = b.optional("communication_log.occurred_at", instant(&input.clock)).unwrap_or(input.now);
+        let occurred_at =
+            b.optional("communication_log.occurred_at", instant(&input.clock).example_of("2026-06-01T14:30:00Z"));
+        let occurred_at = occurred_at.unwrap_or(input.now);
         if occurred_at > input.now.plus(CLOCKS_APART) {
             b.problem("communication_log.occurred_at lies in the future: the log is of what happened.");
         }

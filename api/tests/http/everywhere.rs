@@ -331,6 +331,27 @@ async fn grants_are_asked_for_where_they_are_needed_and_nowhere_else() {
     }
 }
 
+/// What `GET /docs` sends when nobody changes it. An id of it may be unknown, and a rule of the practice may stand against it, but
+/// nothing is wrong with the request itself.
+#[actix_web::test]
+async fn examples_of_bodies_are_not_refused_for_what_they_say() {
+    let world = filled_world().await;
+    let (mut sent, mut wrong) = (0, Vec::new());
+    for it in endpoints().filter(|it| it.body(&Asking::right()).is_some()) {
+        let reply = it.ask(&world, &Asking::right()).reply().await;
+        assert!(!reply.status.is_server_error(), "{}: {}", it.name(), reply.text);
+        let answer = reply.json();
+        // The document does not change with the days, and nothing is booked in the past.
+        let over = answer["error"] == json!(["appt.start_time is in the past."]);
+        if !over && ["invalid_request", "unsupported_media_type"].contains(&answer["reason"].as_str().unwrap_or("")) {
+            wrong.push(format!("{}: {}", it.name(), answer["error"]));
+        }
+        sent += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(sent > 60, "{sent}");
+}
+
 /// Specification 5.10.
 #[actix_web::test]
 async fn the_financial_endpoints_are_those_of_the_specification() {
