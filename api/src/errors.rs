@@ -70,6 +70,9 @@ pub enum ApiError {
     /// One of the others, and which of its causes it was. `why` says it where the reason's own advice does not.
     #[error("{error}")]
     Because { error: Box<ApiError>, reason: Reason, why: Option<String> },
+    /// One of the others, and what else is wrong with the same request.
+    #[error("{first}")]
+    Several { first: Box<ApiError>, more: Vec<String> },
 }
 
 /// A failure of a handler; what is noted of the request, such as parameters nobody read, is part of the answer.
@@ -106,6 +109,13 @@ impl ApiError {
         ApiError::Because { error: Box::new(self), reason, why: Some(why.into()) }
     }
 
+    /// The first of them says which failure it is; the others are told beside it.
+    pub fn all(errors: impl IntoIterator<Item = ApiError>) -> ApiError {
+        let mut errors = errors.into_iter();
+        let first = Box::new(errors.next().unwrap_or(ApiError::Internal));
+        ApiError::Several { first, more: errors.flat_map(|error| error.messages()).collect() }
+    }
+
     pub fn grant_missing(grant: &str) -> ApiError {
         let why = format!("The API key lacks the grant `{grant}`; the operator of the service gives it.");
         ApiError::Forbidden.explained(Reason::GrantMissing, why)
@@ -123,7 +133,7 @@ impl ApiError {
     /// Without the cause.
     fn plain(&self) -> &ApiError {
         match self {
-            ApiError::Because { error, .. } => error.plain(),
+            ApiError::Because { error, .. } | ApiError::Several { first: error, .. } => error.plain(),
             plain => plain,
         }
     }
@@ -133,7 +143,9 @@ impl ApiError {
     }
 
     pub fn messages(&self) -> Vec<String> {
-        match self.plain() {
+        match self {
+            ApiError::Because { error, .. } => error.messages(),
+            ApiError::Several { first, more } => [first.messages(), more.clone()].concat(),
             ApiError::BadRequest(problems) => problems.clone(),
             other => vec![other.to_string()],
         }
@@ -142,6 +154,7 @@ impl ApiError {
     pub fn reason(&self) -> Reason {
         match self {
             ApiError::Because { reason, .. } => *reason,
+            ApiError::Several { first, .. } => first.reason(),
             ApiError::BadRequest(_) => Reason::InvalidRequest,
             ApiError::Credentials => Reason::InvalidCredentials,
             ApiError::Token => Reason::TokenInvalid,
@@ -168,6 +181,7 @@ impl ApiError {
     pub fn advice(&self) -> Cow<'_, str> {
         match self {
             ApiError::Because { why: Some(why), .. } => why.into(),
+            ApiError::Several { first, .. } => first.advice(),
             ApiError::RateLimit { retry_after, limit } => {
                 format!("At most {limit}; the bucket refills all the time. Call again in {retry_after} s.").into()
             }
@@ -213,7 +227,7 @@ impl Fails for ApiError {
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
-            ApiError::Because { error, .. } => error.status_code(),
+            ApiError::Because { error, .. } | ApiError::Several { first: error, .. } => error.status_code(),
             ApiError::BadRequest(_) => StatusCode::BAD_REQUEST,
             ApiError::Credentials | ApiError::Token => StatusCode::UNAUTHORIZED,
             ApiError::Forbidden | ApiError::UserAgent => StatusCode::FORBIDDEN,
@@ -417,6 +431,7 @@ impl From<Unmet> for ApiError {
             }
             Unmet::Wrong(problem) => ApiError::bad(problem),
             Unmet::Unfit(problems) => ApiError::BadRequest(problems),
+            Unmet::Several(all) => ApiError::all(all.into_iter().map(ApiError::from)),
         }
     }
 }

@@ -242,4 +242,14 @@ pub enum Unmet {
     Wrong(String),
     /// The answers do not fit their form: what is wrong with each.
     Unfit(Vec<String>),
+    /// Several of these, so that a client need not mend one after the other.
+    Several(Vec<Unmet>),
+}
+
+impl Unmet {
+    /// None where all is met.
+    pub fn of(mut all: Vec<Unmet>) -> Option<Unmet> {
+        all.dedup();
+        if all.len() > 1 { Some(Unmet::Several(all)) } else { all.pop() }
+    }
 }

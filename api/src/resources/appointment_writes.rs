@@ -263,6 +263,9 @@ fn remembered(refused: Refused, record: &Appointment) -> Refused {
 /// Specification 7.3.
 fn refusal(refused: Refused, location: u32, v2: bool) -> ApiError {
     match refused {
+        Refused::Unmet(Unmet::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(Refused::Unmet(unmet), location, v2)))
+        }
         Refused::Rule(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
             ApiError::bad("Provided appointment_type_id was not found to be configured for the requested slot")
                 .because(Reason::AppointmentTypeNotAccepted)

@@ -146,6 +146,9 @@ pub async fn save<T: Body>(
 /// Specification 7.3.
 fn refusal(refused: Refused, location: u32) -> ApiError {
     match refused {
+        Refused::Unmet(Unmet::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(Refused::Unmet(unmet), location)))
+        }
         Refused::Unmet(
             Unmet::NotFound { resource: Resource::Patients, id }
             | Unmet::NotUsable { resource: Resource::Patients, id },

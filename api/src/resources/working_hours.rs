@@ -164,13 +164,19 @@ fn name_oddities(call: &mut Call, place: &Place, it: &WorkingHour) {
 }
 
 async fn save(call: &mut Call, place: &Place, what: Saving) -> Result<Saved<WorkingHour>, ApiError> {
-    // Providers are users (specification 7.3).
     call.save(place, what).await.map_err(|refused| match refused {
-        Refused::Unmet(Unmet::NotFound { resource: Resource::Providers, id }) => {
-            ApiError::NotFound(format!("User with id {id}"))
-        }
+        Refused::Unmet(unmet) => unmet_of(unmet),
         other => other.into(),
     })
+}
+
+/// Providers are users (specification 7.3).
+fn unmet_of(unmet: Unmet) -> ApiError {
+    match unmet {
+        Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),
+        Unmet::NotFound { resource: Resource::Providers, id } => ApiError::NotFound(format!("User with id {id}")),
+        other => other.into(),
+    }
 }
 
 const ONE_RECURRENCE: &str = "working_hour needs exactly one of days, specific_date and custom_recurrence.";

@@ -133,6 +133,19 @@ async fn words_of_the_specification() {
         ["Appointment Type with id 3 not found"]
     );
     assert_eq!(post(json!({"descriptor_ids": [77]})).fails(404).await, ["Appointment Descriptor with id 77 not found"]);
+    let wrong = json!({"patient_id": 77, "provider_id": 78, "operatory_id": 79, "appointment_type_id": RIVALS_TYPE,
+        "descriptor_ids": [80, 81]});
+    let all = [
+        "Patient with id 77",
+        "Provider with id 78",
+        "Operatory with id 79",
+        "Appointment Type with id 3",
+        "Appointment Descriptor with id 80",
+        "Appointment Descriptor with id 81",
+    ];
+    let reply = post(wrong).reply().await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["reason"]), (404, &json!("not_found")));
+    assert_eq!(reply.json()["error"], json!(all.map(|it| format!("{it} not found"))), "all at once");
     // Hours that accept one type only.
     let tuesday = world.monday().add_days(5).to_string();
     let hour = json!({"working_hour": {"provider_id": ANNA, "operatory_id": CHAIR_1, "begin_time": "10:00", "end_time": "12:00",

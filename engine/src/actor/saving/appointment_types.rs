@@ -15,7 +15,7 @@ use crate::{
 
 impl Shell {
     pub(super) fn new_type(&self, cx: Cx, new: &NewAppointmentType, docs: &mut Docs<'_>) -> Prepared {
-        if let Some(missing) = self.unknown_descriptor(&new.descriptor_ids, docs)? {
+        if let Some(missing) = Unmet::of(self.unknown_descriptors(&new.descriptor_ids, docs)?) {
             return unmet(missing);
         }
         let id = narrow(docs.allot(Resource::AppointmentTypes)?)?;
@@ -37,7 +37,8 @@ impl Shell {
     }
 
     pub(super) fn change_type(&self, cx: Cx, id: u32, change: &AppointmentTypeChange, docs: &mut Docs<'_>) -> Prepared {
-        if let Some(missing) = self.unknown_descriptor(change.descriptor_ids.as_deref().unwrap_or_default(), docs)? {
+        let unknown = self.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), docs)?;
+        if let Some(missing) = Unmet::of(unknown) {
             return unmet(missing);
         }
         self.with_type(id, docs, |kind, docs| {

@@ -29,13 +29,13 @@ const DESCRIPTORS_STAY: &str = "descriptor_ids stay here only: they are not writ
 
 impl Shell {
     pub(super) fn new_appointment(&self, cx: Cx, new: &NewAppointment, docs: &mut Docs<'_>) -> Prepared {
-        let guardian = match self.patient_to_book(new.patient_id, docs)? {
-            Ok(patient) => patient,
-            Err(why) => return unmet(why),
+        let (patient, mut wrong) = (self.patient_to_book(new.patient_id, docs)?, Vec::new());
+        let guardian = patient.map_err(|why| wrong.push(why)).ok();
+        wrong.extend(self.missing_for_appointment(new, docs)?);
+        let guardian = match (guardian, Unmet::of(wrong)) {
+            (Some(guardian), None) => guardian,
+            (_, why) => return unmet(why),
         };
-        if let Some(missing) = self.missing_for_appointment(new, docs)? {
-            return unmet(missing);
-        }
         let dependent = new.dependent.as_ref().map(|details| reached_through(&guardian, details));
         let known = match &dependent {
             Some(details) => self.matching_patient(details, docs)?,
@@ -130,22 +130,11 @@ impl Shell {
         Ok(if patient.new_patient && unconverted { Err(Unmet::PatientNotConverted) } else { Ok(patient) })
     }
 
-    fn missing_for_appointment(&self, new: &NewAppointment, docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
-        let missing = |resource, id| Ok(Some(Unmet::NotFound { resource, id }));
-        if self.known_provider(new.provider_id, docs)?.is_none() {
-            return missing(Resource::Providers, new.provider_id.into());
-        }
-        if let Some(id) = new.operatory_id
-            && !self.known_operatory(id, docs)?
-        {
-            return missing(Resource::Operatories, id);
-        }
-        if let Some(id) = new.appointment_type_id
-            && !self.known_type(id, docs)?
-        {
-            return missing(Resource::AppointmentTypes, id.into());
-        }
-        self.unknown_descriptor(&new.descriptor_ids, docs)
+    fn missing_for_appointment(&self, new: &NewAppointment, docs: &mut Docs<'_>) -> Result<Vec<Unmet>, TurnError> {
+        let kinds: Vec<u32> = new.appointment_type_id.into_iter().collect();
+        let mut missing = self.unknown_in_schedule(new.provider_id, new.operatory_id, &kinds, docs)?;
+        missing.extend(self.unknown_descriptors(&new.descriptor_ids, docs)?);
+        Ok(missing)
     }
 
     pub(super) fn change_appointment(

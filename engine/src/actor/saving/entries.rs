@@ -48,7 +48,7 @@ impl Shell {
     /// What a body refers to and this location cannot use.
     fn unusable(&self, resource: Resource, body: &Value, docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
         let Some(source) = self.source() else { return Ok(None) };
-        let mut inactive = None;
+        let (mut unknown, mut inactive) = (Vec::new(), Vec::new());
         let mut known = |resource: Resource, id: u64| -> Result<Option<String>, TurnError> {
             let known = match resource {
                 Resource::Patients => self.synced_patient(u32::try_from(id).unwrap_or(u32::MAX), docs)?.is_ok(),
@@ -57,16 +57,21 @@ impl Shell {
                 {
                     Usable::Yes => true,
                     Usable::Not => {
-                        inactive.get_or_insert(Unmet::NotUsable { resource, id });
+                        inactive.push(Unmet::NotUsable { resource, id });
                         true
                     }
                     Usable::Unknown => false,
                 },
             };
-            Ok(known.then(String::new))
+            if !known {
+                unknown.push(Unmet::NotFound { resource, id });
+            }
+            // The others are looked at too.
+            Ok::<_, TurnError>(Some(String::new()))
         };
-        let missing = entries::theirs(resource, body.clone(), &mut known)?.err();
-        Ok(missing.map(|missing| Unmet::NotFound { resource: missing.resource, id: missing.id }).or(inactive))
+        let _ = entries::theirs(resource, body.clone(), &mut known)?;
+        unknown.extend(inactive);
+        Ok(Unmet::of(unknown))
     }
 
     /// Values longer than the EHR takes: the write will be refused there, and its record will say so.

@@ -73,7 +73,8 @@ impl Shell {
         before: Option<records::WorkingHour>,
         docs: &mut Docs<'_>,
     ) -> Prepared {
-        if let Some(missing) = self.missing_for_hour(new, docs)? {
+        let unknown = self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, docs)?;
+        if let Some(missing) = Unmet::of(unknown) {
             return unmet(missing);
         }
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
@@ -132,25 +133,6 @@ impl Shell {
             }
         }
         Ok(false)
-    }
-
-    /// What the hours refer to and is not there.
-    fn missing_for_hour(&self, new: &NewHour, docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
-        let missing = |resource, id| Ok(Some(Unmet::NotFound { resource, id }));
-        if self.known_provider(new.provider_id, docs)?.is_none() {
-            return missing(Resource::Providers, new.provider_id.into());
-        }
-        if let Some(id) = new.operatory_id
-            && !self.known_operatory(id, docs)?
-        {
-            return missing(Resource::Operatories, id);
-        }
-        for id in &new.appointment_type_ids {
-            if !self.known_type(*id, docs)? {
-                return missing(Resource::AppointmentTypes, (*id).into());
-            }
-        }
-        Ok(None)
     }
 }
 

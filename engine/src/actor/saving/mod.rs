@@ -90,18 +90,44 @@ impl Shell {
         Ok(found.is_some_and(|kind| here(&kind)))
     }
 
-    /// The first of these descriptors that the EHR does not have.
-    fn unknown_descriptor(&self, ids: &[u32], docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
+    /// Those of these descriptors that the EHR does not have.
+    fn unknown_descriptors(&self, ids: &[u32], docs: &mut Docs<'_>) -> Result<Vec<Unmet>, TurnError> {
+        let mut unknown = Vec::new();
         for id in ids.iter().map(|id| u64::from(*id)) {
             let found = match self.source() {
                 Some(source) => docs.get::<Entry<AppointmentDescriptor>>(source, id)?,
                 None => None,
             };
             if found.is_none_or(|descriptor| descriptor.deleted_at.is_some()) {
-                return Ok(Some(Unmet::NotFound { resource: Resource::AppointmentDescriptors, id }));
+                unknown.push(Unmet::NotFound { resource: Resource::AppointmentDescriptors, id });
             }
         }
-        Ok(None)
+        Ok(unknown)
+    }
+
+    /// Those of a provider, an operatory and appointment types that this location does not have.
+    fn unknown_in_schedule(
+        &self,
+        provider: u32,
+        operatory: Option<u64>,
+        kinds: &[u32],
+        docs: &mut Docs<'_>,
+    ) -> Result<Vec<Unmet>, TurnError> {
+        let mut unknown = Vec::new();
+        if self.known_provider(provider, docs)?.is_none() {
+            unknown.push(Unmet::NotFound { resource: Resource::Providers, id: provider.into() });
+        }
+        if let Some(id) = operatory
+            && !self.known_operatory(id, docs)?
+        {
+            unknown.push(Unmet::NotFound { resource: Resource::Operatories, id });
+        }
+        for id in kinds {
+            if !self.known_type(*id, docs)? {
+                unknown.push(Unmet::NotFound { resource: Resource::AppointmentTypes, id: (*id).into() });
+            }
+        }
+        Ok(unknown)
     }
 
     fn known_operatory(&self, id: u64, docs: &mut Docs<'_>) -> Result<bool, TurnError> {
@@ -113,8 +139,8 @@ fn lane_of(patient: Option<u32>, resource: Resource, id: u64) -> Lane {
     patient.map_or(Lane::Record { resource, id }, |patient| Lane::Patient(PatientId(patient)))
 }
 
-fn unmet(why: Unmet) -> Prepared {
-    Ok((Decision::nothing(), Answer { unmet: Some(why), ..Answer::default() }))
+fn unmet(why: impl Into<Option<Unmet>>) -> Prepared {
+    Ok((Decision::nothing(), Answer { unmet: why.into(), ..Answer::default() }))
 }
 
 /// The machine's decision with the record it is about; a refusal has none.
