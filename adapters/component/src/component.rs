@@ -178,3 +178,57 @@ fn payloads(component: &[u8]) -> impl Iterator<Item = (u32, Result<Payload<'_>, 
 fn malformed(error: wasmparser::BinaryReaderError) -> Unfit {
     Unfit::NotAComponent(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn number(mut value: usize, out: &mut Vec<u8>) {
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+
+    fn section(id: u8, content: &[u8], out: &mut Vec<u8>) {
+        out.push(id);
+        number(content.len(), out);
+        out.extend_from_slice(content);
+    }
+
+    /// A component that claims the contract, around a module with so many functions of so many bytes.
+    fn component(functions: usize, bytes: usize) -> Facts {
+        let (mut types, mut code) = (Vec::new(), Vec::new());
+        number(functions, &mut types);
+        types.resize(types.len() + functions, 0);
+        number(functions, &mut code);
+        for _ in 0..functions {
+            number(bytes, &mut code);
+            // No locals, and nothing to do but the end.
+            code.push(0);
+            code.resize(code.len() + bytes - 2, 0x01);
+            code.push(0x0b);
+        }
+        let mut module = b"\0asm\x01\0\0\0".to_vec();
+        section(1, &[1, 0x60, 0, 0], &mut module);
+        section(3, &types, &mut module);
+        section(10, &code, &mut module);
+        let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+        section(1, &module, &mut component);
+        let exports = vec![format!("{CONTRACT_PACKAGE}/ehr@{CONTRACT_VERSION}")];
+        Facts { exports, ..facts(&component).unwrap() }
+    }
+
+    #[test]
+    fn what_would_take_too_long_to_compile_is_refused() {
+        let most = FUNCTIONS as usize;
+        assert_eq!(component(most, 2).verdict(), Err(Unfit::NoManifest), "as many as there may be");
+        assert_eq!(component(most + 1, 2).verdict(), Err(Unfit::TooManyFunctions));
+        assert_eq!(component(1, FUNCTION_BYTES).verdict(), Err(Unfit::NoManifest));
+        assert_eq!(component(2, FUNCTION_BYTES + 1).verdict(), Err(Unfit::LargeFunction));
+        let large = vec![0; COMPONENT_BYTES as usize + 1];
+        assert_eq!(verdict(&large), Err(Unfit::TooLarge(COMPONENT_BYTES)));
+    }
+}
