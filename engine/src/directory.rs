@@ -287,3 +287,34 @@ impl Directory {
         drop(joined.await);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use location::time::{HOUR, MINUTE};
+
+    use super::*;
+    use crate::{
+        actor::tests::{PLACE, Practice, started, until},
+        setup::EngineRules,
+        store::{Batch, MemoryStore, Store},
+    };
+
+    /// It sleeps no longer than a location may; so a start leaves it alone.
+    #[actix::test]
+    async fn who_sleeps_longer_as_the_clock_was_set_back_is_woken() {
+        let (store, ehr) = (Arc::new(MemoryStore::new()), Arc::new(Practice::default()));
+        let (wake, mut batch) = (clock::now().plus(8 * MINUTE), Batch::new());
+        due::set_wake(&mut batch, PLACE.0, None, Some(wake.0));
+        batch.put(keys::asleep(PLACE.0), wake.0.to_be_bytes().to_vec());
+        store.commit(batch).await.unwrap();
+        let engine = started(store, &ehr, EngineRules::default()).await;
+        let awake = || ehr.described.load(Ordering::SeqCst) > 0;
+        tokio::time::sleep(2 * LOOK_EVERY).await;
+        engine.directory().wake_set_back(MINUTE);
+        assert!(!awake(), "it would sleep as long by a clock that is a minute ahead");
+        engine.directory().wake_set_back(HOUR);
+        until("its waking", async || awake()).await;
+        engine.stop().await;
+    }
+}

@@ -248,4 +248,17 @@ mod tests {
         assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 900, 900]);
         assert_eq!(describe_again(u32::MAX), DESCRIBE_AGAIN_CAP);
     }
+
+    /// Told as a push it would be nobody's answer, and the look-up would wait for its deadline.
+    #[test]
+    fn a_call_that_was_not_made_is_answered_as_what_it_was_to_be() {
+        let not_made = |kind| not_made(WriteId(7), 2, kind, Failure::NotReady("no id yet".to_owned()));
+        let write = WriteId(7);
+        assert!(
+            matches!(not_made(CallKind::Find), Command::Found { write: of, attempt: 2, outcome: Err(_) } if of == write)
+        );
+        assert!(
+            matches!(not_made(CallKind::Push), Command::Pushed { write: of, attempt: 2, outcome: Err(_) } if of == write)
+        );
+    }
 }
