@@ -1,3 +1,8 @@
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
 use actix_web::http::Method;
 use serde_json::{Value, json};
 
@@ -38,4 +43,41 @@ async fn parameters_are_ignored_with_a_warning() {
     let made =
         world.ask(Method::POST, "/authenticates?subdomain=acme").with("Authorization", ACME_KEY).answers(201).await;
     assert_eq!(made["description"], Value::from("Note that following parameters are ignored: subdomain."));
+}
+
+/// A log that the test can read.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[actix_web::test]
+async fn wrong_keys_leave_a_line_and_never_the_key() {
+    let world = world().await;
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let reading = tracing::subscriber::set_default(log);
+    for wrong in ["psk_guessed", "psk_of_nobody"] {
+        let ask = world.ask(Method::POST, "/authenticates").with("Authorization", wrong).from("192.0.2.7");
+        ask.fails(401).await;
+    }
+    world.get("/locations?subdomain=acme").with("Authorization", "Bearer psk_token").from("192.0.2.8").fails(401).await;
+    drop(reading);
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let warned = |address: &str| {
+        let about = |line: &&str| line.contains("WARN") && line.contains(&format!("address={address}"));
+        text.lines().filter(about).count()
+    };
+    assert_eq!((warned("192.0.2.7"), warned("192.0.2.8")), (2, 1), "{text}");
+    assert!(!text.contains("psk_"), "{text}");
 }

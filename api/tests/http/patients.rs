@@ -66,6 +66,13 @@ async fn the_location_counts_when_it_is_strict() {
     assert!(ids(SECOND, "").await.contains(&id), "one EHR, one list");
     assert!(ids(MAIN, "location_strict=true").await.contains(&id));
     assert!(!ids(SECOND, "location_strict=true").await.contains(&id));
+    // An appointment makes somebody a patient of that location too.
+    assert!(!ids(SECOND, "location_strict=true").await.contains(&json!(PAT)));
+    let slot = world.offers(SECOND, 1).await.swap_remove(0);
+    let appt = json!({"patient_id": PAT, "provider_id": slot["provider_id"], "operatory_id": slot["operatory_id"],
+        "start_time": slot["start_iso"]});
+    world.post("/appointments?subdomain=acme&location_id=2", json!({ "appt": appt })).answers(201).await;
+    assert!(ids(SECOND, "location_strict=true").await.contains(&json!(PAT)));
     let rivals = world.get(&format!("/patients?subdomain=rival&location_id={RIVAL}")).key(RIVAL_KEY).ok().await;
     assert_eq!(rivals["data"], json!([]));
 }

@@ -3,6 +3,7 @@
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -46,6 +47,17 @@ async fn a_request_is_answered() {
     let (_world, address, handle) = serving(HttpRules::default()).await;
     let answer = exchange(address, vec![now("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")]).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    handle.stop(true).await;
+}
+
+/// A client that keeps its connection would otherwise send its next request into one that closes just then.
+#[actix_web::test]
+async fn a_server_that_is_to_stop_says_so_with_each_answer() {
+    let (world, address, handle) = serving(HttpRules::default()).await;
+    world.api.leaving.store(true, Ordering::Relaxed);
+    let answer = exchange(address, vec![now("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")]).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    assert!(answer.to_lowercase().contains("\r\nconnection: close\r\n"), "{answer}");
     handle.stop(true).await;
 }
 

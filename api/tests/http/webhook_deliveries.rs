@@ -107,6 +107,40 @@ async fn has_status(world: &World, delivery: &str, status: &str) -> Value {
     world.until(delivery, |answer| answer["data"]["status"] == status).await["data"].clone()
 }
 
+/// A full disk is not a slow EHR (504's words): whoever is refused learns why, and that reading goes on.
+#[actix_web::test]
+async fn a_full_store_says_that_it_is_full() {
+    let store = Arc::new(MemoryStore::new());
+    let world = world_over(store.clone()).await;
+    let before = endpoint(&world, "https://8.8.8.8/one").await;
+    store.set_full(true);
+    let kind =
+        json!({"appointment_type": {"name": "Checkup", "minutes": 30, "parent_type": "Location", "parent_id": BARE}});
+    let bare = format!("/appointment_types?subdomain=acme&location_id={BARE}");
+    for (path, body) in [("/webhook_endpoints", json!({"target_url": "https://8.8.8.8/two"})), (&bare, kind.clone())] {
+        let reply = world.post(path, body).reply().await;
+        let said =
+            "The server's storage is full or failed, so nothing can be saved at present. Please try again later.";
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (503, &json!([said])), "{path}");
+        assert_eq!(reply.header("Retry-After"), Some("30"), "{path}");
+    }
+    world.get(&before).ok().await;
+    store.set_full(false);
+    world.post(&bare, kind).answers(201).await;
+}
+
+/// Sending changes nothing that kept pages hear of.
+#[actix_web::test]
+async fn the_log_is_read_anew_at_every_call() {
+    let (world, receiver) = (sending_world().await, Receiver::start());
+    let path = endpoint(&world, &receiver.url(200)).await;
+    let list = format!("{path}/deliveries?subdomain=acme");
+    assert_eq!(world.get(&list).ok().await["data"], json!([]));
+    let id = test(&world, &path).await;
+    assert_eq!(each(&world.get(&list).ok().await["data"], "id"), [json!(id)]);
+    world.until(&list, |answer| answer["data"][0]["status"] == "delivered").await;
+}
+
 #[actix_web::test]
 async fn a_test_message_is_sent_and_shown_in_the_log() {
     let (world, receiver) = (sending_world().await, Receiver::start());
