@@ -1,0 +1,115 @@
+//! What operators see of the product from its start to its stop: lines of its log, and a stop that keeps to its time and drops nobody.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use engine::sandbox_ehr::Profile;
+use serde_json::json;
+use tests::{ehr_server::EhrServer, practice, site, site::Site, wait::until};
+
+const CLIENTS: usize = 8;
+const STOP: Duration = Duration::from_secs(2);
+
+fn small_practice() -> EhrServer {
+    let profile = Profile { days_back: 0, days_ahead: 2, patients: 10, ..practice::profile(4) };
+    EhrServer::start(profile).unwrap()
+}
+
+/// A site with these lines of its configuration file replaced.
+fn site(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Site {
+    let site = Site::new(Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test")), dir, &ehr.url(), "").unwrap();
+    let file = dir.join("practice-sync.toml");
+    let mut text = fs::read_to_string(&file).unwrap();
+    for (line, instead) in replaced {
+        assert!(text.contains(line), "{line}");
+        text = text.replacen(line, instead, 1);
+    }
+    fs::write(file, text).unwrap();
+    site
+}
+
+#[actix::test]
+async fn a_start_says_which_adapters_are_loaded_and_when_each_practice_was_read() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let site = site(dir.path(), &ehr, &[("log = \"error\"", "log = \"info\"")]);
+    let _process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    site::first_sync(&mut caller).await.unwrap();
+    for said in ["adapter loaded for the location", "the EHR was read to its end for the first time"] {
+        until(said, async || {
+            let log = site.log().unwrap();
+            let of = |location: &str| log.lines().filter(|it| it.contains(said) && it.contains(location)).count();
+            (of("location=101") == 1 && of("location=102") == 1).then_some(())
+        })
+        .await;
+    }
+}
+
+/// Asks again and again over one connection until the server says that it closes; how often it was answered.
+fn keep_asking(address: SocketAddr, answered: &AtomicUsize) -> io::Result<()> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    loop {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")?;
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&head).to_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        io::copy(&mut (&stream).take(length.unwrap_or(0)), &mut io::sink())?;
+        answered.fetch_add(1, Ordering::SeqCst);
+        if head.contains("connection: close") {
+            return Ok(());
+        }
+    }
+}
+
+#[actix::test]
+async fn a_stop_leaves_no_request_on_a_kept_connection_without_an_answer() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let site = site(dir.path(), &ehr, &[]);
+    let process = site.start().await.unwrap();
+    let (address, answered) = (site.address, Arc::new(AtomicUsize::new(0)));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let answered = answered.clone();
+            tokio::task::spawn_blocking(move || keep_asking(address, &answered))
+        })
+        .collect();
+    until("the clients' first answers", async || (answered.load(Ordering::SeqCst) > 10 * CLIENTS).then_some(())).await;
+    tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
+    for client in clients {
+        client.await.unwrap().unwrap();
+    }
+}
+
+#[actix::test]
+async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
+    let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
+    let site = site(dir.path(), &ehr, &[("[http]", "[http]\nshutdown_timeout = \"2s\"")]);
+    let process = site.start().await.unwrap();
+    let mut caller = site.sign_in().await.unwrap();
+    // Takes connections and answers nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = json!({"target_url": format!("http://{}/hook", mute.local_addr().unwrap())});
+    let (status, made) = caller.post("/webhook_endpoints", &target).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+    let test = format!("/webhook_endpoints/{}/test", made["data"]["id"]);
+    let (status, sent) = caller.post(&test, &json!({})).await.unwrap();
+    assert_eq!(status, 201, "{sent}");
+    tokio::task::spawn_blocking(move || mute.accept()).await.unwrap().unwrap();
+    let took = tokio::task::spawn_blocking(|| process.stop()).await.unwrap().unwrap();
+    assert!(took < STOP * 3, "{took:?}");
+}
