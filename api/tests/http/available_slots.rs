@@ -211,3 +211,15 @@ async fn weeks_without_slots_are_passed_over() {
     let none = manual(late.add_days(1), 20).await;
     assert_eq!(none["data"][0]["next_available_date"], Value::Null);
 }
+
+/// A long search is many short ones: after each week of it the location and the worker do what others ask of them.
+#[actix_web::test]
+async fn a_long_search_is_asked_week_by_week() {
+    let world = world().await;
+    let (monday, days) = (world.monday(), 93);
+    let long = format!("/available_slots?subdomain=acme&start_date={monday}&days={days}&lids[]=1&pids[]={BEN}");
+    let before = world.engine.metrics().commands;
+    world.get(&long).ok().await;
+    let asked = world.engine.metrics().commands - before;
+    assert!(asked >= days / 7, "{asked}");
+}
