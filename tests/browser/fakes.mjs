@@ -11,6 +11,8 @@ export class FakeEngine {
   code = "K7QM-2XRD";
   approval = false;
   heartbeatSeconds = 20;
+  /** Whether whoever says hello is welcomed at once. */
+  welcomes = false;
   pairings = [];
   connections = [];
   #server = createServer((request, response) => void this.#answer(request, response));
@@ -28,6 +30,13 @@ export class FakeEngine {
   async connection(n) {
     await waited(`connection ${n}`, () => this.connections[n]?.of("hello").length > 0);
     return this.connections[n];
+  }
+
+  /** Waits until the last connection after the first `n` stands so, whichever that is by then. */
+  async stands(n, fields) {
+    const last = () => (this.connections.length > n ? this.connections.at(-1) : undefined);
+    const wanted = () => `state ${JSON.stringify(fields)} after ${JSON.stringify(last()?.heard.at(-1))}`;
+    await waited(wanted, () => last()?.isOpen && last().isAt(fields));
   }
 
   stop() {
@@ -64,6 +73,9 @@ class FakeConnection {
     socket.on("message", (data) => {
       this.arrivals.push(Date.now());
       this.heard.push(JSON.parse(data));
+      if (engine.welcomes && this.heard.at(-1).type === "hello") {
+        this.welcome();
+      }
     });
     socket.on("close", () => (this.isOpen = false));
     this.engine = engine;
@@ -85,9 +97,13 @@ class FakeConnection {
   }
 
   async stands(fields) {
-    const now = () => this.of("state").at(-1);
-    const wanted = () => `state ${JSON.stringify(fields)} after ${JSON.stringify(this.heard.at(-1))}`;
-    await waited(wanted, () => now() && Object.entries(fields).every(([name, value]) => now()[name] === value));
+    await waited(() => `state ${JSON.stringify(fields)} after ${JSON.stringify(this.heard.at(-1))}`, () => this.isAt(fields));
+  }
+
+  /** Whether its last state is this. */
+  isAt(fields) {
+    const now = this.of("state").at(-1);
+    return now !== undefined && Object.entries(fields).every(([name, value]) => now[name] === value);
   }
 
   welcome() {
