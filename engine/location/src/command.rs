@@ -281,6 +281,8 @@ pub struct Page {
     pub records: u32,
     /// Records in all, where the EHR tells.
     pub estimate: Option<u64>,
+    /// Only some records of it: one commit does not hold what there is to tell of all of them.
+    pub part: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -237,6 +237,11 @@ impl Location {
             self.deleted(resource, id, &mut events);
         }
         events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
+        if page.part {
+            // Those that were taken in are known by then.
+            self.read_again(cx, resource, "more to tell than one commit holds", &mut events, &mut calls);
+            return Decision { reply: Reply::PageApplied { keep }, events, calls };
+        }
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         // Only a whole pass needs to remember what it showed.
         let seen = if whole && !last { page.seen.clone() } else { Vec::new() };

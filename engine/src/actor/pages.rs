@@ -38,12 +38,13 @@ pub struct Intake<'s, 'd, 'p> {
 }
 
 impl Shell {
+    /// `part`: no more than so many of its records.
     pub fn prepare_page(
         &self,
         cx: Cx,
-        resource: Resource,
-        call: u64,
+        (resource, call): (Resource, u64),
         outcome: &Outcome<Box<ehr::Page>>,
+        part: Option<usize>,
         docs: &mut Docs<'_>,
     ) -> Result<(Decision, Answer), TurnError> {
         let source = self.source().ok_or(TurnError::Damaged("a page for a location without EHR"))?;
@@ -60,7 +61,7 @@ impl Shell {
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
-                match intake.take(resource, page)? {
+                match intake.take(resource, page, part)? {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
                         Ok(intake.page)
@@ -123,14 +124,24 @@ impl Shell {
 
 impl Intake<'_, '_, '_> {
     /// `Err` says what is wrong with the page.
-    fn take(&mut self, resource: Resource, page: &ehr::Page) -> Result<Result<(), String>, TurnError> {
-        for (position, record) in page.records.iter().enumerate() {
+    fn take(
+        &mut self,
+        resource: Resource,
+        page: &ehr::Page,
+        part: Option<usize>,
+    ) -> Result<Result<(), String>, TurnError> {
+        for (position, record) in page.records.iter().take(part.unwrap_or(usize::MAX)).enumerate() {
             if record.resource() != resource {
                 return Ok(Err(format!("record {position} of the page is not one of {resource:?}")));
             }
             if let Err(reason) = self.record(record)? {
                 return Ok(Err(format!("record {position} of the page: {reason}")));
             }
+        }
+        if part.is_some() {
+            // What is gone is seen when it comes to all of it.
+            (self.page.part, self.page.whole) = (true, page.whole);
+            return Ok(Ok(()));
         }
         for foreign_id in &page.deleted {
             if let Some(link) = self.docs.link(self.source, resource, foreign_id)? {

@@ -31,21 +31,22 @@ use crate::{
 };
 
 /// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
-/// The turn's own keys come on top, and with more of both the store would refuse the change itself. What is left out is logged and
-/// counted for its endpoints, as events are that their queues had no room for; the feed of changes has it.
+/// The turn's own keys come on top, and with more of both the store would refuse the change itself. Of a page with more to tell only a
+/// part is taken in at first. What is left out all the same is logged and counted for its endpoints, as events are that their queues had
+/// no room for; the feed of changes has it.
 const MOST_KEYS: usize = 500 * keys_of(20);
 const MOST_BYTES: usize = 24 << 20;
 
-/// Adds the messages to the turn's batch. An institution nobody listens to costs one look.
+/// Adds the messages to the turn's batch; how many it has no room for. An institution nobody listens to costs one look.
 pub fn told(
     shell: &Shell,
     cx: Cx,
     events: &[Happened],
     docs: &Docs<'_>,
     batch: &mut Batch,
-) -> Result<Enqueued, TurnError> {
+) -> Result<(Enqueued, usize), TurnError> {
     if !shell.env.outbox.has_subscribers(shell.institution.id) {
-        return Ok(Enqueued::default());
+        return Ok((Enqueued::default(), 0));
     }
     let room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
     let mut teller = Teller { shell, cx, docs, batch, room, enqueued: Enqueued::default() };
@@ -54,11 +55,7 @@ pub fn told(
         teller.outcome(event)?;
     }
     teller.changes()?;
-    if teller.room.left_out > 0 {
-        let (location, messages) = (shell.setup.id, teller.room.left_out);
-        tracing::error!(%location, messages, "webhook messages left out: too many for one commit");
-    }
-    Ok(teller.enqueued)
+    Ok((teller.enqueued, teller.room.left_out))
 }
 
 /// What still fits into the commit.

@@ -142,6 +142,8 @@ pub struct Turn {
     events: Vec<Event>,
     calls: Vec<Call>,
     enqueued: Enqueued,
+    /// Messages its commit has no room for.
+    left_out: usize,
     /// It stands in the journal.
     recorded: bool,
 }
@@ -218,12 +220,48 @@ impl Shell {
 
     /// Decides, and gathers all that is to be committed with it. Changes nothing.
     pub fn prepare(&self, cx: Cx, request: &Request) -> Result<Turn, TurnError> {
+        let turn = self.prepare_part(cx, request, None)?;
+        let turn = match request {
+            Request::Page { outcome: Ok(page), .. } if turn.left_out > 0 => {
+                self.part_of_page(cx, request, page.records.len(), turn)?
+            }
+            _ => turn,
+        };
+        if turn.left_out > 0 {
+            let (location, messages) = (self.setup.id, turn.left_out);
+            tracing::error!(%location, messages, "webhook messages left out: too many for one commit");
+        }
+        Ok(turn)
+    }
+
+    /// So many records of a page as one commit can tell of. The page is asked for again, and by then they are no news. All of it where that
+    /// does not help: one record has too many listeners, or what is too much is deletions.
+    fn part_of_page(&self, cx: Cx, request: &Request, records: usize, whole: Turn) -> Result<Turn, TurnError> {
+        let (mut fits, mut too_many) = (0, records + 1);
+        let told = whole.enqueued.deliveries();
+        let mut guess = records * told / (told + whole.left_out);
+        while too_many - fits > 1 {
+            let most = guess.clamp(fits + 1, too_many - 1);
+            let part = self.prepare_part(cx, request, Some(most))?;
+            match part.left_out {
+                0 if part.enqueued.deliveries() > 0 => return Ok(part),
+                0 => fits = most,
+                _ => too_many = most,
+            }
+            guess = usize::midpoint(fits, too_many);
+        }
+        Ok(whole)
+    }
+
+    fn prepare_part(&self, cx: Cx, request: &Request, part: Option<usize>) -> Result<Turn, TurnError> {
         let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
         let mut docs = Docs::new(&*self.env.store, &self.env.pool, &self.env.secrets, home);
         let (decision, answer) = match request {
             Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
             Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
-            Request::Page { resource, call, outcome } => self.prepare_page(cx, *resource, *call, outcome, &mut docs)?,
+            Request::Page { resource, call, outcome } => {
+                self.prepare_page(cx, (*resource, *call), outcome, part, &mut docs)?
+            }
             Request::Hold(hold) => self.prepare_hold(cx, hold)?,
             Request::Command(command) => {
                 let believed = self.believed(command, &mut docs)?;
@@ -234,7 +272,7 @@ impl Shell {
         };
         let Decision { mut events, calls, .. } = decision;
         self.supersede(cx, &mut events, &mut docs)?;
-        let (mut batch, mut enqueued) = (Batch::new(), Enqueued::default());
+        let (mut batch, mut enqueued, mut left_out) = (Batch::new(), Enqueued::default(), 0);
         let recorded = !events.is_empty() || self.tells_late(cx.now, request)?;
         if recorded {
             for event in &events {
@@ -244,10 +282,10 @@ impl Shell {
                 .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            enqueued = told::told(self, cx, &events, &docs, &mut batch)?;
+            (enqueued, left_out) = told::told(self, cx, &events, &docs, &mut batch)?;
             docs.into_batch(&mut batch)?;
         }
-        Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued, recorded })
+        Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued, left_out, recorded })
     }
 
     /// Whether it was woken for what subscribers could not be told earlier: also where nothing happens any more.

@@ -48,6 +48,10 @@ impl Enqueued {
     pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: usize) {
         *self.deliveries.entry(endpoint).or_default() += deliveries;
     }
+
+    pub fn deliveries(&self) -> usize {
+        self.deliveries.values().sum()
+    }
 }
 
 /// Keys that an event with so many deliveries adds to its batch: three for each, and what the event shows.

@@ -674,6 +674,23 @@ page appointments 1 cursor c1 last -> applied
 | a9 op1 prov1 10:00 30m patient p9
 expect slot op1 prov1 10:00 30m busy
 
+story a part of a page is taken in, and all of it is asked for again
+settings pulls=appointments
+wake
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 part -> applied
+| a9 op1 prov1 10:00 30m patient p9
++ pulled a9 op1 prov1 10:00 30m
++ pulling appointments 1 *
+> pull appointments 1 cursor -
+expect slot op1 prov1 10:00 30m busy
+page appointments 1 cursor c1 last -> applied
+| a9 op1 prov1 10:00 30m patient p9
+| a8 op1 prov1 11:00 30m patient p8
+expect slot op1 prov1 11:00 30m busy
+wake
++ cycle_finished *
+
 story an EHR that does not say what it can do is noted once, and again with another reason after a while
 described retry "connection refused"
 + describe_failed "connection refused"

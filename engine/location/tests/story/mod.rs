@@ -350,6 +350,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         known: options.value("known").map_or(Ok(0), |word| word.parse().map_err(|_| "how many are known?"))?,
         strangers: options.value("strangers").map_or(Ok(0), |word| word.parse().map_err(|_| "how many strangers?"))?,
         outdated: options.flag("outdated"),
+        part: options.flag("part"),
         ..Page::default()
     };
     for line in records {
