@@ -69,6 +69,10 @@ async fn words_of_the_specification() {
     let fails = async |fields: Value| world.post(PATH, adjustment(fields)).fails(400).await;
     assert_eq!(fails(json!({"patient_id": 77})).await, ["Patient with ID 77 not found in location 1"]);
     assert_eq!(fails(json!({"adjustment_type_id": 77})).await, ["Adjustment Type with id 77 not found in location 1"]);
+    assert_eq!(
+        fails(json!({"patient_id": 77, "adjustment_type_id": 78})).await,
+        ["Patient with ID 77 not found in location 1", "Adjustment Type with id 78 not found in location 1"]
+    );
     assert_eq!(fails(json!({"adjustment_type_id": 2})).await, ["Adjustment Type with id 2 not found in location 1"]);
     assert_eq!(fails(json!({"amount": 0})).await, ["adjustment.amount must not be zero."]);
     assert_eq!(

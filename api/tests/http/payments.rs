@@ -168,7 +168,7 @@ async fn words_of_the_specification() {
     let rivals = "/payments?subdomain=rival&location_id=5";
     assert_eq!(
         world.post(rivals, payment(json!({}))).key(RIVAL_KEY).fails(400).await,
-        ["Patient with ID 1 not found in location 5"]
+        ["Patient with ID 1 not found in location 5", "Payment Type with id 1 not found in location 5"]
     );
     // A patient whom the practice's system does not have yet.
     let slot = world.offers(MAIN, 1).await[0].clone();

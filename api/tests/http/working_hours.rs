@@ -214,6 +214,8 @@ async fn words_of_the_specification() {
     let post = |path: &str, fields: Value| world.post(path, hour(fields));
     let days = json!({"days": ["Monday"], "provider_id": RIVALS_PROVIDER});
     assert_eq!(post(PATH, days).fails(404).await, ["User with id 3 not found"]);
+    let nowhere = json!({"days": ["Monday"], "provider_id": RIVALS_PROVIDER, "operatory_id": 77});
+    assert_eq!(post(PATH, nowhere).fails(404).await, ["User with id 3 not found", "Operatory with id 77 not found"]);
     let second = "/working_hours?subdomain=acme&location_id=2";
     let none = json!({"days": ["Monday"], "provider_id": ANNA, "operatory_id": null});
     assert_eq!(post(second, none.clone()).fails(400).await, ["Operatory uuid can't be blank"]);

@@ -46,8 +46,8 @@ impl Shell {
     }
 
     /// What a body refers to and this location cannot use.
-    fn unusable(&self, resource: Resource, body: &Value, docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
-        let Some(source) = self.source() else { return Ok(None) };
+    fn unusable(&self, resource: Resource, body: &Value, docs: &mut Docs<'_>) -> Result<Vec<Unmet>, TurnError> {
+        let Some(source) = self.source() else { return Ok(Vec::new()) };
         let (mut unknown, mut inactive) = (Vec::new(), Vec::new());
         let mut known = |resource: Resource, id: u64| -> Result<Option<String>, TurnError> {
             let known = match resource {
@@ -71,7 +71,7 @@ impl Shell {
         };
         let _ = entries::theirs(resource, body.clone(), &mut known)?;
         unknown.extend(inactive);
-        Ok(Unmet::of(unknown))
+        Ok(unknown)
     }
 
     /// Values longer than the EHR takes: the write will be refused there, and its record will say so.
@@ -117,10 +117,15 @@ impl Visitor for Create<'_, '_, '_> {
             Some(Numbered::Other(id)) => return unmet(Unmet::NumberTaken { resource, id }),
             None => {}
         }
-        if let Some(Err(why)) = patient.map(|id| shell.synced_patient(id, docs)).transpose()? {
-            return unmet(why);
+        let mut wrong = shell.unusable(resource, &new.body, docs)?;
+        if let Some(id) = patient
+            && let Err(why) = shell.synced_patient(id, docs)?
+        {
+            // More is known of the patient than that they cannot be used.
+            wrong.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
+            wrong.insert(0, why);
         }
-        if let Some(why) = shell.unusable(resource, &new.body, docs)? {
+        if let Some(why) = Unmet::of(wrong) {
             return unmet(why);
         }
         let body: T = match entries::read(new.body.clone()) {
@@ -180,7 +185,7 @@ impl Visitor for Change<'_, '_, '_> {
         let mut after = before.clone();
         let verb = match body {
             Some(body) => {
-                if let Some(why) = shell.unusable(resource, body, docs)? {
+                if let Some(why) = Unmet::of(shell.unusable(resource, body, docs)?) {
                     return unmet(why);
                 }
                 after.body = match entries::read(body.clone()) {
