@@ -6,12 +6,17 @@ use std::{
     fs, io,
     net::{SocketAddr, TcpListener},
     path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
 use location::zone::Date;
 use sha2::{Digest, Sha256};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
     Options, Outcome,
@@ -115,10 +120,10 @@ async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::er
     if offers.len() < count {
         return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
     }
-    let asking = if beside == Beside::Slots { Some(slots(server.address).await?) } else { None };
+    let asking = if beside == Beside::Slots { Some(Asking::start(server.address).await?) } else { None };
     tokio::time::sleep(LEAD).await;
     let run = book(server.address, &caller, offers.into_iter().take(count).collect(), options.seconds).await;
-    asking.iter().for_each(JoinHandle::abort);
+    asking.map(Asking::end).transpose()?;
     ehr.stop().await;
     other.stop().await;
     run
@@ -167,35 +172,64 @@ async fn book(
     Ok(Run { median: at(50), slow: at(99), written: made.saturating_sub(waiting) as f64 / took, refused })
 }
 
-/// Asks for the slots of the neighbour's location without a pause.
-async fn slots(address: SocketAddr) -> io::Result<JoinHandle<io::Result<()>>> {
-    let mut caller = Caller::sign_in(address, NEIGHBOUR_KEY).await?;
+/// Asks for the slots of the neighbour's location without a pause, on a thread of its own: those who book do not wait for what it does
+/// with the answers.
+struct Asking {
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<io::Result<()>>,
+}
+
+impl Asking {
+    async fn start(address: SocketAddr) -> io::Result<Asking> {
+        let (stop, (first, ready)) = (Arc::new(AtomicBool::new(false)), oneshot::channel());
+        let stopped = stop.clone();
+        let ask = async move {
+            let mut caller = Caller::sign_in(address, NEIGHBOUR_KEY).await?;
+            wait_for_slots(&mut caller).await?;
+            let _ = first.send(());
+            while !stopped.load(Ordering::Relaxed) {
+                let (status, answer) = caller.get(&slots_of_days(30)).await?;
+                if status != 200 {
+                    return Err(io::Error::other(format!("{status} {answer}")));
+                }
+            }
+            Ok(())
+        };
+        let thread = thread::spawn(|| actix_rt::System::new().block_on(ask));
+        let asking = Asking { stop, thread };
+        match ready.await {
+            Ok(()) => Ok(asking),
+            // Only a failure ends it before it is told to.
+            Err(_) => Err(asking.end().err().unwrap_or_else(|| io::Error::other("nobody asks for slots"))),
+        }
+    }
+
+    fn end(self) -> io::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| io::Error::other("whoever asks for slots panicked"))?
+    }
+}
+
+fn slots_of_days(days: u32) -> String {
+    let start = Date(practice::today()).add_days(1);
+    format!(
+        "/available_slots?subdomain={NEIGHBOUR}&lids[]=2001&start_date={start}&days={days}&slot_length=15&slot_interval=5\
+         &overlapping_operatory_slots=true"
+    )
+}
+
+async fn wait_for_slots(caller: &mut Caller) -> io::Result<()> {
     let since = Instant::now();
-    let ask = |days: u32| {
-        let start = Date(practice::today()).add_days(1);
-        format!(
-            "/available_slots?subdomain={NEIGHBOUR}&lids[]=2001&start_date={start}&days={days}&slot_length=15&slot_interval=5\
-             &overlapping_operatory_slots=true"
-        )
-    };
     loop {
-        let (status, answer) = caller.get(&ask(1)).await?;
+        let (status, answer) = caller.get(&slots_of_days(1)).await?;
         if status == 200 && answer["data"][0]["slots"].as_array().is_some_and(|slots| !slots.is_empty()) {
-            break;
+            return Ok(());
         }
         if since.elapsed() > Duration::from_secs(60) {
             return Err(io::Error::other(format!("the neighbour has no slots: {status} {answer}")));
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    Ok(actix_rt::spawn(async move {
-        loop {
-            let (status, answer) = caller.get(&ask(30)).await?;
-            if status != 200 {
-                return Err(io::Error::other(format!("{status} {answer}")));
-            }
-        }
-    }))
 }
 
 fn configuration(dir: &Path, beside: Beside, ehr: &str, other: &str, hanging: SocketAddr) -> String {
