@@ -1,0 +1,18 @@
+# Formatting, lints and all tests, as the gate runs them.
+verify:
+    cargo fmt --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo test --workspace
+
+# Formats, and applies what clippy can mend by itself.
+fix:
+    cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
+    cargo fmt
+
+# A practice with two locations; one booking walked through the API, then it keeps serving.
+demo *OPTIONS:
+    cargo run --release -- demo {{OPTIONS}}
+
+# Figures with their aims: all sections, or those that are named.
+bench *SECTIONS:
+    cargo run --release -p tests --bin bench -- {{SECTIONS}}
