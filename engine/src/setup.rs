@@ -13,6 +13,9 @@ use crate::{
     webhooks::limits::WebhookRules,
 };
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 /// Everything an engine serves.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {

@@ -1,18 +1,14 @@
 //! Locations as the engine runs them: actors of their own, a store in memory, an EHR made up.
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::atomic::AtomicUsize,
-};
+use std::{collections::HashMap, sync::atomic::AtomicUsize};
 
 use location::{
     command::{Cx, Failure},
     decision::Call,
     event::CallKind,
-    ids::{AppointmentId, InstitutionId},
+    ids::AppointmentId,
     pull::Resource,
-    settings::{BookingRules, PullRules, Quota, WriteRules},
     time::MINUTE,
 };
 use serde_json::{Value, json};
@@ -24,7 +20,7 @@ use crate::{
     engine::{Engine, Parts, Refused},
     saving::{NewEntry, SaveRequest, Saving},
     secrets::Secrets,
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    setup::{EngineRules, Setup, testing},
     stamps::Stamps,
     store::{Batch, MAX_BATCH_KEYS, MemoryStore, Store, counters::Ids, memory::Fault as Broken},
     webhooks::{
@@ -90,60 +86,9 @@ impl Ehr for Practice {
     }
 }
 
-fn setup(rules: EngineRules) -> Setup {
-    let institution = Institution {
-        id: InstitutionId(1),
-        subdomain: "practice".into(),
-        name: "Practice".into(),
-        phone_number: None,
-        country_code: "US".into(),
-        environment: Environment::Sandbox,
-    };
-    let location = LocationSetup {
-        id: PLACE,
-        institution: institution.id,
-        name: "Place".into(),
-        street_address: None,
-        street_address_2: None,
-        city: None,
-        state: None,
-        zip_code: None,
-        country_code: None,
-        phone_number: None,
-        email: None,
-        latitude: None,
-        longitude: None,
-        zone: chrono_tz::UTC,
-        map_by_operatory: false,
-        status: LocationStatus::Active,
-        source: Some(SOURCE),
-        foreign_id: None,
-        booking: BookingRules::default(),
-        write: WriteRules::default(),
-        pull: PullRules::default(),
-        quota: Quota { per_minute: 60_000, burst: 10_000 },
-        adapter_config: BTreeMap::new(),
-        workstation: Default::default(),
-    };
-    let source = DataSource {
-        id: SOURCE,
-        institution: institution.id,
-        name: String::new(),
-        adapter: "practice".into(),
-        base_url: "https://ehr.example".into(),
-        headers: Vec::new(),
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
-        guest_requests_per_call: 10,
-        login: None,
-        workstation: Default::default(),
-    };
-    Setup {
-        institutions: [(institution.id, Arc::new(institution))].into_iter().collect(),
-        locations: [(PLACE, Arc::new(location))].into_iter().collect(),
-        sources: [(SOURCE, Arc::new(source))].into_iter().collect(),
-        engine: rules,
-    }
+fn setup(engine: EngineRules) -> Setup {
+    let location = testing::location(PLACE, 1, SOURCE);
+    Setup { engine, ..testing::setup([testing::institution(1)], [location], [testing::source(SOURCE, 1)]) }
 }
 
 pub async fn started(store: Arc<MemoryStore>, ehr: &Arc<Practice>, rules: EngineRules) -> Engine {

@@ -1,9 +1,9 @@
 //! For tests: a gateway for two locations, and a workstation that says what the test says.
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use location::ids::{InstitutionId, LocationId};
+use location::ids::LocationId;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     adapter_host::{Gate, GateError, GateRequest, HttpResponse, Registry, WriteTag},
     secrets::Secrets,
-    setup::{DataSource, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules},
+    setup::{DataSource, LocationSetup, Setup, WorkstationAccess, WorkstationRules, testing},
     store::MemoryStore,
 };
 
@@ -28,52 +28,16 @@ pub const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
 pub fn setup() -> Setup {
     let workstation = WorkstationRules { patience_seconds: 0, ..WorkstationRules::default() };
-    let location = |id: LocationId, source| LocationSetup {
-        id,
-        institution: InstitutionId(1),
-        name: format!("Place {id}"),
-        street_address: None,
-        street_address_2: None,
-        city: None,
-        state: None,
-        zip_code: None,
-        country_code: None,
-        phone_number: None,
-        email: None,
-        latitude: None,
-        longitude: None,
-        zone: chrono_tz::UTC,
-        map_by_operatory: false,
-        status: LocationStatus::Active,
-        source: Some(source),
-        foreign_id: None,
-        booking: Default::default(),
-        write: Default::default(),
-        pull: Default::default(),
-        quota: Default::default(),
-        adapter_config: BTreeMap::new(),
-        workstation,
-    };
+    let location = |id, source| LocationSetup { workstation, ..testing::location(id, 1, source) };
     let source = |id, workstation| DataSource {
-        id,
-        institution: InstitutionId(1),
-        name: String::new(),
-        adapter: "cloud".into(),
         base_url: "https://ehr.example/app/".into(),
-        headers: Vec::new(),
-        login: None,
         allowed_paths: vec!["/api/".into()],
-        guest_memory_mib: 64,
-        guest_requests_per_call: 10,
         workstation,
+        ..testing::source(id, 1)
     };
-    let locations = [location(HERE, 1), location(THERE, 1), location(UNGATED, 2)];
     let gated = Some(WorkstationAccess { probe: "/api/session".into() });
-    Setup {
-        locations: locations.into_iter().map(|location| (location.id, Arc::new(location))).collect(),
-        sources: BTreeMap::from([(1, Arc::new(source(1, gated))), (2, Arc::new(source(2, None)))]),
-        ..Setup::default()
-    }
+    let locations = [location(HERE, 1), location(THERE, 1), location(UNGATED, 2)];
+    testing::setup([], locations, [source(1, gated), source(2, None)])
 }
 
 pub fn gateway(store: &Arc<MemoryStore>) -> Arc<Gateway> {

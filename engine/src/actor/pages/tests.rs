@@ -9,7 +9,7 @@ use std::{
 use location::{
     decision::Call,
     ids::{InstitutionId, LocationId},
-    settings::{BookingRules, PullRules, Quota, WriteRules},
+    settings::PullRules,
     time::{DAY, MINUTE, SECOND, Timestamp},
 };
 use serde_json::Value;
@@ -21,7 +21,7 @@ use crate::{
     engine::SyncState,
     feed::{self, Change, Stream},
     secrets::Secrets,
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    setup::{LocationSetup, Setup, testing},
     stamps::Stamps,
     store::{MemoryStore, Store, counters::Ids, feed_end},
     webhooks::{
@@ -205,60 +205,10 @@ fn patient(id: &str) -> EhrRecord {
 }
 
 fn setup() -> Setup {
-    let institution = Institution {
-        id: InstitutionId(1),
-        subdomain: "practice".into(),
-        name: "Practice".into(),
-        phone_number: None,
-        country_code: "US".into(),
-        environment: Environment::Sandbox,
-    };
-    let location = |id| LocationSetup {
-        id: LocationId(id),
-        institution: InstitutionId(1),
-        name: "Place".into(),
-        street_address: None,
-        street_address_2: None,
-        city: None,
-        state: None,
-        zip_code: None,
-        country_code: None,
-        phone_number: None,
-        email: None,
-        latitude: None,
-        longitude: None,
-        zone: chrono_tz::UTC,
-        map_by_operatory: false,
-        status: LocationStatus::Active,
-        source: Some(SOURCE),
-        foreign_id: None,
-        booking: BookingRules::default(),
-        write: WriteRules::default(),
-        // What is tested here is not the guard.
-        pull: PullRules { guard_percent: 100, ..PullRules::default() },
-        quota: Quota { per_minute: 60_000, burst: 10_000 },
-        adapter_config: BTreeMap::new(),
-        workstation: Default::default(),
-    };
-    let source = DataSource {
-        id: SOURCE,
-        institution: InstitutionId(1),
-        name: String::new(),
-        adapter: "practice".into(),
-        base_url: "https://ehr.example".into(),
-        headers: Vec::new(),
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
-        guest_requests_per_call: 10,
-        login: None,
-        workstation: Default::default(),
-    };
-    Setup {
-        institutions: [(InstitutionId(1), Arc::new(institution))].into_iter().collect(),
-        locations: [A, B].map(|id| (LocationId(id), Arc::new(location(id)))).into_iter().collect(),
-        sources: [(SOURCE, Arc::new(source))].into_iter().collect(),
-        engine: EngineRules::default(),
-    }
+    // What is tested here is not the guard.
+    let pull = PullRules { guard_percent: 100, ..PullRules::default() };
+    let location = |id| LocationSetup { pull, ..testing::location(LocationId(id), 1, SOURCE) };
+    testing::setup([testing::institution(1)], [A, B].map(location), [testing::source(SOURCE, 1)])
 }
 
 /// Whoever reads first, and however the EHR tells deletions.

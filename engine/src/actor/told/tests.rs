@@ -15,7 +15,7 @@ use location::{
     event::CallKind,
     ids::{AppointmentId, InstitutionId, LocationId},
     path::{Gate, Shut},
-    settings::{BookingRules, PullRules, Quota, WriteRules},
+    settings::WriteRules,
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };
 use serde_json::json;
@@ -31,7 +31,7 @@ use crate::{
     engine::{PatientDetails, SyncState},
     saving::{AppointmentChange, NewAppointment, NewEntry, NewPatient, PatientChange, SaveRequest, Saving},
     secrets::Secrets,
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
+    setup::{LocationSetup, Setup, testing},
     stamps::Stamps,
     store::{Direction, KeyRange, MemoryStore, Store, counters::Ids},
     webhooks::{
@@ -461,59 +461,10 @@ fn description() -> Description {
 }
 
 fn setup(write: WriteRules) -> Setup {
-    let institution = |id| Institution {
-        id: InstitutionId(id),
-        subdomain: format!("practice-{id}"),
-        name: "Practice".into(),
-        phone_number: None,
-        country_code: "US".into(),
-        environment: Environment::Sandbox,
-    };
-    let location = |(id, institution)| LocationSetup {
-        id: LocationId(id),
-        institution: InstitutionId(institution),
-        name: "Place".into(),
-        street_address: None,
-        street_address_2: None,
-        city: None,
-        state: None,
-        zip_code: None,
-        country_code: None,
-        phone_number: None,
-        email: None,
-        latitude: None,
-        longitude: None,
-        zone: chrono_tz::UTC,
-        map_by_operatory: false,
-        status: LocationStatus::Active,
-        source: Some(institution),
-        foreign_id: None,
-        booking: BookingRules::default(),
-        write,
-        pull: PullRules::default(),
-        quota: Quota { per_minute: 60_000, burst: 10_000 },
-        adapter_config: BTreeMap::new(),
-        workstation: Default::default(),
-    };
-    let source = |id| DataSource {
-        id,
-        institution: InstitutionId(id),
-        name: String::new(),
-        adapter: "practice".into(),
-        base_url: "https://ehr.example".into(),
-        headers: Vec::new(),
-        allowed_paths: Vec::new(),
-        guest_memory_mib: 64,
-        guest_requests_per_call: 10,
-        login: None,
-        workstation: Default::default(),
-    };
-    Setup {
-        institutions: [1, 2].map(|id| (InstitutionId(id), Arc::new(institution(id)))).into_iter().collect(),
-        locations: PLACES.map(|place| (LocationId(place.0), Arc::new(location(place)))).into_iter().collect(),
-        sources: [1, 2].map(|id| (id, Arc::new(source(id)))).into_iter().collect(),
-        engine: EngineRules::default(),
-    }
+    let location =
+        |(id, institution)| LocationSetup { write, ..testing::location(LocationId(id), institution, institution) };
+    let sources = [1, 2].map(|id| testing::source(id, id));
+    testing::setup([1, 2].map(testing::institution), PLACES.map(location), sources)
 }
 
 fn payment(world: &World) -> Saving {

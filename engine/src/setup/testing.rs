@@ -1,0 +1,80 @@
+//! Institutions, locations and data sources of which a test says only what it is about.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    settings::Quota,
+};
+
+use super::{DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup};
+
+pub fn institution(id: u32) -> Institution {
+    Institution {
+        id: InstitutionId(id),
+        subdomain: format!("practice-{id}"),
+        name: "Practice".into(),
+        phone_number: None,
+        country_code: "US".into(),
+        environment: Environment::Sandbox,
+    }
+}
+
+/// With a quota nobody runs into.
+pub fn location(id: LocationId, institution: u32, source: u32) -> LocationSetup {
+    LocationSetup {
+        id,
+        institution: InstitutionId(institution),
+        name: format!("Place {id}"),
+        street_address: None,
+        street_address_2: None,
+        city: None,
+        state: None,
+        zip_code: None,
+        country_code: None,
+        phone_number: None,
+        email: None,
+        latitude: None,
+        longitude: None,
+        zone: chrono_tz::UTC,
+        map_by_operatory: false,
+        status: LocationStatus::Active,
+        source: Some(source),
+        foreign_id: None,
+        booking: Default::default(),
+        write: Default::default(),
+        pull: Default::default(),
+        quota: Quota { per_minute: 60_000, burst: 10_000 },
+        adapter_config: BTreeMap::new(),
+        workstation: Default::default(),
+    }
+}
+
+pub fn source(id: u32, institution: u32) -> DataSource {
+    DataSource {
+        id,
+        institution: InstitutionId(institution),
+        name: String::new(),
+        adapter: "practice".into(),
+        base_url: "https://ehr.example".into(),
+        headers: Vec::new(),
+        allowed_paths: Vec::new(),
+        guest_memory_mib: 64,
+        guest_requests_per_call: 10,
+        login: None,
+        workstation: None,
+    }
+}
+
+pub fn setup(
+    institutions: impl IntoIterator<Item = Institution>,
+    locations: impl IntoIterator<Item = LocationSetup>,
+    sources: impl IntoIterator<Item = DataSource>,
+) -> Setup {
+    Setup {
+        institutions: institutions.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
+        locations: locations.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
+        sources: sources.into_iter().map(|it| (it.id, Arc::new(it))).collect(),
+        ..Setup::default()
+    }
+}
