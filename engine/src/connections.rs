@@ -6,18 +6,12 @@ use std::{
     time::Duration,
 };
 
+use adapter_host::{AddressError, Authorized, Connection, Gate, HttpTransport, Registry, Standing, Transport};
 use location::ids::LocationId;
-
-use crate::{
-    adapter_host::{
-        AddressError, Authorized, Connection, Gate, GuestLimits, HttpTransport, Registry, Secret, Standing, Transport,
-    },
-    ehr::Ehr,
-    engine::EngineError,
-    settings,
-    setup::{DataSource, LocationSetup, Setup},
-    workstations::{Gateway, Room},
-};
+use processor::error::EngineError;
+use records::ehr::Ehr;
+use setup::{DataSource, LocationSetup, Setup, guests::GuestLimits, secret::Secret, settings};
+use workstations::{Gateway, Room};
 
 /// Base URL of a data source that lives in this process.
 pub const IN_PROCESS: &str = "sandbox:";

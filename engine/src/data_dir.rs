@@ -6,12 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    files,
-    store::{
-        StoreKey,
-        salvage::{self, Report},
-    },
+use store::{
+    StoreKey, files,
+    salvage::{self, Report},
 };
 
 const KEY: &str = "store.key";
@@ -36,7 +33,7 @@ pub enum Incomplete {
     #[error("{path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
+    Store(#[from] store::StoreError),
 }
 
 pub struct DataDir {

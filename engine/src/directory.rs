@@ -14,21 +14,24 @@ use location::{
     ids::LocationId,
     time::{Millis, Timestamp},
 };
+use processor::{
+    actor::{Ask, LocationActor, QueueWatcher, Reply},
+    disk_share::DiskShare,
+    error::EngineError,
+    request::{Answer, Request},
+    turn::Env,
+};
+use runtime::{
+    clock::{self, Watch},
+    metrics::Metrics,
+};
+use store::{
+    Direction, StoreError, due,
+    keys::{self, Space},
+};
 use tokio::sync::oneshot;
 
-use crate::{
-    actor::{
-        Ask, LocationActor, Reply,
-        disk_share::DiskShare,
-        request::{Answer, Request},
-        turn::Env,
-    },
-    clock::{self, Watch},
-    connections::Connections,
-    engine::EngineError,
-    metrics::Metrics,
-    store::{Direction, StoreError, due, keys, keys::Space},
-};
+use crate::connections::Connections;
 
 /// How often the due index is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -82,8 +85,8 @@ impl Directory {
         let rules = &self.env.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
         let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
-        let room = self.connections.room(id);
-        let actor = LocationActor::new(id, self.env.clone(), ehr, room, self.metrics.clone(), idle, share);
+        let watcher = self.connections.room(id).map(|room| Arc::new(move |news| room.queue(news)) as QueueWatcher);
+        let actor = LocationActor::new(id, self.env.clone(), ehr, watcher, self.metrics.clone(), idle, share);
         let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
             ctx.set_mailbox_capacity(mailbox);
             actor
@@ -292,13 +295,11 @@ impl Directory {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use location::time::{HOUR, MINUTE};
+    use setup::EngineRules;
+    use store::{Batch, MemoryStore, Store};
 
     use super::*;
-    use crate::{
-        actor::tests::{PLACE, Practice, started, until},
-        setup::EngineRules,
-        store::{Batch, MemoryStore, Store},
-    };
+    use crate::tests::{PLACE, Practice, started, until};
 
     /// It sleeps no longer than a location may; so a start leaves it alone.
     #[actix::test]

@@ -1,241 +1,74 @@
 //! The engine as the API layer sees it: one method per thing a handler may ask. All rules live behind it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
 };
 
+use adapter_host::{HttpTransport, Registry as Adapters, Standing, Transport};
 use location::{
     command::{Closed, Command, Hold, Placement},
-    decision::{Refusal, Reply},
-    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
-    pull::{Progress, Resource},
-    slots::{Slot, SlotQuery},
-    time::{Span, Timestamp},
-    zone::{Date, Zone},
+    decision::Reply,
+    ids::{AppointmentId, LocationId},
+    pull::Resource,
+    slots::SlotQuery,
+    time::Timestamp,
+    zone::Zone,
+};
+use processor::{
+    actor::Ask,
+    change_counter::Stamps,
+    pool::Pool,
+    request::{Answer, Request},
+    requests::{SaveRequest, Saved},
+    turn::Env,
 };
 use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 
-use crate::{
-    actor::{
-        Ask,
-        pool::Pool,
-        request::{Answer, Request},
-        turn::Env,
-    },
-    adapter_host::{HttpTransport, Registry as Adapters, Standing, Transport},
-    clock,
-    connections::Connections,
-    directory::Directory,
-    ehr::Ehr,
-    known,
-    metrics::{Metrics, Numbers},
-    records,
-    saving::{SaveRequest, Saved, Unmet},
-    secrets::Secrets,
-    setup::Setup,
-    stamps::Stamps,
-    store::{CommitError, Store, StoreError, counters::Ids},
-    upkeep,
-    webhooks::{
-        attempt::Sender,
-        dispatcher::Dispatcher,
-        egress::{Egress, Reach, SetupError},
-        log::Log,
-        outbox::{Doorbell, Outbox},
-        registry::{LoadError as WebhookLoadError, Registry as Webhooks},
-        shapes::Shapes,
-        subscriptions::{Audience, Everyone},
-    },
-    workstations::{GateStatus, Gateway, news},
-    zones,
+use crate::{config_history, connections::Connections, directory::Directory, gate_news};
+pub use processor::{
+    error::{EngineError, Refused},
+    requests::{BookRequest, Booked, FreeSlots, Offer, PatientDetails},
 };
+pub use query::lists::Stretch;
+use query::retention;
+use records::ehr::Ehr;
+pub use records::sync_state::{AdapterState, AdapterStatus, SyncState};
+use runtime::{
+    clock,
+    metrics::{Metrics, Numbers},
+};
+use setup::{Setup, zones};
+use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
+use webhooks::{
+    attempt::Sender,
+    dispatcher::Dispatcher,
+    egress::{Egress, Reach, SetupError},
+    log::Log,
+    outbox::{Doorbell, Outbox},
+    registry::{LoadError as WebhookLoadError, Registry as Webhooks},
+    shapes::Shapes,
+    subscriptions::{Audience, Everyone},
+};
+use workstations::Gateway;
 
 /// How long locations may take to leave memory, and deliveries to end, when the engine stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Why the engine could not answer; what the rules refuse is a `Refusal` instead.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EngineError {
-    #[error("no such location")]
-    UnknownLocation,
-    #[error("the location has too much to do")]
-    Busy { retry_after: u32 },
-    #[error("the store takes no writes at present")]
-    StoreFull,
-    #[error("the location's schedule was not read to its end yet")]
-    NotRead,
-    /// It may be there after a restart, or not.
-    #[error("whether it was stored is not known until the store is opened again")]
-    OutcomeUnknown,
-    /// However often it is asked for.
-    #[error("it changes more than the store takes at once")]
-    TooLarge,
-    #[error("the location's records are damaged; an operator has to restore them")]
-    Damaged,
-    #[error("the adapter of the location is being prepared")]
-    AdapterPreparing,
-    #[error("the adapter of the location cannot be used; an operator has to mend it")]
-    AdapterRefused,
-    #[error("this lies too far back to go on from; start again")]
-    Expired,
-    #[error("the request met a fault inside the engine")]
-    Internal,
-}
-
-/// A refusal by rule, or a failure of the engine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Refused {
-    Rule(Refusal),
-    Unmet(Unmet),
-    Engine(EngineError),
-}
-
-impl From<EngineError> for Refused {
-    fn from(error: EngineError) -> Refused {
-        Refused::Engine(error)
-    }
-}
-
-/// A slot that may be booked, as sealed into a slot token. The HTTP layer seals and unseals; the engine decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
-    pub institution: InstitutionId,
-    pub location: LocationId,
-    pub provider: ProviderId,
-    pub operatory: Option<OperatoryId>,
-    pub span: Span,
-    pub appointment_type: Option<AppointmentTypeId>,
-    pub expires: Timestamp,
-    /// Offered under a version that joins synced hours with schedulable blocks.
-    pub join_blocks: bool,
-    /// Identifies the token: what a hold on it is known by.
-    pub hold: u64,
-}
-
-impl Offer {
-    fn placement(&self) -> Placement {
-        Placement { operatory: self.operatory, provider: Some(self.provider), span: self.span }
-    }
-}
-
-/// A booking from a slot token (specification 4.8).
-#[derive(Clone)]
-pub struct BookRequest {
-    pub offer: Offer,
-    pub idempotency_key: String,
-    pub patient: PatientDetails,
-    pub note: Option<String>,
-    /// Name of the API key, for the record.
-    pub created_by: String,
-}
-
-#[derive(Clone, Default, serde::Serialize)]
-pub struct PatientDetails {
-    pub first_name: String,
-    pub middle_name: Option<String>,
-    pub last_name: String,
-    pub date_of_birth: Option<Date>,
-    pub phone_number: Option<String>,
-    pub email: Option<String>,
-    pub gender: Option<String>,
-    pub address: Option<records::PatientAddress>,
-}
-
-pub struct Booked {
-    pub appointment: records::Appointment,
-    pub replay: bool,
-    /// What the client should know though it worked.
-    pub warnings: Vec<String>,
-}
-
-/// Free slots of a location with what is needed to show them.
-pub struct FreeSlots {
-    pub slots: Vec<Slot>,
-    /// First later date with a slot, within the horizon; looked for only when there are no slots.
-    pub next_available_date: Option<Date>,
-    /// False: no active working hours match at all.
-    pub any_hours: bool,
-    /// When the practice's system was read last, where that is long ago.
-    pub old_read: Option<Timestamp>,
-}
-
-/// How reading and writing stand.
-#[derive(Clone, Debug)]
-pub struct SyncState {
-    pub read_ok: bool,
-    pub read_at: Timestamp,
-    pub read_reason: Option<String>,
-    pub write_ok: bool,
-    pub write_at: Timestamp,
-    pub write_reason: Option<String>,
-    pub last_sync: Option<Timestamp>,
-    pub queued: u64,
-    pub oldest_queued: Option<Timestamp>,
-    /// None while a cycle runs, before the first one, and without an EHR.
-    pub next_cycle: Option<Timestamp>,
-    /// What the running cycle reads.
-    pub reading: Option<Resource>,
-    /// Of the running cycle, or the last one.
-    pub progress: BTreeMap<Resource, Progress>,
-    /// Resources whose deletions were stopped, until an operator accepts them.
-    pub guarded: BTreeSet<Resource>,
-    pub ehr_name: Option<String>,
-    pub ehr_hosting: Option<String>,
-    /// Where the EHR is reached through workstations.
-    pub gate: Option<GateStatus>,
-    /// Why the next page was not asked for yet, though nothing failed.
-    pub read_waits: Option<String>,
-    /// None without an EHR.
-    pub adapter: Option<AdapterState>,
-}
-
 /// How an adapter of the configuration stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdapterState {
-    /// Its name in the configuration.
-    pub name: String,
-    pub status: AdapterStatus,
-    /// What the component says of itself, once it is ready.
-    pub version: Option<String>,
-    /// Of the component's file.
-    pub sha256: Option<String>,
-    /// Why it cannot be used.
-    pub reason: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdapterStatus {
-    Preparing,
-    Ready,
-    Refused,
-}
-
-impl AdapterState {
-    fn of(name: &str, standing: Standing) -> AdapterState {
-        let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
-        match standing {
-            Standing::Preparing => state(AdapterStatus::Preparing),
-            Standing::Ready(adapter) => AdapterState {
-                version: Some(adapter.manifest().version.clone()),
-                sha256: Some(adapter.sha256().to_owned()),
-                ..state(AdapterStatus::Ready)
-            },
-            Standing::Refused(reason) => {
-                AdapterState { reason: Some(reason.to_string()), ..state(AdapterStatus::Refused) }
-            }
-        }
+fn adapter_state(name: &str, standing: Standing) -> AdapterState {
+    let state = |status| AdapterState { name: name.to_owned(), status, version: None, sha256: None, reason: None };
+    match standing {
+        Standing::Preparing => state(AdapterStatus::Preparing),
+        Standing::Ready(adapter) => AdapterState {
+            version: Some(adapter.manifest().version.clone()),
+            sha256: Some(adapter.sha256().to_owned()),
+            ..state(AdapterStatus::Ready)
+        },
+        Standing::Refused(reason) => AdapterState { reason: Some(reason.to_string()), ..state(AdapterStatus::Refused) },
     }
-}
-
-/// A stretch of a list: records after (or before) an id, in rising id order.
-#[derive(Clone, Copy, Debug)]
-pub struct Stretch {
-    pub after: Option<u64>,
-    pub before: Option<u64>,
-    pub limit: usize,
 }
 
 /// What an engine is started from besides its setup.
@@ -294,7 +127,7 @@ impl Engine {
         let (setup, store) = (Arc::new(setup), parts.store);
         let ids = Arc::new(Ids::new(store.clone()));
         let secrets = Secrets::load(&store).await?;
-        known::note(&*store, &setup, clock::now()).await?;
+        config_history::note(&*store, &setup, clock::now()).await?;
         let reach = if setup.engine.webhook_development { Reach::PublicAndLoopback } else { Reach::Public };
         let egress = Arc::new(Egress::new(reach)?);
         let rules = setup.engine.webhooks;
@@ -315,9 +148,9 @@ impl Engine {
         directory.resume()?;
         let tasks = vec![
             tokio::spawn(directory.clone().watch()),
-            tokio::spawn(upkeep::run(store.clone())),
+            tokio::spawn(retention::run(store.clone())),
             tokio::spawn(gateway.clone().beat()),
-            tokio::spawn(news::tell(directory.clone(), gateway.clone(), gates)),
+            tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
         ];
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
@@ -372,7 +205,7 @@ impl Engine {
     pub fn adapters_not_ready(&self) -> Vec<AdapterState> {
         let adapters = self.connections.adapters();
         let states =
-            adapters.names().into_iter().filter_map(|name| Some(AdapterState::of(&name, adapters.standing(&name)?)));
+            adapters.names().into_iter().filter_map(|name| Some(adapter_state(&name, adapters.standing(&name)?)));
         states.filter(|state| state.status != AdapterStatus::Ready).collect()
     }
 
@@ -510,7 +343,7 @@ impl Engine {
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
         let adapter = self.env.setup.locations.get(&location).and_then(|setup| self.connections.adapter(setup));
-        let adapter = adapter.map(|(name, standing)| AdapterState::of(name, standing));
+        let adapter = adapter.map(|(name, standing)| adapter_state(name, standing));
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))
     }
 

@@ -1,43 +1,84 @@
-//! Location actors, store, adapter host and webhooks. `engine` is what the API layer sees of it.
+//! The engine as the API sees it: start and stop, requests and replies, reads. All rules live behind it, in the crates beside this folder.
+//!
+//! ```text
+//!  api ──► engine ──► processor ──► location, records, query, webhooks (outbox), store
+//!             ├─────► query, webhooks, workstations, adapter-host
+//!             └─────► setup, runtime
+//! ```
 
-pub mod actor;
-pub mod adapter_host;
-pub mod clock;
+pub mod config_history;
 mod connections;
 mod data_dir;
 mod directory;
-mod doorbell;
-pub mod ehr;
 pub mod engine;
-pub mod entries;
-pub mod feed;
-pub mod files;
-pub mod forms;
-pub mod index;
-pub mod known;
-pub mod lists;
-pub mod metrics;
-pub mod once;
+mod gate_news;
 pub mod open;
 mod reads;
-pub mod records;
-pub mod sandbox_ehr;
 pub mod sandbox_host;
-pub mod saving;
-pub mod secrets;
-mod settings;
-pub mod setup;
-pub mod stamps;
-pub mod store;
-mod sync_state;
-mod upkeep;
-pub mod webhooks;
-pub mod workstations;
-pub mod write_requests;
-mod zones;
+#[cfg(test)]
+mod tests;
+mod write_request_calls;
 
-pub use crate::data_dir::{Incomplete, salvage_data};
-pub use crate::engine::{
-    BookRequest, Booked, Engine, EngineError, FreeSlots, Offer, PatientDetails, Refused, Stretch, SyncState,
+pub use ::{records, setup, store};
+pub use processor::{
+    actor::LocationActor,
+    error::{EngineError, Refused},
+    requests::{BookRequest, Booked, FreeSlots, Offer, PatientDetails},
 };
-pub use crate::open::{Opened, open};
+pub use query::lists::Stretch;
+pub use records::sync_state::SyncState;
+
+pub use crate::{
+    config_history::SetUp,
+    data_dir::{Incomplete, salvage_data},
+    engine::Engine,
+    open::{Opened, open},
+    reads::Shown,
+};
+
+// Until the API and the tests name the crates themselves.
+pub use ::sandbox_ehr;
+pub use processor::{change_counter as stamps, requests as saving, write_requests};
+pub use query::{feed, lists, retention as upkeep};
+pub use records::{ehr, entries, form_answers as forms};
+pub use runtime::{clock, metrics};
+pub use store::{files, secrets};
+pub mod webhooks {
+    pub use ::webhooks::*;
+    pub mod limits {
+        pub use ::webhooks::limits::*;
+        pub use setup::WebhookRules;
+    }
+}
+pub mod workstations {
+    pub use ::workstations::*;
+    pub use records::sync_state::{GateState, GateStatus, Holder, QueueNews};
+}
+pub mod adapter_host {
+    pub use ::adapter_host::*;
+    pub use setup::{guests::*, login::*, secret::Secret};
+}
+pub mod once {
+    pub use query::idempotency::{IdempotencyKey as Once, *};
+}
+pub mod known {
+    pub use crate::config_history::SetUp;
+}
+pub mod actor {
+    pub use processor::*;
+    pub mod turn {
+        pub use processor::{note_keys::description_key, turn::*};
+    }
+    pub mod docs {
+        pub use processor::docs::*;
+        pub use records::document::*;
+    }
+}
+pub mod index {
+    pub use query::index::{Facets, Writes, write};
+    pub use records::index::*;
+    pub mod places {
+        pub use query::index::places::*;
+        pub use records::index::OrderBy;
+    }
+}

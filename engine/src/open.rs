@@ -8,20 +8,19 @@ use std::{
     time::Duration,
 };
 
+use adapter_host::{Host, HostError, Transport};
 use location::time::{DAY, SECOND};
+use runtime::clock;
+use sandbox_ehr::{LocationProfile, OffsetFrom, Profile};
+use setup::{Setup, zones};
+use store::{Batch, CommitError, SledConfig, SledStore, Store, StoreError, keys};
+use webhooks::{shapes::Shapes, subscriptions::Audience};
 
 use crate::{
-    adapter_host::{Host, HostError, Transport},
-    clock,
     connections::IN_PROCESS,
     data_dir::{DataDir, Incomplete},
     engine::{Engine, Parts, StartError},
-    sandbox_ehr::{LocationProfile, OffsetFrom, Profile},
     sandbox_host::{Hosted, OpenError as SandboxError},
-    setup::Setup,
-    store::{Batch, CommitError, SledConfig, SledStore, Store, StoreError, keys},
-    webhooks::{shapes::Shapes, subscriptions::Audience},
-    zones,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -5,19 +5,30 @@ use location::{
     pull::Resource,
     time::{Span, Timestamp},
 };
+use processor::{
+    error::{EngineError, failed},
+    note_keys::{description_key, last_sync_key},
+};
+use query::{
+    feed::{self, Changes, Stream},
+    index::places,
+    lists::{Lists, Order, Part, Position, Stretch, Walk},
+};
+use records::{
+    self,
+    document::{Document, Kind, Link, scope_of},
+    ehr::Description,
+    entry::{Body, Entry},
+    index::OrderBy,
+};
+use runtime::clock;
 use serde::{Deserialize, de::DeserializeOwned};
+use store::{Direction, MAX_KEY_BYTES, feed_end, keys};
+use webhooks::shapes::{Related, Scene, Unshaped};
 
 use crate::{
-    actor::docs::{Document, Kind, Link, scope_of},
-    engine::{Engine, EngineError, Stretch},
-    index::places::OrderBy,
-    lists::{Order, Part, Position, Walk},
-    records::{
-        self,
-        entry::{Body, Entry},
-    },
-    store::{Direction, MAX_KEY_BYTES, StoreError, keys},
-    webhooks::shapes::{Related, Scene, Unshaped},
+    config_history::{self, INSTITUTIONS, LOCATIONS, SetUp, set_up_key},
+    engine::Engine,
 };
 
 /// A record on the wire.
@@ -41,6 +52,76 @@ struct Frame {
 const HOURS_AT_MOST: usize = 10_000;
 
 impl Engine {
+    pub fn walk<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, D)>, EngineError> {
+        self.walkable(walk)?;
+        self.lists().walk(walk, part).map_err(failed)
+    }
+
+    /// The records as JSON, as the store keeps them.
+    pub fn walk_raw<D: Document>(&self, walk: &Walk, part: Part) -> Result<Vec<(Position, Vec<u8>)>, EngineError> {
+        self.walkable(walk)?;
+        self.lists().walk_raw::<D>(walk, part).map_err(failed)
+    }
+
+    fn lists(&self) -> Lists<'_> {
+        Lists { store: &*self.env().store, secrets: &self.env().secrets }
+    }
+
+    /// Places older than that are forgotten, so the walk could skip records.
+    fn walkable(&self, walk: &Walk) -> Result<(), EngineError> {
+        match walk.order {
+            Order::By(_) if walk.as_of < clock::now().minus(places::KEPT) => Err(EngineError::Expired),
+            _ => Ok(()),
+        }
+    }
+
+    /// What changed at a location and in its data source after a position; without a position, the position of now. No resources
+    /// means all of them.
+    pub fn changes(
+        &self,
+        location: LocationId,
+        since: Option<u64>,
+        resources: &[Resource],
+        limit: usize,
+    ) -> Result<Changes, EngineError> {
+        let setup = self.setup().locations.get(&location).ok_or(EngineError::UnknownLocation)?;
+        let shared = setup.source.map(Stream::Source);
+        let streams: Vec<Stream> = [Stream::Location(location.0)].into_iter().chain(shared).collect();
+        let store = &*self.env().store;
+        match since {
+            None => Ok(Changes { entries: Vec::new(), next: feed_end(store).map_err(failed)?, more: false }),
+            Some(since) => {
+                feed::page(store, &streams, since, resources, limit).map_err(failed)?.ok_or(EngineError::Expired)
+            }
+        }
+    }
+
+    /// Rises with every change of an institution's records; take it before reading.
+    pub fn stamp(&self, institution: InstitutionId) -> Option<u64> {
+        self.env().stamps.of(institution)
+    }
+
+    pub fn institution_set_up(&self, id: InstitutionId) -> Result<Option<SetUp>, EngineError> {
+        config_history::read(&*self.env().store, &set_up_key(INSTITUTIONS, id.0)).map_err(failed)
+    }
+
+    pub fn location_set_up(&self, id: LocationId) -> Result<Option<SetUp>, EngineError> {
+        config_history::read(&*self.env().store, &set_up_key(LOCATIONS, id.0)).map_err(failed)
+    }
+
+    /// When a location's read cycle ended well last.
+    pub fn last_sync(&self, location: LocationId) -> Result<Option<Timestamp>, EngineError> {
+        let Some(value) = self.env().store.get(&last_sync_key(location)).map_err(failed)? else { return Ok(None) };
+        let bytes = value.try_into().map_err(|_| EngineError::Damaged)?;
+        Ok(Some(Timestamp(i64::from_be_bytes(bytes))))
+    }
+
+    /// What a location's EHR said it can do; none until it was asked.
+    pub fn description(&self, location: LocationId) -> Result<Option<Description>, EngineError> {
+        let value = self.env().store.get(&description_key(location)).map_err(failed)?;
+        value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
+    }
+
     pub fn booking(&self, booking_ref: &str) -> Result<Option<records::Appointment>, EngineError> {
         match self.env().secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
@@ -180,20 +261,4 @@ fn parsed<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T, EngineErro
         tracing::error!(?kind, line = error.line(), column = error.column(), "a record in the store cannot be read");
         EngineError::Damaged
     })
-}
-
-pub fn failed(error: StoreError) -> EngineError {
-    tracing::error!(%error, "the store could not be read");
-    match error {
-        StoreError::Damaged { .. } => EngineError::Damaged,
-        StoreError::TooLarge { .. } | StoreError::NotAKey => EngineError::Internal,
-        StoreError::Busy => EngineError::Busy { retry_after: 1 },
-        StoreError::Io { .. }
-        | StoreError::Refusing { .. }
-        | StoreError::Unknown { .. }
-        | StoreError::Locked { .. }
-        | StoreError::WrongKey { .. }
-        | StoreError::LostCommits { .. }
-        | StoreError::KeyFile { .. } => EngineError::StoreFull,
-    }
 }

@@ -2,17 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Mutex;
-
-use crate::{
-    adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture},
-    clock,
-    sandbox_ehr::{
-        Behaviours, Change, Control, ControlError, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest,
-        records::Resource,
-    },
-    store::{Batch, CommitError, Direction, Store, StoreError, keys},
+use adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+use runtime::clock;
+use sandbox_ehr::{
+    Behaviours, Change, Control, ControlError, Delivery, Profile, SandboxEhr, SandboxReply, SandboxRequest,
+    records::Resource,
 };
+use store::{Batch, CommitError, Direction, Store, StoreError, keys};
+use tokio::sync::Mutex;
 
 /// Changes read at a time while it is rebuilt.
 const PAGE: usize = 5_000;
@@ -157,8 +154,10 @@ impl Transport for Hosted {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use sandbox_ehr::OffsetFrom;
+    use store::MemoryStore;
+
     use super::*;
-    use crate::{sandbox_ehr::OffsetFrom, store::MemoryStore};
 
     #[tokio::test]
     async fn what_cannot_be_kept_was_not_done() {

@@ -1,10 +1,6 @@
 //! The adapter against the simulated EHR itself, natively: the same story the engine tells through the sandbox.
 #![allow(clippy::unwrap_used)]
 
-#[allow(dead_code, unused_imports, reason = "the adapter needs the EHR's front only")]
-#[path = "../../../engine/src/sandbox_ehr/mod.rs"]
-mod sandbox_ehr;
-
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use adapter_sdk::{

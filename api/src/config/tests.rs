@@ -297,7 +297,7 @@ fn with_source(lines: &str) -> Result<Config, Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.wasm"), "").unwrap();
     // Made for tests, and of no use elsewhere.
-    let key = include_str!("../../../engine/tests/adapter_host/keys/p384.pem");
+    let key = include_str!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");
     fs::write(dir.path().join("key.pem"), key).unwrap();
     fs::write(dir.path().join("no.pem"), "nothing").unwrap();
     let text = format!(

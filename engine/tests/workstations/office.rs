@@ -225,7 +225,7 @@ impl Office {
 async fn start(store: &Arc<MemoryStore>, rules: WriteRules) -> Engine {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let component = BUILT.get_or_init(|| {
-        let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/hostile");
+        let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapter-host/tests/guests/hostile");
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
         adapter_kit::build(&guest, &out, &mut |_| {}).unwrap().component
     });

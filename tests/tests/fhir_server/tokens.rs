@@ -23,7 +23,7 @@ use tests::clinic::{
 use crate::{NINE, checks::check_in_ehr};
 
 /// Made for tests, and of no use elsewhere.
-const KEY: &[u8] = include_bytes!("../../../engine/tests/adapter_host/keys/p384.pem");
+const KEY: &[u8] = include_bytes!("../../../engine/adapter-host/tests/adapter_host/keys/p384.pem");
 
 #[derive(Deserialize)]
 struct Asked {

@@ -1,0 +1,188 @@
+//! The rules for what guests return. A rule that is broken is named with its field, never with the value: that may be patient data.
+
+use std::{borrow::Cow, cell::Cell, fmt, ops::RangeInclusive};
+
+use chrono::NaiveDate;
+use records::ehr::Extra;
+
+use super::limits::{
+    EXACT_TEXT_BYTES, EXTRA_NAME_BYTES, EXTRA_PAIRS, EXTRA_VALUE_BYTES, ID_BYTES, LONG_TEXT_BYTES, REFERENCES,
+    SHORT_TEXT_BYTES,
+};
+
+/// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
+pub const INSTANTS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// A field that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub field: Cow<'static, str>,
+    pub rule: &'static str,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "field {}: {}", self.field, self.rule)
+    }
+}
+
+pub type Checked<T> = Result<T, Broken>;
+
+pub fn require(holds: bool, field: impl Into<Cow<'static, str>>, rule: &'static str) -> Checked<()> {
+    if holds { Ok(()) } else { Err(Broken { field: field.into(), rule }) }
+}
+
+/// What a text must be; the error says it.
+pub type Rule = fn(&str) -> Result<(), &'static str>;
+
+fn must(holds: bool, rule: &'static str) -> Result<(), &'static str> {
+    if holds { Ok(()) } else { Err(rule) }
+}
+
+pub fn is_id(value: &str) -> Result<(), &'static str> {
+    must((1..=ID_BYTES).contains(&value.len()), "must have 1 to 200 bytes")?;
+    must(!value.chars().any(char::is_control), "must hold no control characters")
+}
+
+/// What is compared is never cut: half a version or a write key is another one.
+pub fn is_exact(value: &str) -> Result<(), &'static str> {
+    must(value.len() <= EXACT_TEXT_BYTES, "must have at most 500 bytes")
+}
+
+thread_local! {
+    /// Texts cut on this thread: the rules are asked deep inside of records.
+    static CUT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs what checks, and counts the texts that were cut.
+pub fn counting_cuts<T>(checks: impl FnOnce() -> T) -> (T, u32) {
+    let before = CUT.get();
+    let checked = checks();
+    (checked, CUT.get() - before)
+}
+
+/// A longer text is cut: what an EHR holds must not keep the other records of a page from being read.
+pub fn cut(mut value: String, most: usize) -> String {
+    if value.len() > most {
+        CUT.set(CUT.get() + 1);
+    }
+    value.truncate(value.floor_char_boundary(most));
+    value
+}
+
+pub fn is_date(value: &str) -> Result<(), &'static str> {
+    let shaped = value.len() == 10
+        && value.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    let real = shaped && !value.starts_with("0000") && NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok();
+    must(real, "must be a date, YYYY-MM-DD")
+}
+
+fn kept(field: &'static str, value: String, rule: Rule) -> Checked<String> {
+    rule(&value).map_err(|rule| Broken { field: field.into(), rule })?;
+    Ok(value)
+}
+
+pub fn id(field: &'static str, value: String) -> Checked<String> {
+    kept(field, value, is_id)
+}
+
+pub fn optional_id(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+    value.map(|value| id(field, value)).transpose()
+}
+
+pub fn ids(field: &'static str, values: Vec<String>) -> Checked<Vec<String>> {
+    require(values.len() <= REFERENCES, field, "must have at most 1000 entries")?;
+    values.into_iter().map(|value| id(field, value)).collect()
+}
+
+pub fn text(value: String) -> String {
+    cut(value, SHORT_TEXT_BYTES)
+}
+
+pub fn optional_text(value: Option<String>) -> Option<String> {
+    value.map(text)
+}
+
+pub fn optional_exact(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+    value.map(|value| kept(field, value, is_exact)).transpose()
+}
+
+pub fn optional_long_text(value: Option<String>) -> Option<String> {
+    value.map(|value| cut(value, LONG_TEXT_BYTES))
+}
+
+pub fn date(field: &'static str, value: String) -> Checked<String> {
+    kept(field, value, is_date)
+}
+
+pub fn optional_date(field: &'static str, value: Option<String>) -> Checked<Option<String>> {
+    value.map(|value| date(field, value)).transpose()
+}
+
+/// `HH:MM`; with `end`, `24:00` too.
+pub fn time_of_day(field: &'static str, value: String, end: bool) -> Checked<String> {
+    let number = |from: usize, to: usize| {
+        value.get(from..to).filter(|part| part.bytes().all(|b| b.is_ascii_digit()))?.parse::<u32>().ok()
+    };
+    let minute = match (value.len(), value.as_bytes().get(2), number(0, 2), number(3, 5)) {
+        (5, Some(b':'), Some(hour), Some(minute)) if minute < 60 => Some(hour * 60 + minute),
+        _ => None,
+    };
+    let last = if end { 24 * 60 } else { 24 * 60 - 1 };
+    require(minute.is_some_and(|minute| minute <= last), field, "must be a time of day, HH:MM")?;
+    Ok(value)
+}
+
+pub fn instant(field: &'static str, value: i64) -> Checked<i64> {
+    require(INSTANTS.contains(&value), field, "must lie in the years 1 to 9999")?;
+    Ok(value)
+}
+
+pub fn optional_instant(field: &'static str, value: Option<i64>) -> Checked<Option<i64>> {
+    value.map(|value| instant(field, value)).transpose()
+}
+
+pub fn extra(value: Extra) -> Checked<Extra> {
+    require(value.len() <= EXTRA_PAIRS, "extra", "must have at most 64 pairs")?;
+    let pair = |(name, content): (String, String)| {
+        require((1..=EXTRA_NAME_BYTES).contains(&name.len()), "extra", "names must have 1 to 200 bytes")?;
+        Ok((name, cut(content, EXTRA_VALUE_BYTES)))
+    };
+    value.into_iter().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_refuses_what_it_names() {
+        let s = |text: &str| text.to_string();
+        assert!(id("id", s("")).is_err() && id("id", "x".repeat(201)).is_err() && id("id", s("a\nb")).is_err());
+        assert!(id("id", "x".repeat(200)).is_ok());
+        assert!(optional_exact("version", Some("x".repeat(501))).is_err());
+        assert!(optional_exact("version", Some("x".repeat(500))).is_ok());
+        assert_eq!(text("x".repeat(1_025)), "x".repeat(1_024));
+        assert_eq!(text(format!("{}é", "x".repeat(1_023))), "x".repeat(1_023));
+        for bad in ["2026-02-29", "2026-1-01", "26-01-01", "0000-01-01", "2026-01-01T", "+026-01-01", "2026/01/01", ""]
+        {
+            assert!(date("date", s(bad)).is_err(), "{bad}");
+        }
+        assert!(date("date", s("2024-02-29")).is_ok() && date("date", s("9999-12-31")).is_ok());
+        for bad in ["24:01", "9:00", "09:60", "25:00", "09-00", "09:00:00", "+9:00", "ü9:0", ""] {
+            assert!(time_of_day("time", s(bad), true).is_err(), "{bad}");
+        }
+        assert!(time_of_day("time", s("24:00"), true).is_ok() && time_of_day("time", s("24:00"), false).is_err());
+        assert!(instant("start", i64::MAX).is_err() && instant("start", 0).is_ok());
+        assert!(extra(vec![(s("n"), s("v")); 65]).is_err() && extra(vec![(s(""), s("v"))]).is_err());
+        assert_eq!(extra(vec![(s("n"), "v".repeat(4_097))]), Ok(vec![(s("n"), "v".repeat(4_096))]));
+        assert!(ids("appointment_types", vec![s("a"); 1_001]).is_err());
+        assert_eq!(
+            instant("start", i64::MIN).map_err(|e| e.to_string()),
+            Err(s("field start: must lie in the years 1 to 9999"))
+        );
+    }
+}

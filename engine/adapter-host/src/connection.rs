@@ -1,0 +1,386 @@
+//! One location's EHR behind an adapter. Each call gets a fresh instance on the host's own threads, within its memory, its time and
+//! its number of requests; however it ends, it ends as an answer or a fault.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use chrono::DateTime;
+use chrono_tz::Tz;
+use records::ehr::{Description, Ehr, EhrFuture, Fault, Page, Receipt, Resource, Write};
+use setup::{guests::GuestLimits, secret::Secret};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    AddressError,
+    adapter::{NoAdapter, Slot},
+    bindings::exports::practice_sync::ehr::ehr as wit,
+    check, convert,
+    gate::{Gate, WriteTag},
+    imports::{CallState, Trace, system_clock},
+    instance::Instance,
+    limits::REASON_BYTES,
+    log_line::{LineBudget, plain},
+    manifest::narrow,
+    metered::{Spent, metered},
+    outbound::Address,
+    places::{Payer, Purpose},
+    transport::Transport,
+    trap,
+};
+
+/// Seconds since 1970.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// What connects a location to its EHR.
+pub struct Connection {
+    /// Names the location in the log.
+    pub location: String,
+    /// The data source its calls are charged to.
+    pub source: String,
+    /// What they share with those of other data sources: the EHR's address unless something else is said.
+    pub host: Option<String>,
+    /// The location's own identifier in the EHR.
+    pub foreign_id: String,
+    pub base_url: String,
+    /// Sent with every request, unseen by the guest: the credentials.
+    pub headers: Vec<(String, Secret)>,
+    /// Prefixes of the paths it may request; those of the adapter's manifest apply as well.
+    pub allowed_paths: Vec<String>,
+    pub settings: BTreeMap<String, Secret>,
+    pub zone: Tz,
+    pub limits: GuestLimits,
+    pub transport: Arc<dyn Transport>,
+    /// The way through a workstation's session, where the EHR has no other.
+    pub gate: Option<Arc<dyn Gate>>,
+    pub clock: Clock,
+}
+
+impl Connection {
+    /// With no credentials, every path, no settings, the default limits and the system's clock.
+    pub fn new(
+        location: &str,
+        foreign_id: &str,
+        base_url: &str,
+        zone: Tz,
+        transport: Arc<dyn Transport>,
+    ) -> Connection {
+        Connection {
+            location: location.to_string(),
+            source: location.to_string(),
+            host: None,
+            foreign_id: foreign_id.to_string(),
+            base_url: base_url.to_string(),
+            headers: Vec::new(),
+            allowed_paths: vec!["/".to_string()],
+            settings: BTreeMap::new(),
+            zone,
+            limits: GuestLimits::default(),
+            transport,
+            gate: None,
+            clock: Arc::new(system_clock),
+        }
+    }
+}
+
+/// What the calls of a connection share.
+pub struct Link {
+    pub location: String,
+    pub payer: Payer,
+    pub address: Address,
+    pub settings: BTreeMap<String, Secret>,
+    pub zone: Tz,
+    pub transport: Arc<dyn Transport>,
+    pub gate: Option<Arc<dyn Gate>>,
+    pub clock: Clock,
+    pub lines: LineBudget,
+    /// Requests of calls beyond the first of each, not yet charged to the location's quota.
+    pub requests_beyond: AtomicU32,
+}
+
+/// Names of settings that hold a secret.
+const SECRET_SETTINGS: [&str; 7] = ["secret", "token", "password", "credential", "api-key", "api_key", "apikey"];
+
+impl Link {
+    /// What no guest's text may show: lasting credentials, and settings that are called so.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let secret = |name: &str| SECRET_SETTINGS.iter().any(|word| name.to_ascii_lowercase().contains(word));
+        let settings = self.settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone());
+        settings.chain(self.address.credentials()).collect()
+    }
+}
+
+pub fn connect(slot: Arc<Slot>, connection: Connection) -> Result<Arc<dyn Ehr>, AddressError> {
+    let mut settings = connection.settings;
+    settings.insert("location".into(), Secret::new(connection.foreign_id));
+    settings.insert("time-zone".into(), Secret::new(connection.zone.name()));
+    let address = Address::new(&connection.base_url, connection.headers, connection.allowed_paths)?;
+    let host = connection.host.unwrap_or_else(|| authority(&connection.base_url));
+    let link = Link {
+        location: connection.location,
+        payer: Payer { source: connection.source, host },
+        address,
+        settings,
+        zone: connection.zone,
+        transport: connection.transport,
+        gate: connection.gate,
+        clock: connection.clock,
+        lines: LineBudget::new(std::time::Instant::now()),
+        requests_beyond: AtomicU32::new(0),
+    };
+    Ok(Arc::new(Connected { slot, link: Arc::new(link), limits: connection.limits }))
+}
+
+fn authority(base_url: &str) -> String {
+    reqwest::Url::parse(base_url).map_or_else(|_| base_url.to_owned(), |url| url.origin().ascii_serialization())
+}
+
+struct Connected {
+    slot: Arc<Slot>,
+    link: Arc<Link>,
+    limits: GuestLimits,
+}
+
+/// The contract's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Describe,
+    Pull,
+    Push,
+    Find,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Describe => "describe",
+            Kind::Pull => "pull",
+            Kind::Push => "push",
+            Kind::Find => "find",
+        }
+    }
+
+    fn purpose(self) -> Purpose {
+        match self {
+            Kind::Describe => Purpose::Describe,
+            Kind::Pull => Purpose::Pull,
+            Kind::Push | Kind::Find => Purpose::Write,
+        }
+    }
+}
+
+const NO_PLACE: &str = "waits for a place: other calls of its data source or its EHR's host have all of them";
+
+/// How a call ended that the guest did not answer.
+#[derive(Debug)]
+enum Lost {
+    /// It did not begin: there is no adapter to make it.
+    NoAdapter(NoAdapter),
+    /// It did not begin: others had all places.
+    NoPlace,
+    /// It computed for longer than it may.
+    OutOfProcessor(Duration),
+    /// The deadline passed.
+    OutOfTime(Duration),
+    /// The guest trapped: it panicked, took too much memory, overflowed its stack.
+    Trap(String),
+    /// The host's own fault.
+    Host(String),
+}
+
+impl Lost {
+    /// What becomes of a call that did not begin; none of one that did.
+    fn before_it_began(self) -> Result<Fault, Lost> {
+        match self {
+            // The operator has to do something first: the pauses grow.
+            Lost::NoAdapter(NoAdapter::Refused(_)) => Ok(Fault::NotReady(self.reason())),
+            Lost::NoAdapter(NoAdapter::Preparing) | Lost::NoPlace => Ok(Fault::NotBegun(self.reason())),
+            begun => Err(begun),
+        }
+    }
+
+    fn reason(self) -> String {
+        match self {
+            Lost::NoAdapter(NoAdapter::Preparing) => "the adapter is being prepared".to_owned(),
+            Lost::NoAdapter(NoAdapter::Refused(reason)) => format!("the adapter cannot be used: {reason}"),
+            Lost::NoPlace => NO_PLACE.to_owned(),
+            Lost::OutOfProcessor(limit) => {
+                format!("the adapter used more than {} ms of processor time", limit.as_millis())
+            }
+            Lost::OutOfTime(limit) => format!("the adapter did not answer within {} ms", limit.as_millis()),
+            Lost::Trap(trap) => trap,
+            Lost::Host(reason) => plain(&format!("the adapter host failed: {reason}"), REASON_BYTES),
+        }
+    }
+}
+
+impl Connected {
+    /// Runs `work` on a fresh instance once there is a place for it. The caller's own thread only waits. A caller that gives up does not
+    /// end a call that has begun: its deadline does.
+    async fn call<T, Work>(
+        &self,
+        kind: Kind,
+        deadline: Duration,
+        trace: &Arc<Trace>,
+        tag: Option<WriteTag>,
+        work: impl FnOnce(Instance) -> Work + Send + 'static,
+    ) -> Result<Result<T, wit::Fault>, Lost>
+    where
+        T: Send + 'static,
+        Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
+    {
+        let waits_until = Instant::now() + self.limits.wait;
+        let adapter = self.slot.ready(self.limits.wait).await.map_err(Lost::NoAdapter)?;
+        let limits = narrow(&adapter.manifest, &self.limits);
+        let wait = waits_until.saturating_duration_since(Instant::now());
+        let place = adapter.host.places.take(&self.link.payer, kind.purpose(), wait).await;
+        let Some(place) = place else {
+            let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
+            tracing::info!(adapter, location, call = kind.name(), "call put off: {NO_PLACE}");
+            return Err(Lost::NoPlace);
+        };
+        let allowed = deadline.min(limits.call);
+        let processor = if kind == Kind::Pull { limits.pull_processor } else { limits.processor };
+        let ends = Instant::now() + allowed;
+        let state = CallState::new(self.link.clone(), adapter.clone(), limits, ends, trace.clone(), tag);
+        let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
+        let ended = adapter.host.threads.spawn(async move {
+            let _place = place;
+            let run = async {
+                let trapped = |error| Lost::Trap(trap::reason(&error, memory, &told));
+                let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
+                work(instance).await.map_err(trapped)
+            };
+            let run = metered(run, processor, &running.host.turns);
+            match timeout_at(ends, run).await {
+                Ok(Ok(ended)) => ended,
+                Ok(Err(Spent)) => Err(Lost::OutOfProcessor(processor)),
+                Err(_) => Err(Lost::OutOfTime(allowed)),
+            }
+        });
+        let ended = ended.await.unwrap_or_else(|panic| Err(Lost::Host(panic.to_string())));
+        if let Err(lost) = &ended {
+            let (adapter, location) = (adapter.manifest.id.as_str(), self.link.location.as_str());
+            let (call, id, write) = (trace.name, trace.id, trace.write_key.as_deref());
+            tracing::warn!(adapter, location, call, id, write, sent = trace.sent(), ?lost, "call lost");
+        }
+        ended
+    }
+
+    fn reads(&self, kind: Kind) -> Trace {
+        Trace::new(kind.name(), &self.link, None)
+    }
+
+    /// A call that changes nothing: however it is lost, it can be made again.
+    async fn read<T, U, Work>(
+        &self,
+        kind: Kind,
+        trace: Trace,
+        deadline: Duration,
+        work: impl FnOnce(Instance) -> Work + Send + 'static,
+        accept: impl FnOnce(T) -> Result<U, String>,
+    ) -> Result<U, Fault>
+    where
+        T: Send + 'static,
+        Work: Future<Output = wasmtime::Result<Result<T, wit::Fault>>> + Send,
+    {
+        let retry = |reason| Fault::RetryLater { reason, after: None };
+        let trace = Arc::new(trace);
+        let lost = |ended: Lost| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
+        let answer = self.call(kind, deadline, &trace, None, work).await.map_err(lost)?;
+        accept(answer.map_err(|fault| trace.heard(fault))?).map_err(|rule| retry(broken_contract(&rule)))
+    }
+
+    /// A call that writes: when the EHR may have seen a request and there is no valid receipt, the outcome is unknown.
+    async fn push(&self, write_key: String, write: Write, deadline: Duration) -> Result<Receipt, Fault> {
+        let trace = Arc::new(Trace::new(Kind::Push.name(), &self.link, Some((&write_key, &write))));
+        let lost = |ended: Lost| {
+            ended.before_it_began().unwrap_or_else(|begun| match trace.sent() {
+                true => Fault::Unknown(begun.reason()),
+                false => Fault::RetryLater { reason: begun.reason(), after: None },
+            })
+        };
+        let tag = self.link.gate.is_some().then(|| tag(&write_key, &write, self.link.zone));
+        let write = convert::write(write)?;
+        let work = |instance: Instance| async move { instance.push(&write_key, &write).await };
+        let answer = self.call(Kind::Push, deadline, &trace, tag, work).await.map_err(lost)?;
+        convert::receipt(answer.map_err(|fault| trace.heard(fault))?)
+            // The guest says it is written, whatever it sent.
+            .map_err(|broken| Fault::Unknown(broken_contract(&convert::broken("receipt", broken))))
+    }
+}
+
+impl Ehr for Connected {
+    fn describe(&self, deadline: Duration) -> EhrFuture<'_, Description> {
+        let accept = |answer| convert::description(answer).map_err(|broken| convert::broken("description", broken));
+        Box::pin(async move {
+            let mut description =
+                self.read(Kind::Describe, self.reads(Kind::Describe), deadline, Instance::describe, accept).await?;
+            if description.gated && self.link.gate.is_none() {
+                return Err(Fault::Unsupported(UNGATED.to_owned()));
+            }
+            let asked = self.slot.current().and_then(|adapter| adapter.manifest.requests_per_minute);
+            description.requests_per_minute = [description.requests_per_minute, asked].into_iter().flatten().min();
+            Ok(description)
+        })
+    }
+
+    fn pull(&self, resource: Resource, cursor: Option<String>, limit: u32, deadline: Duration) -> EhrFuture<'_, Page> {
+        let given = cursor.clone();
+        let asked = convert::resource(resource);
+        let work = move |instance: Instance| async move { instance.pull(asked, cursor.as_deref(), limit).await };
+        let location = self.link.location.clone();
+        let accept = move |page| {
+            let (page, cut) = check::counting_cuts(|| convert::page(page, resource, given.as_deref(), limit));
+            if cut > 0 {
+                tracing::warn!(
+                    location,
+                    ?resource,
+                    texts = cut,
+                    "texts of a page were longer than what is kept and are cut"
+                );
+            }
+            page
+        };
+        Box::pin(self.read(Kind::Pull, self.reads(Kind::Pull), deadline, work, accept))
+    }
+
+    fn push(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Receipt> {
+        Box::pin(self.push(write_key, write, deadline))
+    }
+
+    fn find(&self, write_key: String, write: Write, deadline: Duration) -> EhrFuture<'_, Option<Receipt>> {
+        let accept = |found: Option<wit::Receipt>| {
+            found.map(convert::receipt).transpose().map_err(|broken| convert::broken("receipt", broken))
+        };
+        Box::pin(async move {
+            let trace = Trace::new(Kind::Find.name(), &self.link, Some((&write_key, &write)));
+            let write = convert::write(write)?;
+            let work = move |instance: Instance| async move { instance.find(&write_key, &write).await };
+            self.read(Kind::Find, trace, deadline, work, accept).await
+        })
+    }
+
+    fn take_requests_beyond(&self) -> u32 {
+        self.link.requests_beyond.swap(0, Ordering::Relaxed)
+    }
+}
+
+const UNGATED: &str = "the adapter works through staff workstations only: its data source needs `workstation`";
+
+/// What the staff is shown of a write. Nothing in it is about a patient.
+fn tag(write_key: &str, write: &Write, zone: Tz) -> WriteTag {
+    let local = |seconds: i64| Some(DateTime::from_timestamp(seconds, 0)?.with_timezone(&zone).naive_local());
+    let at = write.starts_at().and_then(local).map(|at| at.format("%Y-%m-%dT%H:%M").to_string());
+    WriteTag { id: write_key.to_owned(), kind: write.kind(), at }
+}
+
+fn broken_contract(rule: &str) -> String {
+    format!("the adapter broke the contract: {rule}")
+}

@@ -1,0 +1,153 @@
+//! Credentials that do not last, obtained by the host: access tokens and sessions. All of it stays on this side of the sandbox: a guest
+//! sees neither the secret they are obtained with, nor them.
+
+mod oauth;
+mod tryton;
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use runtime::clock;
+use setup::{login::Login, secret::Secret};
+use tokio::time::{Instant, timeout_at};
+
+use super::transport::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+
+/// Longest answer to a request for credentials.
+const ANSWER_BYTES: usize = 64 * 1024;
+/// Longest of them: a header's value.
+const TOKEN_BYTES: usize = 8 * 1024;
+/// How long a request for them may take.
+const ASKING: Duration = Duration::from_secs(15);
+/// None are kept longer, whatever is said of them.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// They are renewed this long before they end, or a tenth of their life, whichever is shorter.
+const EARLIER: Duration = Duration::from_secs(60);
+
+/// The value of an `Authorization` header, and how long it is good for.
+struct Grant {
+    authorization: Secret,
+    life: Duration,
+}
+
+/// Why there are none.
+enum NoGrant {
+    /// Whoever grants them does not accept us.
+    Refused,
+    /// They could not be asked, or could not answer.
+    Later(String),
+}
+
+fn request(login: &Login) -> Result<HttpRequest, String> {
+    match login {
+        Login::OAuth(oauth) => oauth::request(oauth, clock::now().0 / 1_000),
+        Login::Tryton(session) => Ok(tryton::request(session)),
+    }
+}
+
+fn granted(login: &Login, answer: &HttpResponse) -> Result<Grant, NoGrant> {
+    match login {
+        Login::OAuth(oauth) => oauth::granted(oauth, answer),
+        Login::Tryton(session) => tryton::granted(session, answer),
+    }
+}
+
+/// A transport whose requests carry the current credentials: obtained when first needed, renewed before they end, and once more when the
+/// EHR no longer takes them. All locations of a data source share the credentials, and one request for them at a time; each has its
+/// connections for itself.
+pub struct Authorized {
+    inner: Arc<dyn Transport>,
+    shared: Arc<Shared>,
+}
+
+/// What the locations of a data source share.
+struct Shared {
+    login: Login,
+    held: RwLock<Option<Arc<Held>>>,
+    renewing: tokio::sync::Mutex<()>,
+}
+
+struct Held {
+    authorization: Secret,
+    renew_at: Instant,
+}
+
+impl Authorized {
+    pub fn new(inner: Arc<dyn Transport>, login: impl Into<Login>) -> Authorized {
+        let shared = Shared { login: login.into(), held: RwLock::default(), renewing: tokio::sync::Mutex::default() };
+        Authorized { inner, shared: Arc::new(shared) }
+    }
+
+    /// The same credentials on another way.
+    pub fn over(&self, inner: Arc<dyn Transport>) -> Authorized {
+        Authorized { inner, shared: self.shared.clone() }
+    }
+
+    /// What to use; never `spent`, which the EHR did not take.
+    async fn credentials(&self, spent: Option<&Arc<Held>>) -> Result<Arc<Held>, NoGrant> {
+        if let Some(held) = self.current(spent) {
+            return Ok(held);
+        }
+        let _one_at_a_time = self.shared.renewing.lock().await;
+        // Somebody else may have got new ones meanwhile.
+        if let Some(held) = self.current(spent) {
+            return Ok(held);
+        }
+        let held = Arc::new(self.ask().await?);
+        *self.shared.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held.clone());
+        Ok(held)
+    }
+
+    fn current(&self, spent: Option<&Arc<Held>>) -> Option<Arc<Held>> {
+        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let usable = Instant::now() < held.renew_at && !spent.is_some_and(|spent| Arc::ptr_eq(spent, &held));
+        usable.then_some(held)
+    }
+
+    async fn ask(&self) -> Result<Held, NoGrant> {
+        let asked_at = Instant::now();
+        let request = request(&self.shared.login).map_err(NoGrant::Later)?;
+        let answer = self.inner.send(request, ASKING).await.map_err(|error| NoGrant::Later(error.to_string()))?;
+        let Grant { authorization, life } = granted(&self.shared.login, &answer)?;
+        Ok(Held { authorization, renew_at: asked_at + life - EARLIER.min(life / 10) })
+    }
+
+    async fn exchange(&self, mut request: HttpRequest, ends: Instant) -> Result<HttpResponse, TransportError> {
+        // Whatever it is: the header is ours.
+        request.headers.retain(|(name, _)| name != "authorization");
+        let mut spent: Option<Arc<Held>> = None;
+        loop {
+            let late = || NoGrant::Later("the call's time is up".to_owned());
+            let asked = timeout_at(ends, self.credentials(spent.as_ref())).await;
+            let held = match asked.unwrap_or_else(|_| Err(late())) {
+                Ok(held) => held,
+                Err(NoGrant::Later(why)) => return Err(TransportError::NotSent(format!("no access: {why}"))),
+                // Who is granted nothing is nobody to the EHR.
+                Err(NoGrant::Refused) => {
+                    return Ok(HttpResponse { status: 401, headers: Vec::new(), body: Vec::new() });
+                }
+            };
+            let mut carrying = request.clone();
+            carrying.headers.push(("authorization".to_owned(), held.authorization.expose().to_owned()));
+            let answer = self.inner.send(carrying, ends.saturating_duration_since(Instant::now())).await?;
+            // Nothing came of a request that was not let in: it can be sent again, once.
+            if answer.status != 401 || spent.is_some() {
+                return Ok(answer);
+            }
+            spent = Some(held);
+        }
+    }
+}
+
+impl Transport for Authorized {
+    fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
+        Box::pin(self.exchange(request, Instant::now() + deadline))
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        let held = self.shared.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.iter().map(|held| held.authorization.clone()).collect()
+    }
+}

@@ -1,0 +1,256 @@
+//! The engine that runs adapters: one for the process, with its own threads, so that a spinning guest stalls nobody else.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use adapter_component::{COMPONENT_BYTES, Unfit};
+use setup::guests::HostLimits;
+use sha2::{Digest, Sha256};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::Semaphore,
+    task::JoinHandle,
+};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    component::{Component, HasSelf, Linker},
+};
+
+use super::{
+    Adapter, HostError, JudgeError, LoadError, LoadFailed, Registry, bindings,
+    cache::Cache,
+    imports::CallState,
+    instance::Exports,
+    limits::{
+        CORE_INSTANCES_PER_COMPONENT, EPOCH_TICK, KEPT_MEMORY, KEPT_TABLE, MEMORIES_PER_COMPONENT, REASON_BYTES,
+        TABLE_ELEMENTS, TABLES_PER_COMPONENT,
+    },
+    log_line::plain,
+    metered::{Turns, step_back},
+    places::Places,
+    trial,
+};
+
+/// Loads adapters. Cheap to clone.
+#[derive(Clone)]
+pub struct Host(Arc<Shared>);
+
+pub(super) struct Shared {
+    pub engine: Engine,
+    linker: Linker<CallState>,
+    cache: Option<Cache>,
+    pub threads: GuestThreads,
+    /// Calls that may run now.
+    pub places: Places,
+    pub turns: Turns,
+    /// Components that may be compiled at one time. Its permits outlive a load that ran out of time: the work goes on to its end.
+    compiling: Arc<Semaphore>,
+    compile_time: Duration,
+}
+
+impl Host {
+    /// `cache_dir` holds compiled components and is created where it does not exist.
+    pub fn new(limits: HostLimits, cache_dir: &Path) -> Result<Host, HostError> {
+        Host::start(limits, Some(cache_dir))
+    }
+
+    /// The verdict on a component's file, as a server that loads it comes to it: what it says of itself, its contract, its size, whether
+    /// it compiles and starts.
+    pub async fn judge(limits: HostLimits, path: &Path) -> Result<(), JudgeError> {
+        Host::start(limits, None)?.load(path).await?;
+        Ok(())
+    }
+
+    fn start(limits: HostLimits, cache_dir: Option<&Path>) -> Result<Host, HostError> {
+        let unusable = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
+        // Without a cache all is compiled at each start: slower, but nobody is kept from working.
+        let cache = cache_dir.and_then(|dir| {
+            let refused = |error| tracing::error!(dir = %dir.display(), %error, "no cache of compiled adapters");
+            Cache::open(dir).map_err(refused).ok()
+        });
+        let engine = Engine::new(&config(&limits)).map_err(unusable)?;
+        let mut linker = Linker::new(&engine);
+        bindings::Adapter::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state).map_err(unusable)?;
+        let threads = GuestThreads::start(limits.threads)?;
+        tick(&engine).map_err(HostError::Threads)?;
+        let places = Places::new(limits.calls, limits.calls_per_source, limits.calls_per_host);
+        let turns = Turns::new(limits.threads);
+        let compiling = Arc::new(Semaphore::new(compilers(&limits)));
+        let compile_time = limits.compile;
+        let shared = Shared { engine, linker, cache, threads, places, turns, compiling, compile_time };
+        Ok(Host(Arc::new(shared)))
+    }
+
+    /// Reads, checks, compiles (or finds compiled), links and tries a component, off the caller's thread and within limits.
+    pub async fn load(&self, path: &Path) -> Result<Arc<Adapter>, LoadFailed> {
+        self.load_within(path).await.map_err(|reason| LoadFailed { path: path.to_path_buf(), reason })
+    }
+
+    async fn load_within(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
+        let turn = self.0.compiling.clone().acquire_owned().await.map_err(|_| LoadError::ShuttingDown)?;
+        let (host, file) = (self.clone(), path.to_path_buf());
+        // The work cannot be stopped: who gives it up does not give its turn to the next.
+        let loading = self.0.threads.spawn_blocking(move || (host.load_now(&file), turn));
+        let loaded = tokio::time::timeout(self.0.compile_time, loading).await;
+        let loaded = loaded.map_err(|_| LoadError::TooSlow(self.0.compile_time))?;
+        let (adapter, _turn) = loaded.map_err(|_| LoadError::ShuttingDown)?;
+        let adapter = adapter?;
+        let tried = adapter.clone();
+        let trial = self.0.threads.spawn(async move { trial::run(&tried).await });
+        trial.await.unwrap_or(Err(LoadError::ShuttingDown))?;
+        Ok(adapter)
+    }
+
+    /// Loads files under their names in the background. Until that is done connections made under them wait; a file that cannot be
+    /// loaded closes the locations that need it, and nobody else's. Ends when all are settled.
+    pub fn load_all(&self, files: BTreeMap<String, PathBuf>, registry: &Registry) -> JoinHandle<()> {
+        files.keys().for_each(|name| registry.announce(name));
+        let loads: Vec<_> = files
+            .into_iter()
+            .map(|(name, file)| {
+                let (host, registry) = (self.clone(), registry.clone());
+                self.0.threads.spawn(async move { host.load_as(&name, &file, &registry).await })
+            })
+            .collect();
+        self.0.threads.spawn(async move {
+            for load in loads {
+                // One that panicked leaves its adapter in preparation, which its locations say.
+                drop(load.await);
+            }
+        })
+    }
+
+    async fn load_as(&self, name: &str, file: &Path, registry: &Registry) {
+        tracing::info!(name, file = %file.display(), "adapter: being prepared");
+        let since = Instant::now();
+        match self.load(file).await {
+            Ok(adapter) => {
+                let (id, version) = (adapter.manifest().id.clone(), adapter.manifest().version.clone());
+                let (sha256, compiled, took) = (adapter.sha256(), !adapter.from_cache(), since.elapsed());
+                tracing::info!(name, id, version, sha256, compiled, ?took, "adapter: ready");
+                registry.swap(name, adapter);
+            }
+            Err(failed) => {
+                let reason = plain(&failed.reason.to_string(), REASON_BYTES);
+                tracing::error!(name, file = %file.display(), reason, "adapter: cannot be used, its locations are closed");
+                registry.refuse(name, &reason);
+            }
+        }
+    }
+
+    fn load_now(&self, path: &Path) -> Result<Arc<Adapter>, LoadError> {
+        let bytes = read_bounded(path)?;
+        let manifest = adapter_component::verdict(&bytes)?;
+        let shared = &self.0;
+        let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
+        let (component, from_cache) = match &shared.cache {
+            Some(cache) => cache.component(&shared.engine, &bytes),
+            None => Component::new(&shared.engine, &bytes).map(|component| (component, false)),
+        }
+        .map_err(compile)?;
+        // The linker compares every type on both sides; its messages are long, their innermost part says what differs.
+        let shape = |error: wasmtime::Error| LoadError::Shape(format!("{error:#}"));
+        let pre = shared.linker.instantiate_pre(&component).map_err(shape)?;
+        let exports = Exports::of(&pre).map_err(shape)?;
+        let sha256 = hex::encode(Sha256::digest(&bytes));
+        Ok(Arc::new(Adapter { host: shared.clone(), pre, exports, manifest, sha256, from_cache }))
+    }
+}
+
+/// Components that may be compiled, and tried, at one time: the other threads are for who works.
+fn compilers(limits: &HostLimits) -> usize {
+    (limits.threads / 2).clamp(1, 8)
+}
+
+fn config(limits: &HostLimits) -> Config {
+    // Those that are tried before they are used come on top of those that work.
+    let calls = limits.calls + compilers(limits) as u32;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .total_core_instances(calls * CORE_INSTANCES_PER_COMPONENT)
+        .max_core_instances_per_component(CORE_INSTANCES_PER_COMPONENT)
+        .total_memories(calls * 2)
+        .max_memories_per_component(MEMORIES_PER_COMPONENT)
+        .max_memory_size(limits.memory)
+        .total_tables(calls * TABLES_PER_COMPONENT)
+        .max_tables_per_component(TABLES_PER_COMPONENT)
+        .table_elements(TABLE_ELEMENTS)
+        .total_stacks(calls);
+    // Clearing just the pages a call has touched takes a third off the cost of a call. Without this help of newer Linux kernels the
+    // lowest pages would be cleared whether touched or not, which costs more than giving them back.
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT_MEMORY).table_keep_resident(KEPT_TABLE);
+    }
+    let mut config = Config::new();
+    config
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .wasm_component_model(true)
+        // One component, one core: what is compiled while others serve must not take all of them.
+        .parallel_compilation(false)
+        .epoch_interruption(true);
+    config
+}
+
+/// Advances the epoch until the engine is gone.
+fn tick(engine: &Engine) -> std::io::Result<()> {
+    let engine = engine.weak();
+    let ticking = move || {
+        while let Some(engine) = engine.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            std::thread::sleep(EPOCH_TICK);
+        }
+    };
+    std::thread::Builder::new().name("adapter-epoch".into()).spawn(ticking).map(drop)
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, LoadError> {
+    let file = fs::File::open(path).map_err(LoadError::Io)?;
+    let mut bytes = Vec::new();
+    file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(LoadError::Io)?;
+    if bytes.len() as u64 > COMPONENT_BYTES { Err(Unfit::TooLarge(COMPONENT_BYTES).into()) } else { Ok(bytes) }
+}
+
+/// The threads guests run on. Dropping them never waits: the last owner may be an actor.
+pub(super) struct GuestThreads(Option<Runtime>);
+
+impl GuestThreads {
+    fn start(threads: usize) -> Result<GuestThreads, HostError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("adapter")
+            .on_thread_start(step_back)
+            // Timers and new calls are looked at whenever a guest pauses, also when every thread has a spinning guest.
+            .event_interval(1)
+            .global_queue_interval(1)
+            .enable_all()
+            .build();
+        Ok(GuestThreads(Some(runtime.map_err(HostError::Threads)?)))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("taken only by drop")
+    }
+
+    pub fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.runtime().spawn(work)
+    }
+
+    fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        self.runtime().spawn_blocking(work)
+    }
+}
+
+impl Drop for GuestThreads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Adapters: the sandbox in which EHR-specific code runs, and the only room that knows wasmtime.
+//!
+//! [`Host`] loads a component file into an [`Adapter`]; [`Registry`] names adapters and swaps versions under running connections;
+//! a [`Connection`] makes of an adapter one location's [`Ehr`](records::ehr::Ehr).
+//!
+//! What holds whatever a guest does: a call ends by its deadline; it ends as an answer that keeps the contract's rules or as a
+//! fault; a write that the EHR may have seen is never reported as not written; memory, requests, log lines and what is copied out
+//! of the sandbox are bounded; no request leaves the location's base URL, and credentials, access tokens and sessions never enter the sandbox.
+
+mod adapter;
+mod bindings;
+mod cache;
+mod check;
+mod clock;
+mod connection;
+mod convert;
+mod credentials;
+mod entry;
+mod error;
+mod fields;
+mod gate;
+mod guest_log;
+mod host;
+mod imports;
+mod instance;
+mod limits;
+mod log_line;
+mod manifest;
+mod metered;
+mod outbound;
+mod places;
+mod redact;
+mod transport;
+mod trap;
+mod trial;
+
+pub use adapter::{Adapter, Registry, Standing};
+pub use adapter_component::Unfit;
+pub use connection::{Clock, Connection};
+pub use credentials::Authorized;
+pub use error::{HostError, JudgeError, LoadError, LoadFailed};
+pub use gate::{Gate, GateError, GateFuture, GateRequest, WriteTag};
+pub use host::Host;
+pub use log_line::plain;
+pub use manifest::{CONTRACT_PACKAGE, CONTRACT_VERSION, Manifest};
+pub use outbound::AddressError;
+pub use reqwest::Url;
+pub use transport::{HttpRequest, HttpResponse, HttpTransport, TlsError, Transport, TransportError, TransportFuture};

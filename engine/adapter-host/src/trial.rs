@@ -1,0 +1,62 @@
+//! A component is tried before it is used: it must start, and every type of its exports must be the contract's. wasmtime compares
+//! those only on an instance; without this an adapter with another shape would load and then fail in each call.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicU32},
+    time::Duration,
+};
+
+use chrono_tz::Tz;
+use setup::guests::GuestLimits;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Adapter, LoadError,
+    connection::Link,
+    imports::{CallState, system_clock},
+    instance::Instance,
+    log_line::LineBudget,
+    manifest::narrow,
+    metered::{Spent, metered},
+    outbound::Address,
+    places::Payer,
+    transport::{HttpRequest, Transport, TransportError, TransportFuture},
+};
+
+const TIME: Duration = Duration::from_secs(5);
+
+pub async fn run(adapter: &Arc<Adapter>) -> Result<(), LoadError> {
+    let limits = narrow(adapter.manifest(), &GuestLimits::default());
+    let (ends, processor) = (Instant::now() + TIME, limits.processor);
+    let state = CallState::new(Arc::new(link()), adapter.clone(), limits, ends, Arc::default(), None);
+    let (starting, host) = (Instance::new(adapter.clone(), state), &adapter.host);
+    let started = timeout_at(ends, metered(starting, processor, &host.turns)).await;
+    let started = started.unwrap_or(Err(Spent)).map_err(|Spent| LoadError::Start("it does not end".into()))?;
+    let instance = started.map_err(|error| LoadError::Start(error.root_cause().to_string()))?;
+    instance.check_types().map_err(|error| LoadError::Shape(format!("{error:#}")))
+}
+
+/// Leads nowhere.
+fn link() -> Link {
+    Link {
+        location: "trial".into(),
+        payer: Payer { source: "trial".into(), host: "trial".into() },
+        address: Address::new("http://localhost", Vec::new(), Vec::new()).expect("a plain address"),
+        settings: BTreeMap::new(),
+        zone: Tz::UTC,
+        transport: Arc::new(Nowhere),
+        gate: None,
+        clock: Arc::new(system_clock),
+        lines: LineBudget::new(std::time::Instant::now()),
+        requests_beyond: AtomicU32::new(0),
+    }
+}
+
+struct Nowhere;
+
+impl Transport for Nowhere {
+    fn send(&self, _: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        Box::pin(async { Err(TransportError::NotSent("the adapter is only being tried".into())) })
+    }
+}

@@ -1,0 +1,176 @@
+//! Loading: the cache of compiled components, and components that are no adapters for this engine.
+
+use std::{fs, path::Path};
+
+use adapter_host::{Host, LoadError, Unfit};
+use setup::guests::HostLimits;
+
+use crate::support::hostile;
+
+fn host(dir: &Path) -> Host {
+    Host::new(HostLimits::default(), dir).unwrap()
+}
+
+/// The compiled components in a cache.
+fn cached(dir: &Path) -> Vec<std::path::PathBuf> {
+    let files = dir.join("compiled").read_dir().unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "cwasm")).collect()
+}
+
+#[tokio::test]
+async fn a_compiled_component_is_kept_and_a_damaged_one_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = host(dir.path()).load(hostile()).await.unwrap();
+    assert!(!first.from_cache());
+    assert_eq!((first.manifest().id.as_str(), first.sha256().len()), ("hostile", 64));
+    let files = cached(dir.path());
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache());
+
+    let good = fs::read(&files[0]).unwrap();
+    let flipped = {
+        let mut bytes = good.clone();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        bytes
+    };
+    for damaged in [flipped, good[..good.len() - 1].to_vec(), b"something else".to_vec(), Vec::new()] {
+        fs::write(&files[0], damaged).unwrap();
+        let loaded = host(dir.path()).load(hostile()).await.unwrap();
+        assert!(!loaded.from_cache(), "damaged files are not used");
+        assert_eq!(fs::read(&files[0]).unwrap(), good, "and replaced");
+    }
+}
+
+/// Whoever can write into the folder but does not have its key cannot make this process run native code.
+#[tokio::test]
+async fn a_file_that_was_sealed_with_another_key_is_made_again() {
+    let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    host(ours.path()).load(hostile()).await.unwrap();
+    host(theirs.path()).load(hostile()).await.unwrap();
+    let (file, planted) = (cached(ours.path()).remove(0), cached(theirs.path()).remove(0));
+    assert_eq!(file.file_name(), planted.file_name());
+    let good = fs::read(&file).unwrap();
+    fs::copy(planted, &file).unwrap();
+    assert!(!host(ours.path()).load(hostile()).await.unwrap().from_cache());
+    assert_eq!(fs::read(&file).unwrap(), good);
+}
+
+#[tokio::test]
+async fn the_cache_forgets_its_own_oldest_and_touches_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    host(dir.path()).load(hostile()).await.unwrap();
+    let own = dir.path().join("compiled");
+    for n in 0..70 {
+        fs::write(own.join(format!("{n:064x}.cwasm")), "old").unwrap();
+        fs::write(own.join(format!("{n}.txt")), "not ours").unwrap();
+        fs::write(dir.path().join(format!("{n}.cwasm")), "not ours").unwrap();
+    }
+    fs::remove_file(cached(dir.path()).into_iter().find(|path| fs::metadata(path).unwrap().len() > 3).unwrap())
+        .unwrap();
+    host(dir.path()).load(hostile()).await.unwrap();
+    assert_eq!(cached(dir.path()).len(), 64);
+    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache(), "the new one stays");
+    for n in 0..70 {
+        assert!(own.join(format!("{n}.txt")).exists() && dir.path().join(format!("{n}.cwasm")).exists());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_others_can_write_to_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    let own = dir.path().join("compiled");
+    assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(own.join("key")).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o722)).unwrap();
+    assert!(!host(dir.path()).load(hostile()).await.unwrap().from_cache(), "it works, without a cache");
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(host(dir.path()).load(hostile()).await.unwrap().from_cache());
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(&own, elsewhere.path().join("compiled")).unwrap();
+    assert!(!host(elsewhere.path()).load(hostile()).await.unwrap().from_cache(), "nor a link to somewhere");
+}
+
+#[track_caller]
+fn refused(bytes: &[u8]) -> impl Future<Output = LoadError> {
+    let caller = std::panic::Location::caller();
+    refused_at(bytes.to_vec(), caller.line())
+}
+
+async fn refused_at(bytes: Vec<u8>, line: u32) -> LoadError {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.wasm");
+    fs::write(&file, bytes).unwrap();
+    let Err(failed) = crate::support::host().load(&file).await else { panic!("loaded, line {line}") };
+    assert!(failed.to_string().contains("x.wasm"), "{failed}");
+    failed.reason
+}
+
+/// The component with another version of the contract in all its names, of the same length.
+fn renamed(from: &str, to: &str) -> Vec<u8> {
+    let mut bytes = fs::read(hostile()).unwrap();
+    let at: Vec<usize> =
+        bytes.windows(from.len()).enumerate().filter(|(_, w)| *w == from.as_bytes()).map(|(at, _)| at).collect();
+    assert!(!at.is_empty() && from.len() == to.len());
+    for at in at {
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    bytes
+}
+
+/// The component with one more custom section at its end.
+fn with_section(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut bytes = fs::read(hostile()).unwrap();
+    let size = 1 + name.len() + content.len();
+    assert!(size < 128, "one byte of LEB128");
+    bytes.extend([0, size as u8, name.len() as u8]);
+    bytes.extend(name.as_bytes());
+    bytes.extend(content);
+    bytes
+}
+
+#[tokio::test]
+async fn a_component_that_takes_too_long_to_compile_is_given_up() {
+    let limits = HostLimits { compile: std::time::Duration::from_millis(1), ..HostLimits::default() };
+    let dir = tempfile::tempdir().unwrap();
+    let Err(slow) = Host::new(limits, dir.path()).unwrap().load(hostile()).await else { panic!("it was loaded") };
+    assert!(matches!(slow.reason, LoadError::TooSlow(_)), "{slow}");
+}
+
+#[tokio::test]
+async fn what_is_no_adapter_for_this_engine_is_said_plainly() {
+    let good = fs::read(hostile()).unwrap();
+    let said = |error: LoadError| error.to_string();
+    assert!(said(refused(b"hello").await).contains("not a component"));
+    assert!(said(refused(b"\0asm\x01\0\0\0").await).contains("core module"));
+    assert!(said(refused(b"\0asm\x0d\0\x01\0").await).contains("does not export practice-sync:ehr/ehr"));
+    assert!(said(refused(&good[..good.len() / 2]).await).contains("not a component"));
+    let other = said(refused(&renamed("@1.0.0", "@2.0.0")).await);
+    assert_eq!(other, "built for practice-sync:ehr@2.0.0, this engine offers practice-sync:ehr@1.0.0");
+    let wasi = said(refused(&renamed("practice-sync:ehr/log@1.0.0", "wasi:clocksxx/wall-lg@0.2.0")).await);
+    assert!(wasi.contains("wasi:clocksxx/wall-lg@0.2.0") && wasi.contains("without WASI"), "{wasi}");
+    let shape = refused(&renamed("gate-closed", "gate-opened")).await;
+    assert!(matches!(shape, LoadError::Shape(_)) && shape.to_string().contains("gate-"), "{shape}");
+    let manifest = refused(&renamed("\"memory_mib\"", "\"memory_kib\"")).await;
+    assert!(matches!(&manifest, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("memory_kib")), "{manifest}");
+    assert!(matches!(
+        refused(&renamed("practice-sync:manifest", "practice-sync:manifesX")).await,
+        LoadError::Unfit(Unfit::NoManifest)
+    ));
+    let twice = refused(&with_section("practice-sync:manifest", b"{}")).await;
+    assert!(matches!(twice, LoadError::Unfit(Unfit::Manifests(2))), "{twice}");
+    // The rules for `adapter.toml` hold for what a component carries.
+    let path = refused(&renamed("\"paths\":[\"/\"]", "\"paths\":[\"x\"]")).await;
+    assert!(matches!(&path, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`paths`")), "{path}");
+    let contract = refused(&renamed("\"contract\":1", "\"contract\":2")).await;
+    assert!(matches!(&contract, LoadError::Unfit(Unfit::Manifest(why)) if why.contains("`contract`")), "{contract}");
+    let cramped = "id = \"x\"\nname = \"X\"\nversion = \"1\"\ncontract = 1\npaths = [\"/\"]\nmemory_mib = 1\n";
+    let cramped = adapter_kit::pack(&good, &adapter_kit::Manifest::parse(cramped).unwrap()).unwrap();
+    let start = refused(&cramped).await;
+    assert!(matches!(&start, LoadError::Start(why) if why.contains("memory")), "{start}");
+    let Err(missing) = crate::support::host().load(Path::new("/nowhere/x.wasm")).await else { panic!("it was loaded") };
+    assert!(matches!(missing.reason, LoadError::Io(_)), "{missing}");
+}

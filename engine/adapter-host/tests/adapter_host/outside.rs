@@ -1,0 +1,166 @@
+//! What a guest sees of the world outside, and what it does not.
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
+
+use records::ehr::{EhrPatient, Resource, Write as Ehr};
+use setup::secret::Secret;
+
+use crate::support::{DEADLINE, Does, TestEhr, adapter, connection, said};
+
+#[tokio::test]
+async fn requests_go_below_the_base_with_credentials_the_guest_never_saw() {
+    let ehr = TestEhr::ok();
+    assert_eq!(said(&[("behaviour", "get"), ("path", "/a?b=c"), ("header", "X-Mine")], &ehr).await, "200 fine");
+    let seen = ehr.seen.lock().unwrap();
+    assert_eq!((seen[0].method.as_str(), seen[0].url.as_str()), ("GET", "https://ehr.example/base/a?b=c"));
+    let header = |name: &str, value: &str| (name.to_string(), value.to_string());
+    assert_eq!(seen[0].headers, [header("x-mine", "mine"), header("authorization", "Bearer s3cret")]);
+    assert!(!format!("{:?}", seen[0]).contains("s3cret"));
+}
+
+#[tokio::test]
+async fn what_the_location_does_not_allow_is_refused_and_not_sent() {
+    let ehr = TestEhr::ok();
+    for (settings, expected) in [
+        ([("path", "/../admin")].as_slice(), "`..`"),
+        (&[("path", "//evil.example/")], "`//`"),
+        (&[("path", "https://evil.example/")], "must begin"),
+        (&[("path", "/a\r\nx: y")], "percent-encoded"),
+        (&[("path", "/a"), ("method", "TRACE")], "method"),
+        (&[("path", "/a"), ("header", "host")], "engine's"),
+        (&[("path", "/a"), ("header", "authorization")], "configuration"),
+        (&[("path", "/a"), ("header", "cookie")], "manifest"),
+        (&[("path", "/a"), ("header", "x_token")], "header"),
+        (&[("path", "/a"), ("header", "X-Rewrite-URL")], "another request"),
+        (&[("path", "/a/..;/b")], "`..`"),
+        (&[("path", "/a/%252e%252e/b")], "percent-encoded"),
+        (&[("path", "/a"), ("header", "x\r\ny")], "header"),
+    ] {
+        let settings = [&[("behaviour", "get")], settings].concat();
+        let answer = said(&settings, &ehr).await;
+        assert!(answer.starts_with("refused: ") && answer.contains(expected), "{settings:?}: {answer}");
+    }
+    let mut narrow = connection(&[("behaviour", "get"), ("path", "/b")], &ehr);
+    narrow.allowed_paths = vec!["/a".into()];
+    let answer = adapter().await.connect(narrow).unwrap().describe(DEADLINE).await.unwrap().name;
+    assert!(answer.contains("outside what the location allows"), "{answer}");
+    assert!(ehr.seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn requests_and_answers_are_bounded() {
+    let ehr = TestEhr::ok();
+    let answer = said(&[("behaviour", "many-requests")], &ehr).await;
+    assert_eq!(answer, "request 20 refused: more than 20 requests in one call", "the manifest asks for 20");
+    assert_eq!(ehr.seen.lock().unwrap().len(), 20);
+    let guest = crate::support::connected(&[("behaviour", "many-requests")], &ehr).await;
+    guest.describe(DEADLINE).await.unwrap();
+    assert_eq!((guest.take_requests_beyond(), guest.take_requests_beyond()), (19, 0), "a call counts as one anyway");
+    let get = [("behaviour", "get"), ("path", "/")];
+    let answer = said(&get, &TestEhr::new(Does::AnswersBytes((8 << 20) + 1))).await;
+    assert!(answer.starts_with("no answer: its body is longer"), "{answer}");
+    assert!(said(&get, &TestEhr::new(Does::AnswersBytes(8 << 20))).await.starts_with("200 xxx"));
+    assert_eq!(said(&get, &TestEhr::new(Does::RefusesConnections)).await, "not sent: connection refused");
+    assert_eq!(said(&get, &TestEhr::new(Does::Answers(503, "later".into()))).await, "503 later");
+}
+
+#[tokio::test]
+async fn settings_time_and_gate_are_the_locations() {
+    let ehr = TestEhr::ok();
+    assert_eq!(said(&[("behaviour", "config")], &ehr).await, r#"Some("L-7") Some("America/New_York") None"#);
+    let mut clocked = connection(&[("behaviour", "clock")], &ehr);
+    clocked.clock = Arc::new(|| 42);
+    let answer = adapter().await.connect(clocked).unwrap().describe(DEADLINE).await.unwrap().name;
+    assert_eq!(answer, "42 [1793511000, 1793514600] EDT");
+    assert_eq!(said(&[("behaviour", "gate")], &ehr).await, "State::Closed not sent: no workstation is connected");
+    assert_eq!(format!("{:?}", Secret::new("x")), "Secret(redacted)");
+}
+
+/// A log that tests can read.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// In one test: the log of a process has one reader.
+#[tokio::test]
+async fn the_log_names_adapter_and_location_and_bears_a_flood() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
+    said(&[("behaviour", "log-flood")], &TestEhr::ok()).await;
+    let guest = crate::support::connected(&[("behaviour", "panic")], &TestEhr::ok()).await;
+    assert!(guest.describe(DEADLINE).await.is_err());
+
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let flood: Vec<&str> = text.lines().filter(|line| line.contains("forged")).collect();
+    assert!((200..260).contains(&flood.len()), "{} lines", flood.len());
+    assert!(
+        flood[0].contains("adapter=\"hostile\"") && flood[0].contains("location=\"test location\""),
+        "{}",
+        flood[0]
+    );
+    assert!(flood[0].contains("line 0 forged line xxx") && flood[0].len() < 2_300);
+    assert!(!text.lines().any(|line| line.starts_with("forged")), "no line of the guest's own making");
+    assert!(!text.contains("a bug in the adapter"), "the message of a panic may quote a record");
+    let panic = text.lines().find(|line| line.contains("panicked at ") && line.contains("src/lib.rs:")).unwrap();
+    assert!(panic.contains("ERROR adapter::hostile:") && panic.contains("call=\"describe\" id="), "{panic}");
+
+    let patient = EhrPatient {
+        first_name: "Annabel".into(),
+        last_name: "Fairweather".into(),
+        date_of_birth: Some("1984-03-07".into()),
+        email: Some("annabel@mail.example".into()),
+        cell_phone: Some("3125550142".into()),
+        ssn: Some("123-45-6789".into()),
+        premedication: Some("amoxicillin".into()),
+        ..EhrPatient::default()
+    };
+    for then in ["panic", "fault"] {
+        let guest = crate::support::connected(&[("behaviour", "leak"), ("then", then)], &TestEhr::ok()).await;
+        let ended = guest.push("key-4711".into(), Ehr::CreatePatient(patient.clone()), DEADLINE).await;
+        let reason = ended.unwrap_err().to_string();
+        without_the_patient(&reason);
+        assert_eq!(reason.contains("[redacted]"), then == "fault", "{reason}");
+    }
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    without_the_patient(&text);
+    let written = text.lines().find(|line| line.contains("writing {")).unwrap();
+    assert!(written.contains("write=\"key-4711\"") && written.contains("call=\"push\""), "{written}");
+
+    let guest = crate::support::connected(&[("behaviour", "huge-text")], &TestEhr::ok()).await;
+    guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap();
+
+    let said = "token s3cret, api 'k3y-of-settings', mail ada@mail.example, forged\u{2028}line\u{202e}\u{1b}[2J";
+    let settings = [("behaviour", "say"), ("text", said), ("api-key", "k3y-of-settings")];
+    let guest = crate::support::connected(&settings, &TestEhr::ok()).await;
+    let reason = guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap_err().to_string();
+    let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
+    assert!(reason.ends_with(expected), "{reason}");
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(text.lines().any(|line| line.contains("are cut") && line.contains("texts=1")), "a cut text is said");
+    assert!(text.lines().any(|line| line.contains(expected)) && !text.contains('\u{202e}'));
+}
+
+fn without_the_patient(text: &str) {
+    for known in ["nnabel", "airweather", "1984", "3125550142", "123-45-6789", "amoxicillin"] {
+        assert!(!text.contains(known), "{known} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_shown_as_one_line_without_markup() {
+    let name = said(&[("behaviour", "named"), ("text", "<b>EHR</b>\nof\u{202e} many")], &TestEhr::ok()).await;
+    assert_eq!(name, " b EHR /b  of  many");
+}

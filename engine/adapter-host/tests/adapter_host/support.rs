@@ -1,0 +1,106 @@
+//! The hostile guest, built once, and an EHR that lives in the test.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use adapter_host::{Adapter, Connection, Host, HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
+use records::ehr::{Ehr, EhrAppointment, Write};
+use setup::{guests::HostLimits, secret::Secret};
+
+pub const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The hostile guest's component, built with the same code as everybody's adapters.
+pub fn hostile() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/hostile");
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
+        adapter_kit::build(&guest, &out, &mut |_| {}).unwrap().component
+    })
+}
+
+/// One host for tests that do not need their own, compiled components kept between runs.
+pub fn host() -> Host {
+    static HOST: OnceLock<Host> = OnceLock::new();
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
+    HOST.get_or_init(|| Host::new(HostLimits::default(), &dir).unwrap()).clone()
+}
+
+pub async fn adapter() -> Arc<Adapter> {
+    host().load(hostile()).await.unwrap()
+}
+
+/// What the EHR in the test does with a request.
+#[derive(Clone)]
+pub enum Does {
+    Answers(u16, String),
+    AnswersBytes(usize),
+    AnswersAfter(Duration),
+    Hangs,
+    RefusesConnections,
+    LosesTheAnswer,
+    Panics,
+}
+
+/// An EHR in this process. Remembers what it was asked.
+pub struct TestEhr {
+    does: Does,
+    pub seen: Mutex<Vec<HttpRequest>>,
+}
+
+impl TestEhr {
+    pub fn new(does: Does) -> Arc<TestEhr> {
+        Arc::new(TestEhr { does, seen: Mutex::default() })
+    }
+
+    pub fn ok() -> Arc<TestEhr> {
+        TestEhr::new(Does::Answers(200, "fine".into()))
+    }
+}
+
+impl Transport for TestEhr {
+    fn send(&self, request: HttpRequest, _: Duration) -> TransportFuture<'_> {
+        self.seen.lock().unwrap().push(request);
+        let answer =
+            |status, body: Vec<u8>| Ok(HttpResponse { status, headers: vec![("X-Test".into(), "1".into())], body });
+        Box::pin(async move {
+            match &self.does {
+                Does::Answers(status, body) => answer(*status, body.clone().into_bytes()),
+                Does::AnswersBytes(bytes) => answer(200, vec![b'x'; *bytes]),
+                Does::AnswersAfter(time) => {
+                    tokio::time::sleep(*time).await;
+                    answer(200, b"late".to_vec())
+                }
+                Does::Hangs => std::future::pending().await,
+                Does::RefusesConnections => Err(TransportError::NotSent("connection refused".into())),
+                Does::LosesTheAnswer => Err(TransportError::NoAnswer("connection closed".into())),
+                Does::Panics => panic!("the transport of this test panics"),
+            }
+        })
+    }
+}
+
+/// A connection whose guest behaves as the settings say.
+pub fn connection(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> Connection {
+    let mut connection =
+        Connection::new("test location", "L-7", "https://ehr.example/base", chrono_tz::America::New_York, ehr.clone());
+    connection.settings = settings.iter().map(|(name, value)| (name.to_string(), Secret::new(*value))).collect();
+    connection.headers = vec![("Authorization".into(), Secret::new("Bearer s3cret"))];
+    connection
+}
+
+pub async fn connected(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> Arc<dyn Ehr> {
+    adapter().await.connect(connection(settings, ehr)).unwrap()
+}
+
+/// What the guest reports of the world outside, through `describe`.
+pub async fn said(settings: &[(&str, &str)], ehr: &Arc<TestEhr>) -> String {
+    connected(settings, ehr).await.describe(DEADLINE).await.unwrap().name
+}
+
+pub fn booking() -> Write {
+    Write::CreateAppointment(EhrAppointment { start: 100, end: 200, ..Default::default() })
+}

@@ -1,0 +1,119 @@
+//! Versions of an adapter: swapped under running connections, held side by side.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use adapter_host::{Adapter, Registry, Standing};
+use adapter_kit::{Manifest, pack};
+use records::ehr::Fault;
+
+use crate::support::{DEADLINE, Does, TestEhr, adapter, booking, connection, host, hostile};
+
+/// The hostile guest under another version and with another limit in its manifest.
+async fn next_version() -> Arc<Adapter> {
+    let text = "id = \"hostile\"\nname = \"Next\"\nversion = \"2.0.0\"\ncontract = 1\npaths = [\"/\"]\nrequests_per_minute = 60\n";
+    let packed = pack(&fs::read(hostile()).unwrap(), &Manifest::parse(text).unwrap()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("next.wasm");
+    fs::write(&file, packed).unwrap();
+    host().load(&file).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_swap_reaches_new_calls_and_spares_those_in_flight() {
+    let registry = Registry::new();
+    let (old, next) = (adapter().await, next_version().await);
+    assert!(registry.swap("ehr", old.clone()).is_none());
+    let good = registry.connect("ehr", connection(&[], &TestEhr::ok())).unwrap().unwrap();
+    let ehr = TestEhr::new(Does::Hangs);
+    let slow = registry.connect("ehr", connection(&[("behaviour", "hang")], &ehr)).unwrap().unwrap();
+    assert_eq!(good.describe(DEADLINE).await.unwrap().requests_per_minute, Some(120));
+
+    let in_flight = tokio::spawn(async move { slow.describe(Duration::from_millis(800)).await });
+    while ehr.seen.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let held = Arc::strong_count(&old);
+    let before = registry.swap("ehr", next).unwrap();
+    assert!(Arc::ptr_eq(&before, &old));
+    assert_eq!(registry.get("ehr").unwrap().manifest().version, "2.0.0");
+    assert_eq!(
+        good.describe(DEADLINE).await.unwrap().requests_per_minute,
+        Some(60),
+        "the same connection, the new version"
+    );
+    assert!(!in_flight.is_finished());
+    assert!(Arc::strong_count(&old) >= held, "the call in flight still holds the old version");
+    assert!(in_flight.await.unwrap().unwrap_err().to_string().contains("within 800 ms"));
+}
+
+#[tokio::test]
+async fn versions_live_side_by_side() {
+    let registry = Registry::new();
+    registry.swap("ehr", adapter().await);
+    registry.swap("ehr-next", next_version().await);
+    assert_eq!(registry.names(), ["ehr", "ehr-next"]);
+    let pinned = adapter().await.connect(connection(&[], &TestEhr::ok())).unwrap();
+    for (name, expected) in [("ehr", 120), ("ehr-next", 60)] {
+        let ehr = registry.connect(name, connection(&[], &TestEhr::ok())).unwrap().unwrap();
+        assert_eq!(ehr.describe(DEADLINE).await.unwrap().requests_per_minute, Some(expected));
+    }
+    registry.swap("ehr", next_version().await);
+    assert_eq!(
+        pinned.describe(DEADLINE).await.unwrap().requests_per_minute,
+        Some(120),
+        "a pinned version is not swapped"
+    );
+    assert!(registry.connect("other", connection(&[], &TestEhr::ok())).is_none());
+    let mut bad = connection(&[], &TestEhr::ok());
+    bad.base_url = "not an address".into();
+    assert!(registry.connect("ehr", bad).unwrap().is_err());
+}
+
+/// One bad file closes what needs it, and nothing else.
+#[tokio::test]
+async fn a_file_that_cannot_be_loaded_is_refused_by_name_and_the_others_serve() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad.wasm");
+    fs::write(&bad, "hello").unwrap();
+    let registry = Registry::new();
+    let files = [("bad", bad), ("gone", dir.path().join("gone.wasm")), ("good", hostile().to_path_buf())];
+    let loading = host().load_all(files.map(|(name, file)| (name.to_owned(), file)).into(), &registry);
+    assert!(matches!(registry.standing("good"), Some(Standing::Preparing | Standing::Ready(_))));
+    let wait = Duration::from_secs(20);
+    let connect = |name| {
+        let mut connection = connection(&[], &TestEhr::ok());
+        connection.limits.wait = wait;
+        registry.connect(name, connection).unwrap().unwrap()
+    };
+    let (good, bad) = (connect("good"), connect("bad"));
+    good.describe(DEADLINE).await.unwrap();
+    match bad.push("k".into(), booking(), DEADLINE).await {
+        Err(Fault::NotReady(reason)) => assert!(reason.contains("cannot be used: not a component"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    loading.await.unwrap();
+    assert!(matches!(registry.standing("gone"), Some(Standing::Refused(reason)) if reason.contains("No such file")));
+    // Mended while it runs.
+    registry.swap("bad", adapter().await);
+    bad.describe(DEADLINE).await.unwrap();
+}
+
+#[tokio::test]
+async fn calls_wait_for_an_adapter_that_is_being_prepared() {
+    let registry = Registry::new();
+    registry.announce("ehr");
+    let connect = |wait| {
+        let mut connection = connection(&[], &TestEhr::ok());
+        connection.limits.wait = Duration::from_millis(wait);
+        registry.connect("ehr", connection).unwrap().unwrap()
+    };
+    match connect(50).push("k".into(), booking(), DEADLINE).await {
+        Err(Fault::NotBegun(reason)) => assert_eq!(reason, "the adapter is being prepared"),
+        other => panic!("{other:?}"),
+    }
+    let patient = connect(20_000);
+    let waiting = tokio::spawn(async move { patient.describe(Duration::from_secs(5)).await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    registry.swap("ehr", adapter().await);
+    waiting.await.unwrap().unwrap();
+}

@@ -1,0 +1,262 @@
+//! Calls to the EHR: made when the machine says so, their answers sent to the actor itself as requests.
+
+use std::time::Duration;
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture, fut::LocalBoxActorFuture};
+use location::{
+    command::{Command, Failure},
+    decision::Call,
+    event::CallKind,
+    ids::WriteId,
+    pull::Resource,
+    settings::Settings,
+    time::{Millis, Timestamp},
+};
+use records::ehr::{Description, Fault, Page};
+use runtime::{clock, metrics::Metrics};
+use tokio::task::JoinHandle;
+
+use super::{LocationActor, Own, tell};
+use crate::{disk_share, outgoing, request::Request, turn::Turn};
+
+/// What a call is given less than the machine waits for it, so that its own answer comes first.
+const MARGIN: Millis = 500;
+/// The EHR is asked again what it can do.
+const DESCRIBE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+/// The first pause after it did not say it; it doubles up to the longest.
+const DESCRIBE_AGAIN: Duration = Duration::from_secs(15);
+const DESCRIBE_AGAIN_CAP: Duration = Duration::from_secs(15 * 60);
+const DESCRIBE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A page on its way. Dropped, nobody waits for it any more.
+pub(super) struct Pulling {
+    resource: Resource,
+    call: u64,
+    page: JoinHandle<Result<Page, Fault>>,
+}
+
+impl Drop for Pulling {
+    fn drop(&mut self) {
+        self.page.abort();
+    }
+}
+
+impl LocationActor {
+    /// Asks the EHR for the page a turn is to read next, while the turn is still being committed: asking changes nothing there, and
+    /// the answer is not heard before the turn is durable. A cycle takes the longer of both times instead of their sum.
+    pub(super) fn begin_pull(&mut self, turn: &Turn) -> Option<Pulling> {
+        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return None };
+        let (resource, call, cursor, until) = turn.pull()?;
+        let (cursor, limit, deadline) =
+            (cursor.clone(), shell.settings().pull.page, call_time(shell.settings(), until));
+        let (rules, health) = (&self.env.setup.engine, self.env.store.health());
+        // The longer part of the time is the EHR's.
+        let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
+        let may_read = disk_share::may_read(&self.share, rules, &health, clock::now(), patience);
+        let page = actix_rt::spawn(async move {
+            let wait = Duration::from_millis(may_read?.unsigned_abs());
+            tokio::time::sleep(wait).await;
+            ehr.pull(resource, cursor, limit, deadline.saturating_sub(wait)).await
+        });
+        Some(Pulling { resource, call, page })
+    }
+
+    /// The turn is durable: the page comes back as a request of its own.
+    pub(super) fn hear(&mut self, mut pulling: Pulling, ctx: &mut Context<Self>) {
+        let metrics = self.metrics.clone();
+        let pulled = async move { ((&mut pulling.page).await, pulling.resource, pulling.call) };
+        ctx.spawn(pulled.into_actor(self).map(move |(page, resource, call), act, ctx| {
+            act.charge(ctx);
+            let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
+            let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
+            tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
+        }));
+    }
+
+    /// Makes a call to the EHR; its answer comes back as a request of its own.
+    pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
+        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return };
+        self.metrics.adapter_calls.add(1);
+        let metrics = self.metrics.clone();
+        match call {
+            // Under way since the commit began.
+            Call::Pull { .. } => {}
+            Call::Write { write, attempt, kind, work, key, placement, until } => {
+                let prepared = shell.outgoing(work, &key, placement);
+                let deadline = call_time(shell.settings(), until);
+                let composed = match (prepared, kind) {
+                    (Ok(Ok(outgoing)), _) => Ok(outgoing),
+                    (Ok(Err(failure)), CallKind::Push) => Err(failure),
+                    (Ok(Err(failure)), CallKind::Find) => Err(outgoing::lookup_failure(work, failure)),
+                    (Err(error), _) => {
+                        tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
+                        Err(Failure::NotReady("its records could not be read".to_owned()))
+                    }
+                };
+                let outgoing = match composed {
+                    Ok(outgoing) => outgoing,
+                    Err(failure) => {
+                        let command = not_made(write, attempt, kind, failure);
+                        return tell(ctx, Own::Request(Request::Command(command)));
+                    }
+                };
+                match kind {
+                    CallKind::Push => {
+                        let pushed = async move { ehr.push(key, outgoing, deadline).await };
+                        ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
+                            act.charge(ctx);
+                            let outcome =
+                                receipt.map(outgoing::written).map_err(|fault| act.fault(&metrics, "push", fault));
+                            let command = Command::Pushed { write, attempt, outcome };
+                            tell(ctx, Own::Request(Request::Command(command)));
+                        }));
+                    }
+                    CallKind::Find => {
+                        let found = async move { ehr.find(key, outgoing, deadline).await };
+                        ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
+                            act.charge(ctx);
+                            let outcome = receipt
+                                .map(|found| found.map(outgoing::written))
+                                .map_err(|fault| act.fault(&metrics, "find", fault));
+                            let command = Command::Found { write, attempt, outcome };
+                            tell(ctx, Own::Request(Request::Command(command)));
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Before what the call answered is heard, so that the next call waits for what this one took of the quota.
+    fn charge(&self, ctx: &mut Context<Self>) {
+        let requests = self.ehr.as_ref().map_or(0, |ehr| ehr.take_requests_beyond());
+        if requests > 0 {
+            tell(ctx, Own::Request(Request::Command(Command::RequestsSent { requests })));
+        }
+    }
+
+    fn fault(&self, metrics: &Metrics, what: &str, fault: Fault) -> Failure {
+        if let Fault::NotBegun(reason) = fault {
+            tracing::debug!(location = %self.id, call = what, reason, "the EHR call was put off");
+            return Failure::NotBegun(reason);
+        }
+        metrics.adapter_faults.add(1);
+        tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
+        outgoing::failure(fault)
+    }
+
+    pub(super) fn describe(&mut self, ctx: &mut Context<Self>) {
+        let Some(ehr) = self.ehr.clone() else { return };
+        self.metrics.adapter_calls.add(1);
+        let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
+        ctx.spawn(asked.into_actor(self).map(|described, act, ctx| {
+            match described.as_ref().map(drop).map_err(|fault| outgoing::failure(fault.clone())) {
+                // It was not asked.
+                Err(Failure::NotBegun(_)) => {}
+                outcome => {
+                    act.metrics.adapter_faults.add(u64::from(outcome.is_err()));
+                    tell(ctx, Own::Request(Request::Command(Command::Described { outcome })));
+                }
+            }
+            tell(ctx, Own::Described(described));
+        }));
+    }
+
+    pub(super) fn described(
+        &mut self,
+        described: Result<Description, Fault>,
+        ctx: &mut Context<Self>,
+    ) -> LocalBoxActorFuture<Self, ()> {
+        let description = match described {
+            Ok(description) => description,
+            // It was not asked.
+            Err(Fault::NotBegun(_)) => {
+                self.describe_later(ctx, DESCRIBE_AGAIN);
+                return Box::pin(async {}.into_actor(self));
+            }
+            Err(error) => {
+                self.undescribed = self.undescribed.saturating_add(1);
+                let again = describe_again(self.undescribed);
+                tracing::warn!(location = %self.id, %error, ?again, "the EHR did not say what it can do");
+                self.describe_later(ctx, again);
+                return Box::pin(async {}.into_actor(self));
+            }
+        };
+        self.undescribed = 0;
+        let news = self.shell.as_ref().filter(|shell| shell.description.as_ref() != Some(&description));
+        let batch = match news.map(|shell| shell.describing(&description)) {
+            Some(Ok(batch)) => batch,
+            known => {
+                if let Some(Err(error)) = known {
+                    tracing::error!(location = %self.id, %error, "what the EHR can do cannot be stored");
+                }
+                self.describe_later(ctx, DESCRIBE_EVERY);
+                return Box::pin(async {}.into_actor(self));
+            }
+        };
+        let stored = self.env.store.commit(batch).into_actor(self);
+        let stored = stored.map(move |result, act, ctx| match (result, &mut act.shell) {
+            (Ok(()), shell) => {
+                shell.iter_mut().for_each(|shell| shell.described(description.clone()));
+                act.describe_later(ctx, DESCRIBE_EVERY);
+                act.set_timer(ctx);
+            }
+            (Err(error), _) => {
+                tracing::warn!(location = %act.id, %error, "what the EHR can do was not stored; it will be asked again");
+                act.describe_later(ctx, DESCRIBE_AGAIN);
+            }
+        });
+        Box::pin(stored)
+    }
+
+    /// Instead of whenever it was to be asked before.
+    fn describe_later(&mut self, ctx: &mut Context<Self>, after: Duration) {
+        let next = ctx.run_later(after, |act, ctx| act.describe(ctx));
+        if let Some(before) = self.describe.replace(next) {
+            ctx.cancel_future(before);
+        }
+    }
+}
+
+/// A call that was not made, answered as what it was to be.
+fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> Command {
+    match kind {
+        CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
+        CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
+    }
+}
+
+/// The call's own time: what is left until the machine gives it up, without the time it may wait for its turn.
+fn call_time(settings: &Settings, until: Timestamp) -> Duration {
+    Duration::from_millis((until.since(clock::now()) - settings.place_wait - MARGIN).max(1).unsigned_abs())
+}
+
+/// After so many failures in a row.
+fn describe_again(failures: u32) -> Duration {
+    DESCRIBE_AGAIN.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(DESCRIBE_AGAIN_CAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ehr_that_does_not_say_what_it_can_do_is_asked_ever_more_rarely() {
+        let pauses: Vec<u64> = (1..9).map(|failures| describe_again(failures).as_secs()).collect();
+        assert_eq!(pauses, [15, 30, 60, 120, 240, 480, 900, 900]);
+        assert_eq!(describe_again(u32::MAX), DESCRIBE_AGAIN_CAP);
+    }
+
+    /// Told as a push it would be nobody's answer, and the look-up would wait for its deadline.
+    #[test]
+    fn a_call_that_was_not_made_is_answered_as_what_it_was_to_be() {
+        let not_made = |kind| not_made(WriteId(7), 2, kind, Failure::NotReady("no id yet".to_owned()));
+        let write = WriteId(7);
+        assert!(
+            matches!(not_made(CallKind::Find), Command::Found { write: of, attempt: 2, outcome: Err(_) } if of == write)
+        );
+        assert!(
+            matches!(not_made(CallKind::Push), Command::Pushed { write: of, attempt: 2, outcome: Err(_) } if of == write)
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! What the workstations of a location are shown of its queue of writes. No patient data.
+
+use chrono::{DateTime, SecondsFormat};
+use location::{
+    event::{Event, Work},
+    pull::Resource,
+    time::{SECOND, Timestamp},
+};
+use records::{
+    ehr::{verb_word, write_kind},
+    sync_state::{LastWrite, QueueNews},
+};
+
+use super::turn::Shell;
+
+impl Shell {
+    /// Writes that these events end, while the state still knows what they are about.
+    pub fn ended_writes(&self, events: &[Event], now: Timestamp) -> Vec<LastWrite> {
+        let ended = events.iter().filter_map(|event| match event {
+            Event::WriteDone { work, .. } => Some((*work, "written")),
+            Event::WriteFailed { work, .. } => Some((*work, "failed")),
+            _ => None,
+        });
+        let when = DateTime::from_timestamp_millis(now.0).unwrap_or_default();
+        let when = when.to_rfc3339_opts(SecondsFormat::Secs, true);
+        ended
+            .map(|(work, state)| LastWrite {
+                kind: kind(work),
+                at: self.local_start(work),
+                state: state.to_owned(),
+                when: when.clone(),
+            })
+            .collect()
+    }
+
+    /// The queue as it stands.
+    pub fn queue_news(&self, ended: Vec<LastWrite>) -> QueueNews {
+        let queue = &self.machine.state.queue;
+        QueueNews { waiting: queue.len() as u64, oldest: queue.oldest(), ended }
+    }
+
+    fn local_start(&self, work: Work) -> Option<String> {
+        let start = self.machine.state.appointments.get(&work.appointment()?)?.placement.span.start;
+        let at = DateTime::from_timestamp(start.0.div_euclid(SECOND), 0)?.with_timezone(&self.setup.zone);
+        Some(at.format("%Y-%m-%dT%H:%M").to_string())
+    }
+}
+
+fn kind(work: Work) -> String {
+    let (resource, what) = match work {
+        Work::CreatePatient(_) => (Resource::Patients, "insert"),
+        Work::CreateAppointment(_) => (Resource::Appointments, "insert"),
+        Work::Reschedule(_) => (Resource::Appointments, "move"),
+        Work::Cancel(_) => (Resource::Appointments, "cancel"),
+        Work::Confirm(_) => (Resource::Appointments, "confirm"),
+        Work::CheckIn(_) => (Resource::Appointments, "check-in"),
+        Work::Note(_) => (Resource::Appointments, "note"),
+        Work::Record { resource, verb, .. } => (resource, verb_word(verb)),
+    };
+    write_kind(resource, what)
+}

@@ -1,0 +1,128 @@
+//! What a location's reading may fill of the disk that all share, so that one endless pull cannot bring the others to 503: a bucket of
+//! bytes per location, and a floor of free space at which reading pauses long before bookings do.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use location::time::{MINUTE, Millis, Timestamp};
+use records::ehr::Fault;
+use setup::EngineRules;
+use store::Health;
+
+/// As the operator reads it.
+pub const SLOWED: &str = "reading is slowed down: it has filled its share of the disk";
+
+/// A location's bucket, as long as the process lives: leaving memory does not fill it.
+#[derive(Debug, Default)]
+pub struct DiskShare(Mutex<Used>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    bytes: u64,
+    at: Timestamp,
+}
+
+impl DiskShare {
+    /// What was read is on the disk.
+    pub fn take(&self, rules: &EngineRules, bytes: u64, now: Timestamp) {
+        let mut used = self.used();
+        *used = Used { bytes: used.still(rules, now).saturating_add(bytes), at: now };
+    }
+
+    /// How long the next page has to wait until the bucket holds something again.
+    pub fn wait(&self, rules: &EngineRules, now: Timestamp) -> Millis {
+        let over = self.used().still(rules, now).saturating_sub(rules.pull_burst_bytes);
+        let wait =
+            u128::from(over) * u128::from(MINUTE.unsigned_abs()) / u128::from(rules.pull_bytes_per_minute.max(1));
+        Millis::try_from(wait).unwrap_or(Millis::MAX)
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Used {
+    /// What has not run out of the bucket since. A clock that was set back lets nothing run out.
+    fn still(self, rules: &EngineRules, now: Timestamp) -> u64 {
+        let passed = u128::from(now.since(self.at).max(0).unsigned_abs());
+        let out = passed * u128::from(rules.pull_bytes_per_minute) / u128::from(MINUTE.unsigned_abs());
+        self.bytes.saturating_sub(u64::try_from(out).unwrap_or(u64::MAX))
+    }
+}
+
+/// How long a page has to wait before it is asked for; `Err` when it may not be asked for within `patience`.
+pub fn may_read(
+    share: &DiskShare,
+    rules: &EngineRules,
+    health: &Health,
+    now: Timestamp,
+    patience: Millis,
+) -> Result<Millis, Fault> {
+    // More than bookings need, also where the operator raised what they need.
+    let floor = rules.pull_floor_bytes.max(health.floor);
+    if let Some(free) = health.free.filter(|free| *free < floor) {
+        let reason = format!(
+            "reading pauses: {} MiB are free on the server's disk, and below {} MiB they are kept for bookings",
+            free >> 20,
+            floor >> 20
+        );
+        return Err(Fault::RetryLater { reason, after: None });
+    }
+    match share.wait(rules, now) {
+        wait if wait <= patience => Ok(wait),
+        wait => {
+            let after = Some(std::time::Duration::from_millis(wait.unsigned_abs()));
+            Err(Fault::RetryLater { reason: SLOWED.to_owned(), after })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use location::time::HOUR;
+    use store::{MemoryStore, Store};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn rules() -> EngineRules {
+        EngineRules { pull_burst_bytes: 100 * MIB, pull_bytes_per_minute: 6 * MIB, ..EngineRules::default() }
+    }
+
+    #[test]
+    fn a_first_pull_is_not_slowed_and_an_endless_one_is() {
+        let (share, rules) = (DiskShare::default(), rules());
+        let mut now = Timestamp(1_000_000);
+        for _ in 0..100 {
+            assert_eq!(share.wait(&rules, now), 0);
+            share.take(&rules, MIB, now);
+        }
+        // From here on it gets what runs out of the bucket: 6 MiB a minute, whatever it asks for.
+        let began = now;
+        for _ in 0..600 {
+            share.take(&rules, MIB, now);
+            now = now.plus(share.wait(&rules, now));
+        }
+        assert_eq!(now.since(began) / MINUTE, 100);
+        assert_eq!(share.wait(&rules, now.plus(HOUR)), 0);
+        assert!(share.wait(&rules, now.minus(HOUR)) <= MINUTE, "a clock set back makes nobody wait longer");
+    }
+
+    #[test]
+    fn reading_pauses_before_bookings_do() {
+        let (share, rules) = (DiskShare::default(), rules());
+        let health = |free: u64| Health { free: Some(free), floor: 512 * MIB, ..MemoryStore::new().health() };
+        let now = Timestamp(0);
+        let low = may_read(&share, &rules, &health(700 * MIB), now, MINUTE).unwrap_err().to_string();
+        assert!(low.contains("reading pauses: 700 MiB are free") && low.contains("below 1024 MiB"), "{low}");
+        assert!(health(700 * MIB).accepts_writes(), "bookings go on");
+        assert_eq!(may_read(&share, &rules, &health(2_000 * MIB), now, MINUTE).unwrap(), 0);
+        share.take(&rules, 101 * MIB, now);
+        assert_eq!(may_read(&share, &rules, &health(2_000 * MIB), now, MINUTE).unwrap(), 10_000);
+        share.take(&rules, 101 * MIB, now);
+        let over = may_read(&share, &rules, &health(2_000 * MIB), now, MINUTE).unwrap_err();
+        assert!(matches!(over, Fault::RetryLater { after: Some(_), .. }), "{over}");
+    }
+}

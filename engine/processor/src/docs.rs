@@ -1,0 +1,394 @@
+//! The documents of one turn: reads see what the turn wrote before, and all of it goes into the turn's one batch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use location::{pull::Resource, time::Timestamp};
+use query::{
+    feed::{self, Change, FeedEntry, Stream},
+    idempotency::GuardedValues,
+    index::{self, Facets, Writes},
+};
+use records::document::{Document, Kind, Link};
+use serde::de::DeserializeOwned;
+use store::{Batch, Key, Store, StoreError, keys, secrets::Secrets};
+use webhooks::shapes::Related;
+
+use super::{pool::Pool, turn::TurnError};
+
+/// Where and when a turn happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    pub source: Option<u32>,
+    pub location: u32,
+    pub now: Timestamp,
+}
+
+/// A record this turn writes: as the store has it, and as the index is to show it.
+struct Touched {
+    resource: Resource,
+    id: u64,
+    stream: Stream,
+    stored: Option<Vec<u8>>,
+    before: Option<Facets>,
+    after: Facets,
+}
+
+impl Touched {
+    /// None: it was written as it was.
+    fn change(&self, written: &Option<Vec<u8>>) -> Option<Change> {
+        if *written == self.stored {
+            return None;
+        }
+        Some(match &self.before {
+            None => Change::Created,
+            Some(before) if self.after.deleted && !before.deleted => Change::Deleted,
+            Some(_) => Change::Updated,
+        })
+    }
+}
+
+impl Touched {
+    /// The location it belonged to until now: to that one's readers it is gone.
+    fn left(&self) -> Option<Stream> {
+        let before = self.before.as_ref()?.owner();
+        (matches!(self.stream, Stream::Location(_)) && before != self.after.owner()).then_some(Stream::Location(before))
+    }
+}
+
+/// A record this turn really changes.
+#[derive(Clone, Copy)]
+pub struct Changed<'a> {
+    pub resource: Resource,
+    pub id: u64,
+    pub change: Change,
+    /// As the store has it.
+    pub before: Option<&'a [u8]>,
+    pub after: &'a [u8],
+    /// It was deleted before.
+    pub was_deleted: bool,
+    pub deleted: bool,
+}
+
+pub struct Docs<'a> {
+    store: &'a dyn Store,
+    pool: &'a Pool,
+    secrets: &'a Secrets,
+    home: Home,
+    /// Ids taken from the pool, to be given back when the turn comes to nothing.
+    taken: BTreeSet<(Resource, u64)>,
+    written: Writes,
+    /// What must be unchanged at the commit.
+    expected: BTreeMap<Key, Option<Vec<u8>>>,
+    /// Documents nobody else writes, as the store has them.
+    read: BTreeMap<Key, Option<Vec<u8>>>,
+    touched: BTreeMap<Key, Touched>,
+}
+
+impl<'a> Docs<'a> {
+    pub fn new(store: &'a dyn Store, pool: &'a Pool, secrets: &'a Secrets, home: Home) -> Docs<'a> {
+        Docs {
+            store,
+            pool,
+            secrets,
+            home,
+            taken: BTreeSet::new(),
+            written: Writes::new(),
+            expected: BTreeMap::new(),
+            read: BTreeMap::new(),
+            touched: BTreeMap::new(),
+        }
+    }
+
+    /// Reads a value other locations may write too: the commit insists that it is unchanged.
+    pub fn guarded(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(value) = self.written.get(&key).or_else(|| self.expected.get(&key)) {
+            return Ok(value.clone());
+        }
+        let value = self.store.get(&key)?;
+        self.expected.insert(key, value.clone());
+        Ok(value)
+    }
+
+    pub fn put_raw(&mut self, key: Key, value: Vec<u8>) {
+        self.written.insert(key, Some(value));
+    }
+
+    pub fn delete(&mut self, key: Key) {
+        self.written.insert(key, None);
+    }
+
+    pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        let key = keys::record(T::KIND.byte(), scope, id);
+        let value = match self.written.get(&key) {
+            Some(value) => value.clone(),
+            None => self.stored::<T>(&key, id)?,
+        };
+        value.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// Its id is of this turn: nobody else can know anything of it.
+    pub(super) fn is_fresh<T: Document>(&self, id: u64) -> bool {
+        matches!(T::KIND, Kind::Of(resource) if self.taken.contains(&(resource, id)))
+    }
+
+    /// The document as the store has it, read once. One whose id is fresh is not looked for.
+    fn stored<T: Document>(&mut self, key: &Key, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let fresh = self.is_fresh::<T>(id);
+        let reads = if T::GUARDED { &mut self.expected } else { &mut self.read };
+        if let Some(value) = reads.get(key) {
+            return Ok(value.clone());
+        }
+        let value = if fresh { None } else { self.store.get(key)? };
+        reads.insert(key.clone(), value.clone());
+        Ok(value)
+    }
+
+    pub fn put<T: Document>(&mut self, document: &T) -> Result<(), TurnError> {
+        let value =
+            serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
+        let key = keys::record(T::KIND.byte(), document.scope(), document.id());
+        if let Kind::Of(resource) = T::KIND {
+            self.touch(resource, &key, document)?;
+        }
+        self.put_raw(key, value);
+        Ok(())
+    }
+
+    fn touch<T: Document>(&mut self, resource: Resource, key: &Key, document: &T) -> Result<(), TurnError> {
+        let after = Facets::of(document);
+        if let Some(touched) = self.touched.get_mut(key) {
+            touched.after = after;
+            return Ok(());
+        }
+        let id = document.id();
+        let stored = self.stored::<T>(key, id)?;
+        let before = stored.as_deref().map(decode::<T>).transpose()?;
+        let before = before.map(|before| Facets::of(&before));
+        let stream = match self.home.source.filter(|_| T::SHARED) {
+            Some(source) => Stream::Source(source),
+            None => Stream::Location(self.home.location),
+        };
+        self.touched.insert(key.clone(), Touched { resource, id, stream, stored, before, after });
+        Ok(())
+    }
+
+    /// Reads, changes and writes a document. One that does not exist stays so.
+    pub fn change<T: Document>(
+        &mut self,
+        scope: u32,
+        id: u64,
+        change: impl FnOnce(&mut T),
+    ) -> Result<Option<T>, TurnError> {
+        let Some(mut document) = self.get::<T>(scope, id)? else { return Ok(None) };
+        change(&mut document);
+        self.put(&document)?;
+        Ok(Some(document))
+    }
+
+    pub fn link(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<Link>, TurnError> {
+        let value = self.guarded(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()))?;
+        value.map(|bytes| Link::from_bytes(&bytes).ok_or(TurnError::Damaged("a link"))).transpose()
+    }
+
+    pub fn put_link(&mut self, source: u32, resource: Resource, foreign_id: &str, link: Link) {
+        self.put_raw(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()), link.to_bytes());
+    }
+
+    /// Our id of a foreign record, allotted on first mention: what refers to it may come before it.
+    pub fn id_of(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Link, TurnError> {
+        if let Some(link) = self.link(source, resource, foreign_id)? {
+            return Ok(link);
+        }
+        let link = Link::new(self.allot(resource)?);
+        self.put_link(source, resource, foreign_id, link);
+        Ok(link)
+    }
+
+    pub fn allot(&mut self, resource: Resource) -> Result<u64, TurnError> {
+        let id = self.pool.take(resource).ok_or(TurnError::NeedIds(resource))?;
+        self.taken.insert((resource, id));
+        Ok(id)
+    }
+
+    /// Forgets what was written so far, and gives the ids back.
+    pub fn discard(&mut self) {
+        self.written.clear();
+        self.expected.clear();
+        self.touched.clear();
+        self.release();
+    }
+
+    fn release(&mut self) {
+        for (resource, id) in std::mem::take(&mut self.taken).into_iter().rev() {
+            self.pool.give_back(resource, id);
+        }
+    }
+
+    /// The records this turn really changes, in the order of their keys.
+    pub fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
+        self.touched.iter().filter_map(|(key, touched)| {
+            let written = self.written.get(key)?;
+            Some(Changed {
+                resource: touched.resource,
+                id: touched.id,
+                change: touched.change(written)?,
+                before: touched.stored.as_deref(),
+                after: written.as_deref()?,
+                was_deleted: touched.before.as_ref().is_some_and(|before| before.deleted),
+                deleted: touched.after.deleted,
+            })
+        })
+    }
+
+    /// Everything written and expected, into the turn's batch, with the index and the feed that follow from it.
+    pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), TurnError> {
+        let mut changes: BTreeMap<Stream, Vec<FeedEntry>> = BTreeMap::new();
+        for (key, touched) in std::mem::take(&mut self.touched) {
+            let Some(change) = self.written.get(&key).and_then(|written| touched.change(written)) else {
+                self.written.remove(&key);
+                continue;
+            };
+            let Touched { before, after, .. } = &touched;
+            index::write(self.store, self.secrets, self.home.now, before.as_ref(), after, &mut self.written)?;
+            let entry = FeedEntry { at: self.home.now, resource: touched.resource, id: touched.id, change };
+            if let Some(left) = touched.left() {
+                changes.entry(left).or_default().push(FeedEntry { change: Change::Deleted, ..entry });
+            }
+            changes.entry(touched.stream).or_default().push(entry);
+        }
+        for (stream, entries) in changes {
+            feed::append(batch, stream, &entries);
+        }
+        self.taken.clear();
+        for (key, value) in std::mem::take(&mut self.expected) {
+            batch.expect_unchanged(key, value);
+        }
+        for (key, value) in std::mem::take(&mut self.written) {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            };
+        }
+        Ok(())
+    }
+}
+
+impl GuardedValues for Docs<'_> {
+    fn read(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+        self.guarded(key)
+    }
+
+    fn write(&mut self, key: Key, value: Option<Vec<u8>>) {
+        self.written.insert(key, value);
+    }
+}
+
+/// Looking on: what is only shown is not insisted on at the commit.
+impl Related for Docs<'_> {
+    fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = keys::record(Kind::Of(resource).byte(), scope, id);
+        let known = self.written.get(&key).or_else(|| self.expected.get(&key)).or_else(|| self.read.get(&key));
+        known.map_or_else(|| self.store.get(&key), |value| Ok(value.clone()))
+    }
+}
+
+impl Drop for Docs<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TurnError> {
+    serde_json::from_slice(bytes).map_err(|_| TurnError::Damaged("a document that cannot be read"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use location::{command::Placement, time::Span};
+    use records::{Appointment, Patient};
+    use store::{CommitFuture, Direction, Health, KeyRange, MemoryStore, counters::Ids};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counting {
+        store: MemoryStore,
+        reads: AtomicUsize,
+    }
+
+    impl Store for Counting {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            self.store.get(key)
+        }
+
+        fn scan(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+            unreachable!("a turn scans nothing")
+        }
+
+        fn scan_keys(&self, _: KeyRange, _: Direction, _: usize) -> Result<Vec<Key>, StoreError> {
+            unreachable!("a turn scans nothing")
+        }
+
+        fn commit(&self, batch: Batch) -> CommitFuture {
+            self.store.commit(batch)
+        }
+
+        fn health(&self) -> Health {
+            self.store.health()
+        }
+    }
+
+    fn appointment(id: u64) -> Appointment {
+        let span = Span::new(Timestamp(10), Timestamp(20)).unwrap();
+        let value = serde_json::json!({
+            "id": id, "institution_id": 1, "location_id": 2, "patient_id": 3,
+            "placement": Placement { operatory: None, provider: None, span },
+            "unavailable": false, "cancelled": false, "confirmed": false, "patient_confirmed": false, "patient_missed": false,
+            "created_at": Timestamp(5), "updated_at": Timestamp(5)
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// The booking path: what is new is not looked for, and what was read is not read again.
+    #[tokio::test]
+    async fn the_index_costs_few_reads() {
+        let (store, pool, secrets) = (Counting::default(), Pool::default(), Secrets::from_seed([1; 32]));
+        let ids = Ids::new(std::sync::Arc::new(MemoryStore::new()));
+        for resource in [Resource::Patients, Resource::Appointments] {
+            pool.fill(&ids, resource).await.unwrap();
+        }
+        let turn = async |now: i64, work: &dyn Fn(&mut Docs<'_>)| -> (usize, usize) {
+            let before = store.reads.load(Ordering::SeqCst);
+            let home = Home { source: Some(1), location: 2, now: Timestamp(now) };
+            let mut docs = Docs::new(&store, &pool, &secrets, home);
+            work(&mut docs);
+            let mut batch = Batch::new();
+            docs.into_batch(&mut batch).unwrap();
+            let written = batch.writes().len();
+            store.commit(batch).await.unwrap();
+            (store.reads.load(Ordering::SeqCst) - before, written)
+        };
+        let book = |docs: &mut Docs<'_>| {
+            let id = docs.allot(Resource::Appointments).unwrap();
+            docs.put(&appointment(id)).unwrap();
+        };
+        assert_eq!(turn(5, &book).await, (0, 4), "the appointment, its patient, its start, its update");
+        let with_patient = |docs: &mut Docs<'_>| {
+            let id = docs.allot(Resource::Patients).unwrap() as u32;
+            let name = "Ann".to_owned();
+            docs.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
+            book(docs);
+        };
+        assert_eq!(turn(6, &with_patient).await, (1, 11), "one word is looked up, and entered under three beginnings");
+        assert_eq!(turn(7, &with_patient).await, (1, 8), "the word is known");
+        let confirm = |docs: &mut Docs<'_>| {
+            docs.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
+            docs.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
+        };
+        assert_eq!(turn(8, &confirm).await, (3, 4), "the document, the place it leaves and the one it enters");
+    }
+}

@@ -1,0 +1,137 @@
+//! One record of the EHR is one record here: an answer that names another's is not believed.
+
+use location::{
+    command::{Command, Failure, Written},
+    event::Work,
+    ids::WriteId,
+    pull::{Resource, Verb},
+    time::Timestamp,
+};
+use records::{
+    Appointment, Patient, WorkingHour,
+    document::Document,
+    entries::{self, Visitor},
+    entry::{Body, Entry},
+};
+
+use super::{
+    docs::Docs,
+    turn::{Shell, TurnError},
+};
+
+/// What matters of a record that may be another one.
+struct Known {
+    created_at: Timestamp,
+    /// What is gone from the EHR leaves its identifier to others.
+    gone: bool,
+    /// It was made here, where the document says so.
+    ours: bool,
+}
+
+impl Shell {
+    /// The answer to a call as it can be believed: one that names a record of the EHR which another record of ours is known as says
+    /// nothing about this one.
+    pub fn believed(&self, command: &Command, docs: &mut Docs<'_>) -> Result<Option<Command>, TurnError> {
+        Ok(match command {
+            Command::Pushed { write, attempt, outcome: Ok(written) } => {
+                let another = self.of_another(*write, written, docs)?;
+                another.map(|failure| Command::Pushed { write: *write, attempt: *attempt, outcome: Err(failure) })
+            }
+            Command::Found { write, attempt, outcome: Ok(Some(written)) } => {
+                let another = self.of_another(*write, written, docs)?;
+                another.map(|failure| Command::Found { write: *write, attempt: *attempt, outcome: Err(failure) })
+            }
+            _ => None,
+        })
+    }
+
+    fn of_another(&self, write: WriteId, written: &Written, docs: &mut Docs<'_>) -> Result<Option<Failure>, TurnError> {
+        let work = self.machine.state.queue.get(write).map(|write| write.work);
+        let (Some(source), Some((resource, id))) = (self.source(), work.and_then(made)) else { return Ok(None) };
+        let Some(link) = docs.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
+            return Ok(None);
+        };
+        let (Some(ours), Some(other)) = (self.known(resource, id, docs)?, self.known(resource, link.id, docs)?) else {
+            return Ok(None);
+        };
+        // A pull may have shown what this write made before its answer came. It did not show it before there was anything to write.
+        let this_one = link.pulled() && !other.ours && other.created_at >= ours.created_at;
+        if other.gone || this_one {
+            return Ok(None);
+        }
+        let name = name(resource);
+        tracing::warn!(location = %self.setup.id, %write, other = link.id, "the EHR answered with the identifier of another {name}");
+        let reason = format!("the EHR answered with the identifier that {name} {} has already", link.id);
+        Ok(Some(Failure::OfAnother(reason)))
+    }
+
+    fn known(&self, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<Option<Known>, TurnError> {
+        fn of<T: Document>(
+            docs: &mut Docs<'_>,
+            scope: u32,
+            id: u64,
+            known: impl Fn(T) -> Known,
+        ) -> Result<Option<Known>, TurnError> {
+            Ok(docs.get::<T>(scope, id)?.map(known))
+        }
+        match resource {
+            Resource::Patients => of(docs, self.institution.id.0, id, |it: Patient| Known {
+                created_at: it.created_at,
+                gone: it.inactive,
+                ours: false,
+            }),
+            Resource::Appointments => of(docs, 0, id, |it: Appointment| Known {
+                created_at: it.created_at,
+                gone: it.cancelled,
+                ours: it.booking.is_some(),
+            }),
+            Resource::WorkingHours => of(docs, self.setup.id.0, id, |it: WorkingHour| Known {
+                created_at: it.created_at,
+                gone: it.deleted_at.is_some(),
+                ours: it.write.is_some(),
+            }),
+            resource => {
+                let known = entries::on(resource, OfEntry { scope: self.source().unwrap_or(0), id, docs });
+                Ok(known.transpose()?.flatten())
+            }
+        }
+    }
+}
+
+struct OfEntry<'d, 'p> {
+    scope: u32,
+    id: u64,
+    docs: &'d mut Docs<'p>,
+}
+
+impl Visitor for OfEntry<'_, '_> {
+    type Output = Result<Option<Known>, TurnError>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let entry = self.docs.get::<Entry<T>>(self.scope, self.id)?;
+        Ok(entry.map(|it| Known {
+            created_at: it.created_at,
+            gone: it.deleted_at.is_some(),
+            ours: it.write.is_some() && it.location_id.is_some(),
+        }))
+    }
+}
+
+/// The record a write makes.
+fn made(work: Work) -> Option<(Resource, u64)> {
+    match work {
+        Work::CreatePatient(id) => Some((Resource::Patients, id.0.into())),
+        Work::CreateAppointment(id) => Some((Resource::Appointments, id.0)),
+        Work::Record { resource, id, verb: Verb::Create } => Some((resource, id)),
+        _ => None,
+    }
+}
+
+fn name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Patients => "patient",
+        Resource::Appointments => "appointment",
+        Resource::WorkingHours => "working hour",
+        framed => entries::rules(framed).map_or("record", |rules| rules.name),
+    }
+}

@@ -1,0 +1,226 @@
+//! A page of the EHR's records taken in: decided by the machine, stored only if it applies. `intake` turns each record into ours.
+
+use std::collections::BTreeSet;
+
+use location::{
+    command::{Command, Cx, Failure, Outcome, Page},
+    decision::{Decision, Reply},
+    event::Event,
+    ids::{AppointmentId, WriteId},
+    pull::Resource,
+};
+use records::{
+    self,
+    document::{Kind, Link},
+    ehr,
+};
+use store::{Direction, keys};
+
+use super::{
+    docs::Docs,
+    intake::put_appointment,
+    request::Answer,
+    turn::{Shell, TurnError},
+};
+
+/// Links read at a time when a whole pass looks for what is gone.
+const LINKS_AT_ONCE: usize = 5_000;
+
+/// One location's view while a page is taken in.
+pub struct Intake<'s, 'd, 'p> {
+    pub shell: &'s Shell,
+    pub source: u32,
+    pub cx: Cx,
+    pub docs: &'d mut Docs<'p>,
+    pub page: Page,
+    /// Foreign ids of the records `page.deleted` and `page.past_deleted` name.
+    pub tombstones: Vec<(String, u64)>,
+    /// Appointments to be written once the machine has said which placements stay ours.
+    pub appointments: Vec<(records::Appointment, Option<records::Appointment>)>,
+}
+
+impl Shell {
+    /// `part`: no more than so many of its records.
+    pub fn prepare_page(
+        &self,
+        cx: Cx,
+        (resource, call): (Resource, u64),
+        outcome: &Outcome<Box<ehr::Page>>,
+        part: Option<usize>,
+        docs: &mut Docs<'_>,
+    ) -> Result<(Decision, Answer), TurnError> {
+        let source = self.source().ok_or(TurnError::Damaged("a page for a location without EHR"))?;
+        let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
+        let outcome = match outcome {
+            Err(failure) => Err(failure.clone()),
+            Ok(page) => {
+                let mut intake = Intake {
+                    shell: self,
+                    source,
+                    cx,
+                    docs: &mut *docs,
+                    page: Page::default(),
+                    tombstones: Vec::new(),
+                    appointments: Vec::new(),
+                };
+                match intake.take(resource, page, part)? {
+                    Ok(()) => {
+                        (appointments, tombstones) = (intake.appointments, intake.tombstones);
+                        Ok(intake.page)
+                    }
+                    Err(reason) => Err(Failure::RetryLater { reason, after: None }),
+                }
+            }
+        };
+        let decision = self.machine.decide(cx, &Command::Pulled { resource, call, outcome });
+        match &decision.reply {
+            Reply::PageApplied { keep } => {
+                for (mut record, before) in appointments {
+                    let id = AppointmentId(record.id);
+                    let ours = self.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
+                    if let Some(ours) = ours {
+                        record.placement = ours.placement;
+                        record.cancelled = ours.cancelling;
+                        record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
+                    }
+                    put_appointment(record, before, docs)?;
+                }
+            }
+            // Nothing of a page that came too late, that the guard stopped, or that is asked for again may be stored.
+            _ => docs.discard(),
+        }
+        self.bury(resource, &decision, &tombstones, docs);
+        let answer = Answer::from(decision.reply.clone());
+        Ok((decision, answer))
+    }
+
+    /// What the page says is deleted is so from now on: said again it is no news, and should it come back, it is. Of a page that is asked
+    /// for again that goes for what was taken in of it.
+    fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], docs: &mut Docs<'_>) {
+        let Some(source) = self.source() else { return };
+        let applied = matches!(decision.reply, Reply::PageApplied { .. });
+        let gone: BTreeSet<u64> = decision.events.iter().filter_map(Event::gone).collect();
+        for (foreign_id, id) in tombstones.iter().filter(|(_, id)| applied || gone.contains(id)) {
+            docs.put_link(source, resource, foreign_id, Link::gone(*id));
+        }
+    }
+
+    /// The appointment a write key of ours was made for.
+    pub fn written_by(&self, key: &str, docs: &mut Docs<'_>) -> Result<Option<AppointmentId>, TurnError> {
+        let mut parts = key.strip_prefix("ps-").unwrap_or_default().split('-');
+        let (location, write) = (parts.next(), parts.next());
+        let (Some(Ok(location)), Some(Ok(write))) = (location.map(str::parse::<u32>), write.map(str::parse::<u64>))
+        else {
+            return Ok(None);
+        };
+        if location != self.setup.id.0 {
+            return Ok(None);
+        }
+        if let Some(queued) = self.machine.state.queue.get(WriteId(write)) {
+            return Ok(queued.work.appointment().filter(|_| queued.key == key));
+        }
+        let finished = docs.get::<records::Write>(location, write)?;
+        Ok(finished.filter(|write| write.key == key).and_then(|write| write.work.appointment()))
+    }
+}
+
+impl Intake<'_, '_, '_> {
+    /// `Err` says what is wrong with the page.
+    fn take(
+        &mut self,
+        resource: Resource,
+        page: &ehr::Page,
+        part: Option<usize>,
+    ) -> Result<Result<(), String>, TurnError> {
+        for (position, record) in page.records.iter().take(part.unwrap_or(usize::MAX)).enumerate() {
+            if record.resource() != resource {
+                return Ok(Err(format!("record {position} of the page is not one of {resource:?}")));
+            }
+            if let Err(reason) = self.record(record)? {
+                return Ok(Err(format!("record {position} of the page: {reason}")));
+            }
+        }
+        if part.is_some() {
+            // What is gone is seen when it comes to all of it.
+            (self.page.part, self.page.whole) = (true, page.whole);
+            return Ok(Ok(()));
+        }
+        for foreign_id in &page.deleted {
+            if let Some(link) = self.docs.link(self.source, resource, foreign_id)? {
+                if self.is_deleted(resource, link)? {
+                    self.tombstones.push((foreign_id.clone(), link.id));
+                }
+            } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
+                self.page.strangers += 1;
+                if self.shell.machine.state.queue.creates(resource) {
+                    // It may be what a write made whose answer comes later: then the answer finds that it is gone.
+                    self.docs.id_of(self.source, resource, foreign_id)?;
+                }
+            }
+        }
+        self.page.cursor.clone_from(&page.cursor);
+        self.page.last = page.last;
+        self.page.whole = page.whole;
+        // One that comes twice counts once, as it came last.
+        let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
+        self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
+        self.page.estimate = page.estimate;
+        let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
+        let settings = self.shell.settings();
+        let look_for_gone = page.last && page.whole && settings.capabilities.pulls.iter().any(by_absence);
+        let before = self.shell.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
+        let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
+        if resource.shared() && (look_for_gone || many_deleted) {
+            self.known(resource, look_for_gone)?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// The EHR says that a record is deleted. Whether that is so of it, and new: an appointment that staff moved is deleted only where it
+    /// was, and said to be gone there though it went from the other location too meanwhile.
+    fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, TurnError> {
+        if resource != Resource::Appointments {
+            self.page.deleted.extend((!link.is_gone()).then_some(link.id));
+            return Ok(!link.is_gone());
+        }
+        let before = self.docs.get::<records::Appointment>(0, link.id)?;
+        let here = before.as_ref().is_none_or(|before| before.location_id == self.shell.setup.id.0);
+        if here && link.is_gone() {
+            return Ok(false);
+        }
+        if self.shell.machine.state.appointments.contains_key(&AppointmentId(link.id)) {
+            self.page.deleted.push(link.id);
+        } else if here && before.is_some_and(|before| !before.cancelled) {
+            // So long past that the machine forgot it: only its document can say that it is gone.
+            self.page.past_deleted.push(link.id);
+        }
+        Ok(here)
+    }
+
+    /// Counts the records known of a shared resource, and finds those a whole pass did not show.
+    fn known(&mut self, resource: Resource, look_for_gone: bool) -> Result<(), TurnError> {
+        let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
+        let earlier = self.shell.machine.state.pulls.seen.get(&resource);
+        let mut range = keys::links(self.source, Kind::Of(resource).byte());
+        loop {
+            let links = self.shell.env.store.scan(range.clone(), Direction::Forward, LINKS_AT_ONCE)?;
+            let more = links.len() == LINKS_AT_ONCE;
+            if let Some((last, _)) = links.last() {
+                range = range.after(last);
+            }
+            for (_, value) in &links {
+                let Some(link) = Link::from_bytes(value).filter(|link| link.pulled()) else { continue };
+                self.page.known += 1;
+                if look_for_gone && !shown.contains(&link.id) && !earlier.is_some_and(|seen| seen.contains(&link.id)) {
+                    self.page.absent.push(link.id);
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

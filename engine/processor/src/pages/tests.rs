@@ -1,0 +1,400 @@
+//! Two locations of one EHR, their turns and the store as they are, pages made up and time by hand.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use location::{
+    decision::Call,
+    ids::{InstitutionId, LocationId},
+    settings::PullRules,
+    time::{DAY, MINUTE, SECOND, Timestamp},
+};
+use query::feed::{self, Change, Stream};
+use records::{
+    document::Document,
+    ehr::{Description, EhrAppointment, EhrPatient, EhrRecord, Page as EhrPage, PullAbility},
+    sync_state::SyncState,
+};
+use serde_json::Value;
+use setup::{LocationSetup, Setup, testing};
+use store::{MemoryStore, Store, counters::Ids, feed_end, secrets::Secrets};
+use webhooks::{
+    egress::{Egress, Reach},
+    outbox::{Doorbell, Outbox},
+    registry::Registry,
+    shapes::{Related, Scene, Shapes, Unshaped},
+    subscriptions::Everyone,
+};
+
+use super::*;
+use crate::{change_counter::Stamps, pool::Pool, request::Request, turn::Env};
+
+const START: Timestamp = Timestamp(1_795_255_200_000);
+const SOURCE: u32 = 1;
+const A: u32 = 1;
+const B: u32 = 2;
+
+/// Nobody listens.
+struct Mute;
+
+impl Shapes for Mute {
+    fn record(&self, _: &Scene<'_>, _: Resource, _: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
+        Err(Unshaped::Damaged)
+    }
+
+    fn sync_status(&self, _: &Scene<'_>, _: &SyncState) -> Result<Value, Unshaped> {
+        Err(Unshaped::Damaged)
+    }
+}
+
+struct World {
+    env: Arc<Env>,
+    store: Arc<MemoryStore>,
+    shells: BTreeMap<u32, Shell>,
+    /// What the EHR answers next, by location and resource; an empty last page where nothing is left.
+    pages: BTreeMap<(u32, Resource), VecDeque<EhrPage>>,
+    /// Whether a whole pass tells deletions by what it does not show.
+    by_absence: bool,
+    now: Timestamp,
+}
+
+impl World {
+    fn new(by_absence: bool) -> World {
+        let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup()));
+        let ids = Arc::new(Ids::new(store.clone()));
+        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+        let registry =
+            Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
+        let env = Arc::new(Env {
+            stamps: Stamps::new(&setup),
+            setup,
+            store: store.clone(),
+            ids,
+            pool: Pool::default(),
+            outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
+            shapes: Arc::new(Mute),
+            secrets: Secrets::from_seed([7; 32]),
+        });
+        let mut world = World { env, store, shells: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
+        for location in [A, B] {
+            world.load(location);
+        }
+        world
+    }
+
+    fn load(&mut self, location: u32) {
+        let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: self.by_absence };
+        let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
+        let mut shell = Shell::load(self.env.clone(), LocationId(location)).unwrap();
+        let description = Description { pulls, ..Description::default() };
+        self.store.commit_now(shell.describing(&description).unwrap()).unwrap();
+        shell.described(description);
+        self.shells.insert(location, shell);
+    }
+
+    async fn turn(&mut self, location: u32, request: &Request) -> Vec<Call> {
+        loop {
+            self.now = self.now.plus(1);
+            let shell = self.shells.get_mut(&location).unwrap();
+            let mut turn = match shell.prepare(Cx { now: self.now, random: 77 }, request) {
+                Ok(turn) => turn,
+                Err(TurnError::NeedIds(resource)) => {
+                    self.env.pool.fill(&self.env.ids, resource).await.unwrap();
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
+            return shell.finish(turn).1;
+        }
+    }
+
+    /// The page a location waits for.
+    async fn answer(&mut self, location: u32, call: &Call, page: EhrPage) -> Option<Call> {
+        let Call::Pull { resource, call, .. } = call else { panic!("nothing is written here") };
+        let request = Request::Page { resource: *resource, call: *call, outcome: Ok(Box::new(page)) };
+        self.turn(location, &request).await.pop()
+    }
+
+    /// Asks a location to read now, and answers until it is done.
+    async fn read(&mut self, location: u32) {
+        let mut next = self.begin(location).await;
+        loop {
+            next = match next {
+                Some(Call::Pull { resource, .. }) => {
+                    let pages = self.pages.entry((location, resource)).or_default();
+                    let page = pages.pop_front().unwrap_or_else(last);
+                    self.answer(location, &next.unwrap(), page).await
+                }
+                Some(Call::Write { .. }) => panic!("nothing is written here"),
+                None if self.shells[&location].wake_at().is_some_and(|at| at <= self.now) => {
+                    self.turn(location, &Request::Command(Command::Wake)).await.pop()
+                }
+                None => return,
+            };
+        }
+    }
+
+    /// The first page of a cycle that is asked for.
+    async fn begin(&mut self, location: u32) -> Option<Call> {
+        self.turn(location, &Request::Command(Command::SyncNow)).await;
+        self.turn(location, &Request::Command(Command::Wake)).await.pop()
+    }
+
+    fn show(&mut self, location: u32, record: EhrRecord) {
+        let page = EhrPage { whole: self.by_absence, records: vec![record], ..last() };
+        self.pages.entry((location, page.records[0].resource())).or_default().push_back(page);
+    }
+
+    fn hide(&mut self, location: u32, id: &str) {
+        // A pass that shows nothing at all would be stopped.
+        let others = if self.by_absence { vec![visit(&format!("other of {location}"), "pat")] } else { Vec::new() };
+        let deleted = if self.by_absence { Vec::new() } else { vec![id.to_owned()] };
+        let page = EhrPage { whole: self.by_absence, records: others, deleted, ..last() };
+        self.pages.entry((location, Resource::Appointments)).or_default().push_back(page);
+    }
+
+    fn document<T: Document>(&self, scope: u32, id: u64) -> T {
+        let value = self.store.get(&keys::record(T::KIND.byte(), scope, id)).unwrap().unwrap();
+        serde_json::from_slice(&value).unwrap()
+    }
+
+    fn link(&self, resource: Resource, foreign_id: &str) -> Link {
+        let key = keys::link(SOURCE, Kind::Of(resource).byte(), foreign_id.as_bytes());
+        Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap()
+    }
+
+    /// Where a visit is, and whether it is cancelled.
+    fn visit(&self, foreign_id: &str) -> (u32, bool) {
+        let kept: records::Appointment = self.document(0, self.link(Resource::Appointments, foreign_id).id);
+        (kept.location_id, kept.cancelled)
+    }
+
+    fn remembers(&self, location: u32, foreign_id: &str) -> bool {
+        let id = AppointmentId(self.link(Resource::Appointments, foreign_id).id);
+        self.shells[&location].machine.state.appointments.contains_key(&id)
+    }
+
+    fn changes(&self, location: u32, since: u64) -> Vec<Change> {
+        let page = feed::page(&*self.store, &[Stream::Location(location)], since, &[], 100).unwrap().unwrap();
+        page.entries.iter().map(|entry| entry.change).collect()
+    }
+}
+
+fn last() -> EhrPage {
+    EhrPage { cursor: "end".into(), last: true, ..EhrPage::default() }
+}
+
+fn visit(id: &str, patient: &str) -> EhrRecord {
+    let start = START.0 / SECOND + DAY / SECOND;
+    EhrRecord::Appointment(EhrAppointment {
+        id: id.into(),
+        patient: Some(patient.into()),
+        start,
+        end: start + 1_800,
+        ..EhrAppointment::default()
+    })
+}
+
+fn patient(id: &str) -> EhrRecord {
+    EhrRecord::Patient(EhrPatient { id: id.into(), last_name: "Present".into(), ..EhrPatient::default() })
+}
+
+fn setup() -> Setup {
+    // What is tested here is not the guard.
+    let pull = PullRules { guard_percent: 100, ..PullRules::default() };
+    let location = |id| LocationSetup { pull, ..testing::location(LocationId(id), 1, SOURCE) };
+    testing::setup([testing::institution(1)], [A, B].map(location), [testing::source(SOURCE, 1)])
+}
+
+/// Whoever reads first, and however the EHR tells deletions.
+#[tokio::test]
+async fn a_visit_moved_to_another_location_stands_there() {
+    for (by_absence, first, then) in [(false, B, A), (false, A, B), (true, B, A), (true, A, B)] {
+        let mut world = World::new(by_absence);
+        world.show(A, visit("x", "pat"));
+        world.read(A).await;
+        assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true));
+        let since = feed_end(&*world.store).unwrap();
+        // Staff move it, and change nothing else of it.
+        world.hide(A, "x");
+        world.show(B, visit("x", "pat"));
+        world.read(first).await;
+        world.read(then).await;
+        let story = format!("by absence: {by_absence}, {first} first");
+        assert_eq!(world.visit("x"), (B, false), "{story}");
+        assert!(world.remembers(B, "x") && !world.remembers(A, "x"), "{story}");
+        assert!(world.changes(A, since).contains(&Change::Deleted), "{story}: to the readers of A it is gone");
+        assert!(!world.changes(B, since).contains(&Change::Deleted), "{story}");
+        // And back.
+        world.hide(B, "x");
+        world.show(A, visit("x", "pat"));
+        world.read(A).await;
+        world.read(B).await;
+        assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true), "{story}, and back");
+        // And gone for good.
+        world.hide(A, "x");
+        world.read(A).await;
+        assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, true), false), "{story}, and gone");
+    }
+}
+
+/// A page that was asked for before the visit moved must not bring it back.
+#[tokio::test]
+async fn a_page_older_than_the_move_is_read_again() {
+    let mut world = World::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    world.pages.insert((A, Resource::Patients), VecDeque::new());
+    let patients = world.begin(A).await.unwrap();
+    let asked = world.answer(A, &patients, last()).await.unwrap();
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    assert_eq!(world.visit("x"), (B, false));
+    // What A is shown now was so before.
+    let old = EhrPage { records: vec![visit("x", "pat")], ..last() };
+    let again = world.answer(A, &asked, old).await.expect("the page is asked for again");
+    assert_eq!(world.visit("x"), (B, false));
+    let deleted = EhrPage { deleted: vec!["x".into()], ..last() };
+    assert_eq!(world.answer(A, &again, deleted).await, None);
+    assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, false), false, true));
+}
+
+/// Where the old location shows it cancelled, that is how it left.
+#[tokio::test]
+async fn a_visit_shown_as_cancelled_where_it_was_stands_where_it_is() {
+    let mut world = World::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    let EhrRecord::Appointment(mut left) = visit("x", "pat") else { panic!("a visit") };
+    left.cancelled = true;
+    world.show(A, EhrRecord::Appointment(left));
+    world.read(A).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, false), false, true));
+}
+
+/// Moved and cancelled before either location has read it: it is the other's, and cancelled.
+#[tokio::test]
+async fn a_visit_moved_and_cancelled_at_once_is_cancelled() {
+    for first in [A, B] {
+        let mut world = World::new(false);
+        world.show(A, visit("x", "pat"));
+        world.read(A).await;
+        let EhrRecord::Appointment(mut cancelled) = visit("x", "pat") else { panic!("a visit") };
+        cancelled.cancelled = true;
+        world.hide(A, "x");
+        world.show(B, EhrRecord::Appointment(cancelled));
+        world.read(first).await;
+        world.read(A + B - first).await;
+        assert_eq!((world.visit("x"), world.remembers(A, "x"), world.remembers(B, "x")), ((B, true), false, false));
+    }
+}
+
+/// Gone from where it went before the location it left has read so.
+#[tokio::test]
+async fn a_visit_moved_and_deleted_frees_the_chair_it_left() {
+    let mut world = World::new(false);
+    world.show(A, visit("x", "pat"));
+    world.read(A).await;
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    world.hide(B, "x");
+    world.read(B).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((B, true), true));
+    world.hide(A, "x");
+    world.read(A).await;
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((B, true), false));
+}
+
+/// More than one commit holds: step by step, also when the process dies in between, and never counted twice.
+#[tokio::test]
+async fn a_page_of_ten_thousand_deletions_is_taken_in() {
+    const ALL: usize = 12_000;
+    for by_absence in [false, true] {
+        let mut world = World::new(by_absence);
+        let id = |number: usize| format!("p{number}");
+        for pages in (0..=ALL).collect::<Vec<_>>().chunks(1_000) {
+            let records = pages.iter().map(|number| patient(&id(*number))).collect();
+            let page =
+                EhrPage { records, whole: by_absence, last: pages.contains(&ALL), cursor: id(pages[0]), ..last() };
+            world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
+        }
+        world.read(A).await;
+        let scope = world.env.setup.institutions[&InstitutionId(1)].id.0;
+        let inactive = |world: &World| {
+            let gone = |number: &usize| {
+                let id = world.link(Resource::Patients, &id(*number)).id;
+                world.document::<records::Patient>(scope, id).inactive
+            };
+            (0..ALL).filter(gone).count()
+        };
+        assert_eq!(inactive(&world), 0);
+        // All but one.
+        let page = || match by_absence {
+            true => EhrPage { records: vec![patient(&id(ALL))], whole: true, ..last() },
+            false => EhrPage { deleted: (0..ALL).map(id).collect(), ..last() },
+        };
+        let call = world.begin(A).await.unwrap();
+        let again = world.answer(A, &call, page()).await.expect("the page is asked for again");
+        assert_eq!(inactive(&world), 1_000);
+        // The process ends here; what was asked for is lost.
+        drop(again);
+        world.load(A);
+        world.now = world.now.plus(2 * MINUTE);
+        world.turn(A, &Request::Command(Command::Wake)).await;
+        world.now = world.now.plus(2 * MINUTE);
+        let pages = world.pages.entry((A, Resource::Patients)).or_default();
+        pages.extend((0..20).map(|_| page()));
+        world.read(A).await;
+        assert_eq!(inactive(&world), ALL, "by absence: {by_absence}");
+        assert_eq!(world.shells[&A].machine.state.pulls.guarded, Default::default());
+    }
+}
+
+/// Long past, so that only its document is left.
+#[tokio::test]
+async fn many_past_appointments_are_deleted_step_by_step() {
+    let mut world = World::new(false);
+    let id = |number: i64| format!("x{number}");
+    let past = |number: i64| {
+        let start = START.0 / SECOND - 10 * DAY / SECOND + number;
+        EhrRecord::Appointment(EhrAppointment { id: id(number), start, end: start + 60, ..EhrAppointment::default() })
+    };
+    world
+        .pages
+        .entry((A, Resource::Appointments))
+        .or_default()
+        .push_back(EhrPage { records: (0..2_500).map(past).collect(), ..last() });
+    world.read(A).await;
+    assert!(!world.remembers(A, "x0"));
+    let page = EhrPage { deleted: (0..2_500).map(id).collect(), ..last() };
+    world.pages.entry((A, Resource::Appointments)).or_default().extend([page.clone(), page.clone(), page]);
+    world.read(A).await;
+    assert!((0..2_500).all(|number| world.visit(&id(number)) == (A, true)));
+}
+
+/// Where somebody has a visit, they are a patient: also when the visit is read before they are.
+#[tokio::test]
+async fn patients_are_those_of_every_location_that_sees_them() {
+    let mut world = World::new(false);
+    let at = |world: &World, foreign_id: &str| {
+        let id = world.link(Resource::Patients, foreign_id).id;
+        world.document::<records::Patient>(1, id).location_ids
+    };
+    world.show(A, patient("pat"));
+    world.read(A).await;
+    assert_eq!(at(&world, "pat"), [A]);
+    world.show(B, visit("x", "pat"));
+    world.read(B).await;
+    assert_eq!(at(&world, "pat"), [A, B]);
+    world.show(B, visit("y", "later"));
+    world.read(B).await;
+    world.show(A, patient("later"));
+    world.read(A).await;
+    assert_eq!(at(&world, "later"), [A, B]);
+}

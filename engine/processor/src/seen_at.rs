@@ -1,0 +1,57 @@
+//! Where a patient is seen: at each location that has an appointment with them, besides the one that made or read them first.
+
+use location::{command::Cx, pull::Resource};
+use query::lists::{Lists, Narrow, Order, Part, Walk};
+use records::{
+    Appointment, Patient,
+    index::{Field, Term},
+};
+use store::Direction;
+use webhooks::shapes::Related;
+
+use super::{
+    docs::{Docs, decode},
+    turn::{Shell, TurnError},
+};
+
+impl Shell {
+    /// An appointment here makes somebody a patient of this location too. Patients are shared: only one who is not yet is read for good,
+    /// so that the commit does not hang on all of them being unchanged.
+    pub fn seen_here(&self, cx: Cx, patient: u32, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+        let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
+        let known = docs.stored(Resource::Patients, scope, id)?;
+        let known = known.map(|bytes| decode::<Patient>(&bytes)).transpose()?;
+        if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
+            return Ok(());
+        }
+        docs.change::<Patient>(scope, id, |patient| {
+            patient.location_ids.push(here);
+            patient.updated_at = cx.now;
+        })?;
+        if let Some(mut before) = docs.before::<Patient>(scope, id)? {
+            before.location_ids.push(here);
+            docs.set_before(&before)?;
+        }
+        Ok(())
+    }
+
+    /// Locations of the data source that showed an appointment with a patient before the patient: those whom something referred to have
+    /// their id already.
+    pub fn visited_elsewhere(&self, patient: u64, docs: &Docs<'_>) -> Result<Vec<u32>, TurnError> {
+        let mut visited = Vec::new();
+        if docs.is_fresh::<Patient>(patient) {
+            return Ok(visited);
+        }
+        let lists = Lists { store: &*self.env.store, secrets: &self.env.secrets };
+        let all = self.env.setup.locations.values();
+        for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
+            let narrow = vec![Narrow::Has(Term::number(Field::Patient, patient))];
+            let walk = Walk { narrow, ..Walk::new(other.id.0, Order::Id) };
+            let one = Part { from: None, direction: Direction::Forward, limit: 1 };
+            if !lists.walk::<Appointment>(&walk, one)?.is_empty() {
+                visited.push(other.id.0);
+            }
+        }
+        Ok(visited)
+    }
+}

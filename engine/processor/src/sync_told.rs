@@ -1,0 +1,183 @@
+//! When subscribers hear that reading or writing works no more, or works again: in the commit that changes it, and never in a flutter.
+//! After a message about one direction of a location there is none about it for five minutes; what stands at the first commit after
+//! that is told if it is not what was told last. A location at which something changed too soon to tell wakes for that commit.
+
+use location::{
+    event::Event as Happened,
+    time::{MINUTE, Millis, Timestamp},
+};
+use records::{document::Kind, sync_state::SyncState};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+use store::{Key, keys};
+use webhooks::{
+    catalogue::{Event, EventName},
+    payload::Message,
+};
+
+use super::{
+    docs::decode,
+    told::Teller,
+    turn::{Shell, TurnError},
+};
+
+/// Between two messages: an EHR that restarts is back by then.
+const QUIET: Millis = 5 * MINUTE;
+
+/// What was told last of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Said {
+    ok: bool,
+    at: Timestamp,
+    /// It changed since, too soon to tell.
+    held: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct SaidOfBoth {
+    read: Option<Said>,
+    write: Option<Said>,
+}
+
+impl Teller<'_, '_> {
+    pub(super) fn sync_status(&mut self, events: &[Happened]) -> Result<(), TurnError> {
+        let (read, write) = (Event::SyncStatusReadChange, Event::SyncStatusWriteChange);
+        if !self.wanted(read) && !self.wanted(write) {
+            return Ok(());
+        }
+        let (before, after) = self.before_and_after(events);
+        let said = said(self.shell)?;
+        let (read_said, read_news) = next(said.read, (before.read_ok, after.read_ok), self.cx.now);
+        let (write_said, write_news) = next(said.write, (before.write_ok, after.write_ok), self.cx.now);
+        let now_said = SaidOfBoth { read: read_said, write: write_said };
+        if now_said != said {
+            let bytes = serde_json::to_vec(&now_said).map_err(|_| TurnError::Damaged("what was said of the sync"))?;
+            self.batch.put(key(self.shell.setup.id.0), bytes);
+        }
+        for (event, news, field, ok) in
+            [(read, read_news, "read_status", after.read_ok), (write, write_news, "write_status", after.write_ok)]
+        {
+            let Some(name) = EventName::change(event).filter(|_| news) else { continue };
+            let shapes = &self.shell.env.shapes;
+            let location = self.shell.setup.id;
+            self.send(name, |scene, hears| {
+                if !hears.at(location) {
+                    return Ok(Vec::new());
+                }
+                let mut data = Map::new();
+                data.insert(name.resource_type().key().to_owned(), shapes.sync_status(scene, &after)?);
+                let was = if ok { "red" } else { "green" };
+                data.insert("previous_attributes".to_owned(), json!({ field: was }));
+                Ok(vec![Message { data, location: Some(location) }])
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How things stood at the turn before this one, and how they stand after it.
+    fn before_and_after(&self, events: &[Happened]) -> (SyncState, SyncState) {
+        let (shell, now) = (self.shell, self.cx.now);
+        let state = |machine, at| SyncState::of(machine, shell.description.as_ref(), at);
+        let before = state(&shell.machine, shell.last_turn.unwrap_or(now));
+        let unchanged = state(&shell.machine, now);
+        let red = !unchanged.read_ok || !unchanged.write_ok;
+        let unread = shell.machine.state.pulls.progress.is_empty();
+        if !events.iter().any(|event| matters(event, red) || (unread && matches!(event, Happened::PageApplied { .. })))
+        {
+            return (before, unchanged);
+        }
+        let mut machine = shell.machine.clone();
+        events.iter().for_each(|event| machine.evolve(now, event));
+        (before, state(&machine, now))
+    }
+}
+
+/// When what was held back may be told.
+pub fn due(shell: &Shell) -> Result<Option<Timestamp>, TurnError> {
+    let heard = |event| shell.env.outbox.is_heard(shell.institution.id, event);
+    if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
+        return Ok(None);
+    }
+    let SaidOfBoth { read, write } = said(shell)?;
+    let held = [read, write].into_iter().flatten().filter(|said| said.held);
+    Ok(held.map(|said| said.at.plus(QUIET)).min())
+}
+
+fn said(shell: &Shell) -> Result<SaidOfBoth, TurnError> {
+    let said = shell.env.store.get(&key(shell.setup.id.0))?.map(|bytes| decode(&bytes)).transpose()?;
+    Ok(said.unwrap_or_default())
+}
+
+fn key(location: u32) -> Key {
+    keys::record(Kind::SyncTold.byte(), 0, location.into())
+}
+
+/// Whether an event may turn a light; green is given back only where something is red.
+fn matters(event: &Happened, red: bool) -> bool {
+    match event {
+        Happened::PullFailed { .. }
+        | Happened::PullSuspended { .. }
+        | Happened::GuardTripped { .. }
+        | Happened::PathBlocked { .. }
+        | Happened::GateTurned { .. } => true,
+        Happened::CycleFinished { .. }
+        | Happened::PathCleared
+        | Happened::SyncRequested
+        | Happened::WriteDone { .. }
+        | Happened::WriteFailed { .. } => red,
+        _ => false,
+    }
+}
+
+/// What has been said from now on, and whether this is said now.
+fn next(said: Option<Said>, (before, after): (bool, bool), now: Timestamp) -> (Option<Said>, bool) {
+    let news = Some(Said { ok: after, at: now, held: false });
+    match said {
+        Some(last) if now.since(last.at) < QUIET => (Some(Said { held: last.held || before != after, ..last }), false),
+        Some(last) if last.held => match after == last.ok {
+            true => (Some(Said { held: false, ..last }), false),
+            false => (news, true),
+        },
+        _ if before != after => (news, true),
+        _ => (said, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UP: bool = true;
+    const DOWN: bool = false;
+
+    /// What is told of lights that turn at these minutes.
+    fn told(lights: &[(i64, bool)]) -> Vec<(i64, bool)> {
+        let (mut said, mut light, mut told) = (None, UP, Vec::new());
+        for (minute, now) in lights {
+            let (after, news) = next(said, (light, *now), Timestamp(minute * MINUTE));
+            if news {
+                told.push((*minute, *now));
+            }
+            (said, light) = (after, *now);
+        }
+        told
+    }
+
+    #[test]
+    fn a_change_is_told_at_once_and_once() {
+        assert_eq!(told(&[(0, UP), (10, DOWN), (11, DOWN), (30, DOWN), (40, UP), (50, UP)]), [(10, DOWN), (40, UP)]);
+    }
+
+    #[test]
+    fn a_flutter_is_one_message() {
+        let flutter = [(10, DOWN), (11, UP), (12, DOWN), (13, UP), (14, DOWN), (16, DOWN), (20, DOWN)];
+        assert_eq!(told(&flutter), [(10, DOWN)]);
+    }
+
+    #[test]
+    fn what_stands_after_the_quiet_is_told() {
+        assert_eq!(told(&[(10, DOWN), (11, UP), (16, UP), (17, UP)]), [(10, DOWN), (16, UP)]);
+        // It turns again with the commit that would have told it: nothing is new.
+        assert_eq!(told(&[(10, DOWN), (11, UP), (16, DOWN), (30, UP)]), [(10, DOWN), (30, UP)]);
+    }
+}

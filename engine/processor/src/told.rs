@@ -1,0 +1,327 @@
+//! What subscribers are told of a turn, in its own commit: the records it really changed, how writes to the EHR ended, and whether
+//! reading and writing work. Nothing else in the engine knows of webhooks.
+
+use std::collections::BTreeSet;
+
+use location::{
+    command::Cx,
+    event::{Event as Happened, InsertFailure, Work},
+    ids::LocationId,
+    pull::{Resource, Verb},
+};
+use query::feed::Change;
+use records::document::scope_of;
+use runtime::clock;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
+use setup::Setup;
+use store::Batch;
+use webhooks::{
+    catalogue::{Event, EventName, ResourceType, WriteOutcome},
+    outbox::{CommittedEvent, Enqueued, keys_of},
+    payload::{self, Item, Layout, Message},
+    shapes::{Related, Scene, Shapes},
+    subscriptions::Recipients,
+};
+
+use super::{
+    docs::{Changed, Docs, decode},
+    turn::{Shell, TurnError},
+};
+
+/// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
+/// The turn's own keys come on top, and with more of both the store would refuse the change itself. Of a page with more to tell only a
+/// part is taken in at first. What is left out all the same is logged and counted for its endpoints, as events are that their queues had
+/// no room for; the feed of changes has it.
+const MOST_KEYS: usize = 500 * keys_of(20);
+const MOST_BYTES: usize = 24 << 20;
+
+/// Adds the messages to the turn's batch; how many it has no room for. An institution nobody listens to costs one look.
+pub fn told(
+    shell: &Shell,
+    cx: Cx,
+    events: &[Happened],
+    docs: &Docs<'_>,
+    batch: &mut Batch,
+) -> Result<(Enqueued, usize), TurnError> {
+    if !shell.env.outbox.has_subscribers(shell.institution.id) {
+        return Ok((Enqueued::default(), 0));
+    }
+    let room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
+    let mut teller = Teller { shell, cx, docs, batch, room, enqueued: Enqueued::default() };
+    teller.sync_status(events)?;
+    for event in events {
+        teller.outcome(event)?;
+    }
+    teller.changes()?;
+    Ok((teller.enqueued, teller.room.left_out))
+}
+
+/// What still fits into the commit.
+struct Room {
+    keys: usize,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Room {
+    fn take(&mut self, deliveries: usize, bytes: usize) -> bool {
+        let left = self.keys.checked_sub(keys_of(deliveries)).zip(self.bytes.checked_sub(bytes));
+        match left {
+            Some((keys, bytes)) => (self.keys, self.bytes) = (keys, bytes),
+            None => self.left_out += deliveries,
+        }
+        left.is_some()
+    }
+}
+
+pub(super) struct Teller<'t, 'd> {
+    pub(super) shell: &'t Shell,
+    pub(super) cx: Cx,
+    docs: &'t Docs<'d>,
+    pub(super) batch: &'t mut Batch,
+    room: Room,
+    enqueued: Enqueued,
+}
+
+impl<'t, 'd> Teller<'t, 'd> {
+    fn looks(&self) -> Looks<'t, 'd> {
+        Looks { shapes: &*self.shell.env.shapes, docs: self.docs }
+    }
+
+    fn changes(&mut self) -> Result<(), TurnError> {
+        let (docs, looks) = (self.docs, self.looks());
+        // In the order of the records: patients before their appointments.
+        let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
+        for changed in docs.changes() {
+            let Some(kind) = ResourceType::of(changed.resource) else { continue };
+            let Some(event) = heard(&changed)?.and_then(|change| kind.changed(change)) else { continue };
+            match by_event.iter_mut().rev().find(|(known, _)| *known == event) {
+                Some((_, all)) => all.push(changed),
+                None => by_event.push((event, vec![changed])),
+            }
+        }
+        for (event, changed) in by_event {
+            let Some(name) = EventName::change(event) else { continue };
+            self.send(name, |scene, hears| {
+                let mut items = Vec::new();
+                for changed in &changed {
+                    if hears.of(changed.after)? || changed.before.map_or(Ok(false), |before| hears.of(before))? {
+                        items.extend(looks.item(scene, event, changed)?);
+                    }
+                }
+                Ok(payload::messages(event, items, None))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How a write of ours ended, with the record as it is now.
+    fn outcome(&mut self, event: &Happened) -> Result<(), TurnError> {
+        let Some(Ended { resource, id, verb, outcome, reason }) = ended(event) else { return Ok(()) };
+        let event = ResourceType::of(resource).and_then(|kind| kind.written(verb));
+        let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
+        let (docs, looks) = (self.docs, self.looks());
+        let scope = scope_of(resource, self.shell.institution.id.0, self.shell.source(), self.shell.setup.id.0);
+        self.send(name, |scene, hears| {
+            let Some(stored) = docs.stored(resource, scope, id)? else { return Ok(Vec::new()) };
+            if !hears.of(&stored)? {
+                return Ok(Vec::new());
+            }
+            let shape = looks.of(scene, resource, &stored)?;
+            let (patient, location) = (patient(name.event(), &stored)?, at(&stored)?.location_id);
+            let item = Item { shape, previous: None, patient, location };
+            Ok(payload::messages(name.event(), vec![item], reason))
+        })
+    }
+
+    /// Renders messages once for all who are sent the same.
+    pub(super) fn send(
+        &mut self,
+        name: EventName,
+        render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, TurnError>,
+    ) -> Result<(), TurnError> {
+        let (env, institution, time) = (&self.shell.env, &self.shell.institution, self.cx.now);
+        for Recipients { version, amounts, locations, subscriptions } in &env.outbox.recipients(institution.id, name) {
+            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, amounts: *amounts, now: time };
+            for Message { data, location } in
+                render(&scene, &Hears { locations: locations.as_ref(), setup: &env.setup })?
+            {
+                let size = serde_json::to_string(&data).map_or(0, |text| text.len());
+                if !self.room.take(subscriptions.len(), size) {
+                    env.outbox.leave_out(subscriptions, self.batch, time, &mut self.enqueued);
+                    continue;
+                }
+                let (institution, subdomain) = (institution.id, institution.subdomain.as_str());
+                let event = CommittedEvent { institution, subdomain, location, name, time, data: &data };
+                let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
+                env.outbox.enqueue(subscriptions, self.batch, &event, new_id, &mut self.enqueued);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wanted(&self, event: Event) -> bool {
+        self.shell.env.outbox.is_heard(self.shell.institution.id, event)
+    }
+}
+
+/// Which locations somebody hears of.
+pub(super) struct Hears<'a> {
+    locations: Option<&'a BTreeSet<LocationId>>,
+    setup: &'a Setup,
+}
+
+impl Hears<'_> {
+    pub(super) fn at(&self, location: LocationId) -> bool {
+        self.locations.is_none_or(|heard| heard.contains(&location))
+    }
+
+    /// A record is at its own location, at those where a patient was seen, or, where only the EHR knows, at all that share its data
+    /// source.
+    fn of(&self, stored: &[u8]) -> Result<bool, TurnError> {
+        let Some(heard) = self.locations else { return Ok(true) };
+        let at = at(stored)?;
+        Ok(match at.location_id {
+            Some(location) => heard.contains(&location),
+            None if !at.location_ids.is_empty() => at.location_ids.iter().any(|location| heard.contains(location)),
+            None => heard.iter().any(|location| {
+                let source = self.setup.locations.get(location).and_then(|location| location.source);
+                at.source_id.is_none() || at.source_id == source
+            }),
+        })
+    }
+}
+
+/// Where a stored record is, in the fields that all kinds of records have of it.
+#[derive(Deserialize)]
+struct At {
+    #[serde(default)]
+    location_id: Option<LocationId>,
+    #[serde(default)]
+    location_ids: Vec<LocationId>,
+    #[serde(default)]
+    source_id: Option<u32>,
+}
+
+fn at(stored: &[u8]) -> Result<At, TurnError> {
+    decode(stored)
+}
+
+/// What subscribers hear of a change. A payment or adjustment made here begins for them when it reaches the ledger (specification 6.5);
+/// what is deleted stays so.
+fn heard(changed: &Changed<'_>) -> Result<Option<Change>, TurnError> {
+    if changed.deleted && (changed.was_deleted || changed.change == Change::Created) {
+        return Ok(None);
+    }
+    if !matches!(changed.resource, Resource::Payments | Resource::Adjustments) {
+        return Ok(Some(changed.change));
+    }
+    let before = changed.before.map_or(Ok(false), in_ehr)?;
+    Ok(match (before, in_ehr(changed.after)?) {
+        (true, _) => Some(changed.change),
+        (false, true) => Some(Change::Created).filter(|_| !changed.deleted),
+        (false, false) => None,
+    })
+}
+
+fn in_ehr(stored: &[u8]) -> Result<bool, TurnError> {
+    #[derive(Deserialize)]
+    struct Origin {
+        foreign_id: Option<IgnoredAny>,
+    }
+    Ok(decode::<Origin>(stored)?.foreign_id.is_some())
+}
+
+/// How the write of a record stands, as shapes show it.
+const WRITE_STANDS: [&str; 2] = ["ehr_writeback", "failure_reason"];
+
+/// Records as they look on the wire, beside what the turn makes of others.
+#[derive(Clone, Copy)]
+struct Looks<'t, 'd> {
+    shapes: &'t dyn Shapes,
+    docs: &'t Docs<'d>,
+}
+
+impl Looks<'_, '_> {
+    fn of(self, scene: &Scene<'_>, resource: Resource, stored: &[u8]) -> Result<Value, TurnError> {
+        Ok(self.shapes.record(scene, resource, stored, self.docs)?)
+    }
+
+    /// None where an update shows nothing new.
+    fn item(self, scene: &Scene<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, TurnError> {
+        let shape = self.of(scene, changed.resource, changed.after)?;
+        let mut previous = None;
+        if let Some(before) = changed.before.filter(|_| event.is_update()) {
+            previous = payload::previous(&self.of(scene, changed.resource, before)?, &shape);
+            // How a write ended is told as its outcome.
+            let told = |name: &String| WRITE_STANDS.contains(&name.as_str()) || payload::is_stamp(name);
+            let apart = changed.resource != Resource::Appointments;
+            if previous.as_ref().is_none_or(|previous| apart && previous.keys().all(told)) {
+                return Ok(None);
+            }
+        }
+        let (patient, location) = (patient(event, changed.after)?, at(changed.after)?.location_id);
+        Ok(Some(Item { shape, previous, patient, location }))
+    }
+}
+
+fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, TurnError> {
+    #[derive(Deserialize)]
+    struct Whose {
+        body: Patient,
+    }
+    #[derive(Deserialize)]
+    struct Patient {
+        patient_id: u64,
+    }
+    if Layout::of(event) != Layout::OfPatient {
+        return Ok(None);
+    }
+    Ok(Some(decode::<Whose>(stored)?.body.patient_id))
+}
+
+/// A write that ended.
+struct Ended<'e> {
+    resource: Resource,
+    id: u64,
+    verb: Verb,
+    outcome: WriteOutcome,
+    /// Why it failed.
+    reason: Option<&'e str>,
+}
+
+fn ended(event: &Happened) -> Option<Ended<'_>> {
+    let done = |(resource, id, verb)| Ended { resource, id, verb, outcome: WriteOutcome::Complete, reason: None };
+    let failed = |(resource, id, verb), how: InsertFailure, reason| {
+        let outcome = match how {
+            InsertFailure::Failed => WriteOutcome::Failed,
+            InsertFailure::TimedOut => WriteOutcome::TimedOut,
+            InsertFailure::Withdrawn => return None,
+        };
+        Some(Ended { resource, id, verb, outcome, reason: Some(reason) })
+    };
+    let insert = |appointment: u64| (Resource::Appointments, appointment, Verb::Create);
+    match event {
+        Happened::InsertDone { appointment, .. } => Some(done(insert(appointment.0))),
+        Happened::InsertFailed { appointment, how, reason } => failed(insert(appointment.0), *how, reason),
+        Happened::WriteDone { work, .. } => written(*work).map(done),
+        Happened::WriteFailed { work, how, reason, .. } => failed(written(*work)?, *how, reason),
+        _ => None,
+    }
+}
+
+/// What a write is of; none for inserts of appointments, whose end has events of its own.
+fn written(work: Work) -> Option<(Resource, u64, Verb)> {
+    match work {
+        Work::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Verb::Create)),
+        Work::CreateAppointment(_) => None,
+        Work::Reschedule(id) | Work::Cancel(id) | Work::Confirm(id) | Work::CheckIn(id) | Work::Note(id) => {
+            Some((Resource::Appointments, id.0, Verb::Update))
+        }
+        Work::Record { resource, id, verb } => Some((resource, id, verb)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1137 @@
+//! Stories of changes and who hears of them: machines, turns and the store as they are, EHRs made up, time by hand.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use location::{
+    command::{Command, Failure, Outcome, Written},
+    decision::Call,
+    event::CallKind,
+    ids::{AppointmentId, InstitutionId, LocationId},
+    path::{Gate, Shut},
+    settings::WriteRules,
+    time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
+};
+use records::{
+    ehr::{Description, EhrEntry, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
+    sync_state::SyncState,
+};
+use serde_json::json;
+use setup::{LocationSetup, Setup, testing};
+use store::{Direction, KeyRange, MemoryStore, Store, counters::Ids, secrets::Secrets};
+use webhooks::{
+    delivery::{Delivery, first_of},
+    egress::{Egress, Reach},
+    model::{EndpointId, Owner},
+    outbox::{Doorbell, Outbox},
+    registry::{NewSubscription, Registry},
+    shapes::Unshaped,
+    sign::SecretKey,
+    subscriptions::Everyone,
+};
+
+use super::*;
+use crate::{
+    change_counter::Stamps,
+    pool::Pool,
+    request::{Answer, Request},
+    requests::{
+        AppointmentChange, NewAppointment, NewEntry, NewPatient, PatientChange, PatientDetails, SaveRequest, Saving,
+    },
+    turn::Env,
+};
+
+const START: Timestamp = Timestamp(1_795_255_200_000);
+const DELIVERIES: u8 = 0x53;
+const DATA: u8 = 0x59;
+/// Institution 1 has two locations on one EHR, institution 2 has one on its own.
+const PLACES: [(u32, u32); 3] = [(1, 1), (2, 1), (3, 2)];
+const MAIN: u32 = 1;
+const RIVAL: u32 = 3;
+
+const PULLED: [Resource; 11] = [
+    Resource::Providers,
+    Resource::Operatories,
+    Resource::Patients,
+    Resource::WorkingHours,
+    Resource::Appointments,
+    Resource::HistoryItems,
+    Resource::PatientHistoryItems,
+    Resource::PaymentTypes,
+    Resource::Charges,
+    Resource::Payments,
+    Resource::FormSchemas,
+];
+const WRITES: [&str; 10] = [
+    "create-patient",
+    "update-patient",
+    "create-appointment",
+    "reschedule-appointment",
+    "cancel-appointment",
+    "note-appointment",
+    "create-payment",
+    "create-form-response",
+    "save-patient-history-item",
+    "create-coverage",
+];
+
+/// Shows documents as they are, and counts.
+#[derive(Default)]
+struct Plain(AtomicUsize);
+
+impl Shapes for Plain {
+    fn record(&self, scene: &Scene<'_>, _: Resource, stored: &[u8], _: &dyn Related) -> Result<Value, Unshaped> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let mut shape: Value = serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)?;
+        shape["version"] = scene.version.into();
+        // As the API shows how a write stands.
+        if let Some(write) = shape.as_object_mut().and_then(|shape| shape.remove("write")) {
+            shape["ehr_writeback"] = write["status"].clone();
+        }
+        Ok(shape)
+    }
+
+    fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
+        Ok(json!({"location": scene.location.id.0, "read": state.read_ok, "write": state.write_ok}))
+    }
+}
+
+/// What becomes of writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    Taken,
+    /// Always as the same record.
+    Same(&'static str),
+    Refused,
+    Later,
+    NotLetIn,
+}
+
+struct Practice {
+    records: BTreeMap<(Resource, String), EhrRecord>,
+    gone: Vec<(Resource, String)>,
+    writes: Writes,
+    readable: bool,
+    written: usize,
+}
+
+struct World {
+    env: Arc<Env>,
+    store: Arc<MemoryStore>,
+    registry: Arc<Registry>,
+    shapes: Arc<Plain>,
+    shells: BTreeMap<u32, Shell>,
+    /// By data source, which has its institution's number.
+    ehrs: BTreeMap<u32, Practice>,
+    now: Timestamp,
+    heard: usize,
+}
+
+/// What an endpoint is sent.
+#[derive(Clone, Debug)]
+struct Told {
+    endpoint: EndpointId,
+    institution: u32,
+    event: String,
+    /// The location the message names.
+    location: Option<u32>,
+    data: Value,
+}
+
+impl World {
+    /// Both practices read once, and nobody listening.
+    async fn new() -> World {
+        World::with(WriteRules { deadline: HOUR, ..WriteRules::default() }).await
+    }
+
+    async fn with(write: WriteRules) -> World {
+        let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(write)));
+        let ids = Arc::new(Ids::new(store.clone()));
+        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+        let registry =
+            Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
+        let shapes = Arc::new(Plain::default());
+        let env = Arc::new(Env {
+            stamps: Stamps::new(&setup),
+            setup,
+            store: store.clone(),
+            ids,
+            pool: Pool::default(),
+            outbox: Outbox::new(registry.subscriptions().clone(), Arc::new(Doorbell::default())),
+            shapes: shapes.clone(),
+            secrets: Secrets::from_seed([7; 32]),
+        });
+        let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
+        let (shells, now) = (BTreeMap::new(), START);
+        let mut world = World { env, store, registry, shapes, shells, ehrs, now, heard: 0 };
+        for (location, _) in PLACES {
+            let mut shell = Shell::load(world.env.clone(), LocationId(location)).unwrap();
+            let batch = shell.describing(&description()).unwrap();
+            shell.described(description());
+            world.store.commit_now(batch).unwrap();
+            world.shells.insert(location, shell);
+            world.run(location).await;
+        }
+        world
+    }
+
+    async fn subscribe(&self, institution: u32, event: Event, version: &str) -> EndpointId {
+        let (owner, secret) = (Owner("org".into()), SecretKey::from_entropy([9; 32]));
+        let made = self.registry.create_endpoint(&owner, "https://hooks.example.com/in", true, secret, None, self.now);
+        let endpoint = made.await.unwrap().record.id;
+        self.add(endpoint, institution, event, version).await;
+        endpoint
+    }
+
+    async fn add(&self, endpoint: EndpointId, institution: u32, event: Event, version: &str) -> bool {
+        self.add_at(endpoint, institution, None, event, version).await
+    }
+
+    async fn add_at(
+        &self,
+        endpoint: EndpointId,
+        institution: u32,
+        location: Option<u32>,
+        event: Event,
+        version: &str,
+    ) -> bool {
+        let new = NewSubscription {
+            institution_id: InstitutionId(institution),
+            location_id: location.map(LocationId),
+            resource_type: event.resource_type().name(),
+            event: event.name(),
+            active: true,
+            api_version: version,
+        };
+        self.registry.create_subscription(&Owner("org".into()), endpoint, new, None, self.now).await.is_ok()
+    }
+
+    /// One endpoint that hears everything of the first institution.
+    async fn listening() -> World {
+        let mut world = World::new().await;
+        let all: Vec<Event> = ResourceType::ALL.iter().flat_map(|kind| kind.events()).copied().collect();
+        let endpoint = world.subscribe(1, all[0], "v3.0.0").await;
+        for event in &all[1..] {
+            assert!(world.add(endpoint, 1, *event, "v3.0.0").await);
+        }
+        assert_eq!(world.news().len(), 0);
+        world
+    }
+
+    async fn turn(&mut self, location: u32, request: &Request) -> (Answer, Vec<Call>) {
+        loop {
+            self.now = self.now.plus(1);
+            let shell = self.shells.get_mut(&location).unwrap();
+            let mut turn = match shell.prepare(Cx { now: self.now, random: 77 }, request) {
+                Ok(turn) => turn,
+                Err(TurnError::NeedIds(resource)) => {
+                    self.env.pool.fill(&self.env.ids, resource).await.unwrap();
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
+            return shell.finish(turn);
+        }
+    }
+
+    /// Leaves memory and comes back.
+    fn nap(&mut self, location: u32) {
+        let batch = self.shells[&location].leave().unwrap();
+        self.store.commit_now(batch).unwrap();
+        self.shells.insert(location, Shell::load(self.env.clone(), LocationId(location)).unwrap());
+    }
+
+    /// Everything that is due at a location, with the EHR's answers.
+    async fn run(&mut self, location: u32) {
+        self.follow(location, VecDeque::from([Request::Command(Command::Wake)])).await;
+    }
+
+    async fn follow(&mut self, location: u32, mut requests: VecDeque<Request>) {
+        for _ in 0..10_000 {
+            if let Some(request) = requests.pop_front() {
+                for call in self.turn(location, &request).await.1 {
+                    requests.extend([self.answer(location, call)]);
+                }
+            } else if self.shells[&location].wake_at().is_some_and(|at| at <= self.now) {
+                requests.push_back(Request::Command(Command::Wake));
+            } else {
+                return;
+            }
+        }
+        panic!("location {location} does not come to rest");
+    }
+
+    fn answer(&mut self, location: u32, call: Call) -> Request {
+        let source = self.shells[&location].source().unwrap();
+        let ehr = self.ehrs.get_mut(&source).unwrap();
+        match call {
+            Call::Pull { resource, call, .. } => {
+                Request::Page { resource, call, outcome: ehr.page(location, resource) }
+            }
+            Call::Write { write, attempt, kind: CallKind::Push, .. } => {
+                let outcome = ehr.write();
+                Request::Command(Command::Pushed { write, attempt, outcome })
+            }
+            Call::Write { write, attempt, kind: CallKind::Find, .. } => {
+                Request::Command(Command::Found { write, attempt, outcome: Ok(None) })
+            }
+        }
+    }
+
+    async fn sync(&mut self, location: u32) {
+        self.follow(location, VecDeque::from([Request::Command(Command::SyncNow)])).await;
+    }
+
+    /// Time passes, and what is due meanwhile happens when it is due.
+    async fn pass(&mut self, location: u32, time: i64) {
+        let until = self.now.plus(time);
+        while let Some(at) = self.shells[&location].wake_at().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.nap(location);
+            self.run(location).await;
+        }
+        self.now = self.now.max(until);
+    }
+
+    async fn save(&mut self, what: Saving) -> Value {
+        let request = SaveRequest { location: LocationId(MAIN), what, once: None };
+        let (answer, calls) = self.turn(MAIN, &Request::Save(Box::new(request))).await;
+        assert_eq!(answer.unmet.map(|unmet| format!("{unmet:?}")), None);
+        let requests = calls.into_iter().map(|call| self.answer(MAIN, call)).collect();
+        self.follow(MAIN, requests).await;
+        answer.saved.unwrap()
+    }
+
+    fn ehr(&mut self) -> &mut Practice {
+        self.ehrs.get_mut(&1).unwrap()
+    }
+
+    /// What the event of a delivery shows.
+    fn shown(&self, delivery: uuid::Uuid) -> Value {
+        let key = [&[DATA][..], first_of(delivery).as_bytes()].concat();
+        serde_json::from_slice(&self.store.get(&key).unwrap().unwrap()).unwrap()
+    }
+
+    /// What was sent since the last look, in no order.
+    fn news(&mut self) -> Vec<Told> {
+        let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
+        let told = found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).map(|delivery| Told {
+            endpoint: delivery.endpoint_id,
+            institution: delivery.institution_id.unwrap().0,
+            event: delivery.event_name.clone(),
+            location: delivery.location_id.map(|location| location.0),
+            data: self.shown(delivery.id),
+        });
+        let told: Vec<Told> = told.collect();
+        let mut batch = Batch::new();
+        for (key, _) in &found {
+            batch.delete(key.clone());
+        }
+        self.store.commit_now(batch).unwrap();
+        self.heard += told.len();
+        told
+    }
+
+    /// The names of what was sent since the last look, and the message of the one that is asked for.
+    fn one(&mut self, event: &str, all: &[&str]) -> Value {
+        let told = self.news();
+        let mut names: Vec<&str> = told.iter().map(|it| it.event.as_str()).collect();
+        let mut all = all.to_vec();
+        names.sort();
+        all.sort();
+        assert_eq!(names, all);
+        told.iter().find(|it| it.event == event).unwrap().data.clone()
+    }
+
+    fn id_of(&self, resource: Resource, foreign_id: &str) -> u64 {
+        let key = store::keys::link(1, records::document::Kind::Of(resource).byte(), foreign_id.as_bytes());
+        records::document::Link::from_bytes(&self.store.get(&key).unwrap().unwrap()).unwrap().id
+    }
+}
+
+impl Practice {
+    fn page(&mut self, location: u32, resource: Resource) -> Outcome<Box<Page>> {
+        if !self.readable {
+            return Err(Failure::RetryLater { reason: "it is down".into(), after: None });
+        }
+        let records = self.records.iter().filter(|((of, _), _)| *of == resource).map(|(_, record)| record);
+        // What belongs to a location is the first one's of each practice.
+        let records = records.filter(|_| resource.shared() || location != 2).cloned().collect();
+        let deleted = self.gone.iter().filter(|(of, _)| *of == resource).map(|(_, id)| id.clone()).collect();
+        Ok(Box::new(Page { records, deleted, cursor: "end".into(), last: true, whole: true, estimate: None }))
+    }
+
+    fn write(&mut self) -> Outcome<Written> {
+        match self.writes {
+            Writes::Taken => {
+                self.written += 1;
+                Ok(Written { foreign_id: format!("written {}", self.written), version: None })
+            }
+            Writes::Same(id) => Ok(Written { foreign_id: id.to_owned(), version: None }),
+            Writes::Refused => Err(Failure::Rejected("the practice says no".into())),
+            Writes::Later => Err(Failure::RetryLater { reason: "busy".into(), after: None }),
+            Writes::NotLetIn => Err(Failure::Unauthorized("wrong key".into())),
+        }
+    }
+
+    fn put(&mut self, id: &str, record: EhrRecord) {
+        self.records.insert((record.resource(), id.to_owned()), record);
+    }
+
+    fn entry(&mut self, resource: Resource, id: &str, fields: Value) {
+        let Value::Object(fields) = fields else { panic!("fields are an object") };
+        self.put(id, EhrRecord::Entry(EhrEntry { resource, id: id.into(), fields }));
+    }
+
+    fn payment(&mut self, id: &str, amount: &str) {
+        let amount = json!({"amount": amount, "currency": "USD"});
+        self.entry(Resource::Payments, id, json!({"patient": "pat", "amount": amount}));
+    }
+
+    fn patient(&mut self, id: &str, last_name: &str) {
+        self.put(id, EhrRecord::Patient(patient_named(id, last_name)));
+    }
+
+    fn remove(&mut self, resource: Resource, id: &str) {
+        self.records.remove(&(resource, id.to_owned()));
+        self.gone.push((resource, id.to_owned()));
+    }
+}
+
+fn patient_named(id: &str, last_name: &str) -> EhrPatient {
+    let birth = Some("1980-01-01".to_owned());
+    EhrPatient { id: id.into(), last_name: last_name.into(), date_of_birth: birth, ..EhrPatient::default() }
+}
+
+fn practice() -> Practice {
+    let mut practice =
+        Practice { records: BTreeMap::new(), gone: Vec::new(), writes: Writes::Taken, readable: true, written: 0 };
+    let anna = EhrProvider { id: "anna".into(), first_name: "Anna".into(), ..EhrProvider::default() };
+    let chair = EhrOperatory {
+        id: "chair".into(),
+        name: "1".into(),
+        active: true,
+        bookable_online: true,
+        ..EhrOperatory::default()
+    };
+    practice.put("anna", EhrRecord::Provider(anna));
+    practice.put("chair", EhrRecord::Operatory(chair));
+    practice.put("hours", EhrRecord::WorkingHour(hours("17:00")));
+    practice.patient("pat", "Present");
+    practice.entry(Resource::HistoryItems, "latex", json!({"category": "allergies", "name": "Latex"}));
+    practice.entry(Resource::HistoryItems, "pollen", json!({"category": "allergies", "name": "Pollen"}));
+    practice.payment("old", "5.00");
+    practice
+}
+
+fn hours(end: &str) -> EhrWorkingHour {
+    use location::hours::{HourKind, Weekday::*};
+    EhrWorkingHour {
+        id: "hours".into(),
+        provider: "anna".into(),
+        operatory: Some("chair".into()),
+        begin_time: "08:00".into(),
+        end_time: end.into(),
+        days: vec![Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday],
+        specific_date: None,
+        recurrence: None,
+        kind: HourKind::WorkingHour,
+        appointment_types: Vec::new(),
+        label: None,
+        active: true,
+        extra: Vec::new(),
+    }
+}
+
+fn description() -> Description {
+    let pull = |resource| PullAbility { resource, delta: false, deletions_by_absence: false };
+    Description {
+        pulls: PULLED.map(pull).to_vec(),
+        writes: WRITES.map(str::to_owned).to_vec(),
+        new_patients: true,
+        operatories: true,
+        ..Description::default()
+    }
+}
+
+fn setup(write: WriteRules) -> Setup {
+    let location =
+        |(id, institution)| LocationSetup { write, ..testing::location(LocationId(id), institution, institution) };
+    let sources = [1, 2].map(|id| testing::source(id, id));
+    testing::setup([1, 2].map(testing::institution), PLACES.map(location), sources)
+}
+
+fn payment(world: &World) -> Saving {
+    let patient = world.id_of(Resource::Patients, "pat") as u32;
+    let amount = json!({"amount": "12.50", "currency": "USD"});
+    Saving::Entry(NewEntry {
+        resource: Resource::Payments,
+        body: json!({"patient_id": patient, "amount": amount}),
+        patient: Some(patient),
+        number: None,
+    })
+}
+
+fn appointment(world: &World, hour: i64) -> Saving {
+    let midnight = Timestamp((START.0 / DAY + 2) * DAY);
+    let start = midnight.plus(hour * HOUR);
+    Saving::Appointment(Box::new(NewAppointment {
+        patient_id: world.id_of(Resource::Patients, "pat") as u32,
+        dependent: None,
+        provider_id: world.id_of(Resource::Providers, "anna") as u32,
+        operatory_id: Some(world.id_of(Resource::Operatories, "chair")),
+        span: Span { start, end: start.plus(30 * MINUTE) },
+        appointment_type_id: None,
+        note: None,
+        is_guardian: false,
+        is_new_clients_patient: false,
+        referrer: None,
+        descriptor_ids: Vec::new(),
+        join_blocks: true,
+        created_by: "test".into(),
+    }))
+}
+
+#[tokio::test]
+async fn what_is_pulled_is_told_when_it_really_changes() {
+    let mut world = World::listening().await;
+    world.sync(MAIN).await;
+    assert_eq!(world.news().len(), 0, "the EHR says what it said before");
+
+    world.ehr().patient("ann", "New");
+    world.sync(MAIN).await;
+    let data = world.one("patient_created", &["patient_created"]);
+    assert_eq!((&data["patients"][0]["last_name"], data.get("previous_attributes")), (&json!("New"), None));
+
+    world.ehr().patient("ann", "Newer");
+    world.sync(MAIN).await;
+    let data = world.one("patient_updated", &["patient_updated"]);
+    assert_eq!(data["patients"][0]["last_name"], "Newer");
+    let before = data["previous_attributes"][0].as_object().unwrap();
+    assert_eq!(before["last_name"], "New");
+    assert!(before.keys().all(|name| ["last_name", "updated_at", "last_sync_time"].contains(&name.as_str())), "{data}");
+
+    world.ehr().put("hours", EhrRecord::WorkingHour(hours("18:00")));
+    world.sync(MAIN).await;
+    let data = world.one("working_hour_updated", &["working_hour_updated"]);
+    assert_eq!((&data["working_hour"]["end"], &data["previous_attributes"]["end"]), (&json!(1080), &json!(1020)));
+
+    world.ehr().payment("new", "7.00");
+    world.sync(MAIN).await;
+    world.one("payment_created", &["payment_created"]);
+    world.ehr().payment("new", "8.00");
+    world.sync(MAIN).await;
+    let data = world.one("payment_updated", &["payment_updated"]);
+    assert_eq!(data["previous_attributes"]["body"]["amount"]["amount"], "7.00");
+    world.ehr().remove(Resource::Payments, "new");
+    world.sync(MAIN).await;
+    let data = world.one("payment_deleted", &["payment_deleted"]);
+    assert!(data["payment"]["deleted_at"].is_number() && data.get("previous_attributes").is_none(), "{data}");
+    world.sync(MAIN).await;
+    assert_eq!(world.news().len(), 0, "it is gone already");
+
+    world.ehr().remove(Resource::Patients, "ann");
+    world.sync(MAIN).await;
+    let data = world.one("patient_updated", &["patient_updated"]);
+    assert_eq!(
+        (&data["patients"][0]["inactive"], &data["previous_attributes"][0]["inactive"]),
+        (&json!(true), &json!(false))
+    );
+}
+
+#[tokio::test]
+async fn a_payment_made_here_begins_when_it_reaches_the_ledger() {
+    let mut world = World::listening().await;
+    world.ehr().writes = Writes::Later;
+    let made = payment(&world);
+    world.save(made).await;
+    assert_eq!(world.news().len(), 0, "it is on its way");
+    world.ehr().writes = Writes::Taken;
+    world.pass(MAIN, 10 * MINUTE).await;
+    let all = ["payment_insertion.complete", "payment_created"];
+    let data = world.one("payment_created", &all);
+    assert_eq!((&data["payment"]["foreign_id"], data.get("failure_reason")), (&json!("written 1"), None));
+
+    world.ehr().writes = Writes::Refused;
+    let made = payment(&world);
+    world.save(made).await;
+    let data = world.one("payment_insertion.failed", &["payment_insertion.failed"]);
+    assert_eq!(data["failure_reason"], "the practice says no");
+    assert_eq!(data["payment"]["foreign_id"], Value::Null);
+
+    world.ehr().writes = Writes::Later;
+    let made = payment(&world);
+    world.save(made).await;
+    world.pass(MAIN, 2 * HOUR).await;
+    let told = world.news();
+    let late: Vec<&Told> = told.iter().filter(|it| it.event.starts_with("payment")).collect();
+    assert_eq!(late.len(), 1, "{told:?}");
+    assert_eq!(late[0].event, "payment_insertion.timed_out");
+    assert!(late[0].data["failure_reason"].is_string());
+}
+
+#[tokio::test]
+async fn an_appointment_made_and_changed_here() {
+    let mut world = World::listening().await;
+    let made = appointment(&world, 9);
+    let record = world.save(made).await;
+    let all = ["appointment_created", "appointment_insertion.complete", "appointment_updated"];
+    let data = world.one("appointment_updated", &all);
+    assert_eq!((&data["appointment"]["id"], &data["appointment"]["foreign_id"]), (&record["id"], &json!("written 1")));
+    assert_eq!(data["previous_attributes"]["foreign_id"], Value::Null);
+
+    let id = AppointmentId(record["id"].as_u64().unwrap());
+    let note = |text: &str| Saving::AppointmentChange {
+        id,
+        change: AppointmentChange { note: Some(text.into()), ..AppointmentChange::default() },
+    };
+    world.save(note("Hello")).await;
+    let data = world.one("appointment_updated.complete", &["appointment_updated", "appointment_updated.complete"]);
+    assert_eq!((&data["appointment"]["note"], data.get("previous_attributes")), (&json!("Hello"), None));
+
+    world.ehr().writes = Writes::Refused;
+    world.save(note("Bye")).await;
+    // Changed, and put back.
+    let all = ["appointment_updated", "appointment_updated.failed", "appointment_updated"];
+    let data = world.one("appointment_updated.failed", &all);
+    assert_eq!(
+        (&data["appointment"]["note"], &data["failure_reason"]),
+        (&json!("Hello"), &json!("the practice says no"))
+    );
+
+    let made = appointment(&world, 10);
+    world.save(made).await;
+    let data = world.one(
+        "appointment_insertion.failed",
+        &["appointment_created", "appointment_insertion.failed", "appointment_updated"],
+    );
+    assert_eq!(data["failure_reason"], "the practice says no");
+
+    world.ehr().writes = Writes::Later;
+    let made = appointment(&world, 11);
+    world.save(made).await;
+    world.pass(MAIN, 4 * DAY).await;
+    let told = world.news();
+    assert!(told.iter().any(|it| it.event == "appointment_insertion.timed_out"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_patient_and_what_becomes_of_them() {
+    let mut world = World::listening().await;
+    let new = NewPatient {
+        provider_id: world.id_of(Resource::Providers, "anna") as u32,
+        details: PatientDetails {
+            first_name: "Fay".into(),
+            last_name: "Fresh".into(),
+            date_of_birth: Some(location::zone::Date(7_000)),
+            phone_number: Some("+1 555 010 7777".into()),
+            email: Some("fay@example.com".into()),
+            ..PatientDetails::default()
+        },
+        home_phone: None,
+        cell_phone: None,
+        work_phone: None,
+        ssn: None,
+        more: Vec::new(),
+        return_existing: false,
+    };
+    let made = world.save(Saving::Patient(Box::new(new))).await;
+    let data =
+        world.one("patient_updated.complete", &["patient_created", "patient_updated.complete", "patient_updated"]);
+    assert_eq!((&data["patients"][0]["id"], &data["patients"][0]["foreign_id"]), (&made["id"], &json!("written 1")));
+
+    let id = made["id"].as_u64().unwrap() as u32;
+    let change = PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() };
+    world.save(Saving::PatientChange { id, change: Box::new(change) }).await;
+    let data = world.one("patient_updated", &["patient_updated", "patient_updated.complete"]);
+    assert_eq!(data["previous_attributes"][0]["email"], "fay@example.com");
+    assert_eq!(data["patients"][0]["email"], "fresh@example.com");
+}
+
+#[tokio::test]
+async fn a_refused_change_leaves_a_later_one_that_waits() {
+    let mut world = World::listening().await;
+    let id = world.id_of(Resource::Patients, "pat") as u32;
+    let save = |change: PatientChange| {
+        let what = Saving::PatientChange { id, change: Box::new(change) };
+        Request::Save(Box::new(SaveRequest { location: LocationId(MAIN), what, once: None }))
+    };
+    let stands = |world: &World| {
+        let pat = world.shells[&MAIN].env.store.get(&patient_key(id)).unwrap().unwrap();
+        let pat: records::Patient = decode(&pat).unwrap();
+        (pat.email, pat.middle_name)
+    };
+    let before = stands(&world);
+    let email = save(PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() });
+    let name = save(PatientChange { middle_name: Some("Kim".into()), ..PatientChange::default() });
+    world.turn(MAIN, &email).await;
+    let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
+    world.turn(MAIN, &name).await;
+    assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a write of its own");
+    world.ehr().writes = Writes::Refused;
+    let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
+    let (_, calls) = world.turn(MAIN, &refused).await;
+    let both = (Some("fresh@example.com".to_owned()), Some("Kim".to_owned()));
+    assert_eq!(stands(&world), both, "the second change still waits for its answer");
+    let requests = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
+    world.follow(MAIN, requests).await;
+    world.run(MAIN).await;
+    assert_ne!(before, both);
+    assert_eq!(stands(&world), before, "it was refused too: what the EHR has is put back");
+}
+
+fn patient_key(id: u32) -> store::Key {
+    store::keys::record(records::document::Kind::Of(Resource::Patients).byte(), 1, id.into())
+}
+
+#[tokio::test]
+async fn a_history_is_told_once_per_patient_and_commit() {
+    let mut world = World::listening().await;
+    world.ehr().patient("ann", "New");
+    let item = |patient: &str, item: &str, note: &str| json!({"patient": patient, "category": "allergies", "item": item, "note": note, "active": true});
+    for (id, patient, of) in [("1", "pat", "latex"), ("2", "ann", "latex"), ("3", "pat", "pollen")] {
+        world.ehr().entry(Resource::PatientHistoryItems, id, item(patient, of, "a"));
+    }
+    world.sync(MAIN).await;
+    let event = "medical_history_patient_items_updated";
+    world.ehr().entry(Resource::PatientHistoryItems, "3", item("pat", "pollen", "b"));
+    let told = world.news();
+    let mut sizes: Vec<usize> = told
+        .iter()
+        .filter(|it| it.event == event)
+        .map(|it| it.data["medical_history"]["patient_items"].as_array().unwrap().len())
+        .collect();
+    sizes.sort();
+    assert_eq!(sizes, [1, 2]);
+    world.sync(MAIN).await;
+    let data = world.one(event, &[event]);
+    let pat = world.id_of(Resource::Patients, "pat");
+    assert_eq!(data["medical_history"]["patient_id"], pat);
+    assert_eq!(data["medical_history"]["patient_items"][0]["body"]["note"], "b");
+    assert_eq!(data["previous_attributes"][0]["body"]["note"], "a");
+}
+
+#[tokio::test]
+async fn lights_are_told_in_the_commit_that_turns_them() {
+    let mut world = World::listening().await;
+    world.ehr().readable = false;
+    world.sync(MAIN).await;
+    let data = world.one("sync_status_read_change", &["sync_status_read_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": false, "write": true}));
+    assert_eq!(data["previous_attributes"], json!({"read_status": "green"}));
+    world.ehr().readable = true;
+    world.pass(MAIN, 2 * MINUTE).await;
+    assert_eq!(world.news().len(), 0, "it is back, but that was too soon to tell");
+    world.pass(MAIN, 30 * MINUTE).await;
+    let data = world.one("sync_status_read_change", &["sync_status_read_change"]);
+    assert_eq!(
+        (&data["sync_status"]["read"], &data["previous_attributes"]["read_status"]),
+        (&json!(true), &json!("red"))
+    );
+
+    world.ehr().writes = Writes::NotLetIn;
+    let made = payment(&world);
+    world.save(made).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    world.pass(MAIN, 20 * MINUTE).await;
+    assert_eq!(world.news().len(), 0, "still so");
+    world.ehr().writes = Writes::Taken;
+    world.pass(MAIN, HOUR / 2).await;
+    let told: Vec<String> = world.news().into_iter().map(|it| it.event).collect();
+    assert!(told.contains(&"sync_status_write_change".to_owned()), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
+    let mut world = World::listening().await;
+    let gate = |gate| VecDeque::from([Request::Command(Command::Gate(gate))]);
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 0, "it was green");
+    world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    world.pass(MAIN, 20 * MINUTE).await;
+    world.follow(MAIN, gate(Gate::Shut(Shut::LoggedOut))).await;
+    assert_eq!(world.news().len(), 0, "still red, for another reason");
+    world.follow(MAIN, gate(Gate::Open)).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": true}));
+}
+
+#[tokio::test]
+async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_any_more() {
+    let mut world = World::new().await;
+    world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
+    let gate = |gate| VecDeque::from([Request::Command(Command::Gate(gate))]);
+    let shut = Gate::Shut(Shut::NoWorkstation);
+    world.follow(MAIN, gate(shut)).await;
+    world.pass(MAIN, HOUR).await;
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 2);
+    world.pass(MAIN, 3 * MINUTE).await;
+    world.follow(MAIN, gate(shut)).await;
+    assert_eq!(world.news().len(), 0, "too soon to tell");
+    // Out of memory, and woken for this.
+    world.pass(MAIN, 3 * MINUTE).await;
+    let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
+    assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    assert_eq!(data["previous_attributes"], json!({"write_status": "green"}));
+    world.pass(MAIN, 12 * HOUR).await;
+    assert_eq!(world.news().len(), 0, "once");
+
+    // A flutter is no news, and nobody is woken for it again.
+    world.follow(MAIN, gate(Gate::Open)).await;
+    world.pass(MAIN, MINUTE).await;
+    world.follow(MAIN, gate(shut)).await;
+    world.follow(MAIN, gate(Gate::Open)).await;
+    assert_eq!(world.news().len(), 1);
+    world.pass(MAIN, 10 * MINUTE).await;
+    assert_eq!(world.news().len(), 0, "it is as it was told");
+    assert!(world.shells[&MAIN].wake_at() > Some(world.now));
+}
+
+#[tokio::test]
+async fn a_write_that_waits_for_an_hour_turns_the_light() {
+    let mut world = World::with(WriteRules::default()).await;
+    world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
+    world.ehr().writes = Writes::Later;
+    let made = payment(&world);
+    world.save(made).await;
+    world.pass(MAIN, 50 * MINUTE).await;
+    assert_eq!(world.news().len(), 0);
+    world.pass(MAIN, HOUR).await;
+    let told = world.news();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+}
+
+#[tokio::test]
+async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
+    let mut world = World::new().await;
+    for n in 0..500 {
+        world.ehr().patient(&format!("patient {n}"), "Many");
+    }
+    let quiet = world.subscribe(2, Event::PatientCreated, "v3.0.0").await;
+    world.sync(MAIN).await;
+    assert_eq!((world.news().len(), world.shapes.0.load(Ordering::SeqCst)), (0, 0));
+
+    for n in 0..500 {
+        world.ehr().patient(&format!("patient {n}"), "More");
+    }
+    let deaf = world.subscribe(1, Event::PatientCreated, "v3.0.0").await;
+    world.sync(MAIN).await;
+    assert_eq!((world.news().len(), world.shapes.0.load(Ordering::SeqCst)), (0, 0), "nobody asked for updates");
+
+    for n in 500..1_000 {
+        world.ehr().patient(&format!("patient {n}"), "Many");
+    }
+    let (one, other) = (
+        world.subscribe(1, Event::PatientCreated, "v3.0.0").await,
+        world.subscribe(1, Event::PatientCreated, "v3.1.0").await,
+    );
+    world.sync(MAIN).await;
+    assert_eq!(world.shapes.0.load(Ordering::SeqCst), 1_000, "each new patient once in each version");
+    let told = world.news();
+    let of = |endpoint| told.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
+    assert_eq!([deaf, one, other, quiet].map(|endpoint| of(endpoint).len()), [5, 5, 5, 0]);
+    assert!(of(one).iter().all(|it| it.data["patients"].as_array().unwrap().len() == 100));
+    let versions = |endpoint| of(endpoint).iter().all(|it| it.data["patients"][0]["version"] == "v3.1.0");
+    assert!(versions(other) && !versions(one));
+}
+
+#[tokio::test]
+async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
+    let mut world = World::listening().await;
+    let request = SaveRequest { location: LocationId(MAIN), what: payment(&world), once: None };
+    let request = Request::Save(Box::new(request));
+    world.env.pool.fill(&world.env.ids, Resource::Payments).await.unwrap();
+    world.ehr().writes = Writes::Refused;
+    world.turn(MAIN, &request).await;
+    let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
+    let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
+    let cx = Cx { now: world.now, random: 1 };
+    let [mut once, mut again] = [(), ()].map(|()| world.shells[&MAIN].prepare(cx, &refused).unwrap());
+    assert_eq!(world.news().len(), 0, "nothing before the commit");
+    world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
+    assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
+    world.one("payment_insertion.failed", &["payment_insertion.failed"]);
+}
+
+/// A record of one location is that location's; what the EHR knows no location of is at all that share it.
+#[tokio::test]
+async fn a_subscription_of_a_location_hears_of_that_one_only() {
+    let mut world = World::new().await;
+    let mut endpoints = Vec::new();
+    for location in [Some(1), Some(2), None] {
+        let endpoint = world.subscribe(2, Event::FormResponseInsertion, "v3.0.0").await;
+        for event in [Event::AppointmentCreated, Event::AppointmentInsertion, Event::PaymentCreated] {
+            assert!(world.add_at(endpoint, 1, location, event, "v3.0.0").await);
+        }
+        endpoints.push(endpoint);
+    }
+    let [here, there, everywhere] = endpoints[..] else { panic!("three") };
+    let of = |told: &[Told], event: &str| {
+        let told = told.iter().filter(|it| it.event == event).map(|it| (it.endpoint, it.location));
+        let mut told: Vec<_> = told.collect();
+        told.sort();
+        told
+    };
+
+    let booked = appointment(&world, 9);
+    world.save(booked).await;
+    let told = world.news();
+    for event in ["appointment_created", "appointment_insertion.complete"] {
+        assert_eq!(of(&told, event), [(here, Some(MAIN)), (everywhere, Some(MAIN))], "{event}");
+    }
+    world.ehr().payment("shared", "7.00");
+    world.sync(MAIN).await;
+    assert_eq!(of(&world.news(), "payment_created"), [(here, None), (there, None), (everywhere, None)]);
+}
+
+/// How many messages were sent, and how many are counted as left out.
+fn told_and_left_out(world: &mut World) -> (u64, u64) {
+    let endpoints = world.registry.subscriptions().endpoints();
+    let backlogs = &world.registry.subscriptions().backlogs;
+    let overflow = endpoints.iter().filter_map(|it| backlogs.of(it.id).overflow).map(|it| it.events).sum::<u64>();
+    (world.news().len() as u64, overflow)
+}
+
+/// What one commit cannot hold is told with the next ones: the page is asked for again, and what was taken in of it is no news.
+#[tokio::test]
+async fn what_a_commit_has_no_room_for_is_told_with_the_next() {
+    const ENDPOINTS: usize = 70;
+    let mut world = World::new().await;
+    for _ in 0..ENDPOINTS {
+        world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
+    }
+    for n in 0..500 {
+        world.ehr().payment(&format!("payment {n}"), "7.00");
+    }
+    let before = world.store.commits();
+    world.sync(MAIN).await;
+    assert_eq!(told_and_left_out(&mut world), (500 * ENDPOINTS as u64, 0));
+    let state = &world.shells[&MAIN].machine.state.pulls;
+    assert!(state.cycle.is_none() && world.store.commits() - before > 3, "it took some commits, and came to its end");
+}
+
+/// Deletions of one page are not told apart: what one commit cannot hold is counted for its endpoints, whose owners can then ask the feed.
+#[tokio::test]
+async fn deletions_a_commit_has_no_room_for_are_counted() {
+    const ENDPOINTS: usize = 40;
+    let mut world = World::new().await;
+    for n in 0..1_500 {
+        world.ehr().payment(&format!("payment {n}"), "7.00");
+    }
+    world.sync(MAIN).await;
+    for _ in 0..ENDPOINTS {
+        world.subscribe(1, Event::PaymentDeleted, "v3.0.0").await;
+    }
+    for n in 0..400 {
+        world.ehr().remove(Resource::Payments, &format!("payment {n}"));
+    }
+    world.sync(MAIN).await;
+    let (told, overflow) = told_and_left_out(&mut world);
+    assert!(told > 0 && overflow > 0, "{told} {overflow}");
+    assert_eq!(told + overflow, 400 * ENDPOINTS as u64);
+}
+
+#[test]
+fn a_commit_has_room_for_so_many() {
+    let mut room = Room { keys: keys_of(4) + keys_of(6), bytes: 1_000, left_out: 0 };
+    assert!(room.take(4, 100) && !room.take(7, 1) && !room.take(2, 901) && room.take(6, 100));
+    assert_eq!(room.left_out, 9);
+}
+
+/// Beside its messages a turn writes its own: what deletes 5,000 records writes some five keys for each.
+#[test]
+fn the_messages_of_a_commit_leave_room_for_the_turn() {
+    let (own, most) = (5_000 * 5, store::MAX_BATCH_KEYS);
+    assert!(MOST_KEYS + own < most * 2 / 3);
+    for subscribed in [1, 20, 1_000] {
+        let mut room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
+        let events = std::iter::repeat_with(|| room.take(subscribed, 1)).take_while(|taken| *taken).count();
+        assert!(events * (subscribed * 3 + 1) <= MOST_KEYS, "{subscribed} subscriptions");
+    }
+}
+
+/// Random subscriptions over tenants and random changes in their EHRs, beside a model that knows who asked for what.
+#[tokio::test]
+async fn everybody_gets_exactly_theirs() {
+    let mut world = World::new().await;
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let events = [
+        Event::PatientCreated,
+        Event::PatientUpdated,
+        Event::PaymentCreated,
+        Event::PaymentUpdated,
+        Event::PaymentDeleted,
+        Event::ChargeCreated,
+    ];
+    let mut asked: BTreeMap<(u32, Event), Vec<EndpointId>> = BTreeMap::new();
+    for _ in 0..12 {
+        let endpoint = world.subscribe(2, Event::FormResponseInsertion, "v3.0.0").await;
+        for _ in 0..random(5) {
+            let (institution, event) = (1 + random(2) as u32, events[random(6) as usize]);
+            let version = ["v3.0.0", "v3.1.0"][random(2) as usize];
+            if world.add(endpoint, institution, event, version).await {
+                asked.entry((institution, event)).or_default().push(endpoint);
+            }
+        }
+    }
+    assert!(asked.values().map(Vec::len).sum::<usize>() > 15, "{asked:?}");
+    let mut expected: Vec<(EndpointId, u32, String, String)> = Vec::new();
+    let mut told: Vec<(EndpointId, u32, String, String)> = Vec::new();
+    // Each practice's own records, by their mark: a name or an amount that no other has.
+    let mut payments: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut patients: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for round in 0..120_u64 {
+        let institution = 1 + random(2) as u32;
+        let location = if institution == 1 { MAIN } else { RIVAL };
+        let (payments, patients) = (payments.entry(institution).or_default(), patients.entry(institution).or_default());
+        let mark = format!("{institution}{round:03}.00");
+        let ehr = world.ehrs.get_mut(&institution).unwrap();
+        let event = match random(6) {
+            0 => {
+                patients.push(format!("patient {round}"));
+                ehr.patient(&format!("patient {round}"), &mark);
+                Some(Event::PatientCreated)
+            }
+            1 if !patients.is_empty() => {
+                ehr.patient(&patients[random(patients.len() as u64) as usize], &mark);
+                Some(Event::PatientUpdated)
+            }
+            2 => {
+                payments.push(format!("payment {round}"));
+                ehr.payment(&format!("payment {round}"), &mark);
+                Some(Event::PaymentCreated)
+            }
+            3 if !payments.is_empty() => {
+                ehr.payment(&payments[random(payments.len() as u64) as usize], &mark);
+                Some(Event::PaymentUpdated)
+            }
+            4 if !payments.is_empty() => {
+                let gone = payments.swap_remove(random(payments.len() as u64) as usize);
+                ehr.remove(Resource::Payments, &gone);
+                Some(Event::PaymentDeleted)
+            }
+            _ => None,
+        };
+        world.now = world.now.plus(SECOND);
+        world.sync(location).await;
+        for endpoint in event.and_then(|event| asked.get(&(institution, event))).into_iter().flatten() {
+            let mark = if event == Some(Event::PaymentDeleted) { String::new() } else { mark.clone() };
+            expected.push((*endpoint, institution, event.unwrap().name().into(), mark));
+        }
+        for it in world.news() {
+            let name = it.data["patients"][0]["last_name"].as_str();
+            let amount = it.data["payment"]["body"]["amount"]["amount"].as_str();
+            let mark = if it.event.ends_with("_deleted") { "" } else { name.or(amount).unwrap_or("?") };
+            told.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
+        }
+    }
+    expected.sort();
+    told.sort();
+    assert!(expected.len() > 50, "{}", expected.len());
+    assert_eq!(told, expected);
+}
+
+/// Older versions listed patients under their names as they were spelt, and compared no first names.
+#[tokio::test]
+async fn patients_in_old_lists_are_found_by_all_their_names() {
+    let mut world = World::new().await;
+    let cell_phone = Some("5550101010".to_owned());
+    let zoe = EhrPatient { first_name: "Zoë".into(), cell_phone, ..patient_named("zoe", "Müller") };
+    world.ehr().put("zoe", EhrRecord::Patient(zoe));
+    world.sync(MAIN).await;
+    let list = |name: &str| {
+        let digest = world.env.secrets.digest(&[b"patient", name.as_bytes(), b"1980-01-01".as_slice()]);
+        store::keys::patient_match(1, 1, &digest)
+    };
+    let mut batch = Batch::new();
+    batch.put(list("müller"), world.store.get(&list("muller")).unwrap().unwrap());
+    batch.delete(list("muller"));
+    world.store.commit_now(batch).unwrap();
+
+    let found = |first_name: &str| {
+        let home = super::super::docs::Home { source: Some(1), location: MAIN, now: world.now };
+        let mut docs = Docs::new(&*world.store, &world.env.pool, &world.env.secrets, home);
+        let details = PatientDetails {
+            first_name: first_name.to_owned(),
+            last_name: "MÜLLER".to_owned(),
+            date_of_birth: Some("1980-01-01".parse().unwrap()),
+            phone_number: Some("+1 555 010 1010".to_owned()),
+            ..PatientDetails::default()
+        };
+        let patient = world.shells[&MAIN].matching_patient(&details, &mut docs).unwrap();
+        patient.map(|patient| u64::from(patient.id))
+    };
+    assert_eq!(found("zoe"), Some(world.id_of(Resource::Patients, "zoe")));
+    assert_eq!(found("Ben"), None, "a twin");
+}
+
+#[tokio::test]
+async fn an_identifier_of_another_record_is_not_believed() {
+    let mut world = World::new().await;
+    // Each in a lane of its own: one that waits holds up none of the others.
+    let paid = async |world: &mut World, id: &'static str| {
+        world.ehr().writes = Writes::Same(id);
+        let Saving::Entry(payment) = payment(world) else { panic!("a payment is an entry") };
+        world.save(Saving::Entry(NewEntry { patient: None, ..payment })).await["id"].as_u64().unwrap()
+    };
+    let stands = |world: &World, id: u64| {
+        let entry: records::entry::Entry<records::ledger::Payment> = world.shells[&MAIN].read(1, id).unwrap().unwrap();
+        (entry.foreign_id, entry.write.unwrap().status)
+    };
+    use records::entry::WriteStatus::{Pending, Succeeded};
+    let first = paid(&mut world, "p-1").await;
+    assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded));
+    // One made here, and one the practice has had all along.
+    for id in ["p-1", "old"] {
+        let second = paid(&mut world, id).await;
+        assert_eq!(stands(&world, second), (None, Pending));
+        let queue = &world.shells[&MAIN].machine.state.queue;
+        let reason = queue.iter().last().unwrap().1.reason.clone().unwrap();
+        let other = if id == "old" { world.id_of(Resource::Payments, "old") } else { first };
+        assert_eq!(reason, format!("the EHR answered with the identifier that Payment {other} has already"));
+    }
+    assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded), "it stays whose it is");
+    let shown: records::entry::Entry<records::ledger::Payment> =
+        world.shells[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
+    assert_eq!(shown.deleted_at, None);
+    // Its own identifier is believed.
+    let third = paid(&mut world, "p-4").await;
+    assert_eq!(stands(&world, third).0.as_deref(), Some("p-4"));
+}
+
+#[tokio::test]
+async fn a_snapshot_that_comes_to_nothing_is_not_tried_at_every_commit() {
+    let mut world = World::new().await;
+    for _ in 0..500 {
+        world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
+    }
+    let shell = world.shells.get_mut(&MAIN).unwrap();
+    assert!(shell.snapshot_due());
+    shell.snapshot_missed();
+    assert!(!shell.snapshot_due());
+    for _ in 0..500 {
+        world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
+    }
+    let shell = world.shells.get_mut(&MAIN).unwrap();
+    assert!(shell.snapshot_due());
+    shell.snapshot_taken();
+    assert!(!shell.snapshot_due());
+}

@@ -1,0 +1,110 @@
+//! Writes to the EHR as operators and clients see them: what waits in a location's queue, and what became of the rest.
+
+use location::{
+    event::Work,
+    ids::WriteId,
+    queue::{Write, WriteState},
+    time::Timestamp,
+};
+use query::lists::Stretch;
+
+use crate::turn::Shell;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteRequest {
+    pub id: u64,
+    pub location_id: u32,
+    pub work: Work,
+    pub status: Status,
+    pub attempts: u32,
+    /// What the last attempt said, or why it ended without being written. Never patient data.
+    pub reason: Option<String>,
+    pub queued_at: Timestamp,
+    /// It gives up then; none once it has ended.
+    pub deadline: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    /// The write an operator had it tried again as.
+    pub retried_as: Option<u64>,
+    /// An operator gave it up.
+    pub dropped: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Queued,
+    Sending,
+    /// The EHR's gate is closed, its breaker open, or its credentials were refused.
+    Parked,
+    Done,
+    Failed,
+    TimedOut,
+}
+
+impl WriteRequest {
+    fn waiting(shell: &Shell, id: WriteId, write: &Write) -> WriteRequest {
+        let blocked = shell.machine.state.path.blocked.is_some() || shell.machine.state.shut().is_some();
+        WriteRequest {
+            id: id.0,
+            location_id: shell.setup.id.0,
+            work: write.work,
+            status: match write.state {
+                WriteState::Calling { .. } => Status::Sending,
+                WriteState::Waiting { .. } if blocked => Status::Parked,
+                WriteState::Waiting { .. } => Status::Queued,
+            },
+            attempts: write.attempts,
+            reason: write.reason.clone(),
+            queued_at: write.queued_at,
+            deadline: Some(write.deadline),
+            finished_at: None,
+            retried_as: None,
+            dropped: false,
+        }
+    }
+
+    pub fn ended(record: records::Write) -> WriteRequest {
+        WriteRequest {
+            id: record.id,
+            location_id: record.location_id,
+            work: record.work,
+            status: match (record.done, record.timed_out) {
+                (true, _) => Status::Done,
+                (false, true) => Status::TimedOut,
+                (false, false) => Status::Failed,
+            },
+            attempts: record.attempts,
+            reason: record.reason,
+            queued_at: record.queued_at,
+            deadline: None,
+            finished_at: Some(record.finished_at),
+            retried_as: record.retried_as,
+            dropped: record.dropped,
+        }
+    }
+}
+
+/// All unfinished writes of a location, in the order of their ids.
+pub fn unfinished(shell: &Shell) -> Vec<WriteRequest> {
+    shell.machine.state.queue.iter().map(|(id, write)| WriteRequest::waiting(shell, id, write)).collect()
+}
+
+/// The waiting writes and the ended ones as one list, by id: the part of it that was asked for.
+pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, part: Stretch) -> Vec<WriteRequest> {
+    let mut requests = waiting;
+    requests.extend(ended);
+    requests.retain(|it| part.after.is_none_or(|after| it.id > after) && part.before.is_none_or(|end| it.id < end));
+    requests.sort_by_key(|it| it.id);
+    // One that ended between the two looks counts once, as ended.
+    requests.dedup_by(|later, first| {
+        later.id == first.id && first.finished_at.is_none() && {
+            std::mem::swap(later, first);
+            true
+        }
+    });
+    let surplus = requests.len().saturating_sub(part.limit);
+    match part.before {
+        Some(_) => drop(requests.drain(..surplus)),
+        None => requests.truncate(part.limit),
+    }
+    requests
+}

@@ -1,0 +1,235 @@
+//! Creating something once: a request with an idempotency key gets its first answer again for a day. The key is read and written in the
+//! batch of what the request creates, so of two racing requests one wins and the other sees its answer.
+
+use location::time::{DAY, Millis, Timestamp};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use store::{Batch, Direction, Key, Store, StoreError, keys};
+
+/// How long a key stands for its first answer.
+pub const KEPT: Millis = DAY;
+
+/// What identifies a request. Both are digests: the key's with whoever may use it, the fingerprint's of all the request says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    pub key: [u8; 32],
+    pub fingerprint: [u8; 32],
+}
+
+impl std::fmt::Debug for IdempotencyKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("IdempotencyKey(redacted)")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lookup {
+    Fresh,
+    /// The same request was answered so.
+    Replay(serde_json::Value),
+    /// The key was used for something else.
+    Conflict,
+}
+
+/// The record that has a number already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbered {
+    /// Made by a request that said the same.
+    Same(u64),
+    Other(u64),
+}
+
+#[derive(Serialize, Deserialize)]
+struct NumberedRecord {
+    fingerprint: [u8; 32],
+    id: u64,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Claim {
+    fingerprint: [u8; 32],
+    answer: serde_json::Value,
+    expires: Timestamp,
+}
+
+/// The values of one commit: it fails where one that was read has changed.
+pub trait GuardedValues {
+    fn read(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError>;
+    /// None deletes it.
+    fn write(&mut self, key: Key, value: Option<Vec<u8>>);
+}
+
+/// Those of a batch that is made up by hand.
+pub struct InBatch<'a> {
+    pub store: &'a dyn Store,
+    pub batch: &'a mut Batch,
+}
+
+impl GuardedValues for InBatch<'_> {
+    fn read(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = self.store.get(&key)?;
+        self.batch.expect_unchanged(key, value.clone());
+        Ok(value)
+    }
+
+    fn write(&mut self, key: Key, value: Option<Vec<u8>>) {
+        match value {
+            Some(value) => self.batch.put(key, value),
+            None => self.batch.delete(key),
+        };
+    }
+}
+
+/// Whether a request came before.
+pub fn lookup(values: &mut impl GuardedValues, key: &IdempotencyKey, now: Timestamp) -> Result<Lookup, StoreError> {
+    let claim: Option<Claim> = parsed(values, keys::once(&key.key))?;
+    Ok(match claim.filter(|claim| now < claim.expires) {
+        None => Lookup::Fresh,
+        Some(claim) if claim.fingerprint == key.fingerprint => Lookup::Replay(claim.answer),
+        Some(_) => Lookup::Conflict,
+    })
+}
+
+/// Pins the answer to the key, for a day.
+pub fn remember(
+    values: &mut impl GuardedValues,
+    key: &IdempotencyKey,
+    answer: serde_json::Value,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let old: Option<Claim> = parsed(values, keys::once(&key.key))?;
+    if let Some(old) = old {
+        values.write(keys::once_expiry(old.expires.0, &key.key), None);
+    }
+    let expires = now.plus(KEPT);
+    let claim = Claim { fingerprint: key.fingerprint, answer, expires };
+    values.write(keys::once(&key.key), Some(json(&claim)));
+    values.write(keys::once_expiry(expires.0, &key.key), Some(Vec::new()));
+    Ok(())
+}
+
+/// The record a client's own number stands for.
+pub fn numbered(values: &mut impl GuardedValues, number: &IdempotencyKey) -> Result<Option<Numbered>, StoreError> {
+    let first: Option<NumberedRecord> = parsed(values, keys::numbered(&number.key))?;
+    Ok(first.map(|first| match first.fingerprint == number.fingerprint {
+        true => Numbered::Same(first.id),
+        false => Numbered::Other(first.id),
+    }))
+}
+
+/// From here on the number stands for this record: as long as there are records, so it has no expiry.
+pub fn number(values: &mut impl GuardedValues, number: &IdempotencyKey, id: u64) {
+    let first = NumberedRecord { fingerprint: number.fingerprint, id };
+    values.write(keys::numbered(&number.key), Some(json(&first)));
+}
+
+fn parsed<T: DeserializeOwned>(values: &mut impl GuardedValues, key: Key) -> Result<Option<T>, StoreError> {
+    let bytes = values.read(key.clone())?;
+    let parsed = bytes.as_deref().map(serde_json::from_slice).transpose();
+    parsed.map_err(|_| StoreError::damaged(&key, "an idempotency key nobody can read"))
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("plain data makes JSON")
+}
+
+/// Forgets up to `limit` expired claims; answers how many. A claim renewed meanwhile has another expiry, which fails the batch.
+pub(crate) fn forget(store: &dyn Store, now: Timestamp, limit: usize, batch: &mut Batch) -> Result<usize, StoreError> {
+    let expired = store.scan_keys(keys::once_expired(now.0), Direction::Forward, limit)?;
+    for key in &expired {
+        let Some((_, digest)) = keys::parse_once_expiry(key) else { continue };
+        batch.expect_present(key.clone()).delete(key.clone()).delete(keys::once(&digest));
+    }
+    Ok(expired.len())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use store::{CommitError, MemoryStore, keys::Space};
+
+    use super::*;
+    use crate::retention;
+
+    const ONE: IdempotencyKey = IdempotencyKey { key: [1; 32], fingerprint: [7; 32] };
+    const OTHER_BODY: IdempotencyKey = IdempotencyKey { key: [1; 32], fingerprint: [8; 32] };
+    const OTHER_KEY: IdempotencyKey = IdempotencyKey { key: [2; 32], fingerprint: [7; 32] };
+
+    struct World {
+        store: Arc<MemoryStore>,
+    }
+
+    impl World {
+        fn new() -> World {
+            World { store: Arc::new(MemoryStore::new()) }
+        }
+
+        /// Answers with the time, unless the request was answered before.
+        fn prepare(&self, key: &IdempotencyKey, now: i64) -> (Lookup, Batch) {
+            let mut batch = Batch::new();
+            let mut values = InBatch { store: &*self.store, batch: &mut batch };
+            let seen = lookup(&mut values, key, Timestamp(now)).unwrap();
+            if seen == Lookup::Fresh {
+                remember(&mut values, key, json!({ "at": now }), Timestamp(now)).unwrap();
+            }
+            (seen, batch)
+        }
+
+        fn ask(&self, once: &IdempotencyKey, now: i64) -> Lookup {
+            let (seen, batch) = self.prepare(once, now);
+            self.store.commit_now(batch).unwrap();
+            seen
+        }
+
+        fn count(&self, space: Space) -> usize {
+            self.store.scan_keys(space.range(), Direction::Forward, 9_999).unwrap().len()
+        }
+    }
+
+    #[test]
+    fn the_first_answer_stands_for_a_day() {
+        let world = World::new();
+        assert_eq!(world.ask(&ONE, 5), Lookup::Fresh);
+        assert_eq!(world.ask(&ONE, 6), Lookup::Replay(json!({ "at": 5 })));
+        assert_eq!(world.ask(&OTHER_BODY, 7), Lookup::Conflict);
+        assert_eq!(world.ask(&OTHER_KEY, 8), Lookup::Fresh);
+        assert_eq!(world.ask(&ONE, 4 + DAY), Lookup::Replay(json!({ "at": 5 })));
+        assert_eq!(world.ask(&OTHER_BODY, 5 + DAY), Lookup::Fresh);
+        assert_eq!(world.ask(&OTHER_BODY, 6 + DAY), Lookup::Replay(json!({ "at": 5 + DAY })));
+        assert_eq!((world.count(Space::Once), world.count(Space::OnceExpiry)), (2, 2));
+    }
+
+    #[test]
+    fn of_two_racing_requests_one_passes() {
+        let world = World::new();
+        let ((first, one), (second, other)) = (world.prepare(&ONE, 5), world.prepare(&ONE, 5));
+        assert_eq!((first, second), (Lookup::Fresh, Lookup::Fresh));
+        world.store.commit_now(one).unwrap();
+        assert!(matches!(world.store.commit_now(other), Err(CommitError::Conflict { .. })));
+        assert_eq!(world.ask(&ONE, 6), Lookup::Replay(json!({ "at": 5 })));
+    }
+
+    #[test]
+    fn expired_claims_are_forgotten_but_not_those_renewed_meanwhile() {
+        let world = World::new();
+        for n in 0..1_200u64 {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&n.to_be_bytes());
+            world.ask(&IdempotencyKey { key, fingerprint: [0; 32] }, n as i64);
+        }
+        world.ask(&ONE, 0);
+        let later = Timestamp(DAY + 599);
+        let mut batch = Batch::new();
+        assert_eq!(forget(&*world.store, later, 3, &mut batch).unwrap(), 3);
+        assert_eq!(world.ask(&ONE, later.0), Lookup::Fresh);
+        assert!(matches!(world.store.commit_now(batch), Err(CommitError::Conflict { .. })));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime
+            .block_on(retention::all(&(world.store.clone() as Arc<dyn Store>), later, std::time::Duration::ZERO))
+            .unwrap();
+        assert_eq!((world.count(Space::Once), world.count(Space::OnceExpiry)), (601, 601));
+        assert_eq!(world.ask(&ONE, later.0 + 1), Lookup::Replay(json!({ "at": later.0 })));
+    }
+}

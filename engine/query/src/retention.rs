@@ -1,0 +1,150 @@
+//! What is thrown away in time, in small steps between the commits of others: old changes of the feed, places that were left long ago,
+//! claims of idempotency keys that have expired.
+
+use std::{sync::Arc, time::Duration};
+
+use location::time::Timestamp;
+use runtime::clock;
+use store::{Batch, CommitError, Store, StoreError};
+
+use crate::{feed, idempotency as once, index::places};
+
+/// Entries of one step: about as much as a group of commits.
+const STEP: usize = 500;
+const PAUSE: Duration = Duration::from_millis(20);
+const EVERY: Duration = Duration::from_secs(3_600);
+
+pub async fn run(store: Arc<dyn Store>) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        if let Err(error) = all(&store, clock::now(), PAUSE).await {
+            tracing::warn!(%error, "upkeep of the store stopped half way; it goes on in an hour");
+        }
+    }
+}
+
+/// Everything that is to go as of `now`.
+pub async fn all(store: &Arc<dyn Store>, now: Timestamp, pause: Duration) -> Result<(), CommitError> {
+    steps(store, pause, (), move |store, (), batch| {
+        Ok((places::forget(store, now, STEP, batch)? == STEP).then_some(()))
+    })
+    .await?;
+    steps(store, pause, (), move |store, (), batch| Ok((once::forget(store, now, STEP, batch)? == STEP).then_some(())))
+        .await?;
+    steps(store, pause, None, move |store, after, batch| {
+        let pruned = feed::prune(store, after, now, STEP, batch)?;
+        Ok(pruned.map(|pruned| if pruned.whole { Some(pruned.stream) } else { after }))
+    })
+    .await
+}
+
+/// One commit per step until `step` says that there are no more; else it says where to go on. Each step reads on a thread that may
+/// wait, so that nothing else stands still meanwhile, however many steps find nothing to throw away.
+async fn steps<At: Copy + Send + 'static>(
+    store: &Arc<dyn Store>,
+    pause: Duration,
+    begin: At,
+    step: impl Fn(&dyn Store, At, &mut Batch) -> Result<Option<At>, StoreError> + Copy + Send + 'static,
+) -> Result<(), CommitError> {
+    let mut next = Some(begin);
+    while let Some(at) = next {
+        let reads = store.clone();
+        let read = move || {
+            let mut batch = Batch::new();
+            step(&*reads, at, &mut batch).map(|next| (next, batch))
+        };
+        let (going_on, batch) = match tokio::task::spawn_blocking(read).await {
+            Ok(read) => read?,
+            // The runtime ends, or the step panicked and has said so.
+            Err(_) => return Ok(()),
+        };
+        next = going_on;
+        if !batch.is_empty() {
+            match store.commit(batch).await {
+                // Somebody changed one of them meanwhile: the next step reads it again.
+                Ok(()) | Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use location::pull::Resource;
+    use store::{CommitFuture, Direction, Health, Key, KeyRange, MemoryStore};
+
+    use super::*;
+    use crate::feed::{FeedEntry, Stream};
+
+    /// Counts what is read, and from where.
+    #[derive(Default)]
+    struct Counting {
+        store: MemoryStore,
+        values: AtomicUsize,
+        on_runtime: AtomicUsize,
+    }
+
+    impl Store for Counting {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            self.store.get(key)
+        }
+
+        fn scan(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+            let found = self.store.scan(range, way, limit)?;
+            self.values.fetch_add(found.len(), Ordering::SeqCst);
+            let main = std::thread::current().name().is_some_and(|name| name.contains("upkeep::tests"));
+            self.on_runtime.fetch_add(usize::from(main), Ordering::SeqCst);
+            Ok(found)
+        }
+
+        fn scan_keys(&self, range: KeyRange, way: Direction, limit: usize) -> Result<Vec<Key>, StoreError> {
+            self.store.scan_keys(range, way, limit)
+        }
+
+        fn commit(&self, batch: Batch) -> CommitFuture {
+            self.store.commit(batch)
+        }
+
+        fn health(&self) -> Health {
+            self.store.health()
+        }
+    }
+
+    /// A thousand streams whose changes are all young: little is read, none of it where others wait for their turn, and they get it.
+    #[tokio::test]
+    async fn what_finds_nothing_to_throw_away_lets_others_work() {
+        let store = Arc::new(Counting::default());
+        let now = Timestamp(1_800_000_000_000);
+        let streams: usize = 1_000;
+        for stream in 0..streams {
+            let mut batch = Batch::new();
+            for _ in 0..20 {
+                let entry = FeedEntry { at: now, resource: Resource::Patients, id: 1, change: feed::Change::Updated };
+                feed::append(&mut batch, Stream::Location(u32::try_from(stream).unwrap()), &[entry]);
+            }
+            store.store.commit_now(batch).unwrap();
+        }
+        let turns = Arc::new(AtomicUsize::new(0));
+        let others = {
+            let turns = turns.clone();
+            tokio::spawn(async move {
+                loop {
+                    turns.fetch_add(1, Ordering::SeqCst);
+                    tokio::task::yield_now().await;
+                }
+            })
+        };
+        let shared: Arc<dyn Store> = store.clone();
+        all(&shared, now, Duration::ZERO).await.unwrap();
+        others.abort();
+        assert!(turns.load(Ordering::SeqCst) >= streams, "{turns:?} turns beside {streams} streams");
+        assert_eq!(store.on_runtime.load(Ordering::SeqCst), 0, "reads on the thread of the runtime");
+        assert!(store.values.load(Ordering::SeqCst) <= 2 * streams, "{:?} values read", store.values);
+    }
+}

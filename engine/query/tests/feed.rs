@@ -1,0 +1,216 @@
+//! What the feed shows of turns, in which order, and for how long.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use location::{
+    pull::Resource,
+    time::{DAY, HOUR, MINUTE, Timestamp},
+};
+use processor::{
+    docs::{Docs, Home},
+    pool::Pool,
+};
+use query::{
+    feed::{Change, KEPT, Stream, TOGETHER, page},
+    retention as upkeep,
+};
+use records::{AppointmentType, Operatory};
+use store::{Batch, Direction, MemoryStore, Store, keys, secrets::Secrets};
+
+type Told = (Vec<(Resource, u64, Change)>, u64, bool);
+
+const SHARED: Stream = Stream::Source(1);
+const OWN: Stream = Stream::Location(9);
+
+struct World {
+    store: Arc<MemoryStore>,
+    now: i64,
+}
+
+impl World {
+    fn new() -> World {
+        World { store: Arc::new(MemoryStore::new()), now: 100 * DAY }
+    }
+
+    fn turn(&self, location: u32, work: impl FnOnce(&mut Docs<'_>)) {
+        let (pool, secrets) = (Pool::default(), Secrets::from_seed([1; 32]));
+        let home = Home { source: Some(1), location, now: Timestamp(self.now) };
+        let mut docs = Docs::new(&*self.store, &pool, &secrets, home);
+        work(&mut docs);
+        let mut batch = Batch::new();
+        docs.into_batch(&mut batch).unwrap();
+        self.store.commit_now(batch).unwrap();
+    }
+
+    fn page(&self, since: u64, resources: &[Resource], limit: usize) -> Option<Told> {
+        let changes = page(&*self.store, &[OWN, SHARED], since, resources, limit).unwrap()?;
+        let told = changes.entries.iter().map(|entry| (entry.resource, entry.id, entry.change)).collect();
+        Some((told, changes.next, changes.more))
+    }
+
+    fn upkeep(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime
+            .block_on(upkeep::all(
+                &(self.store.clone() as Arc<dyn Store>),
+                Timestamp(self.now),
+                std::time::Duration::ZERO,
+            ))
+            .unwrap();
+    }
+}
+
+fn kind(id: u32) -> AppointmentType {
+    AppointmentType {
+        source_id: None,
+        location_id: None,
+        descriptor_ids: Vec::new(),
+        id,
+        institution_id: 3,
+        foreign_id: None,
+        name: "check-up".into(),
+        minutes: 30,
+        bookable_online: true,
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+        deleted_at: None,
+    }
+}
+
+fn operatory(id: u64, location_id: u32) -> Operatory {
+    Operatory {
+        id,
+        location_id,
+        foreign_id: None,
+        name: "1".into(),
+        display_name: None,
+        active: true,
+        bookable_online: true,
+        appointment_type_ids: Vec::new(),
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+        last_sync_time: None,
+        deleted_at: None,
+    }
+}
+
+const TYPE: Resource = Resource::AppointmentTypes;
+const ROOM: Resource = Resource::Operatories;
+
+#[test]
+fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
+    let world = World::new();
+    world.turn(9, |docs| {
+        docs.put(&kind(1)).unwrap();
+        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 40).unwrap();
+    });
+    world.turn(9, |docs| docs.put(&operatory(5, 9)).unwrap());
+    // Another location of the data source, with a room of its own.
+    world.turn(8, |docs| {
+        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
+        docs.put(&operatory(6, 8)).unwrap();
+    });
+    // Nothing new: written as it was, or changed and changed back.
+    world.turn(9, |docs| docs.put(&operatory(5, 9)).unwrap());
+    world.turn(9, |docs| {
+        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 60).unwrap();
+        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
+    });
+    let delete = |it: &mut Operatory| it.deleted_at = Some(Timestamp(1));
+    world.turn(9, |docs| drop(docs.change(9, 5, delete).unwrap()));
+    world.turn(9, |docs| drop(docs.change(9, 5, |it: &mut Operatory| it.active = false).unwrap()));
+
+    use Change::{Created, Deleted, Updated};
+    let (told, end, more) = world.page(0, &[], 100).unwrap();
+    assert_eq!(told, [(TYPE, 1, Created), (ROOM, 5, Updated)], "the last change of each");
+    assert_eq!((end, more), (6, false));
+    let mut one_by_one = Vec::new();
+    let mut since = 0;
+    while let Some((told, next, true)) | Some((told, next, false)) = world.page(since, &[], 1)
+        && !told.is_empty()
+    {
+        assert!(next > since);
+        one_by_one.extend(told);
+        since = next;
+    }
+    let expected = [(TYPE, 1, Created), (ROOM, 5, Created), (TYPE, 1, Updated), (ROOM, 5, Deleted), (ROOM, 5, Updated)];
+    assert_eq!(one_by_one, expected);
+    assert_eq!(world.page(0, &[TYPE], 100).unwrap(), (vec![(TYPE, 1, Created)], 6, false));
+    assert_eq!(world.page(1, &[TYPE], 100).unwrap(), (vec![(TYPE, 1, Updated)], 6, false));
+    assert_eq!(world.page(6, &[], 100).unwrap(), (vec![], 6, false));
+}
+
+#[test]
+fn long_streams_are_merged_without_gaps() {
+    let world = World::new();
+    for n in 0..1_300u32 {
+        world.turn(9, |docs| match n % 13 {
+            0 => docs.put(&kind(n)).unwrap(),
+            _ => docs.put(&operatory(n.into(), 9)).unwrap(),
+        });
+    }
+    for limit in [7, 499, 500, 501, 5_000] {
+        let (mut ids, mut since) = (Vec::new(), 0);
+        loop {
+            let (told, next, more) = world.page(since, &[], limit).unwrap();
+            ids.extend(told.into_iter().map(|(_, id, _)| id));
+            since = next;
+            if !more {
+                break;
+            }
+        }
+        assert_eq!(ids, (0..1_300).collect::<Vec<_>>(), "by {limit}");
+    }
+}
+
+/// A page of a pull: many changes in one commit, read from any number among them.
+#[test]
+fn changes_kept_together_have_numbers_of_their_own() {
+    let world = World::new();
+    for turn in 0..3u32 {
+        world.turn(9, |docs| {
+            for n in 0..70 {
+                docs.put(&kind(turn * 70 + n)).unwrap();
+                docs.put(&operatory((turn * 70 + n).into(), 9)).unwrap();
+            }
+        });
+    }
+    let values = world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 999).unwrap();
+    assert_eq!(values.len(), 3 * 2 * 70usize.div_ceil(TOGETHER));
+    let (all, end, more) = world.page(0, &[], 999).unwrap();
+    assert_eq!((all.len(), end, more), (420, 420, false));
+    for limit in [1, 3, TOGETHER, 100] {
+        for start in [0, 1, 31, 32, 33, 139, 140, 419] {
+            let (mut told, mut since) = (Vec::new(), start);
+            while since < end {
+                let (page, next, _) = world.page(since, &[], limit).unwrap();
+                assert!(page.len() <= limit && next > since);
+                told.extend(page);
+                since = next;
+            }
+            assert_eq!(told, all[start as usize..], "by {limit} from {start}");
+        }
+    }
+    assert_eq!(world.page(0, &[ROOM], 999).unwrap().0.len(), 210);
+}
+
+#[test]
+fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
+    let mut world = World::new();
+    for id in 0..700 {
+        world.turn(9, |docs| docs.put(&operatory(id, 9)).unwrap());
+    }
+    world.turn(8, |docs| docs.put(&operatory(900, 8)).unwrap());
+    world.now += KEPT - HOUR;
+    world.turn(9, |docs| docs.put(&kind(1)).unwrap());
+    world.upkeep();
+    assert_eq!(world.page(0, &[], 5_000).unwrap().0.len(), 701);
+    world.now += HOUR + MINUTE;
+    world.upkeep();
+    assert_eq!(world.page(0, &[], 10), None);
+    assert_eq!(world.page(699, &[], 10), None);
+    assert_eq!(world.page(700, &[], 10).unwrap(), (vec![(TYPE, 1, Change::Created)], 702, false));
+    let left = world.store.scan_keys(keys::Space::Feed.range(), Direction::Forward, 99).unwrap();
+    assert_eq!(left.len(), 1);
+}

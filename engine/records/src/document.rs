@@ -1,0 +1,215 @@
+//! What the store needs to know of each record: its kind, whose it is, and how a foreign id leads to it.
+
+use location::pull::Resource;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    entry::{Body, Entry},
+    index::Indexed,
+};
+
+/// Kinds of records, as bytes in keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Of(Resource),
+    /// A finished write to the EHR.
+    Write,
+    /// What a location's EHR can do.
+    Description,
+    /// Since when an institution or location is set up.
+    SetUp,
+    /// When a location was read last.
+    LastSync,
+    /// What subscribers were told last of how reading and writing stand.
+    SyncTold,
+    /// When a location that left memory had its last turn.
+    LastTurn,
+}
+
+impl Kind {
+    /// Never reused or changed: they are on disks.
+    pub fn byte(self) -> u8 {
+        match self {
+            Kind::Write => 7,
+            Kind::Description => 8,
+            Kind::SetUp => 9,
+            Kind::LastSync => 10,
+            Kind::SyncTold => 11,
+            Kind::LastTurn => 12,
+            Kind::Of(resource) => match resource {
+                Resource::Providers => 1,
+                Resource::Operatories => 2,
+                Resource::AppointmentTypes => 3,
+                Resource::Patients => 4,
+                Resource::WorkingHours => 5,
+                Resource::Appointments => 6,
+                Resource::AppointmentDescriptors => 20,
+                Resource::FeeSchedules => 21,
+                Resource::InsurancePlans => 22,
+                Resource::Coverages => 23,
+                Resource::HistoryItems => 24,
+                Resource::PatientHistoryItems => 25,
+                Resource::PatientAlerts => 26,
+                Resource::CommunicationLogs => 27,
+                Resource::Conversations => 28,
+                Resource::FormSchemas => 29,
+                Resource::FormResponses => 30,
+                Resource::ProcedureCodeCategories => 31,
+                Resource::ProcedureCodes => 32,
+                Resource::Fees => 33,
+                Resource::Procedures => 34,
+                Resource::TreatmentPlans => 35,
+                Resource::ClinicalNotes => 36,
+                Resource::RecallTypes => 37,
+                Resource::PatientRecalls => 38,
+                Resource::DocumentTypes => 39,
+                Resource::Documents => 40,
+                Resource::PaymentTypes => 41,
+                Resource::AdjustmentTypes => 42,
+                Resource::Charges => 43,
+                Resource::Claims => 44,
+                Resource::PaymentPlans => 45,
+                Resource::Payments => 46,
+                Resource::Adjustments => 47,
+                Resource::GuarantorBalances => 48,
+                Resource::InsuranceBalances => 49,
+            },
+        }
+    }
+}
+
+/// A record that has a place in the store.
+pub trait Document: Indexed + Serialize + DeserializeOwned {
+    const KIND: Kind;
+    /// Institution or location it belongs to; 0 where ids are unique by themselves.
+    fn scope(&self) -> u32;
+    fn id(&self) -> u64;
+    /// Institution, data source or location whose lists show it: its scope, where records have one.
+    fn owner(&self) -> u32 {
+        self.scope()
+    }
+    /// The scope of an owner's records.
+    fn scope_of(owner: u32) -> u32 {
+        owner
+    }
+    /// Whether it is of the data source, and not of one location.
+    const SHARED: bool;
+    /// Whether several locations write it: then a turn that read it commits only if it is unchanged.
+    const GUARDED: bool = Self::SHARED;
+}
+
+macro_rules! documents {
+    ($($name:ident, $kind:expr, $scope:expr, $shared:literal;)*) => {$(
+        impl Document for crate::$name {
+            const KIND: Kind = $kind;
+            const SHARED: bool = $shared;
+            fn scope(&self) -> u32 {
+                let scope: fn(&crate::$name) -> u32 = $scope;
+                scope(self)
+            }
+            fn id(&self) -> u64 {
+                u64::from(self.id)
+            }
+        }
+    )*};
+}
+
+documents! {
+    Provider, Kind::Of(Resource::Providers), |record| record.institution_id, true;
+    AppointmentType, Kind::Of(Resource::AppointmentTypes), |record| record.institution_id, true;
+    Patient, Kind::Of(Resource::Patients), |record| record.institution_id, true;
+    Operatory, Kind::Of(Resource::Operatories), |record| record.location_id, false;
+    WorkingHour, Kind::Of(Resource::WorkingHours), |record| record.location_id, false;
+    Write, Kind::Write, |record| record.location_id, false;
+}
+
+impl Document for crate::Appointment {
+    const KIND: Kind = Kind::Of(Resource::Appointments);
+    const SHARED: bool = false;
+    /// Staff move it from one location to another.
+    const GUARDED: bool = true;
+
+    fn scope(&self) -> u32 {
+        0
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn owner(&self) -> u32 {
+        self.location_id
+    }
+
+    fn scope_of(_: u32) -> u32 {
+        0
+    }
+}
+
+impl<T: Body> Document for Entry<T> {
+    const KIND: Kind = Kind::Of(T::RESOURCE);
+    const SHARED: bool = true;
+
+    fn scope(&self) -> u32 {
+        self.source_id
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+/// Instead of a digest, which begins with an odd byte: the EHR has said that the record is deleted.
+const GONE: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+/// A foreign id's record here, and a digest of what the EHR last said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub id: u64,
+    /// All zero: nothing pulled yet.
+    pub digest: [u8; 16],
+}
+
+impl Link {
+    pub fn new(id: u64) -> Link {
+        Link { id, digest: [0; 16] }
+    }
+
+    /// The EHR has it no more. Should it come back, it is news.
+    pub fn gone(id: u64) -> Link {
+        Link { id, digest: GONE }
+    }
+
+    pub fn is_gone(self) -> bool {
+        self.digest == GONE
+    }
+
+    pub fn to_bytes(self) -> Vec<u8> {
+        [&self.id.to_be_bytes()[..], &self.digest].concat()
+    }
+
+    /// As after a write of ours: what the EHR shows next is news, also if it is what it showed before.
+    pub fn overwritten(self) -> Link {
+        if self.pulled() { Link { digest: [0xFF; 16], ..self } } else { self }
+    }
+
+    /// The EHR has shown this record; without, only something that refers to it has, or we wrote it.
+    pub fn pulled(self) -> bool {
+        self.digest != [0; 16] && !self.is_gone()
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<Link> {
+        let (id, digest) = bytes.split_first_chunk::<8>()?;
+        Some(Link { id: u64::from_be_bytes(*id), digest: digest.try_into().ok()? })
+    }
+}
+
+/// Institution, data source or location a resource's records belong to.
+pub fn scope_of(resource: Resource, institution: u32, source: Option<u32>, location: u32) -> u32 {
+    match resource {
+        Resource::Providers | Resource::AppointmentTypes | Resource::Patients => institution,
+        Resource::Operatories | Resource::WorkingHours => location,
+        Resource::Appointments => 0,
+        _ => source.unwrap_or(0),
+    }
+}

@@ -1,0 +1,216 @@
+//! Amounts of money: decimals with their currency, never binary floating point.
+
+use std::{fmt, str::FromStr};
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use super::currencies;
+
+/// Digits of an amount, before and after the point together.
+const DIGITS: usize = 28;
+
+/// `{"amount": "-12.50", "currency": "USD"}`. The scale is kept as it was said; `spelled` is the one way it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Money {
+    #[serde(serialize_with = "write_amount", deserialize_with = "read_amount")]
+    pub amount: Decimal,
+    pub currency: Currency,
+}
+
+/// Three capital letters, as ISO 4217 has them. What a health record system tells may be one that is not in our list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Currency([u8; 3]);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MoneyError {
+    #[error("must be a decimal number of at most 28 digits")]
+    Amount,
+    #[error("must be a currency of three capital letters")]
+    Currency,
+}
+
+impl Money {
+    pub fn parse(amount: &str, currency: &str) -> Result<Money, MoneyError> {
+        Ok(Money { amount: parse_amount(amount)?, currency: currency.parse()? })
+    }
+
+    /// None for no parts, for parts in different currencies and for more than fits: there is no honest sum then.
+    pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Money>) -> Option<Money> {
+        let mut parts = parts.into_iter();
+        let first = *parts.next()?;
+        parts.try_fold(first, |sum, part| {
+            let amount = sum.amount.checked_add(part.amount).filter(|_| part.currency == sum.currency)?;
+            Some(Money { amount, ..sum })
+        })
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.amount.is_zero()
+    }
+
+    pub fn abs(self) -> Money {
+        Money { amount: self.amount.abs(), ..self }
+    }
+
+    /// With the decimals of its currency. Smaller parts, which a health record system may tell, are not rounded away.
+    pub fn spelled(self) -> Money {
+        let mut amount = self.amount.normalize();
+        let decimals = self.currency.decimals().unwrap_or(self.amount.scale());
+        if amount.scale() < decimals {
+            amount.rescale(decimals);
+        }
+        Money { amount, ..self }
+    }
+
+    /// Whether the currency has such an amount.
+    pub fn is_exact(&self) -> bool {
+        self.currency.decimals().is_none_or(|decimals| self.amount.normalize().scale() <= decimals)
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.amount, self.currency)
+    }
+}
+
+impl Currency {
+    pub const USD: Currency = Currency(*b"USD");
+
+    /// One of the list: what a client may name.
+    pub fn known(code: &str) -> Option<Currency> {
+        code.parse::<Currency>().ok().filter(|it| it.decimals().is_some())
+    }
+
+    /// None for one that is not in the list.
+    pub fn decimals(&self) -> Option<u32> {
+        currencies::decimals(self.as_str())
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("it was made of ASCII letters")
+    }
+}
+
+impl FromStr for Currency {
+    type Err = MoneyError;
+
+    fn from_str(text: &str) -> Result<Currency, MoneyError> {
+        let letters: [u8; 3] = text.as_bytes().try_into().map_err(|_| MoneyError::Currency)?;
+        if letters.iter().all(u8::is_ascii_uppercase) { Ok(Currency(letters)) } else { Err(MoneyError::Currency) }
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Currency, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Digits with an optional sign and point, as the contract has it: no exponent, no separators.
+fn parse_amount(text: &str) -> Result<Decimal, MoneyError> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || unsigned.len() > DIGITS + 1 {
+        return Err(MoneyError::Amount);
+    }
+    Decimal::from_str_exact(text).map_err(|_| MoneyError::Amount)
+}
+
+fn write_amount<S: Serializer>(amount: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(amount)
+}
+
+fn read_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
+    parse_amount(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn usd(amount: &str) -> Money {
+        Money::parse(amount, "USD").unwrap()
+    }
+
+    #[test]
+    fn amounts_keep_their_scale() {
+        for amount in ["12.50", "-12.50", "0", "0.00", "1200", "-0.005", "12345678901234567890.12345678"] {
+            let value = json!({"amount": amount, "currency": "USD"});
+            let money: Money = serde_json::from_value(value.clone()).unwrap();
+            assert_eq!(serde_json::to_value(money).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn what_is_no_decimal_is_refused() {
+        for amount in ["", "-", ".5", "5.", "1e3", "1_000", "1,000", "+1", " 1", "NaN", "--1", "1.2.3", "٣"] {
+            assert_eq!(Money::parse(amount, "USD"), Err(MoneyError::Amount), "{amount}");
+        }
+        assert_eq!(Money::parse(&"9".repeat(30), "USD"), Err(MoneyError::Amount));
+        for number in [json!(12.5), json!(12), json!(null)] {
+            assert!(serde_json::from_value::<Money>(json!({"amount": number, "currency": "USD"})).is_err());
+        }
+    }
+
+    #[test]
+    fn currencies_are_three_capital_letters() {
+        for currency in ["usd", "US", "USDT", "U5D", "ÄB", ""] {
+            assert_eq!(Money::parse("1", currency), Err(MoneyError::Currency), "{currency}");
+        }
+        assert_eq!(usd("1").currency, Currency::USD);
+    }
+
+    #[test]
+    fn amounts_are_spelled_with_the_decimals_of_their_currency() {
+        let spelled =
+            |amount: &str, currency: &str| Money::parse(amount, currency).unwrap().spelled().amount.to_string();
+        for (amount, currency, expected) in [
+            ("10.5", "USD", "10.50"),
+            ("105", "USD", "105.00"),
+            ("-7.500", "USD", "-7.50"),
+            ("-0", "USD", "0.00"),
+            ("0.005", "USD", "0.005"),
+            ("1200.00", "JPY", "1200"),
+            ("1.5", "KWD", "1.500"),
+            ("1.50", "XXX", "1.50"),
+            ("9999999999999999999999999999", "USD", "9999999999999999999999999999"),
+        ] {
+            assert_eq!(spelled(amount, currency), expected, "{amount} {currency}");
+        }
+        assert!(usd("1.50").is_exact() && !usd("1.505").is_exact() && usd("1.500").is_exact());
+        assert_eq!((Currency::known("XXX"), Currency::known("usd")), (None, None));
+    }
+
+    #[test]
+    fn sums_are_exact_and_only_of_one_currency() {
+        assert_eq!(Money::sum(&[usd("0.1"), usd("0.2")]).unwrap().to_string(), "0.3 USD");
+        assert_eq!(Money::sum(&[usd("10"), usd("-10.00")]).unwrap().to_string(), "0.00 USD");
+        assert_eq!(Money::sum(&[]), None);
+        assert_eq!(Money::sum(&[usd("1"), Money::parse("1", "CAD").unwrap()]), None);
+        assert_eq!(Money::sum(&[usd(&"9".repeat(28)); 9]), None);
+    }
+}

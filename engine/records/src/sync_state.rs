@@ -1,0 +1,244 @@
+//! How reading and writing stand at a location, in the words of `sync_status`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use location::{
+    Location,
+    event::Blocked,
+    path::Shut,
+    pull::{Progress, Resource},
+    time::{HOUR, Millis, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ehr::Description;
+
+/// Where the gate of a location stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateState {
+    /// No workstation is connected.
+    Closed,
+    /// Nobody is logged in to the EHR at a workstation.
+    LoggedOut,
+    /// The staff paused it.
+    Paused,
+    /// A workstation does the work.
+    Connected,
+    /// It does, and writes wait for the staff's approval.
+    WaitingForApproval,
+}
+
+/// How a location's gate stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateStatus {
+    pub state: GateState,
+    /// Since when it stands so; a start counts as a change.
+    pub since: Timestamp,
+    /// Workstations connected.
+    pub connected: u32,
+    /// The workstation that does the work.
+    pub holder: Option<Holder>,
+    /// Writes that wait at it for the staff's yes.
+    pub awaiting: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub workstation: Uuid,
+    pub name: String,
+}
+
+/// What a turn of the location changed in its queue of writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueNews {
+    pub waiting: u64,
+    pub oldest: Option<Timestamp>,
+    /// Writes that ended.
+    pub ended: Vec<LastWrite>,
+}
+
+/// A write that ended, as the staff are shown it. No patient data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastWrite {
+    pub kind: String,
+    /// Local time of the appointment it is about.
+    pub at: Option<String>,
+    /// `written` or `failed`.
+    pub state: String,
+    /// RFC 3339, by the engine's clock.
+    pub when: String,
+}
+
+/// How reading and writing stand.
+#[derive(Clone, Debug)]
+pub struct SyncState {
+    pub read_ok: bool,
+    pub read_at: Timestamp,
+    pub read_reason: Option<String>,
+    pub write_ok: bool,
+    pub write_at: Timestamp,
+    pub write_reason: Option<String>,
+    pub last_sync: Option<Timestamp>,
+    pub queued: u64,
+    pub oldest_queued: Option<Timestamp>,
+    /// None while a cycle runs, before the first one, and without an EHR.
+    pub next_cycle: Option<Timestamp>,
+    /// What the running cycle reads.
+    pub reading: Option<Resource>,
+    /// Of the running cycle, or the last one.
+    pub progress: BTreeMap<Resource, Progress>,
+    /// Resources whose deletions were stopped, until an operator accepts them.
+    pub guarded: BTreeSet<Resource>,
+    pub ehr_name: Option<String>,
+    pub ehr_hosting: Option<String>,
+    /// Where the EHR is reached through workstations.
+    pub gate: Option<GateStatus>,
+    /// Why the next page was not asked for yet, though nothing failed.
+    pub read_waits: Option<String>,
+    /// None without an EHR.
+    pub adapter: Option<AdapterState>,
+}
+
+/// How an adapter of the configuration stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdapterState {
+    /// Its name in the configuration.
+    pub name: String,
+    pub status: AdapterStatus,
+    /// What the component says of itself, once it is ready.
+    pub version: Option<String>,
+    /// Of the component's file.
+    pub sha256: Option<String>,
+    /// Why it cannot be used.
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdapterStatus {
+    Preparing,
+    Ready,
+    Refused,
+}
+
+/// Reading counts as down when so many cycles went by without one that succeeded.
+const MISSED_CYCLES: i64 = 3;
+/// Writing counts as down when a write has waited this long.
+const WAITING: Millis = HOUR;
+const NOT_REACHED: &str = "the EHR was not reached yet";
+const STUCK: &str = "a write has been waiting for more than an hour";
+const NO_WORKSTATION: &str = "no staff workstation is connected";
+
+impl SyncState {
+    pub fn of(machine: &Location, description: Option<&Description>, now: Timestamp) -> SyncState {
+        let (state, settings) = (&machine.state, &machine.settings);
+        let (pulls, queue) = (&state.pulls, &state.queue);
+        let integrated = settings.capabilities.integrated;
+        let missed = MISSED_CYCLES * settings.pull.every;
+        let late = SyncState::late_since(machine, now).map(|at| at.plus(missed));
+        let never = integrated && pulls.last_success.is_none();
+        let reads_nothing = description.is_some() && settings.capabilities.pulls.is_empty();
+        // Reading says it first: of writes one hears only when there are some.
+        let reached = !never || reads_nothing || !pulls.progress.is_empty();
+        let silent = pulls.silent.as_ref();
+        let shut = state.gate.and_then(|gate| Some((gate.since, shut(gate.shut()?))));
+        let begun = || silent.map(|silent| silent.since).or(pulls.begun);
+        // Since when, and why; the reason an EHR gives itself says most.
+        let unread = match &pulls.failing {
+            _ if !integrated => None,
+            Some((since, reason)) => Some((*since, reason.clone())),
+            None if late.is_some() || never => {
+                let since = late.or_else(begun).or(shut.map(|(since, _)| since)).unwrap_or(now);
+                let reason = match silent {
+                    Some(silent) => silent.reason.clone(),
+                    None if reads_nothing => "the adapter names nothing that can be read".to_owned(),
+                    None if never => "the first read cycle is not complete".to_owned(),
+                    None => "no read cycle succeeded lately".to_owned(),
+                };
+                Some((since, reason))
+            }
+            None => None,
+        };
+        let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
+        let oldest = queue.oldest();
+        let blocked = state.path.blocked.map(|block| (block.since, why(block.why).to_owned()));
+        let stuck = oldest.filter(|at| now.since(*at) > WAITING).map(|at| (at.plus(WAITING), STUCK.to_owned()));
+        let unreached = || unread.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
+        let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or_else(unreached).or(stuck);
+        // What was never read or tried has no time of its own.
+        let next_cycle = Some(pulls.next_cycle).filter(|at| *at > Timestamp::default() && !reads_nothing);
+        SyncState {
+            read_ok: unread.is_none(),
+            read_at: unread.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
+            read_reason: unread.map(|(_, reason)| reason),
+            write_ok: write.is_none(),
+            write_at: write.as_ref().map_or(pulls.last_success.unwrap_or(now), |(since, _)| *since),
+            write_reason: write.map(|(_, reason)| reason),
+            last_sync: pulls.last_success,
+            queued: queue.len() as u64,
+            oldest_queued: oldest,
+            next_cycle: next_cycle.filter(|_| integrated && pulls.cycle.is_none()),
+            reading: pulls
+                .cycle
+                .as_ref()
+                .filter(|_| integrated)
+                .and_then(|cycle| Some(cycle.next(&settings.capabilities.pulls)?.resource)),
+            progress: pulls.progress.clone(),
+            guarded: pulls.guarded.clone(),
+            ehr_name: description.map(|description| description.name.clone()),
+            ehr_hosting: description.map(|description| description.hosting.clone()),
+            gate: None,
+            read_waits: pulls.put_off.clone(),
+            adapter: None,
+        }
+    }
+
+    /// With how the location's adapter stands: without it nothing is read or written.
+    pub fn through(mut self, adapter: Option<AdapterState>) -> SyncState {
+        let problem = adapter.as_ref().and_then(|adapter| match adapter.status {
+            AdapterStatus::Ready => None,
+            AdapterStatus::Preparing => Some("the adapter is being prepared".to_owned()),
+            AdapterStatus::Refused => {
+                Some(format!("the adapter cannot be used: {}", adapter.reason.as_deref().unwrap_or_default()))
+            }
+        });
+        if let Some(problem) = problem {
+            (self.read_ok, self.write_ok) = (false, false);
+            (self.read_reason, self.write_reason) = (Some(problem.clone()), Some(problem));
+        }
+        self.adapter = adapter;
+        self
+    }
+
+    /// The last cycle that succeeded, where that is several cycles ago.
+    pub fn late_since(machine: &Location, now: Timestamp) -> Option<Timestamp> {
+        let every = machine.settings.pull.every;
+        machine.state.pulls.last_success.filter(|at| now.since(*at) > MISSED_CYCLES * every)
+    }
+
+    /// With how the location's gate stands: it may be the staff for whom a write has been waiting.
+    pub fn at_gate(mut self, gate: Option<GateStatus>) -> SyncState {
+        let approval = gate.as_ref().is_some_and(|gate| gate.state == GateState::WaitingForApproval);
+        if approval && self.write_reason.as_deref() == Some(STUCK) {
+            self.write_reason = Some("writes wait for the staff's approval".to_owned());
+        }
+        self.gate = gate;
+        self
+    }
+}
+
+fn shut(why: Shut) -> &'static str {
+    match why {
+        Shut::NoWorkstation => NO_WORKSTATION,
+        Shut::LoggedOut => "nobody is logged in to the EHR at a staff workstation",
+        Shut::Paused => "the staff paused it at their workstation",
+    }
+}
+
+fn why(blocked: Blocked) -> &'static str {
+    match blocked {
+        Blocked::Breaker => "the EHR failed several writes in a row; trying again with growing pauses",
+        Blocked::GateClosed => NO_WORKSTATION,
+        Blocked::Unauthorized => "the EHR does not accept the credentials",
+    }
+}

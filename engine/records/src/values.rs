@@ -1,0 +1,153 @@
+//! Values that records share, each checked when it is read: a document or a message that breaks a rule is no record.
+
+use std::{fmt, ops::Deref};
+
+use location::{
+    time::{SECOND, Timestamp},
+    zone::Date,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_json::value::RawValue;
+
+/// What an EHR knows beyond a record's fields: name and value.
+pub type Extra = Vec<(String, String)>;
+
+/// 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
+const INSTANTS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// A calendar date, `YYYY-MM-DD`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(pub Date);
+
+impl Deref for Day {
+    type Target = Date;
+
+    fn deref(&self) -> &Date {
+        &self.0
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Day {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Day {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Day, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Day).map_err(|_| D::Error::custom("must be a date, YYYY-MM-DD"))
+    }
+}
+
+/// An instant as the contract has it: seconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Seconds(i64);
+
+impl Seconds {
+    pub fn at(self) -> Timestamp {
+        Timestamp(self.0 * SECOND)
+    }
+}
+
+/// The second an instant lies in. Those beyond the years 1 to 9999 become the first or last of them.
+impl From<Timestamp> for Seconds {
+    fn from(instant: Timestamp) -> Seconds {
+        Seconds(instant.0.div_euclid(SECOND).clamp(*INSTANTS.start(), *INSTANTS.end()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+        let seconds = i64::deserialize(deserializer)?;
+        if INSTANTS.contains(&seconds) {
+            Ok(Seconds(seconds))
+        } else {
+            Err(D::Error::custom("must lie in the years 1 to 9999"))
+        }
+    }
+}
+
+/// A JSON text, kept as it was written.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Json(String);
+
+impl Json {
+    pub fn of(value: &impl Serialize) -> serde_json::Result<Json> {
+        serde_json::to_string(value).map(Json)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// To put into another JSON text as it is.
+    pub fn raw(&self) -> &RawValue {
+        serde_json::from_str(&self.0).expect("it was checked when it was made")
+    }
+
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).expect("it was checked when it was made")
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // Read as a value: a mere skim would pass numbers out of range.
+        match serde_json::from_str::<serde_json::Value>(&text) {
+            Ok(_) => Ok(Json(text)),
+            Err(_) => Err(D::Error::custom("must be a JSON text")),
+        }
+    }
+}
+
+/// A postal address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    pub line1: Option<String>,
+    pub line2: Option<String>,
+    pub city: Option<String>,
+    pub region: Option<String>,
+    pub postal_code: Option<String>,
+    pub country: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn values_are_checked_when_they_are_read() {
+        assert_eq!(to_value(from_value::<Day>(json!("2024-02-29")).unwrap()).unwrap(), json!("2024-02-29"));
+        assert_eq!(to_value(from_value::<Day>(json!("0001-01-01")).unwrap()).unwrap(), json!("0001-01-01"));
+        for bad in ["2023-02-29", "2023-2-01", "20230201", ""] {
+            assert!(from_value::<Day>(json!(bad)).is_err(), "{bad}");
+        }
+        assert_eq!(from_value::<Seconds>(json!(-1)).unwrap().at(), Timestamp(-1_000));
+        assert!(from_value::<Seconds>(json!(i64::MAX)).is_err() && from_value::<Seconds>(json!("1")).is_err());
+        assert_eq!(Seconds::from(Timestamp(-1)).at(), Timestamp(-1_000));
+        assert_eq!(Seconds::from(Timestamp::MAX).at(), Timestamp(253_402_300_799_000));
+    }
+
+    #[test]
+    fn json_texts_are_kept_as_they_were_written() {
+        let text = from_value::<Json>(json!("{\"a\" : 1.50}")).unwrap();
+        assert_eq!((text.raw().get(), text.value()), ("{\"a\" : 1.50}", json!({"a": 1.5})));
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        for bad in ["", "{", "nonsense", "1 2", "1e999", deep.as_str()] {
+            assert!(from_value::<Json>(json!(bad)).is_err(), "{bad}");
+        }
+    }
+}

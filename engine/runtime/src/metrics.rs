@@ -1,0 +1,159 @@
+//! Counters for /metrics.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use location::{
+    ids::LocationId,
+    time::{SECOND, Timestamp},
+};
+
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub fn subtract(&self, n: u64) {
+        self.0.fetch_sub(n, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What the engine counts while it runs.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub locations_active: Counter,
+    pub commits: Counter,
+    pub commands: Counter,
+    pub refused_busy: Counter,
+    pub adapter_calls: Counter,
+    pub adapter_faults: Counter,
+    /// Writes that ended without the EHR having them.
+    pub writes_failed: Counter,
+    pub locations: Locations,
+    pub webhooks_delivered: Counter,
+    pub webhooks_failed: Counter,
+}
+
+/// How a location stood after its last turn. Whatever changes it is a turn, so it stays true when the location leaves memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Unfinished writes.
+    pub queued: u64,
+    /// Of them, those that nothing is done about: the gate is shut, or the EHR failed too often.
+    pub parked: u64,
+    pub oldest_write: Option<Timestamp>,
+    /// Of a location with an EHR that has been read.
+    pub last_read: Option<Timestamp>,
+    pub reads: bool,
+    pub writes: bool,
+}
+
+/// All locations that have been in memory.
+#[derive(Debug, Default)]
+pub struct Locations(Mutex<BTreeMap<LocationId, Standing>>);
+
+impl Locations {
+    pub fn note(&self, location: LocationId, standing: Standing) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(location, standing);
+    }
+
+    /// Their part of the numbers.
+    fn add_to(&self, numbers: &mut Numbers, now: Timestamp) {
+        let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
+        for standing in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            numbers.writes_queued += standing.queued;
+            numbers.writes_parked += standing.parked;
+            numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));
+            numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(standing.last_read.map_or(0, age));
+            numbers.locations_not_reading += u64::from(!standing.reads);
+            numbers.locations_not_writing += u64::from(!standing.writes);
+        }
+    }
+}
+
+/// The counts at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers {
+    pub locations_active: u64,
+    pub commits: u64,
+    pub commands: u64,
+    pub refused_busy: u64,
+    pub adapter_calls: u64,
+    pub adapter_faults: u64,
+    pub writes_queued: u64,
+    pub writes_parked: u64,
+    pub writes_failed: u64,
+    /// How long the write that has waited longest has waited.
+    pub oldest_write_seconds: u64,
+    /// How long ago the last read cycle succeeded where that is longest ago.
+    pub oldest_read_seconds: u64,
+    /// Locations that are red.
+    pub locations_not_reading: u64,
+    pub locations_not_writing: u64,
+    pub webhooks_delivered: u64,
+    pub webhooks_failed: u64,
+    pub webhooks_waiting: u64,
+    pub webhooks_overflowed: u64,
+    pub webhook_endpoints_failing: u64,
+    pub store_free_bytes: u64,
+    /// 1 when values are known to be lost or damaged.
+    pub store_damaged: u64,
+    pub workstations_connected: u64,
+    /// Locations whose workstation gate is open.
+    pub gates_open: u64,
+    /// Answers of workstations that were not believed.
+    pub workstation_answers_refused: u64,
+}
+
+impl Metrics {
+    /// What others know better stays 0.
+    pub fn numbers(&self, now: Timestamp) -> Numbers {
+        let mut numbers = Numbers {
+            locations_active: self.locations_active.get(),
+            commits: self.commits.get(),
+            commands: self.commands.get(),
+            refused_busy: self.refused_busy.get(),
+            adapter_calls: self.adapter_calls.get(),
+            adapter_faults: self.adapter_faults.get(),
+            writes_failed: self.writes_failed.get(),
+            webhooks_delivered: self.webhooks_delivered.get(),
+            webhooks_failed: self.webhooks_failed.get(),
+            ..Numbers::default()
+        };
+        self.locations.add_to(&mut numbers, now);
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_summed_up_and_the_oldest_counts() {
+        let metrics = Metrics::default();
+        let fine = Standing { reads: true, writes: true, ..Standing::default() };
+        let at = |seconds: i64| Some(Timestamp(seconds * SECOND));
+        metrics.locations.note(LocationId(1), Standing { queued: 9, ..fine });
+        metrics.locations.note(LocationId(1), Standing { queued: 2, oldest_write: at(40), last_read: at(90), ..fine });
+        let shut = Standing { queued: 3, parked: 3, oldest_write: at(10), last_read: at(70), writes: false, ..fine };
+        metrics.locations.note(LocationId(2), shut);
+        metrics.locations.note(LocationId(3), Standing { reads: false, ..fine });
+        let numbers = metrics.numbers(Timestamp(100 * SECOND));
+        assert_eq!((numbers.writes_queued, numbers.writes_parked), (5, 3));
+        assert_eq!((numbers.oldest_write_seconds, numbers.oldest_read_seconds), (90, 30));
+        assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
+    }
+}

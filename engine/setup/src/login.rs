@@ -1,0 +1,153 @@
+//! How a data source's credentials are obtained: what the operator gives for it. `adapter_host` obtains them.
+
+use std::{fmt, sync::Arc};
+
+use ring::{
+    rand::SystemRandom,
+    signature::{ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA384, RsaKeyPair},
+};
+use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
+use url::Url;
+
+use crate::secret::Secret;
+
+/// An RSA key that can sign RS384 safely has so many bytes of modulus.
+const RSA_BYTES: usize = 256;
+
+/// How a data source's credentials are obtained.
+#[derive(Clone, Debug)]
+pub enum Login {
+    OAuth(OAuth),
+    Tryton(TrytonSession),
+}
+
+impl From<OAuth> for Login {
+    fn from(oauth: OAuth) -> Login {
+        Login::OAuth(oauth)
+    }
+}
+
+impl From<TrytonSession> for Login {
+    fn from(session: TrytonSession) -> Login {
+        Login::Tryton(session)
+    }
+}
+
+/// How a data source's access tokens are obtained.
+#[derive(Clone, Debug)]
+pub struct OAuth {
+    /// https, or http on this machine.
+    pub token_url: Url,
+    pub client_id: String,
+    pub proof: Proof,
+    /// Separated by spaces.
+    pub scopes: Option<String>,
+}
+
+/// How the client proves who it is.
+#[derive(Clone, Debug)]
+pub enum Proof {
+    /// In the `Authorization` header of the request for a token.
+    Basic(Secret),
+    /// In its body, for endpoints that take no other.
+    Post(Secret),
+    /// By a JWT signed with this key.
+    Key { key: Arc<SigningKey>, id: Option<String> },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OAuthError {
+    #[error("the token URL must be https; http is for this machine only")]
+    TokenUrl,
+    #[error("the key file is no private key in PEM with PKCS#8: BEGIN PRIVATE KEY")]
+    Pem,
+    #[error("the key is neither RSA of 2048 bits or more (RS384) nor ECDSA on P-384 (ES384)")]
+    Key,
+}
+
+impl OAuth {
+    pub fn new(token_url: Url, client_id: String, proof: Proof, scopes: Option<String>) -> Result<OAuth, OAuthError> {
+        let here = matches!(token_url.host_str(), Some("127.0.0.1" | "[::1]" | "localhost"));
+        match token_url.scheme() {
+            "https" => (),
+            "http" if here => (),
+            _ => return Err(OAuthError::TokenUrl),
+        }
+        Ok(OAuth { token_url, client_id, proof, scopes })
+    }
+}
+
+/// A private key that signs assertions: the algorithm follows from its kind.
+pub enum SigningKey {
+    Rs384(RsaKeyPair),
+    Es384(EcdsaKeyPair),
+}
+
+impl SigningKey {
+    pub fn from_pem(pem: &[u8]) -> Result<SigningKey, OAuthError> {
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem).map_err(|_| OAuthError::Pem)?;
+        let der = der.secret_pkcs8_der();
+        if let Ok(key) = EcdsaKeyPair::from_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, der, &SystemRandom::new()) {
+            return Ok(SigningKey::Es384(key));
+        }
+        match RsaKeyPair::from_pkcs8(der) {
+            Ok(key) if key.public().modulus_len() >= RSA_BYTES => Ok(SigningKey::Rs384(key)),
+            _ => Err(OAuthError::Key),
+        }
+    }
+
+    pub fn algorithm(&self) -> &'static str {
+        match self {
+            SigningKey::Rs384(_) => "RS384",
+            SigningKey::Es384(_) => "ES384",
+        }
+    }
+
+    pub fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+        let random = SystemRandom::new();
+        match self {
+            SigningKey::Rs384(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                key.sign(&RSA_PKCS1_SHA384, &random, message, &mut signature).ok()?;
+                Some(signature)
+            }
+            SigningKey::Es384(key) => Some(key.sign(&random, message).ok()?.as_ref().to_vec()),
+        }
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({}, redacted)", self.algorithm())
+    }
+}
+
+/// Who logs in where. A session lasts as long as the server says, a month unless it is configured otherwise; we open one a day.
+#[derive(Clone, Debug)]
+pub struct TrytonSession {
+    /// The database: its JSON-RPC is posted here.
+    pub url: Url,
+    pub user: String,
+    pub password: Secret,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrytonError {
+    #[error("a session needs the address of a database, such as https://ehr.example:8000/gnuhealth")]
+    Address,
+    #[error("a login that opens sessions must not be empty or hold a colon")]
+    User,
+}
+
+impl TrytonSession {
+    /// `base_url` is the data source's.
+    pub fn new(base_url: &str, user: String, password: Secret) -> Result<TrytonSession, TrytonError> {
+        let base = base_url.trim_end_matches('/');
+        let url = Url::parse(&format!("{base}/")).ok();
+        let url = url.filter(|url| ["http", "https"].contains(&url.scheme()) && url.path() != "/");
+        if user.is_empty() || user.contains(':') {
+            return Err(TrytonError::User);
+        }
+        Ok(TrytonSession { url: url.ok_or(TrytonError::Address)?, user, password })
+    }
+}

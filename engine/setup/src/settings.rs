@@ -1,0 +1,56 @@
+//! A machine's settings, from what the operator set and what the EHR says it can do.
+
+use location::{
+    settings::{Capabilities, PullPlan, Settings},
+    time::Millis,
+};
+use records::{ehr::Description, entries};
+
+use crate::{LocationSetup, LocationStatus, Setup, zones};
+
+pub fn of(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Settings {
+    Settings {
+        location: location.id,
+        zone: (*zones::zone(location.zone)).clone(),
+        map_by_operatory: location.map_by_operatory,
+        capabilities: capabilities(setup, location, description),
+        booking: location.booking,
+        write: location.write,
+        pull: location.pull,
+        quota: location.quota,
+        place_wait: place_wait(setup, location),
+    }
+}
+
+/// How long a call of the location may wait for its turn at the adapter host: never longer than it may itself take.
+pub fn place_wait(setup: &Setup, location: &LocationSetup) -> Millis {
+    let wait = Millis::try_from(setup.engine.guests.wait.as_millis()).unwrap_or(Millis::MAX);
+    wait.min(location.write.call_deadline).min(location.pull.call_deadline)
+}
+
+fn capabilities(setup: &Setup, location: &LocationSetup, description: Option<&Description>) -> Capabilities {
+    let Some(source) = location.source else { return Capabilities::default() };
+    // Until the EHR has been asked, nothing is promised in its name.
+    let Some(description) = description else { return Capabilities { integrated: true, ..Capabilities::default() } };
+    let writes = |kind: &str| description.writes.iter().any(|known| known == kind);
+    let lead = setup.lead(source) == Some(location.id);
+    let active = location.status == LocationStatus::Active;
+    let pulls = description.pulls.iter().filter(|pull| active && (lead || !pull.resource.shared()));
+    let mut pulls: Vec<PullPlan> = pulls
+        .map(|pull| PullPlan { resource: pull.resource, deletions_by_absence: pull.deletions_by_absence })
+        .collect();
+    pulls.sort_by_key(|plan| plan.resource);
+    pulls.dedup_by_key(|plan| plan.resource);
+    Capabilities {
+        integrated: true,
+        new_patients: description.new_patients && writes("create-patient"),
+        creates_appointments: writes("create-appointment"),
+        reschedules: writes("reschedule-appointment"),
+        cancels: writes("cancel-appointment"),
+        confirms: writes("confirm-appointment"),
+        checks_in: writes("check-in-appointment"),
+        notes: writes("note-appointment"),
+        writes: entries::all_writes().filter(|(_, kind)| writes(kind)).map(|(write, _)| write).collect(),
+        pulls,
+    }
+}

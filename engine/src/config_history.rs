@@ -1,0 +1,113 @@
+//! What is known of institutions and locations without asking an actor: since when they are set up, when that changed, when a location
+//! was read last, and what its EHR can do.
+
+use location::time::Timestamp;
+use records::document::Kind;
+use serde::{Deserialize, Serialize};
+use setup::{Institution, LocationSetup, Setup};
+use sha2::{Digest, Sha256};
+use store::{Batch, CommitError, Key, Store, StoreError, keys};
+
+/// Of an institution or a location, by the starts of this engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetUp {
+    pub first: Timestamp,
+    /// When a start found it other than before.
+    pub changed: Timestamp,
+    digest: [u8; 16],
+}
+
+/// Places of one commit.
+const AT_ONCE: usize = 500;
+/// Scopes of the records.
+pub(crate) const INSTITUTIONS: u32 = 0;
+pub(crate) const LOCATIONS: u32 = 1;
+
+/// Notes what is new in the setup, and what changed.
+pub(crate) async fn note(store: &dyn Store, setup: &Setup, now: Timestamp) -> Result<(), CommitError> {
+    let institutions = setup.institutions.values().map(|it| (set_up_key(INSTITUTIONS, it.id.0), of_institution(it)));
+    let locations = setup.locations.values().map(|it| (set_up_key(LOCATIONS, it.id.0), of_location(it)));
+    let all: Vec<(Key, [u8; 16])> = institutions.chain(locations).collect();
+    for some in all.chunks(AT_ONCE) {
+        let mut batch = Batch::new();
+        for (key, digest) in some {
+            let before = read(store, key)?;
+            if before.is_none_or(|before| before.digest != *digest) {
+                let noted = SetUp { first: before.map_or(now, |it| it.first), changed: now, digest: *digest };
+                batch.put(key.clone(), serde_json::to_vec(&noted).expect("numbers can always be written as JSON"));
+            }
+        }
+        if !batch.is_empty() {
+            store.commit(batch).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn set_up_key(scope: u32, id: u32) -> Key {
+    keys::record(Kind::SetUp.byte(), scope, id.into())
+}
+
+pub(crate) fn read(store: &dyn Store, key: &[u8]) -> Result<Option<SetUp>, StoreError> {
+    let Some(value) = store.get(key)? else { return Ok(None) };
+    serde_json::from_slice(&value).map(Some).map_err(|_| StoreError::damaged(key, "not what was noted of a setup"))
+}
+
+fn of_institution(it: &Institution) -> [u8; 16] {
+    digest(&(&it.subdomain, &it.name, &it.phone_number, &it.country_code))
+}
+
+/// What the API shows of it.
+fn of_location(it: &LocationSetup) -> [u8; 16] {
+    let place = (&it.street_address, &it.street_address_2, &it.city, &it.state, &it.zip_code, &it.country_code);
+    let status = format!("{:?}", it.status);
+    let way = (it.latitude, it.longitude, &it.phone_number, &it.email, it.zone.name());
+    digest(&(&it.name, place, way, it.map_by_operatory, status, it.source, &it.foreign_id))
+}
+
+fn digest(shown: &impl Serialize) -> [u8; 16] {
+    let text = serde_json::to_vec(shown).expect("texts and numbers can always be written as JSON");
+    let full: [u8; 32] = Sha256::digest(&text).into();
+    let mut short = [0; 16];
+    short.copy_from_slice(&full[..16]);
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use location::ids::InstitutionId;
+    use setup::Environment;
+    use store::MemoryStore;
+
+    use super::*;
+
+    fn setup(name: &str) -> Setup {
+        let institution = Institution {
+            id: InstitutionId(1),
+            subdomain: "acme".into(),
+            name: name.into(),
+            phone_number: None,
+            country_code: "US".into(),
+            environment: Environment::Sandbox,
+        };
+        Setup { institutions: [(institution.id, Arc::new(institution))].into_iter().collect(), ..Setup::default() }
+    }
+
+    #[tokio::test]
+    async fn the_first_time_stays_and_changes_are_noticed() {
+        let store = MemoryStore::new();
+        let noted = || {
+            let noted = read(&store, &set_up_key(INSTITUTIONS, 1)).unwrap().unwrap();
+            (noted.first.0, noted.changed.0)
+        };
+        note(&store, &setup("Acme"), Timestamp(1)).await.unwrap();
+        assert_eq!(noted(), (1, 1));
+        note(&store, &setup("Acme"), Timestamp(2)).await.unwrap();
+        assert_eq!(noted(), (1, 1), "the same as before");
+        note(&store, &setup("Acme Dental"), Timestamp(3)).await.unwrap();
+        assert_eq!(noted(), (1, 3));
+    }
+}

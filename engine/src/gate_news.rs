@@ -1,0 +1,114 @@
+//! Tells locations how their gates stand, until they know. A location that cannot be told is tried again ever more seldom, and has one
+//! retry planned at most, however often its gate turns meanwhile.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use location::{command::Command, ids::LocationId};
+use processor::{error::EngineError, request::Request};
+use runtime::doorbell::Doorbell;
+use tokio::sync::Semaphore;
+use workstations::{Gateway, Room};
+
+use crate::directory::Directory;
+
+/// Locations told at one time: after a start all of them are due.
+const AT_ONCE: usize = 32;
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+/// A location that is damaged stays so until somebody mends it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+pub async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let retries = Arc::new(Retries::default());
+    loop {
+        gates.wait().await;
+        for location in gates.answer() {
+            let Some(room) = gateway.room_of(location) else { continue };
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let (directory, gates, retries) = (directory.clone(), gates.clone(), retries.clone());
+            tokio::spawn(async move {
+                let told = tell_one(&directory, &room).await;
+                drop(place);
+                let Err(error) = told else { return retries.told(location) };
+                let Some(pause) = retries.plan(location) else { return };
+                tracing::warn!(%location, %error, ?pause, "the location does not know yet how its gate stands");
+                tokio::time::sleep(pause).await;
+                retries.begun(location);
+                gates.ring([location]);
+            });
+        }
+    }
+}
+
+/// Of two at once the second reads how the gate stands after the first has told it.
+async fn tell_one(directory: &Directory, room: &Room) -> Result<(), EngineError> {
+    let _mine = room.telling.lock().await;
+    let Some(gate) = room.gate() else { return Ok(()) };
+    directory.request(room.location, || Request::Command(Command::Gate(gate))).await.map(drop)
+}
+
+/// Of locations that could not be told.
+#[derive(Default)]
+struct Retries(Mutex<BTreeMap<LocationId, Retry>>);
+
+#[derive(Default)]
+struct Retry {
+    failures: u32,
+    planned: bool,
+}
+
+impl Retries {
+    /// After how long the location is to be told again; none where that is planned already.
+    fn plan(&self, location: LocationId) -> Option<Duration> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let retry = all.entry(location).or_default();
+        if std::mem::replace(&mut retry.planned, true) {
+            return None;
+        }
+        let pause = FIRST_PAUSE.saturating_mul(1 << retry.failures.min(16)).min(LONGEST_PAUSE);
+        retry.failures += 1;
+        Some(pause)
+    }
+
+    fn begun(&self, location: LocationId) {
+        if let Some(retry) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&location) {
+            retry.planned = false;
+        }
+    }
+
+    /// A retry that is planned still comes, and finds nothing new.
+    fn told(&self, location: LocationId) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(&location) {
+            Some(retry) if retry.planned => retry.failures = 0,
+            _ => drop(all.remove(&location)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: LocationId = LocationId(101);
+
+    #[test]
+    fn a_location_that_cannot_be_told_has_one_retry_and_ever_longer_pauses() {
+        let retries = Retries::default();
+        let pauses: Vec<u64> = (0..9)
+            .map(|_| {
+                let pause = retries.plan(HERE).map_or(0, |pause| pause.as_secs());
+                assert_eq!(retries.plan(HERE), None, "one is planned");
+                retries.begun(HERE);
+                pause
+            })
+            .collect();
+        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        retries.told(HERE);
+        assert_eq!(retries.plan(HERE), Some(FIRST_PAUSE));
+    }
+}

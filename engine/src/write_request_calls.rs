@@ -1,0 +1,56 @@
+//! Writes to the EHR as operators and clients see them.
+
+use location::{
+    decision::Reply,
+    ids::{LocationId, WriteId},
+};
+use processor::{
+    actor::Ask,
+    error::{EngineError, Refused},
+    request::Request,
+    write_requests::{WriteRequest, merged},
+};
+use query::lists::Stretch;
+
+use crate::engine::{Engine, unexpected};
+
+impl Engine {
+    pub async fn write_requests(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
+        let waiting = self.unfinished_writes(location).await?;
+        Ok(merged(waiting, self.ended_writes(location, part)?, part))
+    }
+
+    pub async fn write_request(&self, location: LocationId, id: u64) -> Result<Option<WriteRequest>, EngineError> {
+        let waiting = self.unfinished_writes(location).await?.into_iter().find(|it| it.id == id);
+        match waiting {
+            Some(waiting) => Ok(Some(waiting)),
+            None => Ok(self.document::<records::Write>(location.0, id)?.map(WriteRequest::ended)),
+        }
+    }
+
+    /// An operator wants a write that failed tried again: the write it is tried as. What changed a record is not, it was put back.
+    pub async fn retry_write(&self, location: LocationId, write: WriteId) -> Result<WriteId, Refused> {
+        match self.directory().request(location, || Request::RetryWrite(write)).await?.reply {
+            Reply::Retried { write } => Ok(write),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// An operator gives up a write that waits, with all that rests on it, or one that failed, so that nobody tries it again.
+    pub async fn drop_write(&self, location: LocationId, write: WriteId) -> Result<(), Refused> {
+        match self.directory().request(location, || Request::DropWrite(write)).await?.reply {
+            Reply::Done => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    pub async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {
+        self.directory().ask(location, |reply| Ask::Writes { reply }).await
+    }
+
+    /// What is no more in the queue.
+    pub fn ended_writes(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
+        let ended = self.list::<records::Write>(location.0, part)?;
+        Ok(ended.into_iter().map(WriteRequest::ended).collect())
+    }
+}

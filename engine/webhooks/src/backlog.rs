@@ -1,0 +1,152 @@
+//! How much waits for each endpoint, and what its queue had no room for. Counted in memory, and anew at the start; what had no room
+//! is also in the store, in the commit of the change it would have told of.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use location::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use setup::WebhookRules;
+use store::{Batch, Direction, KeyRange, Store};
+
+use super::{keys, model::EndpointId, registry::LoadError};
+
+/// Keys read at once while counting.
+const PAGE: usize = 10_000;
+
+/// Events of which an endpoint got no message because too many waited already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overflow {
+    pub events: u64,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Below zero for a moment when a delivery ends before its commit was counted.
+    waiting: i64,
+    pub overflow: Option<Overflow>,
+}
+
+impl Overflow {
+    /// One event more.
+    pub fn of_one(at: Timestamp) -> Overflow {
+        Overflow { events: 1, since: at, until: at }
+    }
+
+    #[must_use]
+    pub fn and(self, later: Overflow) -> Overflow {
+        Overflow { events: self.events + later.events, since: self.since, until: later.until }
+    }
+}
+
+impl Backlog {
+    pub fn waiting(&self) -> u64 {
+        self.waiting.max(0).unsigned_abs()
+    }
+}
+
+pub struct Backlogs {
+    limit: usize,
+    of: Mutex<HashMap<EndpointId, Backlog>>,
+    /// In this process's life.
+    overflowed: AtomicU64,
+}
+
+/// Of nobody yet.
+impl Default for Backlogs {
+    fn default() -> Backlogs {
+        Backlogs { limit: WebhookRules::default().queue, of: Mutex::default(), overflowed: AtomicU64::new(0) }
+    }
+}
+
+impl Backlogs {
+    pub(super) fn load(store: &dyn Store, limit: usize) -> Result<Backlogs, LoadError> {
+        let mut of: HashMap<EndpointId, Backlog> = HashMap::new();
+        let mut range = keys::all_due();
+        loop {
+            let page = store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+            let Some(last) = page.last() else { break };
+            range = range.after(last);
+            for (endpoint, ..) in page.iter().filter_map(|key| keys::parse_due(key)) {
+                of.entry(endpoint).or_default().waiting += 1;
+            }
+        }
+        let range: KeyRange = keys::overflows();
+        for (key, value) in store.scan(range, Direction::Forward, usize::MAX)? {
+            if let Some(endpoint) = keys::parse_overflow(&key) {
+                of.entry(endpoint).or_default().overflow = Some(serde_json::from_slice(&value)?);
+            }
+        }
+        Ok(Backlogs { limit, of: Mutex::new(of), ..Backlogs::default() })
+    }
+
+    /// Whether one more may wait.
+    pub(super) fn admits(&self, endpoint: EndpointId) -> bool {
+        self.of(endpoint).waiting() < self.limit as u64
+    }
+
+    /// Says in a batch what an endpoint is not told of the events it commits. `dropped` is all of that batch.
+    pub(super) fn put_overflow(&self, endpoint: EndpointId, dropped: Overflow, batch: &mut Batch) {
+        let overflow = self.of(endpoint).overflow.map_or(dropped, |before| before.and(dropped));
+        let value = serde_json::to_vec(&overflow).expect("plain data makes JSON");
+        batch.put(keys::overflow(endpoint), value);
+    }
+
+    /// The batch that said so is durable.
+    pub(super) fn overflowed_by(&self, endpoint: EndpointId, dropped: Overflow) {
+        let mut of = self.lock();
+        let backlog = of.entry(endpoint).or_default();
+        backlog.overflow = Some(backlog.overflow.map_or(dropped, |before| before.and(dropped)));
+        self.overflowed.fetch_add(dropped.events, Ordering::Relaxed);
+    }
+
+    /// How many more may wait.
+    pub(super) fn room(&self, endpoint: EndpointId) -> usize {
+        self.limit.saturating_sub(usize::try_from(self.of(endpoint).waiting()).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn added(&self, endpoint: EndpointId, deliveries: usize) {
+        self.lock().entry(endpoint).or_default().waiting += deliveries as i64;
+    }
+
+    pub(super) fn ended(&self, endpoint: EndpointId) {
+        let mut of = self.lock();
+        let backlog = of.entry(endpoint).or_default();
+        backlog.waiting -= 1;
+        if *backlog == Backlog::default() {
+            of.remove(&endpoint);
+        }
+    }
+
+    /// Its owner has seen it, or the endpoint is gone.
+    pub(super) fn forget_overflow(&self, endpoint: EndpointId) {
+        if let Some(backlog) = self.lock().get_mut(&endpoint) {
+            backlog.overflow = None;
+        }
+    }
+
+    pub fn of(&self, endpoint: EndpointId) -> Backlog {
+        self.lock().get(&endpoint).copied().unwrap_or_default()
+    }
+
+    /// What waits for all endpoints together.
+    pub fn waiting(&self) -> u64 {
+        self.lock().values().map(Backlog::waiting).sum()
+    }
+
+    /// Events without room since the start of the process, counted once for each endpoint.
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<EndpointId, Backlog>> {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,469 @@
+//! The closed list of what can be subscribed to: resource types, their events, and the names under which messages are sent.
+
+use location::pull::{
+    Resource::{self, *},
+    Verb,
+};
+use query::feed::Change;
+use serde::{Deserialize, Serialize};
+
+/// The longest piece of a caller's text that an error message repeats.
+const ECHOED: usize = 64;
+
+macro_rules! catalogue {
+    ($($(#[$doc:meta])* $resource:ident as $key:literal { $($event:ident = $name:literal),* $(,)? })*) => {
+        /// The kind of record a message is about.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum ResourceType { $($(#[$doc])* $resource),* }
+
+        /// What can be subscribed to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Event { $($($event),*),* }
+
+        impl ResourceType {
+            pub const ALL: &[ResourceType] = &[$(ResourceType::$resource),*];
+
+            /// As subscriptions show it: `Appointment`.
+            pub fn name(self) -> &'static str {
+                match self { $(ResourceType::$resource => stringify!($resource)),* }
+            }
+
+            /// As messages show it, and the key of the record in their `data`: `appointment`.
+            pub fn key(self) -> &'static str {
+                match self { $(ResourceType::$resource => $key),* }
+            }
+
+            pub fn events(self) -> &'static [Event] {
+                match self { $(ResourceType::$resource => &[$(Event::$event),*]),* }
+            }
+        }
+
+        impl Event {
+            pub fn name(self) -> &'static str {
+                match self { $($(Event::$event => $name),*),* }
+            }
+
+            pub fn resource_type(self) -> ResourceType {
+                match self { $($(Event::$event => ResourceType::$resource),*),* }
+            }
+        }
+    };
+}
+
+catalogue! {
+    Adjustment as "adjustment" {
+        AdjustmentInsertion = "adjustment_insertion",
+        AdjustmentCreated = "adjustment_created",
+        AdjustmentUpdated = "adjustment_updated",
+        AdjustmentDeleted = "adjustment_deleted",
+    }
+    AdjustmentType as "adjustment_type" {
+        AdjustmentTypeCreated = "adjustment_type_created",
+        AdjustmentTypeUpdated = "adjustment_type_updated",
+    }
+    Appointment as "appointment" {
+        AppointmentInsertion = "appointment_insertion",
+        AppointmentCreated = "appointment_created",
+        AppointmentUpdated = "appointment_updated",
+    }
+    Charge as "charge" {
+        ChargeCreated = "charge_created",
+        ChargeUpdated = "charge_updated",
+        ChargeDeleted = "charge_deleted",
+    }
+    Claim as "claim" {
+        ClaimCreated = "claim_created",
+        ClaimUpdated = "claim_updated",
+        ClaimDeleted = "claim_deleted",
+    }
+    FeeSchedule as "fee_schedule" {
+        FeeScheduleCreated = "fee_schedule_created",
+        FeeScheduleUpdated = "fee_schedule_updated",
+    }
+    FormResponse as "form_response" {
+        FormResponseInsertion = "form_response_insertion",
+    }
+    MedicalHistory as "medical_history" {
+        MedicalHistoryPatientItemsUpdated = "medical_history_patient_items_updated",
+    }
+    Message as "message" {
+        MessageCreated = "message_created",
+        MessageUpdated = "message_updated",
+    }
+    Patient as "patient" {
+        PatientCreated = "patient_created",
+        PatientUpdated = "patient_updated",
+    }
+    PatientInsuranceCoverage as "patient_insurance_coverage" {
+        PatientInsuranceCreated = "patient_insurance_created",
+        PatientInsuranceUpdated = "patient_insurance_updated",
+    }
+    Payment as "payment" {
+        PaymentInsertion = "payment_insertion",
+        PaymentCreated = "payment_created",
+        PaymentUpdated = "payment_updated",
+        PaymentDeleted = "payment_deleted",
+    }
+    PaymentType as "payment_type" {
+        PaymentTypeCreated = "payment_type_created",
+        PaymentTypeUpdated = "payment_type_updated",
+    }
+    Procedure as "procedure" {
+        ProcedureCreated = "procedure_created",
+        ProcedureUpdated = "procedure_updated",
+    }
+    ProcedureCode as "procedure_code" {
+        ProcedureCodeCreated = "procedure_code_created",
+        ProcedureCodeUpdated = "procedure_code_updated",
+        ProcedureCodeDeleted = "procedure_code_deleted",
+    }
+    Provider as "provider" {
+        ProviderCreated = "provider_created",
+        ProviderUpdated = "provider_updated",
+    }
+    SyncStatus as "sync_status" {
+        SyncStatusReadChange = "sync_status_read_change",
+        SyncStatusWriteChange = "sync_status_write_change",
+    }
+    TreatmentPlan as "treatment_plan" {
+        TreatmentPlanCreated = "treatment_plan_created",
+        TreatmentPlanUpdated = "treatment_plan_updated",
+        TreatmentPlanDeleted = "treatment_plan_deleted",
+    }
+    WorkingHour as "working_hour" {
+        WorkingHourCreated = "working_hour_created",
+        WorkingHourUpdated = "working_hour_updated",
+    }
+}
+
+/// How a write to the EHR ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteOutcome {
+    Complete,
+    Failed,
+    TimedOut,
+}
+
+impl WriteOutcome {
+    pub const ALL: [WriteOutcome; 3] = [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            WriteOutcome::Complete => "complete",
+            WriteOutcome::Failed => "failed",
+            WriteOutcome::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// What happened, as messages name it: `patient_created`, `appointment_insertion.complete`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventName {
+    event: Event,
+    outcome: Option<WriteOutcome>,
+}
+
+impl EventName {
+    /// The change itself. None for insertions, of which only the outcome is told.
+    pub fn change(event: Event) -> Option<EventName> {
+        (!event.is_insertion()).then_some(EventName { event, outcome: None })
+    }
+
+    /// The end of a write. None for events that no write of ours ends in.
+    pub fn written(event: Event, outcome: WriteOutcome) -> Option<EventName> {
+        (event.is_insertion() || event.is_update()).then_some(EventName { event, outcome: Some(outcome) })
+    }
+
+    /// What a subscriber has to have asked for.
+    pub fn event(self) -> Event {
+        self.event
+    }
+
+    /// None: the change itself.
+    pub fn outcome(self) -> Option<WriteOutcome> {
+        self.outcome
+    }
+
+    pub fn resource_type(self) -> ResourceType {
+        self.event.resource_type()
+    }
+}
+
+impl std::fmt::Display for EventName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.outcome {
+            Some(outcome) => write!(f, "{}.{}", self.event.name(), outcome.name()),
+            None => f.write_str(self.event.name()),
+        }
+    }
+}
+
+impl ResourceType {
+    /// What subscribers know records by; none where nobody is told of them. A message is a conversation the EHR keeps: what is said in
+    /// one has no identity of its own there.
+    pub fn of(resource: Resource) -> Option<ResourceType> {
+        Some(match resource {
+            Providers => ResourceType::Provider,
+            Patients => ResourceType::Patient,
+            WorkingHours => ResourceType::WorkingHour,
+            Appointments => ResourceType::Appointment,
+            FeeSchedules => ResourceType::FeeSchedule,
+            Coverages => ResourceType::PatientInsuranceCoverage,
+            PatientHistoryItems => ResourceType::MedicalHistory,
+            Conversations => ResourceType::Message,
+            FormResponses => ResourceType::FormResponse,
+            ProcedureCodes => ResourceType::ProcedureCode,
+            Procedures => ResourceType::Procedure,
+            TreatmentPlans => ResourceType::TreatmentPlan,
+            PaymentTypes => ResourceType::PaymentType,
+            AdjustmentTypes => ResourceType::AdjustmentType,
+            Charges => ResourceType::Charge,
+            Claims => ResourceType::Claim,
+            Payments => ResourceType::Payment,
+            Adjustments => ResourceType::Adjustment,
+            Operatories
+            | AppointmentTypes
+            | AppointmentDescriptors
+            | InsurancePlans
+            | HistoryItems
+            | PatientAlerts
+            | CommunicationLogs
+            | FormSchemas
+            | ProcedureCodeCategories
+            | Fees
+            | ClinicalNotes
+            | RecallTypes
+            | PatientRecalls
+            | DocumentTypes
+            | Documents
+            | PaymentPlans
+            | GuarantorBalances
+            | InsuranceBalances => {
+                return None;
+            }
+        })
+    }
+
+    /// What tells of a change of a record. Where there is no event for its beginning or end, these are updates.
+    pub fn changed(self, change: Change) -> Option<Event> {
+        let named = match change {
+            Change::Created => self.ending_with("_created"),
+            Change::Updated => None,
+            Change::Deleted => self.ending_with("_deleted"),
+        };
+        named.or_else(|| self.ending_with("_updated"))
+    }
+
+    /// What tells how a write of ours to the EHR ended. Where there is no event for insertions, these are updates too.
+    pub fn written(self, verb: Verb) -> Option<Event> {
+        let insertion = self.ending_with("_insertion").filter(|_| verb == Verb::Create);
+        insertion.or_else(|| self.ending_with("_updated"))
+    }
+
+    fn ending_with(self, end: &str) -> Option<Event> {
+        self.events().iter().copied().find(|event| event.name().ends_with(end))
+    }
+}
+
+impl Event {
+    fn is_insertion(self) -> bool {
+        self.name().ends_with("_insertion")
+    }
+
+    pub fn is_update(self) -> bool {
+        self.name().ends_with("_updated")
+    }
+}
+
+/// What a subscription asks for: an event with everything that is sent under it, or one outcome of its writes alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topic {
+    pub event: Event,
+    pub outcome: Option<WriteOutcome>,
+}
+
+impl Topic {
+    pub fn takes(self, name: EventName) -> bool {
+        self.event == name.event() && self.outcome.is_none_or(|outcome| name.outcome() == Some(outcome))
+    }
+}
+
+impl From<Event> for Topic {
+    fn from(event: Event) -> Topic {
+        Topic { event, outcome: None }
+    }
+}
+
+/// As it is written when subscribing: `payment_created`, `appointment_insertion.failed`.
+impl std::fmt::Display for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        EventName { event: self.event, outcome: self.outcome }.fmt(f)
+    }
+}
+
+/// Not something that can be subscribed to; the message names what can.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownPair {
+    #[error("resource_type {given:?} is not known; known are: {}", names(ResourceType::ALL, ResourceType::name))]
+    ResourceType { given: String },
+    #[error("event {given:?} is not known for {}; known are: {}", of.name(), names(of.events(), Event::name))]
+    Event { given: String, of: ResourceType },
+}
+
+/// Case does not matter and both `PatientInsuranceCoverage` and `patient_insurance_coverage` will do. `.complete`, `.failed` and
+/// `.timed_out` behind an event ask for that outcome of its writes alone.
+pub fn parse(resource_type: &str, event: &str) -> Result<Topic, UnknownPair> {
+    let resource = parse_resource_type(resource_type)?;
+    let (name, outcome) = event.split_once('.').map_or((event, None), |(name, outcome)| (name, Some(outcome)));
+    let unknown = || UnknownPair::Event { given: echo(event), of: resource };
+    let event = *resource.events().iter().find(|known| same_name(known.name(), name)).ok_or_else(unknown)?;
+    let Some(given) = outcome else { return Ok(event.into()) };
+    let outcome = WriteOutcome::ALL.into_iter().find(|known| same_name(known.name(), given)).ok_or_else(unknown)?;
+    EventName::written(event, outcome).ok_or_else(unknown)?;
+    Ok(Topic { event, outcome: Some(outcome) })
+}
+
+pub fn parse_resource_type(given: &str) -> Result<ResourceType, UnknownPair> {
+    let found = ResourceType::ALL.iter().find(|known| same_name(known.name(), given));
+    found.copied().ok_or_else(|| UnknownPair::ResourceType { given: echo(given) })
+}
+
+fn same_name(known: &str, given: &str) -> bool {
+    let plain = |name: &str| name.bytes().filter(|b| *b != b'_').map(|b| b.to_ascii_lowercase()).collect::<Vec<_>>();
+    given.len() <= ECHOED && plain(known) == plain(given)
+}
+
+fn echo(given: &str) -> String {
+    given.chars().take(ECHOED).collect()
+}
+
+fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_pair_is_found_in_every_spelling() {
+        for resource in ResourceType::ALL {
+            assert!(!resource.events().is_empty(), "{resource:?} has no event");
+            for event in resource.events() {
+                assert_eq!(event.resource_type(), *resource);
+                for spelling in [resource.name().to_owned(), resource.key().to_owned(), resource.name().to_uppercase()]
+                {
+                    assert_eq!(parse(&spelling, event.name()), Ok((*event).into()));
+                    assert_eq!(parse(&spelling, &event.name().to_uppercase()), Ok((*event).into()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_is_the_published_one() {
+        let events: Vec<&str> = ResourceType::ALL.iter().flat_map(|r| r.events()).map(|e| e.name()).collect();
+        let of = |base: &str, kinds: &[&str]| kinds.iter().map(|kind| format!("{base}_{kind}")).collect::<Vec<_>>();
+        let mut published = Vec::new();
+        for base in ["payment", "adjustment"] {
+            published.extend(of(base, &["insertion", "created", "updated", "deleted"]));
+        }
+        published.extend(of("appointment", &["insertion", "created", "updated"]));
+        for base in ["charge", "claim", "procedure_code", "treatment_plan"] {
+            published.extend(of(base, &["created", "updated", "deleted"]));
+        }
+        let created_and_updated =
+            ["patient", "payment_type", "adjustment_type", "procedure", "fee_schedule", "provider"];
+        for base in created_and_updated.iter().chain(&["working_hour", "patient_insurance", "message"]) {
+            published.extend(of(base, &["created", "updated"]));
+        }
+        published.push("form_response_insertion".into());
+        published.push("medical_history_patient_items_updated".into());
+        published.extend(of("sync_status", &["read_change", "write_change"]));
+
+        let mut ours: Vec<String> = events.iter().map(|e| e.to_string()).collect();
+        ours.sort();
+        published.sort();
+        assert_eq!(ours, published);
+        assert_eq!(ResourceType::ALL.len(), 19);
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_known_ones() {
+        let error = parse("Tooth", "appointment_created").unwrap_err().to_string();
+        assert!(error.contains("\"Tooth\"") && error.contains("Appointment, Charge"), "{error}");
+        let error = parse("appointment", "patient_created").unwrap_err().to_string();
+        let known = "known are: appointment_insertion, appointment_created, appointment_updated";
+        assert!(error.contains("for Appointment") && error.ends_with(known), "{error}");
+        assert!(parse("", "").is_err());
+        for no_outcome in ["appointment_insertion.", "appointment_insertion.done", "appointment_created.complete"] {
+            assert!(parse("appointment", no_outcome).is_err(), "{no_outcome}");
+        }
+        assert!(parse(&"x\n".repeat(10_000), "y").unwrap_err().to_string().len() < 600);
+    }
+
+    #[test]
+    fn an_outcome_can_be_asked_for_alone() {
+        let failed = parse("Appointment", "Appointment_Insertion.FAILED").unwrap();
+        assert_eq!(failed.to_string(), "appointment_insertion.failed");
+        let told = |outcome| EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        assert!(failed.takes(told(WriteOutcome::Failed)));
+        assert!(!failed.takes(told(WriteOutcome::Complete)));
+        let all = parse("appointment", "appointment_insertion").unwrap();
+        assert!(WriteOutcome::ALL.into_iter().all(|outcome| all.takes(told(outcome))));
+        assert!(!all.takes(EventName::change(Event::AppointmentCreated).unwrap()));
+    }
+
+    #[test]
+    fn changes_and_writes_have_their_events() {
+        let (payment, history) = (ResourceType::Payment, ResourceType::MedicalHistory);
+        let items = Event::MedicalHistoryPatientItemsUpdated;
+        for (kind, change, event) in [
+            (payment, Change::Created, Some(Event::PaymentCreated)),
+            (payment, Change::Updated, Some(Event::PaymentUpdated)),
+            (payment, Change::Deleted, Some(Event::PaymentDeleted)),
+            (ResourceType::Provider, Change::Deleted, Some(Event::ProviderUpdated)),
+            (ResourceType::FormResponse, Change::Created, None),
+            (history, Change::Created, Some(items)),
+            (history, Change::Deleted, Some(items)),
+        ] {
+            assert_eq!(kind.changed(change), event, "{kind:?} {change:?}");
+        }
+        for (kind, verb, event) in [
+            (payment, Verb::Create, Some(Event::PaymentInsertion)),
+            (ResourceType::Appointment, Verb::Update, Some(Event::AppointmentUpdated)),
+            (ResourceType::Patient, Verb::Create, Some(Event::PatientUpdated)),
+            (ResourceType::PatientInsuranceCoverage, Verb::Delete, Some(Event::PatientInsuranceUpdated)),
+            (ResourceType::FormResponse, Verb::Update, None),
+            (history, Verb::Create, Some(items)),
+        ] {
+            assert_eq!(kind.written(verb), event, "{kind:?} {verb:?}");
+        }
+    }
+
+    #[test]
+    fn insertions_are_told_by_their_outcome_only() {
+        let insertion = Event::AppointmentInsertion;
+        assert_eq!(EventName::change(insertion), None);
+        for (outcome, name) in [
+            (WriteOutcome::Complete, "appointment_insertion.complete"),
+            (WriteOutcome::Failed, "appointment_insertion.failed"),
+            (WriteOutcome::TimedOut, "appointment_insertion.timed_out"),
+        ] {
+            let told = EventName::written(insertion, outcome).unwrap();
+            assert_eq!((told.to_string().as_str(), told.event()), (name, insertion));
+        }
+    }
+
+    #[test]
+    fn an_update_is_told_and_so_is_the_end_of_its_write() {
+        let update = Event::AppointmentUpdated;
+        assert_eq!(EventName::change(update).unwrap().to_string(), "appointment_updated");
+        let written = EventName::written(update, WriteOutcome::Complete).unwrap();
+        assert_eq!(written.to_string(), "appointment_updated.complete");
+        assert_eq!(EventName::written(Event::PatientCreated, WriteOutcome::Complete), None);
+    }
+}

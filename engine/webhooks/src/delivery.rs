@@ -1,0 +1,369 @@
+//! One message to one endpoint, from the commit of its event to the end of its retries.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use store::{Batch, Key, Store, StoreError};
+use uuid::Uuid;
+
+use super::{
+    catalogue::ResourceType,
+    egress::Fault,
+    keys, limits,
+    model::{EndpointId, SubscriptionId},
+    schedule, sign,
+};
+
+/// What a test message is about: its endpoint.
+pub const TEST_RESOURCE: &str = "webhook_endpoint";
+pub const TEST_EVENT: &str = "webhook_endpoint.test";
+
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The `delivery-id` header, the same in every attempt.
+    pub id: Uuid,
+    pub endpoint_id: EndpointId,
+    /// None: a test message.
+    pub subscription_id: Option<SubscriptionId>,
+    /// None: a test message, which shows nothing of any institution.
+    pub institution_id: Option<InstitutionId>,
+    /// The institution's; none also of what earlier versions left.
+    #[serde(default)]
+    pub subdomain: Option<String>,
+    /// None: it is not one location's.
+    #[serde(default)]
+    pub location_id: Option<LocationId>,
+    /// None: a test message.
+    pub resource_type: Option<ResourceType>,
+    pub event_name: String,
+    pub event_time: Timestamp,
+    /// The record it is about. Of two messages about one record the second is not under way together with the first.
+    #[serde(default)]
+    pub record: String,
+    /// Made so far.
+    #[serde(default)]
+    pub attempts: u32,
+    #[serde(default)]
+    pub attempted_at: Option<Timestamp>,
+    /// The last ones, at most.
+    pub delivery_errors: Vec<DeliveryError>,
+    /// From which the schedule counts.
+    pub first_attempt_at: Option<Timestamp>,
+    pub state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Pending {
+        next_attempt_at: Timestamp,
+    },
+    Delivered {
+        at: Timestamp,
+        status: u16,
+    },
+    /// The last retry failed, or what it shows cannot be read any more.
+    Failed {
+        at: Timestamp,
+    },
+    /// Its endpoint or subscription was not active any more, or its owner may not hear of it any more.
+    Stopped {
+        at: Timestamp,
+    },
+}
+
+/// A failed attempt, as the messages after it show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryError {
+    pub code: String,
+    pub timestamp: String,
+    pub message: String,
+    /// The attempt's number, from 1.
+    pub attempts: u32,
+}
+
+/// The data may be a patient's.
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Delivery({}, {}, endpoint {}, {:?}, redacted)",
+            self.id, self.event_name, self.endpoint_id, self.state
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    resource_type: &'a str,
+    event_name: &'a str,
+    event_time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subdomain: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    institution_id: Option<InstitutionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location_id: Option<LocationId>,
+    sequence: u64,
+    data: &'a RawValue,
+    delivery_errors: &'a [DeliveryError],
+}
+
+impl Delivery {
+    /// The body of its next attempt. What the message shows, a compact JSON object, is kept once for all deliveries of one event;
+    /// `Damaged`: nobody can read it.
+    pub fn body(&self, store: &dyn Store) -> Result<Vec<u8>, StoreError> {
+        let key = keys::data(self.id);
+        let data = store.get(&key)?.and_then(|stored| serde_json::from_slice::<Box<RawValue>>(&stored).ok());
+        let data = data.ok_or_else(|| StoreError::damaged(&key, "what a webhook delivery shows cannot be read"))?;
+        let message = Message {
+            resource_type: self.resource(),
+            event_name: &self.event_name,
+            event_time: sign::event_time(self.event_time),
+            subdomain: self.subdomain.as_deref(),
+            institution_id: self.institution_id,
+            location_id: self.location_id,
+            sequence: sequence(self.id),
+            data: &data,
+            delivery_errors: &self.delivery_errors,
+        };
+        Ok(serde_json::to_vec(&message).expect("strings and JSON make JSON"))
+    }
+
+    /// As messages show it.
+    pub fn resource(&self) -> &'static str {
+        self.resource_type.map_or(TEST_RESOURCE, ResourceType::key)
+    }
+
+    /// Attempts made so far. Early records count them by their errors only.
+    pub fn attempts(&self) -> u32 {
+        self.attempts.max(self.delivery_errors.len() as u32)
+    }
+
+    /// The status of the last answer, if the last attempt had one.
+    pub fn last_status(&self) -> Option<u16> {
+        match self.state {
+            State::Delivered { status, .. } => Some(status),
+            _ => self.last_error()?.code.parse().ok(),
+        }
+    }
+
+    /// Of the last attempt.
+    pub fn last_error(&self) -> Option<&DeliveryError> {
+        self.delivery_errors.last().filter(|_| !matches!(self.state, State::Delivered { .. }))
+    }
+
+    /// What follows from an attempt begun at `attempted`. `random` chooses the jitter of the next one.
+    pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, Fault>, random: u64) {
+        let first = *self.first_attempt_at.get_or_insert(attempted);
+        let due = if let State::Pending { next_attempt_at } = self.state { next_attempt_at } else { attempted };
+        self.attempts = self.attempts() + 1;
+        self.attempted_at = Some(attempted);
+        self.state = match outcome {
+            Ok(status) => State::Delivered { at: attempted, status },
+            Err(fault) => {
+                self.delivery_errors.push(DeliveryError {
+                    code: fault.code(),
+                    timestamp: sign::timestamp(attempted),
+                    message: fault.to_string(),
+                    attempts: self.attempts,
+                });
+                let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_ERRORS_TOLD);
+                self.delivery_errors.drain(..too_many);
+                let next = schedule::retry(first, due, attempted, random);
+                match next.filter(|_| fault != Fault::GONE) {
+                    Some(next_attempt_at) => State::Pending { next_attempt_at },
+                    None => State::Failed { at: attempted },
+                }
+            }
+        };
+    }
+
+    pub fn stop(&mut self, at: Timestamp) {
+        self.state = State::Stopped { at };
+    }
+
+    pub fn give_up(&mut self, at: Timestamp) {
+        self.state = State::Failed { at };
+    }
+
+    /// The clock was set back: every pause keeps its length.
+    pub fn set_back(&mut self, by: Millis) {
+        if let State::Pending { next_attempt_at } = &mut self.state {
+            *next_attempt_at = next_attempt_at.minus(by);
+        }
+        for past in [&mut self.first_attempt_at, &mut self.attempted_at].into_iter().flatten() {
+            *past = past.minus(by);
+        }
+    }
+
+    pub fn is_pending(&self) -> bool {
+        matches!(self.state, State::Pending { .. })
+    }
+
+    /// The same message again, with a schedule of its own. It keeps its id, so that a receiver can tell, and its numbering.
+    pub fn again(&mut self, at: Timestamp) {
+        self.first_attempt_at = None;
+        self.state = State::Pending { next_attempt_at: at };
+    }
+
+    /// Under which it is found while pending, or once finished; and what stands there.
+    fn index(&self) -> (Key, Vec<u8>) {
+        match self.state {
+            State::Pending { next_attempt_at } => {
+                (keys::due(self.endpoint_id, next_attempt_at, self.id), self.record.clone().into_bytes())
+            }
+            State::Delivered { at, .. } | State::Failed { at } | State::Stopped { at } => {
+                (keys::finished(at, self.id), keys::endpoint_bytes(self.endpoint_id))
+            }
+        }
+    }
+
+    /// What the event shows is put there beside its deliveries.
+    pub fn insert(&self, batch: &mut Batch) {
+        batch.put(keys::logged(self.endpoint_id, self.id), Vec::new());
+        self.put(batch);
+    }
+
+    /// Replaces `before`; does nothing if somebody else was faster. Where `before` is found says what state it is in, so that it is
+    /// enough to insist on that.
+    pub fn replace(&self, before: &Delivery, batch: &mut Batch) {
+        let found = before.index().0;
+        batch.expect_present(found.clone()).delete(found);
+        self.put(batch);
+    }
+
+    fn put(&self, batch: &mut Batch) {
+        let (key, value) = self.index();
+        batch.put(keys::delivery(self.id), self.to_bytes()).put(key, value);
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain data makes JSON")
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Result<Delivery, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+}
+
+/// Gives ids that rise with time (UUID version 7), also within a millisecond: what was made later has the greater id. Those of one event
+/// differ in their last bits only, so that each of them leads to what the event shows.
+#[derive(Debug, Default)]
+pub struct DeliveryIds(AtomicU64);
+
+/// Bits of an id that number the deliveries of an event.
+const NUMBERED: u32 = 20;
+/// As many as they count.
+pub const MAX_OF_ONE_EVENT: usize = 1 << NUMBERED;
+
+/// Bits of an id's first half that count within a millisecond.
+const COUNTED: u32 = 12;
+
+impl DeliveryIds {
+    /// Goes on above what was given before, whatever the clock says now.
+    pub fn after(last: Option<Uuid>) -> DeliveryIds {
+        DeliveryIds(AtomicU64::new(last.map_or(0, number)))
+    }
+
+    /// The first of an event. `random` tells it from ids given while the clock stood there before.
+    pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
+        let wanted = at.0.max(0).unsigned_abs() << COUNTED;
+        let later = |last: u64| wanted.max(last + 1);
+        let last = self.0.update(Ordering::Relaxed, Ordering::Relaxed, later);
+        let number = later(last);
+        let version = 0x7000 | (number & ((1 << COUNTED) - 1));
+        Uuid::from_u64_pair(((number >> COUNTED) << 16) | version, first_of(random).as_u64_pair().1)
+    }
+}
+
+/// What `DeliveryIds` counted for an id.
+fn number(id: Uuid) -> u64 {
+    let high = id.as_u64_pair().0;
+    ((high >> 16) << COUNTED) | (high & ((1 << COUNTED) - 1))
+}
+
+/// Of two messages about one record the later one has the greater number. Counted from 2026 on, so that it stays exact in a
+/// double-precision number until 2095.
+pub fn sequence(id: Uuid) -> u64 {
+    const FROM: u64 = 1_767_225_600_000 << COUNTED;
+    number(id).saturating_sub(FROM)
+}
+
+/// The first delivery of the event that a delivery tells of.
+pub fn first_of(id: Uuid) -> Uuid {
+    Uuid::from_u128(id.as_u128() & !(MAX_OF_ONE_EVENT as u128 - 1))
+}
+
+/// A further delivery of an event, by its number.
+pub fn nth_of(first: Uuid, number: usize) -> Uuid {
+    debug_assert!(number < MAX_OF_ONE_EVENT && first == first_of(first), "ids of an event are numbered from its first");
+    Uuid::from_u128(first.as_u128() | number as u128)
+}
+
+/// When a delivery was made, as its id says.
+pub fn made_at(id: Uuid) -> Timestamp {
+    Timestamp((id.as_u64_pair().0 >> 16).cast_signed())
+}
+
+/// Below every id given at that time, and above those before.
+pub fn first_id_at(at: Timestamp) -> Uuid {
+    Uuid::from_u64_pair(at.0.clamp(0, (1 << 48) - 1).unsigned_abs() << 16, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retry_comes_a_little_later_than_planned_by_chance() {
+        let due = |random| {
+            let mut delivery = Delivery {
+                id: Uuid::from_u128(7),
+                endpoint_id: EndpointId(1),
+                subscription_id: None,
+                institution_id: None,
+                subdomain: None,
+                location_id: None,
+                resource_type: None,
+                event_name: TEST_EVENT.to_owned(),
+                event_time: Timestamp(0),
+                record: String::new(),
+                attempts: 0,
+                attempted_at: None,
+                delivery_errors: Vec::new(),
+                first_attempt_at: None,
+                state: State::Pending { next_attempt_at: Timestamp(0) },
+            };
+            delivery.record(Timestamp(0), Err(Fault::Timeout), random);
+            delivery.state
+        };
+        for (random, at) in [(0, 30_000), (1_234, 31_234), (3_000, 33_000), (3_001, 30_000)] {
+            assert_eq!(due(random), State::Pending { next_attempt_at: Timestamp(at) });
+        }
+    }
+
+    #[test]
+    fn ids_rise_and_tell_their_time() {
+        let (ids, random) = (DeliveryIds::default(), Uuid::from_u128(0x1234_5678_9abc_4def_8123_4567_89ab_cdef));
+        let at = Timestamp(1_795_255_200_123);
+        let made: Vec<Uuid> = (0..10_000).map(|n| ids.next(at.plus(n % 3), random)).collect();
+        assert!(made.is_sorted() && made.iter().all(|id| id.get_version_num() == 7));
+        assert_eq!(made_at(made[0]), at);
+        assert!(first_id_at(at) < made[0] && made[0] < first_id_at(at.plus(1)));
+        let later = ids.next(at.plus(60_000), random);
+        assert_eq!(made_at(later), at.plus(60_000));
+        let many = [0, 1, 999, MAX_OF_ONE_EVENT - 1].map(|number| nth_of(later, number));
+        assert!(many.is_sorted() && many.iter().all(|id| first_of(*id) == later && id.get_version_num() == 7));
+        let next = ids.next(at, random);
+        assert!(next > later && sequence(next) > sequence(later), "a clock that goes back makes no older ids");
+        let restarted = DeliveryIds::after(Some(next)).next(at, random);
+        assert!(restarted > next && sequence(restarted) > sequence(next), "nor does a restart");
+        assert!(sequence(restarted) < 1 << 53);
+    }
+}

@@ -1,0 +1,336 @@
+//! The one task that sends: watches the due index, gives every endpoint its turn, and forgets finished deliveries in time.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use location::time::{Millis, SECOND, Timestamp};
+use runtime::clock::Watch;
+use store::{Batch, CommitError, Direction, StoreError};
+use tokio::{
+    sync::watch,
+    task::{self, JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+use uuid::Uuid;
+
+use super::{
+    attempt::{After, Due, Sender},
+    delivery::first_of,
+    keys,
+    lanes::{Kind, Lanes, catch_up_offset},
+    limits,
+    model::EndpointId,
+    outbox::Doorbell,
+};
+
+/// A running dispatcher. Stops when told to, or when this is dropped.
+pub struct Dispatcher {
+    stop: watch::Sender<bool>,
+    run: JoinHandle<()>,
+}
+
+impl Dispatcher {
+    pub fn start(sender: Sender, doorbell: Arc<Doorbell>) -> Dispatcher {
+        let (stop, stopped) = watch::channel(false);
+        Dispatcher { stop, run: tokio::spawn(Run::new(sender, doorbell).run(stopped)) }
+    }
+
+    /// Begins no further attempt and waits for those under way. What is not done by then is sent again after the next start.
+    pub async fn stop(mut self, grace: Duration) {
+        self.stop.send_replace(true);
+        if timeout(grace, &mut self.run).await.is_err() {
+            self.run.abort();
+        }
+    }
+}
+
+enum Done {
+    Attempt(Result<After, StoreError>),
+    Pruned {
+        more: bool,
+    },
+    /// The endpoints with something due earlier.
+    SetBack(Result<BTreeSet<EndpointId>, StoreError>),
+}
+
+struct Run {
+    sender: Arc<Sender>,
+    doorbell: Arc<Doorbell>,
+    lanes: Lanes,
+    tasks: JoinSet<Done>,
+    attempts: HashMap<task::Id, Due>,
+    /// What was due before is caught up on.
+    started: Timestamp,
+    prune_at: Option<Timestamp>,
+    watch: Watch,
+}
+
+impl Run {
+    fn new(sender: Sender, doorbell: Arc<Doorbell>) -> Run {
+        let started = (sender.clock)();
+        Run {
+            sender: Arc::new(sender),
+            doorbell,
+            lanes: Lanes::default(),
+            tasks: JoinSet::new(),
+            attempts: HashMap::new(),
+            started,
+            prune_at: Some(started),
+            watch: Watch::since(started),
+        }
+    }
+
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        while let Err(error) = self.find_lanes() {
+            tracing::warn!(%error, "webhooks wait for the store");
+            tokio::select! {
+                _ = stopped.changed() => return,
+                () = sleep(limits::STORE_RETRY) => {}
+            }
+        }
+        self.keep_pauses(self.started, 0);
+        loop {
+            let now = (self.sender.clock)();
+            match self.watch.set_back(now) {
+                0 => {}
+                by => self.clock_set_back(now, by),
+            }
+            self.prune(now);
+            while let Some(endpoint) = self.lanes.next(now) {
+                self.turn(endpoint, now);
+            }
+            let nap = self.nap(now);
+            tokio::select! {
+                _ = stopped.changed() => break,
+                Some(done) = self.tasks.join_next_with_id() => {
+                    self.joined(done);
+                    // Commits end in groups, and so do attempts.
+                    while let Some(done) = self.tasks.try_join_next_with_id() {
+                        self.joined(done);
+                    }
+                }
+                () = self.doorbell.wait() => {
+                    for endpoint in self.doorbell.answer() {
+                        self.lanes.ready(endpoint);
+                    }
+                }
+                () = sleep(nap) => {}
+            }
+        }
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    /// Every endpoint with something to send, at the time of the first of it.
+    fn find_lanes(&mut self) -> Result<(), StoreError> {
+        let mut range = keys::all_due();
+        while let Some(key) = self.sender.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
+            let Some((endpoint, at, _)) = keys::parse_due(key) else {
+                tracing::error!("a key of the webhook due index cannot be read");
+                range = range.after(key);
+                continue;
+            };
+            if at < self.started {
+                self.lanes.hold_late(endpoint, self.started.plus(catch_up_offset(endpoint)));
+            } else {
+                self.lanes.ready_at(endpoint, at);
+            }
+            range.start = keys::due_of(endpoint).end;
+        }
+        Ok(())
+    }
+
+    /// Begins attempts for the endpoint, or finds out when the next one is.
+    fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
+        let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
+            Some(known) if known.failing_since.is_some() => Kind::Failing,
+            _ => Kind::Healthy,
+        };
+        if !self.lanes.takes_more(endpoint, kind) {
+            return;
+        }
+        if !self.lanes.place_for(kind) {
+            return self.lanes.ready_at(endpoint, now.plus(SECOND));
+        }
+        if let Err(error) = self.begin(endpoint, kind, now) {
+            self.wait_for_store(endpoint, &error, now);
+        }
+    }
+
+    /// Begins what is due and has room, and sees to it that the endpoint has a further turn when it needs one.
+    fn begin(&mut self, endpoint: EndpointId, kind: Kind, now: Timestamp) -> Result<(), StoreError> {
+        // The first ones will do, unless their records are waited for.
+        for ahead in [self.lanes.room(endpoint, kind), limits::LOOK_AHEAD] {
+            let asked = self.lanes.under_way_count(endpoint) + ahead;
+            let found = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
+            let (whole, mut begun, mut held) = (found.len() < asked, false, false);
+            for (key, record) in found {
+                let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
+                if self.lanes.is_under_way(endpoint, delivery) {
+                    continue;
+                }
+                if at > now {
+                    self.lanes.ready_at(endpoint, at);
+                    return Ok(());
+                }
+                if !self.lanes.may_begin(endpoint, delivery, &record) {
+                    held = true;
+                    continue;
+                }
+                if self.lanes.room(endpoint, kind) == 0 {
+                    self.lanes.ready_unless_full(endpoint, kind);
+                    return Ok(());
+                }
+                let late = at < self.started;
+                if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
+                    self.lanes.ready_at(endpoint, wait);
+                    return Ok(());
+                }
+                self.attempt(Due { endpoint, at, delivery }, record, kind);
+                if late {
+                    self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
+                    return Ok(());
+                }
+                begun = true;
+            }
+            if whole && !held {
+                self.lanes.drained(endpoint);
+            } else if begun {
+                self.lanes.ready_unless_full(endpoint, kind);
+            }
+            if whole || begun {
+                return Ok(());
+            }
+        }
+        // All that was looked at waits for messages that are under way. The end of one makes the endpoint ready again.
+        Ok(())
+    }
+
+    fn attempt(&mut self, due: Due, record: Vec<u8>, kind: Kind) {
+        self.lanes.begun(due.endpoint, due.delivery, record, kind);
+        let sender = self.sender.clone();
+        let task = self.tasks.spawn(async move { Done::Attempt(sender.attempt(due).await) });
+        self.attempts.insert(task.id(), due);
+    }
+
+    fn joined(&mut self, done: Result<(task::Id, Done), JoinError>) {
+        match done {
+            Ok((task, done)) => self.done(task, done),
+            Err(error) => self.panicked(&error),
+        }
+    }
+
+    fn done(&mut self, task: task::Id, done: Done) {
+        let now = (self.sender.clock)();
+        match done {
+            Done::Attempt(result) => {
+                let Some(due) = self.ended(task) else { return };
+                match result {
+                    Ok(After::Ended) => self.lanes.ready_unless_drained(due.endpoint),
+                    Ok(After::Pending) => self.lanes.ready(due.endpoint),
+                    Err(error) => self.wait_for_store(due.endpoint, &error, now),
+                }
+            }
+            Done::SetBack(Ok(endpoints)) => endpoints.into_iter().for_each(|endpoint| self.lanes.ready(endpoint)),
+            Done::SetBack(Err(error)) => {
+                tracing::warn!(%error, "webhooks that wait for a retry may be late: the clock was set back");
+            }
+            Done::Pruned { more } => self.prune_at = Some(if more { now } else { now.plus(limits::PRUNE_EVERY) }),
+        }
+    }
+
+    /// A bug. The endpoint is left alone for a while and the rest goes on.
+    fn panicked(&mut self, error: &JoinError) {
+        let now = (self.sender.clock)();
+        match self.ended(error.id()) {
+            Some(due) => {
+                tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
+                self.lanes.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
+            }
+            None => self.prune_at = Some(now.plus(limits::PRUNE_EVERY)),
+        }
+    }
+
+    fn ended(&mut self, task: task::Id) -> Option<Due> {
+        let due = self.attempts.remove(&task)?;
+        self.lanes.ended(due.endpoint, due.delivery);
+        Some(due)
+    }
+
+    fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
+        tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
+        self.lanes.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
+    }
+
+    fn clock_set_back(&mut self, now: Timestamp, by: Millis) {
+        tracing::warn!(seconds = by / SECOND, "the clock was set back; webhooks are retried as much earlier");
+        self.started = self.started.min(now);
+        self.prune_at = self.prune_at.map(|at| at.minus(by));
+        self.lanes.set_back(by);
+        self.keep_pauses(now, by);
+    }
+
+    fn keep_pauses(&mut self, now: Timestamp, by: Millis) {
+        let sender = self.sender.clone();
+        self.tasks.spawn(async move { Done::SetBack(sender.keep_pauses(now, by).await) });
+    }
+
+    fn prune(&mut self, now: Timestamp) {
+        if self.prune_at.is_some_and(|at| at <= now) {
+            self.prune_at = None;
+            let sender = self.sender.clone();
+            self.tasks.spawn(async move {
+                let pruned = sender.prune(now.minus(sender.registry.rules().keep)).await;
+                let more = pruned.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "old webhook deliveries wait for the store");
+                    false
+                });
+                Done::Pruned { more }
+            });
+        }
+    }
+
+    fn nap(&self, now: Timestamp) -> Duration {
+        let next = self.lanes.next_timer().into_iter().chain(self.prune_at).min();
+        let nap = next.map_or(limits::MAX_SLEEP, |at| at.since(now).clamp(0, limits::MAX_SLEEP));
+        Duration::from_millis(nap.unsigned_abs())
+    }
+}
+
+impl Sender {
+    /// Forgets deliveries that ended before, and tells whether there are more of them.
+    async fn prune(&self, before: Timestamp) -> Result<bool, CommitError> {
+        let old = self.store.scan(keys::finished_before(before), Direction::Forward, limits::SWEEP)?;
+        if old.is_empty() {
+            return Ok(false);
+        }
+        let mut batch = Batch::new();
+        let mut gone: BTreeMap<Uuid, BTreeSet<Uuid>> = BTreeMap::new();
+        for (key, endpoint) in &old {
+            if let Some((_, delivery)) = keys::parse_finished(key) {
+                gone.entry(first_of(delivery)).or_default().insert(delivery);
+                batch.delete(keys::delivery(delivery));
+                let logged = keys::parse_endpoint(endpoint).map(|endpoint| keys::logged(endpoint, delivery));
+                if let Some(logged) = logged {
+                    batch.delete(logged);
+                }
+            }
+            batch.expect_present(key.clone()).delete(key.clone());
+        }
+        // An event gets no further deliveries: with its last one goes what it shows.
+        for (first, gone) in gone {
+            let beside = self.store.scan_keys(keys::deliveries_beside(first), Direction::Forward, gone.len() + 1)?;
+            if beside.iter().filter_map(|key| keys::parse_delivery(key)).all(|id| gone.contains(&id)) {
+                batch.delete(keys::data(first));
+            }
+        }
+        match self.store.commit(batch).await {
+            Ok(()) => Ok(old.len() == limits::SWEEP),
+            // One of them is being sent again.
+            Err(CommitError::Conflict { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The one door through which messages leave: https to public addresses, no redirects, no proxies, everything bounded.
+//! An address is checked three times: as a literal in the URL, after name resolution, and once the answer shows its peer.
+
+use std::{
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+};
+
+use reqwest::{
+    Client, RequestBuilder, Response, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::{CONTENT_TYPE, HeaderName},
+    redirect,
+};
+use tokio::time::timeout;
+
+use super::{address::is_public, limits};
+
+pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Who turns names into addresses.
+pub trait Resolver: Send + Sync + 'static {
+    fn lookup(&self, host: &str) -> Lookup;
+}
+
+/// The operating system's resolver.
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn lookup(&self, host: &str) -> Lookup {
+        let host = host.to_owned();
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|found| found.ip()).collect()) })
+    }
+}
+
+/// Where messages may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Public,
+    /// Also to this machine's loopback addresses, and to those over plain http.
+    PublicAndLoopback,
+}
+
+impl Reach {
+    fn allows(self, address: IpAddr) -> bool {
+        is_public(address) || (self == Reach::PublicAndLoopback && address.is_loopback())
+    }
+}
+
+/// Why a `target_url` is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RefusedUrl {
+    #[error("is not a valid URL")]
+    Invalid,
+    #[error("must be a valid HTTPS URL")]
+    NotHttps,
+    #[error("is longer than {} characters", limits::MAX_URL_BYTES)]
+    TooLong,
+    #[error("must not contain a user name or password")]
+    Credentials,
+    #[error("must lead to a host on the public internet")]
+    NotPublic,
+    #[error("must not lead to port 0, at which nobody listens")]
+    PortZero,
+}
+
+/// Why an attempt did not count as delivered. No variant can carry what the receiver said: it may repeat patient data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("the endpoint answered with status {0}")]
+    Status(u16),
+    #[error("the endpoint did not answer within {} seconds", limits::TOTAL_TIMEOUT.as_secs())]
+    Timeout,
+    #[error("the endpoint's host name could not be resolved")]
+    Dns,
+    #[error("the endpoint's address is not on the public internet")]
+    RefusedAddress,
+    #[error("no secure connection could be made to the endpoint")]
+    Tls,
+    #[error("no connection could be made to the endpoint")]
+    Connect,
+    #[error("the connection ended before the endpoint answered")]
+    NoAnswer,
+}
+
+impl Fault {
+    /// The receiver says that there is nothing any more and will not be.
+    pub const GONE: Fault = Fault::Status(410);
+
+    /// As `delivery_errors` and the log show it.
+    pub fn code(self) -> String {
+        match self {
+            Fault::Status(status) => return status.to_string(),
+            Fault::Timeout => "timeout",
+            Fault::Dns => "dns",
+            Fault::RefusedAddress => "refused_address",
+            Fault::Tls => "tls",
+            Fault::Connect => "connect",
+            Fault::NoAnswer => "no_answer",
+        }
+        .to_owned()
+    }
+}
+
+/// The client could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("webhook client: {0}")]
+pub struct SetupError(String);
+
+pub struct Egress {
+    client: Client,
+    reach: Reach,
+}
+
+impl Egress {
+    pub fn new(reach: Reach) -> Result<Egress, SetupError> {
+        Egress::with_resolver(reach, Arc::new(SystemResolver))
+    }
+
+    pub fn with_resolver(reach: Reach, resolver: Arc<dyn Resolver>) -> Result<Egress, SetupError> {
+        install_crypto();
+        let builder = || {
+            Client::builder()
+                .https_only(reach == Reach::Public)
+                .no_proxy()
+                .redirect(redirect::Policy::none())
+                .retry(reqwest::retry::never())
+                .referer(false)
+                .http1_only()
+                .timeout(limits::TOTAL_TIMEOUT)
+                .connect_timeout(limits::CONNECT_TIMEOUT)
+                .pool_max_idle_per_host(limits::IDLE_CONNECTIONS)
+                .pool_idle_timeout(limits::IDLE_CONNECTION_TIMEOUT)
+                .user_agent(concat!("practice-sync-webhooks/", env!("CARGO_PKG_VERSION")))
+                .dns_resolver(WalledResolver { reach, resolver: resolver.clone() })
+        };
+        let client = builder().build().or_else(|error| {
+            if reach == Reach::Public {
+                return Err(error);
+            }
+            tracing::warn!(
+                error = root_cause(&error),
+                "no certificate authorities: https receivers will fail, loopback works"
+            );
+            builder().tls_certs_only([]).build()
+        });
+        Ok(Egress { client: client.map_err(|error| SetupError(root_cause(&error)))?, reach })
+    }
+
+    /// Whether messages may be sent there, as far as the URL itself shows. Names are judged when they are resolved.
+    pub fn check_url(&self, target_url: &str) -> Result<Url, RefusedUrl> {
+        if target_url.len() > limits::MAX_URL_BYTES {
+            return Err(RefusedUrl::TooLong);
+        }
+        let url = Url::parse(target_url).map_err(|_| RefusedUrl::Invalid)?;
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+        let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        let loopback = self.reach == Reach::PublicAndLoopback && is_loopback(&host, literal);
+        match url.scheme() {
+            "https" => {}
+            "http" if loopback => {}
+            _ => return Err(RefusedUrl::NotHttps),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(RefusedUrl::Credentials);
+        }
+        if url.port() == Some(0) {
+            return Err(RefusedUrl::PortZero);
+        }
+        let public = literal.map_or_else(|| is_public_name(&host), is_public);
+        if public || loopback { Ok(url) } else { Err(RefusedUrl::NotPublic) }
+    }
+
+    /// One attempt. A 2xx status delivers, whatever becomes of the rest of the answer.
+    pub async fn post(
+        &self,
+        target_url: &str,
+        headers: &[(&'static str, String)],
+        body: Vec<u8>,
+    ) -> Result<u16, Fault> {
+        let url = self.check_url(target_url).map_err(|_| Fault::RefusedAddress)?;
+        let mut request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        for (name, value) in headers {
+            request = request.header(HeaderName::from_static(name), value);
+        }
+        let answer = send(request).await.map_err(|error| fault(&error))?;
+        // Who answered has already read the message; this catches a hole in the other two checks and keeps it from being used.
+        if !answer.remote_addr().is_some_and(|peer| self.reach.allows(peer.ip())) {
+            tracing::error!("a webhook connection reached a refused address");
+            return Err(Fault::RefusedAddress);
+        }
+        let status = answer.status();
+        // Who is slow to end an answer holds up the next message about the same record: its status is known already.
+        drop(timeout(limits::ANSWER_TIMEOUT, read_and_forget(answer)).await);
+        if status.is_success() { Ok(status.as_u16()) } else { Err(Fault::Status(status.as_u16())) }
+    }
+}
+
+/// Servers close connections they find idle, some with a word of farewell. A request that met one in that moment and was not sent at all
+/// is sent on another.
+async fn send(request: RequestBuilder) -> Result<Response, reqwest::Error> {
+    for _ in 0..limits::UNSENT_TRIES {
+        // A body that lies in memory can be cloned.
+        let Some(same) = request.try_clone() else { break };
+        match same.send().await {
+            Err(error) if was_not_sent(&error) => {}
+            sent => return sent,
+        }
+    }
+    request.send().await
+}
+
+fn was_not_sent(error: &reqwest::Error) -> bool {
+    let mut next = Some(error as &(dyn std::error::Error + 'static));
+    while let Some(error) = next {
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Reads a short answer to its end so that the connection can be used again; a long one is dropped with its connection.
+async fn read_and_forget(mut answer: Response) {
+    let mut read = 0;
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        read += chunk.len();
+        if read > limits::MAX_ANSWER_BYTES {
+            return;
+        }
+    }
+}
+
+fn is_loopback(host: &str, literal: Option<IpAddr>) -> bool {
+    literal.map_or_else(|| host == "localhost", |address| address.is_loopback())
+}
+
+/// Names that never lead out of a network are refused early; the rest is seen when they are resolved.
+fn is_public_name(host: &str) -> bool {
+    let local = [".localhost", ".local", ".localdomain", ".internal", ".home.arpa", ".lan"];
+    host.contains('.') && !local.iter().any(|suffix| host.ends_with(suffix))
+}
+
+/// Installs the process's one implementation of cryptography for TLS. May be called any number of times.
+pub fn install_crypto() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // An error means that the embedding program has installed one before us, which then serves.
+    ONCE.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+}
+
+/// Lets only allowed addresses through, at the moment a connection is made.
+struct WalledResolver {
+    reach: Reach,
+    resolver: Arc<dyn Resolver>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("all addresses of the host are refused")]
+struct AllRefused;
+
+impl Resolve for WalledResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.reach;
+        let lookup = self.resolver.lookup(name.as_str());
+        Box::pin(async move {
+            let found = lookup.await?;
+            if found.is_empty() {
+                return Err(io::Error::from(io::ErrorKind::NotFound).into());
+            }
+            let allowed: Vec<_> =
+                found.into_iter().filter(|ip| reach.allows(*ip)).map(|ip| SocketAddr::new(ip, 0)).collect();
+            if allowed.is_empty() {
+                return Err(AllRefused.into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn fault(error: &reqwest::Error) -> Fault {
+    if caused_by::<AllRefused>(error) {
+        Fault::RefusedAddress
+    } else if error.is_dns() {
+        Fault::Dns
+    } else if caused_by::<rustls::Error>(error) {
+        Fault::Tls
+    } else if error.is_connect() {
+        Fault::Connect
+    } else if error.is_timeout() {
+        Fault::Timeout
+    } else {
+        Fault::NoAnswer
+    }
+}
+
+/// Whether an error of type `E` is anywhere below, also inside an `io::Error`, whose `source` skips what it wraps.
+fn caused_by<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if error.is::<E>() || wrapped.is_some_and(|inner| inner.is::<E>()) {
+            return true;
+        }
+        next = wrapped.map(|inner| inner as &(dyn std::error::Error + 'static)).or_else(|| error.source());
+    }
+    false
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Where webhooks lie in the store: the keys of the spaces `store/keys.rs` names for them. Numbers are big-endian so that keys sort like what they name.
+
+use location::time::Timestamp;
+use store::{Key, KeyRange, keys::Space};
+use uuid::Uuid;
+
+use super::{
+    delivery::{MAX_OF_ONE_EVENT, first_of, nth_of},
+    model::{EndpointId, Subscription, SubscriptionId},
+};
+
+const ENDPOINT: u8 = Space::Endpoint as u8;
+const SUBSCRIPTION: u8 = Space::Subscription as u8;
+const DELIVERY: u8 = Space::Delivery as u8;
+const DATA: u8 = Space::DeliveryData as u8;
+const DUE: u8 = Space::DeliveryDue as u8;
+const SUBSCRIBED: u8 = Space::Subscribed as u8;
+const FINISHED: u8 = Space::DeliveryFinished as u8;
+const LOG: u8 = Space::DeliveryLog as u8;
+const OVERFLOW: u8 = Space::Overflow as u8;
+
+pub fn endpoint(id: EndpointId) -> Key {
+    key(ENDPOINT, &[&id.0.to_be_bytes()])
+}
+
+pub fn endpoints() -> KeyRange {
+    KeyRange::prefix(&[ENDPOINT])
+}
+
+pub fn subscription(endpoint: EndpointId, id: SubscriptionId) -> Key {
+    key(SUBSCRIPTION, &[&endpoint.0.to_be_bytes(), &id.0.to_be_bytes()])
+}
+
+pub fn subscriptions() -> KeyRange {
+    KeyRange::prefix(&[SUBSCRIPTION])
+}
+
+/// What an endpoint is subscribed to once: the event or one outcome of it, and behind that the location, where it is one location's.
+pub fn subscribed(it: &Subscription) -> Key {
+    let (endpoint, institution) = (it.webhook_endpoint_id.0.to_be_bytes(), it.institution_id.0.to_be_bytes());
+    let location = it.location_id.map(|location| location.0.to_be_bytes());
+    let location: &[u8] = location.as_ref().map_or(&[], |bytes| bytes);
+    key(SUBSCRIBED, &[&endpoint, &institution, it.topic().to_string().as_bytes(), location])
+}
+
+/// All deliveries.
+pub fn deliveries() -> KeyRange {
+    KeyRange::prefix(&[DELIVERY])
+}
+
+pub fn delivery(id: Uuid) -> Key {
+    key(DELIVERY, &[id.as_bytes()])
+}
+
+pub fn parse_delivery(key: &[u8]) -> Option<Uuid> {
+    Uuid::from_slice(key.strip_prefix(&[DELIVERY])?).ok()
+}
+
+/// All deliveries of the event that a delivery tells of.
+pub fn deliveries_beside(id: Uuid) -> KeyRange {
+    let first = first_of(id);
+    let mut range = KeyRange::prefix(&delivery(nth_of(first, MAX_OF_ONE_EVENT - 1)));
+    range.start = delivery(first);
+    range
+}
+
+/// What the event shows that a delivery tells of.
+pub fn data(delivery: Uuid) -> Key {
+    key(DATA, &[first_of(delivery).as_bytes()])
+}
+
+/// What is to be sent to one endpoint, by time. One range per endpoint: the backlog of one never stands before that of another.
+pub fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
+    key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
+}
+
+pub fn parse_due(key: &[u8]) -> Option<(EndpointId, Timestamp, Uuid)> {
+    let (endpoint, rest) = key.strip_prefix(&[DUE])?.split_first_chunk()?;
+    let (at, delivery) = rest.split_first_chunk()?;
+    Some((EndpointId(i32::from_be_bytes(*endpoint)), instant(*at), Uuid::from_slice(delivery).ok()?))
+}
+
+pub fn all_due() -> KeyRange {
+    KeyRange::prefix(&[DUE])
+}
+
+pub fn due_of(endpoint: EndpointId) -> KeyRange {
+    KeyRange::prefix(&key(DUE, &[&endpoint.0.to_be_bytes()]))
+}
+
+pub fn finished(at: Timestamp, delivery: Uuid) -> Key {
+    key(FINISHED, &[&sortable(at), delivery.as_bytes()])
+}
+
+pub fn parse_finished(key: &[u8]) -> Option<(Timestamp, Uuid)> {
+    let (at, delivery) = key.strip_prefix(&[FINISHED])?.split_first_chunk()?;
+    Some((instant(*at), Uuid::from_slice(delivery).ok()?))
+}
+
+pub fn finished_before(at: Timestamp) -> KeyRange {
+    KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
+}
+
+/// Delivery ids rise with time, and so do the entries of an endpoint's log.
+pub fn logged(endpoint: EndpointId, delivery: Uuid) -> Key {
+    key(LOG, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
+}
+
+pub fn parse_logged(key: &[u8]) -> Option<(EndpointId, Uuid)> {
+    let (endpoint, delivery) = key.strip_prefix(&[LOG])?.split_first_chunk()?;
+    Some((EndpointId(i32::from_be_bytes(*endpoint)), Uuid::from_slice(delivery).ok()?))
+}
+
+/// From the first id to the last one, both included.
+pub fn log_between(endpoint: EndpointId, first: Uuid, last: Uuid) -> KeyRange {
+    KeyRange::new(logged(endpoint, first), KeyRange::prefix(&logged(endpoint, last)).end)
+}
+
+pub fn overflow(endpoint: EndpointId) -> Key {
+    key(OVERFLOW, &[&endpoint.0.to_be_bytes()])
+}
+
+pub fn parse_overflow(key: &[u8]) -> Option<EndpointId> {
+    let endpoint = key.strip_prefix(&[OVERFLOW])?.try_into().ok()?;
+    Some(EndpointId(i32::from_be_bytes(endpoint)))
+}
+
+pub fn overflows() -> KeyRange {
+    KeyRange::prefix(&[OVERFLOW])
+}
+
+/// What `finished` keys hold: enough to find the entry of the log.
+pub fn endpoint_bytes(endpoint: EndpointId) -> Vec<u8> {
+    endpoint.0.to_be_bytes().to_vec()
+}
+
+pub fn parse_endpoint(value: &[u8]) -> Option<EndpointId> {
+    Some(EndpointId(i32::from_be_bytes(value.try_into().ok()?)))
+}
+
+fn key(tag: u8, parts: &[&[u8]]) -> Key {
+    let mut key = vec![tag];
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// Signed numbers sort by value once their sign bit is flipped. Ids need no flip: they are never negative.
+fn sortable(at: Timestamp) -> [u8; 8] {
+    (at.0 ^ i64::MIN).to_be_bytes()
+}
+
+fn instant(bytes: [u8; 8]) -> Timestamp {
+    Timestamp(i64::from_be_bytes(bytes) ^ i64::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn due_keys_sort_by_endpoint_then_time() {
+        let id = Uuid::from_u128(7);
+        let sorted = [(1, i64::MIN), (1, -5), (1, 0), (1, 9), (1, i64::MAX), (2, -9), (i32::MAX, 0)];
+        let keys: Vec<Key> = sorted.iter().map(|(e, at)| due(EndpointId(*e), Timestamp(*at), id)).collect();
+        assert!(keys.is_sorted());
+        for (key, (endpoint, at)) in keys.iter().zip(sorted) {
+            assert_eq!(parse_due(key), Some((EndpointId(endpoint), Timestamp(at), id)));
+            let range = due_of(EndpointId(endpoint));
+            assert!(range.start <= *key && *key < range.end);
+            assert_eq!(
+                keys.iter().filter(|k| range.start <= **k && **k < range.end).count(),
+                sorted.iter().filter(|s| s.0 == endpoint).count()
+            );
+        }
+        assert_eq!(parse_due(&keys[0][1..]), None);
+    }
+
+    #[test]
+    fn finished_keys_sort_by_time() {
+        let (a, b) = (finished(Timestamp(-1), Uuid::max()), finished(Timestamp(0), Uuid::nil()));
+        assert!(a < b);
+        let before = finished_before(Timestamp(0));
+        assert!(before.start <= a && a < before.end && b >= before.end);
+        assert_eq!(parse_finished(&a), Some((Timestamp(-1), Uuid::max())));
+    }
+
+    #[test]
+    fn the_log_of_an_endpoint_is_in_the_order_of_its_ids() {
+        let (endpoint, id) = (EndpointId(3), Uuid::from_u128);
+        let keys = [2, 3, 9].map(|n| logged(endpoint, id(n)));
+        assert!(keys.is_sorted());
+        assert_eq!(parse_logged(&keys[2]), Some((endpoint, id(9))));
+        let range = log_between(endpoint, id(3), id(9));
+        assert_eq!(keys.iter().filter(|key| range.start <= **key && **key < range.end).count(), 2);
+        let whole = log_between(endpoint, Uuid::nil(), Uuid::max());
+        assert!(logged(endpoint, Uuid::max()) < whole.end && logged(EndpointId(4), Uuid::nil()) >= whole.end);
+        assert_eq!(parse_overflow(&overflow(endpoint)), Some(endpoint));
+        assert_eq!(parse_endpoint(&endpoint_bytes(endpoint)), Some(endpoint));
+    }
+}

@@ -1,0 +1,246 @@
+//! The delivery log of an endpoint: what was sent and what became of it, for its owner to see and to send again.
+
+use std::sync::Arc;
+
+use location::time::Timestamp;
+use query::idempotency::IdempotencyKey;
+use serde_json::json;
+use store::{Batch, CommitError, Direction, Store, StoreError};
+use uuid::Uuid;
+
+use super::{
+    delivery::{Delivery, State, TEST_EVENT, TEST_RESOURCE, first_id_at, made_at},
+    keys, limits,
+    model::{Endpoint, EndpointId, Owner},
+    outbox::{Enqueued, Outbox},
+    registry::{Made, Registry, RegistryError},
+};
+
+/// How often a change of one delivery is decided anew because an attempt was recorded meanwhile.
+const RACES: usize = 20;
+
+pub struct Log {
+    pub store: Arc<dyn Store>,
+    pub registry: Arc<Registry>,
+    pub outbox: Outbox,
+}
+
+/// Which deliveries are sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Replay {
+    pub since: Timestamp,
+    pub until: Timestamp,
+    /// Only those that were not delivered.
+    pub undelivered: bool,
+}
+
+/// What a replay did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    pub deliveries: usize,
+    /// Where to go on: there are more than one replay takes, or than the endpoint's queue has room for.
+    pub next: Option<Timestamp>,
+}
+
+impl Log {
+    /// Deliveries of an endpoint next to a place in its log, the nearest first.
+    pub fn stretch(
+        &self,
+        endpoint: EndpointId,
+        from: Option<Uuid>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let mut range = keys::log_between(endpoint, Uuid::nil(), Uuid::max());
+        match (from, direction) {
+            (None, _) => {}
+            (Some(from), Direction::Forward) => range = range.after(&keys::logged(endpoint, from)),
+            (Some(from), Direction::Backward) => range.end = keys::logged(endpoint, from),
+        }
+        let keys = self.store.scan_keys(range, direction, limit)?;
+        let ids = keys.iter().filter_map(|key| keys::parse_logged(key));
+        ids.filter_map(|(_, id)| self.read(id).transpose()).collect()
+    }
+
+    /// One delivery of the endpoint.
+    pub fn find(&self, endpoint: EndpointId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        Ok(self.read(id)?.filter(|delivery| delivery.endpoint_id == endpoint))
+    }
+
+    /// The body of a delivery, as its next attempt would carry it.
+    pub fn body(&self, delivery: &Delivery) -> Result<Vec<u8>, StoreError> {
+        delivery.body(&*self.store)
+    }
+
+    /// A message that says nothing but that it came. It is delivered like any other.
+    pub async fn test(
+        &self,
+        owner: &Owner,
+        id: EndpointId,
+        random: Uuid,
+        once: Option<&IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<Made<Delivery>, RegistryError> {
+        // Of two requests with one Idempotency-Key the second sees the answer of the first.
+        let _turn = self.registry.turn().await;
+        let claim = match self.registry.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
+        let endpoint = self.active(owner, id)?;
+        let data = json!({ TEST_RESOURCE: {"id": endpoint.id, "target_url": endpoint.target_url} });
+        let delivery = Delivery {
+            id: self.registry.subscriptions().delivery_ids.next(now, random),
+            endpoint_id: endpoint.id,
+            subscription_id: None,
+            institution_id: None,
+            subdomain: None,
+            location_id: None,
+            resource_type: None,
+            event_name: TEST_EVENT.to_owned(),
+            event_time: now,
+            record: String::new(),
+            attempts: 0,
+            attempted_at: None,
+            delivery_errors: Vec::new(),
+            first_attempt_at: None,
+            state: State::Pending { next_attempt_at: now },
+        };
+        let mut batch = Batch::new();
+        delivery.insert(&mut batch);
+        batch.put(keys::data(delivery.id), data.to_string().into_bytes());
+        claim.put(&delivery, now, &mut batch)?;
+        self.store.commit(batch).await?;
+        self.added(endpoint.id, 1);
+        Ok(Made { record: delivery, replay: false })
+    }
+
+    /// Sends a delivery again, or at once if it waits for its next attempt.
+    pub async fn redeliver(
+        &self,
+        owner: &Owner,
+        id: EndpointId,
+        delivery: Uuid,
+        now: Timestamp,
+    ) -> Result<Delivery, RegistryError> {
+        let endpoint = self.active(owner, id)?;
+        for _ in 0..RACES {
+            let before = self.find(endpoint.id, delivery)?.ok_or(RegistryError::NotFound)?;
+            if !self.subscription_is_active(&before) {
+                return Err(RegistryError::NotActive("the subscription of this delivery is not active"));
+            }
+            if matches!(before.state, State::Pending { next_attempt_at } if next_attempt_at <= now) {
+                return Ok(before);
+            }
+            let mut after = before.clone();
+            after.again(now);
+            let mut batch = Batch::new();
+            after.replace(&before, &mut batch);
+            match self.store.commit(batch).await {
+                Ok(()) => {
+                    self.added(endpoint.id, usize::from(!before.is_pending()));
+                    return Ok(after);
+                }
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Busy.into())
+    }
+
+    /// Sends again what was made within a time and has ended, in the order in which it was made. What still waits is left as it is, and
+    /// so is what belongs to a subscription that is not active. `may_see` judges what the caller may be sent.
+    pub async fn replay(
+        &self,
+        owner: &Owner,
+        id: EndpointId,
+        asked: Replay,
+        may_see: impl Fn(&Delivery) -> bool,
+        now: Timestamp,
+    ) -> Result<Replayed, RegistryError> {
+        let endpoint = self.active(owner, id)?;
+        let mut range = keys::log_between(endpoint.id, first_id_at(asked.since), Uuid::max());
+        range.end = keys::logged(endpoint.id, first_id_at(asked.until));
+        let wanted = |delivery: &Delivery| {
+            let ended = !delivery.is_pending();
+            let delivered = matches!(delivery.state, State::Delivered { .. });
+            ended && !(asked.undelivered && delivered) && self.subscription_is_active(delivery) && may_see(delivery)
+        };
+        let mut deliveries = 0;
+        loop {
+            let page = self.store.scan_keys(range.clone(), Direction::Forward, limits::REPLAY_STEP)?;
+            let Some(last) = page.last() else { return Ok(Replayed { deliveries, next: None }) };
+            let ids: Vec<Uuid> = page.iter().filter_map(|key| keys::parse_logged(key)).map(|(_, id)| id).collect();
+            if deliveries + ids.len() > limits::MAX_REPLAY {
+                let next = ids.first().map(|id| made_at(*id));
+                return Ok(Replayed { deliveries, next });
+            }
+            let (sent, no_room) = self.send_again(endpoint.id, &ids, &wanted, now).await?;
+            deliveries += sent;
+            if let Some(id) = no_room {
+                return Ok(Replayed { deliveries, next: Some(made_at(id)) });
+            }
+            range = range.after(last);
+        }
+    }
+
+    /// One commit for all of them, and the first one that the queue had no room for. A conflict means that one of them changed, so what
+    /// they are is read anew.
+    async fn send_again(
+        &self,
+        endpoint: EndpointId,
+        ids: &[Uuid],
+        wanted: &impl Fn(&Delivery) -> bool,
+        now: Timestamp,
+    ) -> Result<(usize, Option<Uuid>), RegistryError> {
+        for _ in 0..RACES {
+            let room = self.registry.subscriptions().backlogs.room(endpoint);
+            let (mut batch, mut count, mut no_room) = (Batch::new(), 0, None);
+            for id in ids {
+                let Some(before) = self.read(*id)?.filter(wanted) else { continue };
+                if count == room {
+                    no_room = Some(*id);
+                    break;
+                }
+                let mut after = before.clone();
+                after.again(now);
+                after.replace(&before, &mut batch);
+                count += 1;
+            }
+            if count == 0 {
+                return Ok((0, no_room));
+            }
+            match self.store.commit(batch).await {
+                Ok(()) => {
+                    self.added(endpoint, count);
+                    return Ok((count, no_room));
+                }
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Busy.into())
+    }
+
+    fn active(&self, owner: &Owner, id: EndpointId) -> Result<Arc<Endpoint>, RegistryError> {
+        let endpoint = self.registry.endpoint(owner, id)?;
+        if endpoint.active { Ok(endpoint) } else { Err(RegistryError::NotActive("the webhook endpoint is not active")) }
+    }
+
+    fn subscription_is_active(&self, delivery: &Delivery) -> bool {
+        let known = self.registry.subscriptions();
+        delivery.subscription_id.is_none_or(|id| known.subscription(id).is_some_and(|it| it.active))
+    }
+
+    fn added(&self, endpoint: EndpointId, deliveries: usize) {
+        let mut enqueued = Enqueued::default();
+        enqueued.add(endpoint, deliveries);
+        self.outbox.committed(enqueued);
+    }
+
+    fn read(&self, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        let key = keys::delivery(id);
+        let stored = self.store.get(&key)?.map(|stored| Delivery::from_bytes(&stored)).transpose();
+        stored.map_err(|_| StoreError::damaged(&key, "a delivery nobody can read"))
+    }
+}

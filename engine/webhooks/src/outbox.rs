@@ -1,0 +1,204 @@
+//! Where events become deliveries: inside the batch that commits the change, so that none is lost and none is invented.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::Timestamp,
+};
+use serde_json::{Map, Value};
+use store::Batch;
+use uuid::Uuid;
+
+use super::{
+    backlog::Overflow,
+    catalogue::{Event, EventName},
+    delivery::{Delivery, MAX_OF_ONE_EVENT, State, nth_of},
+    keys,
+    model::{EndpointId, Subscription},
+    subscriptions::{Recipients, Subscriptions},
+};
+
+/// Tells the dispatcher which endpoints to look at.
+pub type Doorbell = runtime::doorbell::Doorbell<EndpointId>;
+
+/// Something that is being committed and that subscribers are told about.
+pub struct CommittedEvent<'a> {
+    pub institution: InstitutionId,
+    /// The institution's, as receivers know it.
+    pub subdomain: &'a str,
+    /// Where it happened, where it is one location's.
+    pub location: Option<LocationId>,
+    pub name: EventName,
+    pub time: Timestamp,
+    /// The changed record under its resource's name.
+    pub data: &'a Map<String, Value>,
+}
+
+/// What a batch holds for endpoints. To be handed to `Outbox::committed` once it is durable.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[must_use = "the dispatcher learns of the deliveries only through `Outbox::committed`"]
+pub struct Enqueued {
+    deliveries: BTreeMap<EndpointId, usize>,
+    /// Events of which they get no message.
+    dropped: BTreeMap<EndpointId, Overflow>,
+}
+
+impl Enqueued {
+    pub(super) fn add(&mut self, endpoint: EndpointId, deliveries: usize) {
+        *self.deliveries.entry(endpoint).or_default() += deliveries;
+    }
+
+    pub fn deliveries(&self) -> usize {
+        self.deliveries.values().sum()
+    }
+}
+
+/// Keys that an event with so many deliveries adds to its batch: three for each, and what the event shows.
+pub const fn keys_of(deliveries: usize) -> usize {
+    3 * deliveries + 1
+}
+
+/// What an actor holds of webhooks.
+#[derive(Clone)]
+pub struct Outbox {
+    subscriptions: Arc<Subscriptions>,
+    doorbell: Arc<Doorbell>,
+}
+
+impl Outbox {
+    pub fn new(subscriptions: Arc<Subscriptions>, doorbell: Arc<Doorbell>) -> Outbox {
+        Outbox { subscriptions, doorbell }
+    }
+
+    /// Whether anybody might be told anything of an institution.
+    pub fn has_subscribers(&self, institution: InstitutionId) -> bool {
+        self.subscriptions.any(institution)
+    }
+
+    /// Whether anybody is told anything under an event.
+    pub fn is_heard(&self, institution: InstitutionId, event: Event) -> bool {
+        !self.subscriptions.subscribed(institution, event).is_empty()
+    }
+
+    /// Who is told.
+    pub fn recipients(&self, institution: InstitutionId, name: EventName) -> Vec<Recipients> {
+        self.subscriptions.recipients(institution, name)
+    }
+
+    /// Adds a delivery for each of the subscriptions whose endpoint has room. Reads no disk. `new_id` makes random ids.
+    pub fn enqueue(
+        &self,
+        subscribed: &[Arc<Subscription>],
+        batch: &mut Batch,
+        event: &CommittedEvent<'_>,
+        mut new_id: impl FnMut() -> Uuid,
+        enqueued: &mut Enqueued,
+    ) {
+        let (admitted, full): (Vec<_>, Vec<_>) =
+            subscribed.iter().partition(|it| self.subscriptions.backlogs.admits(it.webhook_endpoint_id));
+        self.leave_out(full, batch, event.time, enqueued);
+        let record = record(event);
+        let data = serde_json::to_vec(event.data).expect("a JSON object makes JSON");
+        for admitted in admitted.chunks(MAX_OF_ONE_EVENT) {
+            let first = self.subscriptions.delivery_ids.next(event.time, new_id());
+            batch.put(keys::data(first), data.clone());
+            for (number, subscription) in admitted.iter().enumerate() {
+                let endpoint = subscription.webhook_endpoint_id;
+                let delivery = Delivery {
+                    id: nth_of(first, number),
+                    endpoint_id: endpoint,
+                    subscription_id: Some(subscription.id),
+                    institution_id: Some(event.institution),
+                    subdomain: Some(event.subdomain.to_owned()),
+                    location_id: event.location,
+                    resource_type: Some(event.name.resource_type()),
+                    event_name: event.name.to_string(),
+                    event_time: event.time,
+                    record: record.clone(),
+                    attempts: 0,
+                    attempted_at: None,
+                    delivery_errors: Vec::new(),
+                    first_attempt_at: None,
+                    state: State::Pending { next_attempt_at: event.time },
+                };
+                delivery.insert(batch);
+                enqueued.add(endpoint, 1);
+            }
+        }
+    }
+
+    /// Says that endpoints are not told of an event, so that their owners can know and ask the feed of changes.
+    pub fn leave_out<'s>(
+        &self,
+        subscribed: impl IntoIterator<Item = &'s Arc<Subscription>>,
+        batch: &mut Batch,
+        at: Timestamp,
+        enqueued: &mut Enqueued,
+    ) {
+        for subscription in subscribed {
+            let (endpoint, one) = (subscription.webhook_endpoint_id, Overflow::of_one(at));
+            let dropped = enqueued.dropped.get(&endpoint).map_or(one, |before| before.and(one));
+            enqueued.dropped.insert(endpoint, dropped);
+            self.subscriptions.backlogs.put_overflow(endpoint, dropped, batch);
+        }
+    }
+
+    /// The batch is durable: sending may begin.
+    pub fn committed(&self, enqueued: Enqueued) {
+        for (endpoint, dropped) in enqueued.dropped {
+            self.subscriptions.backlogs.overflowed_by(endpoint, dropped);
+        }
+        for (endpoint, deliveries) in &enqueued.deliveries {
+            self.subscriptions.backlogs.added(*endpoint, *deliveries);
+        }
+        if !enqueued.deliveries.is_empty() {
+            self.doorbell.ring(enqueued.deliveries.into_keys());
+        }
+    }
+}
+
+/// What keeps messages about one record in their order: `patient 7`. The record stands under its name, some in a list; a history goes by
+/// its patient, and how reading and writing stand by the location.
+fn record(event: &CommittedEvent<'_>) -> String {
+    let id_of = |value: &Value| match value.get("id").or_else(|| value.get("patient_id")) {
+        Some(Value::String(id)) => Some(id.clone()),
+        Some(Value::Number(id)) => Some(id.to_string()),
+        _ => None,
+    };
+    let here = |value: &Value| {
+        let list = value.get("locations").unwrap_or(value);
+        id_of(value).or_else(|| id_of(list.as_array()?.first()?))
+    };
+    let others = ["previous_attributes", "failure_reason"];
+    let found =
+        event.data.iter().filter(|(name, _)| !others.contains(&name.as_str())).find_map(|(_, value)| here(value));
+    found.map_or_else(String::new, |id| format!("{} {id}", event.name.resource_type().key()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_about_one_record_are_known_by_it() {
+        for (event, data, expected) in [
+            (Event::ChargeUpdated, json!({"charge": {"id": 3, "patient_id": 7}}), "charge 3"),
+            (Event::PatientUpdated, json!({"patients": [{"id": 7}], "previous_attributes": [{"id": 1}]}), "patient 7"),
+            (
+                Event::MedicalHistoryPatientItemsUpdated,
+                json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 3}]}}),
+                "medical_history 7",
+            ),
+            (Event::SyncStatusReadChange, json!({"sync_status": {"locations": [{"id": 2}]}}), "sync_status 2"),
+        ] {
+            let (name, data) = (EventName::change(event).unwrap(), data.as_object().unwrap());
+            let (institution, time) = (InstitutionId(1), Timestamp(0));
+            let told = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
+            assert_eq!(record(&told), expected);
+        }
+    }
+}

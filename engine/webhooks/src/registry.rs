@@ -1,0 +1,510 @@
+//! Registration of endpoints and subscriptions. The only writer of both: one change at a time, in the store first, then in memory.
+
+use std::sync::Arc;
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, Timestamp},
+};
+use query::idempotency::{self, IdempotencyKey, InBatch, Lookup};
+use serde::{Serialize, de::DeserializeOwned};
+use setup::WebhookRules;
+use store::{
+    Batch, CommitError, Direction, KeyRange, Store, StoreError,
+    counters::{Counter, IdError, Ids},
+};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{
+    backlog::Backlogs,
+    catalogue::{self, UnknownPair},
+    delivery::DeliveryIds,
+    egress::{Egress, RefusedUrl},
+    keys, limits,
+    model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
+    schedule::{self, Health},
+    sign::SecretKey,
+    subscriptions::{Audience, Changed, Subscriptions},
+};
+
+/// Records read at once while loading.
+const PAGE: usize = 1_000;
+
+const ENDPOINT_IDS: Counter<'static> = Counter::int32("webhook endpoint");
+const SUBSCRIPTION_IDS: Counter<'static> = Counter::int32("webhook subscription");
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("target_url {0}")]
+    TargetUrl(#[from] RefusedUrl),
+    #[error(transparent)]
+    UnknownPair(#[from] UnknownPair),
+    #[error("no such webhook endpoint or subscription")]
+    NotFound,
+    #[error("The endpoint is already subscribed to {event} of this {of}.")]
+    Duplicate { event: String, of: &'static str },
+    #[error("webhook endpoint {0} does not exist")]
+    NoTarget(EndpointId),
+    #[error("{0}")]
+    NotActive(&'static str),
+    #[error(
+        "the secret_key was rotated and the earlier one still signs; wait for its end or rotate with overlap_hours 0"
+    )]
+    Rotating,
+    #[error("the Idempotency-Key was used for a request with other data")]
+    KeyReused,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{what} are limited to {limit}")]
+    TooMany { what: &'static str, limit: usize },
+    #[error(transparent)]
+    Ids(#[from] IdError),
+    #[error(transparent)]
+    Commit(CommitError),
+}
+
+/// Of what a change insists on, only the claim of an Idempotency-Key can be changed by others: some other request took the key.
+impl From<CommitError> for RegistryError {
+    fn from(error: CommitError) -> RegistryError {
+        match error {
+            CommitError::Conflict { .. } => RegistryError::KeyReused,
+            other => RegistryError::Commit(other),
+        }
+    }
+}
+
+/// A webhook record could not be read at the start.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a webhook endpoint or subscription in the store cannot be read: {0}")]
+    Record(#[from] serde_json::Error),
+}
+
+/// What was made, now or by an earlier request with the same Idempotency-Key.
+#[derive(Debug)]
+pub struct Made<T> {
+    pub record: T,
+    pub replay: bool,
+}
+
+/// The claim of an Idempotency-Key, to be committed with what it made.
+pub(super) struct Claim<'o>(Option<(&'o dyn Store, &'o IdempotencyKey)>);
+
+impl Claim<'_> {
+    pub(super) fn put(self, made: &impl Serialize, now: Timestamp, batch: &mut Batch) -> Result<(), StoreError> {
+        let Some((store, key)) = self.0 else { return Ok(()) };
+        let answer = serde_json::to_value(made).expect("plain data makes JSON");
+        idempotency::remember(&mut InBatch { store, batch }, key, answer, now)
+    }
+}
+
+pub struct NewSubscription<'a> {
+    /// The caller sees to it that the owner may read this institution's data.
+    pub institution_id: InstitutionId,
+    /// The one location to hear of; none: all of the institution.
+    pub location_id: Option<LocationId>,
+    pub resource_type: &'a str,
+    pub event: &'a str,
+    pub active: bool,
+    pub api_version: &'a str,
+}
+
+pub struct Registry {
+    store: Arc<dyn Store>,
+    egress: Arc<Egress>,
+    ids: Arc<Ids>,
+    subscriptions: Arc<Subscriptions>,
+    rules: WebhookRules,
+    turn: Arc<Mutex<()>>,
+}
+
+impl Registry {
+    /// Reads all endpoints and subscriptions into memory.
+    pub fn load(
+        store: Arc<dyn Store>,
+        ids: Arc<Ids>,
+        egress: Arc<Egress>,
+        rules: WebhookRules,
+        audience: Arc<dyn Audience>,
+    ) -> Result<Arc<Registry>, LoadError> {
+        let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
+        let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
+        let backlogs = Backlogs::load(&*store, rules.queue)?;
+        let subscriptions = Arc::new(Subscriptions::new(backlogs, delivery_ids, audience));
+        each(&*store, keys::endpoints(), |endpoint| {
+            subscriptions.apply(Changed { endpoint: Some(endpoint), ..Changed::default() });
+        })?;
+        each(&*store, keys::subscriptions(), |subscription| {
+            subscriptions.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
+        })?;
+        Ok(Arc::new(Registry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
+    }
+
+    pub fn rules(&self) -> &WebhookRules {
+        &self.rules
+    }
+
+    pub fn subscriptions(&self) -> &Arc<Subscriptions> {
+        &self.subscriptions
+    }
+
+    /// The answer holds the secret key: this is when its owner is shown it.
+    pub async fn create_endpoint(
+        self: &Arc<Self>,
+        owner: &Owner,
+        target_url: &str,
+        active: bool,
+        secret_key: SecretKey,
+        once: Option<&IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<Made<Endpoint>, RegistryError> {
+        self.egress.check_url(target_url)?;
+        let turn = self.turn().await;
+        let claim = match self.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
+        within("webhook endpoints of one owner", self.endpoints(owner).len(), limits::MAX_ENDPOINTS_PER_OWNER)?;
+        let mut batch = Batch::new();
+        let endpoint = Endpoint {
+            id: EndpointId(self.next_id(ENDPOINT_IDS).await?),
+            owner: owner.clone(),
+            target_url: target_url.to_owned(),
+            secret_key,
+            next_secret: None,
+            active,
+            created_at: now,
+            updated_at: now,
+            failing_since: None,
+            last_failed: None,
+        };
+        batch.expect_absent(keys::endpoint(endpoint.id));
+        claim.put(&endpoint, now, &mut batch)?;
+        self.commit(turn, batch, Changed { endpoint: Some(endpoint.clone()), ..Changed::default() }).await?;
+        Ok(Made { record: endpoint, replay: false })
+    }
+
+    /// The new secret signs beside the earlier one for a while, and alone after it. The answer holds it.
+    pub async fn rotate_secret(
+        self: &Arc<Self>,
+        owner: &Owner,
+        id: EndpointId,
+        secret_key: SecretKey,
+        overlap: Millis,
+        once: Option<&IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<Made<Endpoint>, RegistryError> {
+        let turn = self.turn().await;
+        let claim = match self.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
+        let before = self.endpoint(owner, id)?;
+        if overlap > 0 && before.rotating_until(now).is_some() {
+            return Err(RegistryError::Rotating);
+        }
+        let mut endpoint = (*before).clone();
+        endpoint.updated_at = now;
+        if overlap > 0 {
+            endpoint.secret_key = before.secrets(now).0.clone();
+            endpoint.next_secret = Some(NextSecret { secret_key, alone_from: now.plus(overlap) });
+        } else {
+            (endpoint.secret_key, endpoint.next_secret) = (secret_key, None);
+        }
+        let mut batch = Batch::new();
+        claim.put(&endpoint, now, &mut batch)?;
+        self.commit(turn, batch, self.taken_over(&endpoint, now)).await?;
+        Ok(Made { record: endpoint, replay: false })
+    }
+
+    /// Only what is given changes. One that is active again has not failed yet; its subscriptions stay as they are, unless its owner
+    /// may not hear them.
+    pub async fn update_endpoint(
+        self: &Arc<Self>,
+        owner: &Owner,
+        id: EndpointId,
+        target_url: Option<&str>,
+        active: Option<bool>,
+        now: Timestamp,
+    ) -> Result<Endpoint, RegistryError> {
+        if let Some(url) = target_url {
+            self.egress.check_url(url)?;
+        }
+        let turn = self.turn().await;
+        let mut endpoint = (*self.endpoint(owner, id)?).clone();
+        if let Some(url) = target_url {
+            url.clone_into(&mut endpoint.target_url);
+        }
+        if active == Some(true) && !endpoint.active {
+            (endpoint.failing_since, endpoint.last_failed) = (None, None);
+        }
+        endpoint.active = active.unwrap_or(endpoint.active);
+        endpoint.updated_at = now;
+        let (mut batch, mut changed) = (Batch::new(), self.taken_over(&endpoint, now));
+        if active == Some(true) {
+            batch.delete(keys::overflow(id));
+            changed.overflow_forgotten = Some(id);
+        }
+        self.commit(turn, batch, changed).await?;
+        Ok(endpoint)
+    }
+
+    /// An endpoint that its owner changes, without what nobody of them may hear at present: whoever may hear that again did not see the
+    /// change, and has to say anew that it is to be sent there.
+    fn taken_over(&self, endpoint: &Endpoint, now: Timestamp) -> Changed {
+        let (known, owner) = (&self.subscriptions, &endpoint.owner);
+        let unheard = |it: &Subscription| !known.hears(owner, it.institution_id, it.event.resource_type());
+        let ended = known.subscriptions_of(endpoint.id).into_iter().filter(|it| it.active && unheard(it));
+        let subscriptions = ended.map(|it| Subscription { active: false, updated_at: now, ..(*it).clone() }).collect();
+        Changed { endpoint: Some(endpoint.clone()), subscriptions, ..Changed::default() }
+    }
+
+    /// With its subscriptions. What waits to be delivered is not sent any more.
+    pub async fn delete_endpoint(self: &Arc<Self>, owner: &Owner, id: EndpointId) -> Result<(), RegistryError> {
+        let turn = self.turn().await;
+        self.endpoint(owner, id)?;
+        let mut batch = Batch::new();
+        batch.delete(keys::endpoint(id)).delete(keys::overflow(id));
+        let gone_subscriptions = self.subscriptions.subscriptions_of(id);
+        gone_subscriptions.iter().for_each(|subscription| forget(subscription, &mut batch));
+        let (gone_endpoint, overflow_forgotten) = (Some(id), Some(id));
+        let changed = Changed { gone_endpoint, gone_subscriptions, overflow_forgotten, ..Changed::default() };
+        Ok(self.commit(turn, batch, changed).await?)
+    }
+
+    /// Only what is given changes; a subscription may move to another endpoint of the same owner.
+    pub async fn update_subscription(
+        self: &Arc<Self>,
+        owner: &Owner,
+        (endpoint_id, id): (EndpointId, SubscriptionId),
+        new_endpoint: Option<EndpointId>,
+        active: Option<bool>,
+        now: Timestamp,
+    ) -> Result<Subscription, RegistryError> {
+        let turn = self.turn().await;
+        let before = self.subscription(owner, endpoint_id, id)?;
+        let mut after = (*before).clone();
+        after.active = active.unwrap_or(before.active);
+        after.updated_at = now;
+        let mut batch = Batch::new();
+        let mut gone_subscriptions = Vec::new();
+        if let Some(target) = new_endpoint.filter(|target| *target != endpoint_id) {
+            self.endpoint(owner, target).map_err(|_| RegistryError::NoTarget(target))?;
+            let there = self.subscriptions.subscriptions_of(target);
+            not_twice(&there, &before)?;
+            within("subscriptions of one webhook endpoint", there.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+            after.webhook_endpoint_id = target;
+            forget(&before, &mut batch);
+            batch.expect_present(keys::endpoint(target));
+            batch.put(keys::subscribed(&after), Vec::new());
+            gone_subscriptions.push(before);
+        }
+        let changed = Changed { subscriptions: vec![after.clone()], gone_subscriptions, ..Changed::default() };
+        self.commit(turn, batch, changed).await?;
+        Ok(after)
+    }
+
+    pub async fn delete_subscription(
+        self: &Arc<Self>,
+        owner: &Owner,
+        endpoint_id: EndpointId,
+        id: SubscriptionId,
+    ) -> Result<(), RegistryError> {
+        let turn = self.turn().await;
+        let gone = self.subscription(owner, endpoint_id, id)?;
+        let mut batch = Batch::new();
+        forget(&gone, &mut batch);
+        let changed = Changed { gone_subscriptions: vec![gone], ..Changed::default() };
+        Ok(self.commit(turn, batch, changed).await?)
+    }
+
+    /// Held by whoever changes something, from what they read to their commit.
+    pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
+        self.turn.clone().lock_owned().await
+    }
+
+    /// What an Idempotency-Key was used for: a claim to make, or the answer there was.
+    pub(super) fn seen<'o, T: DeserializeOwned>(
+        &'o self,
+        key: Option<&'o IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<Result<Claim<'o>, Made<T>>, RegistryError> {
+        let Some(key) = key else { return Ok(Ok(Claim(None))) };
+        let store = &*self.store;
+        match idempotency::lookup(&mut InBatch { store, batch: &mut Batch::new() }, key, now)? {
+            Lookup::Fresh => Ok(Ok(Claim(Some((store, key))))),
+            Lookup::Conflict => Err(RegistryError::KeyReused),
+            Lookup::Replay(answer) => {
+                let record = serde_json::from_value(answer).map_err(|_| RegistryError::KeyReused)?;
+                Ok(Err(Made { record, replay: true }))
+            }
+        }
+    }
+
+    pub async fn create_subscription(
+        self: &Arc<Self>,
+        owner: &Owner,
+        endpoint_id: EndpointId,
+        new: NewSubscription<'_>,
+        once: Option<&IdempotencyKey>,
+        now: Timestamp,
+    ) -> Result<Made<Subscription>, RegistryError> {
+        let topic = catalogue::parse(new.resource_type, new.event)?;
+        let turn = self.turn().await;
+        let claim = match self.seen(once, now)? {
+            Ok(claim) => claim,
+            Err(earlier) => return Ok(earlier),
+        };
+        self.endpoint(owner, endpoint_id)?;
+        let existing = self.subscriptions.subscriptions_of(endpoint_id);
+        let mut subscription = Subscription {
+            id: SubscriptionId(0),
+            webhook_endpoint_id: endpoint_id,
+            institution_id: new.institution_id,
+            event: topic.event,
+            outcome: topic.outcome,
+            location_id: new.location_id,
+            active: new.active,
+            api_version: new.api_version.to_owned(),
+            created_at: now,
+            updated_at: now,
+        };
+        not_twice(&existing, &subscription)?;
+        within("subscriptions of one webhook endpoint", existing.len(), limits::MAX_SUBSCRIPTIONS_PER_ENDPOINT)?;
+        subscription.id = SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?);
+        let (mut batch, pair) = (Batch::new(), keys::subscribed(&subscription));
+        batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
+        claim.put(&subscription, now, &mut batch)?;
+        self.commit(turn, batch, Changed { subscriptions: vec![subscription.clone()], ..Changed::default() }).await?;
+        Ok(Made { record: subscription, replay: false })
+    }
+
+    pub fn endpoints(&self, owner: &Owner) -> Vec<Arc<Endpoint>> {
+        self.subscriptions.endpoints().into_iter().filter(|endpoint| endpoint.owner == *owner).collect()
+    }
+
+    /// Somebody else's endpoint is not found, like one that does not exist.
+    pub fn endpoint(&self, owner: &Owner, id: EndpointId) -> Result<Arc<Endpoint>, RegistryError> {
+        self.subscriptions.endpoint(id).filter(|endpoint| endpoint.owner == *owner).ok_or(RegistryError::NotFound)
+    }
+
+    pub fn subscriptions_of(&self, owner: &Owner, id: EndpointId) -> Result<Vec<Arc<Subscription>>, RegistryError> {
+        self.endpoint(owner, id)?;
+        Ok(self.subscriptions.subscriptions_of(id))
+    }
+
+    pub fn subscription(
+        &self,
+        owner: &Owner,
+        endpoint_id: EndpointId,
+        id: SubscriptionId,
+    ) -> Result<Arc<Subscription>, RegistryError> {
+        self.endpoint(owner, endpoint_id)?;
+        let found = self.subscriptions.subscription(id).filter(|s| s.webhook_endpoint_id == endpoint_id);
+        found.ok_or(RegistryError::NotFound)
+    }
+
+    /// Commits what became of an attempt together with what it means for the endpoint's health.
+    pub(super) async fn commit_attempt(
+        self: &Arc<Self>,
+        id: EndpointId,
+        answer: schedule::Answer,
+        attempted: Timestamp,
+        batch: Batch,
+    ) -> Result<(), CommitError> {
+        let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), answer, attempted);
+        if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == Health::Unchanged) {
+            return self.store.commit(batch).await;
+        }
+        let turn = self.turn().await;
+        let changed = self.subscriptions.endpoint(id).map(|endpoint| (health(&endpoint), (*endpoint).clone()));
+        let changed = changed.map(|(health, endpoint)| self.changed_by(health, endpoint, attempted));
+        self.commit(turn, batch, changed.unwrap_or_default()).await
+    }
+
+    fn changed_by(&self, health: Health, mut endpoint: Endpoint, at: Timestamp) -> Changed {
+        let mut subscriptions = Vec::new();
+        match health {
+            Health::Unchanged => return Changed::default(),
+            Health::FailingSince(since) => (endpoint.failing_since, endpoint.last_failed) = (Some(since), Some(since)),
+            Health::StillFailing => endpoint.last_failed = Some(at),
+            Health::Recovered => (endpoint.failing_since, endpoint.last_failed) = (None, None),
+            Health::Deactivated(why) => {
+                tracing::warn!(endpoint = %endpoint.id, why, "webhook endpoint deactivated");
+                (endpoint.active, endpoint.updated_at) = (false, at);
+                let active = self.subscriptions.subscriptions_of(endpoint.id).into_iter().filter(|s| s.active);
+                subscriptions =
+                    active.map(|s| Subscription { active: false, updated_at: at, ..(*s).clone() }).collect();
+            }
+        }
+        Changed { endpoint: Some(endpoint), subscriptions, ..Changed::default() }
+    }
+
+    /// In a task of its own: a caller that goes away must not leave memory behind the store.
+    async fn commit(
+        self: &Arc<Self>,
+        turn: OwnedMutexGuard<()>,
+        mut batch: Batch,
+        changed: Changed,
+    ) -> Result<(), CommitError> {
+        if let Some(endpoint) = &changed.endpoint {
+            batch.put(keys::endpoint(endpoint.id), to_bytes(endpoint));
+        }
+        for subscription in &changed.subscriptions {
+            batch.put(keys::subscription(subscription.webhook_endpoint_id, subscription.id), to_bytes(subscription));
+        }
+        let this = self.clone();
+        let commit = tokio::spawn(async move {
+            let committed = this.store.commit(batch).await;
+            if committed.is_ok() {
+                this.subscriptions.apply(changed);
+            }
+            drop(turn);
+            committed
+        });
+        commit.await.unwrap_or_else(|error| Err(StoreError::Unknown { why: error.to_string() }.into()))
+    }
+
+    /// Below `i32::MAX`, as the counters see to.
+    async fn next_id(&self, counter: Counter<'static>) -> Result<i32, RegistryError> {
+        let id = self.ids.next_one(counter).await?;
+        Ok(i32::try_from(id).expect("an int32 counter ends at i32::MAX"))
+    }
+}
+
+/// Takes a subscription out of the store.
+fn forget(subscription: &Subscription, batch: &mut Batch) {
+    let endpoint = subscription.webhook_endpoint_id;
+    batch.delete(keys::subscription(endpoint, subscription.id));
+    batch.delete(keys::subscribed(subscription));
+}
+
+fn not_twice(there: &[Arc<Subscription>], new: &Subscription) -> Result<(), RegistryError> {
+    let (institution, topic, location) = (new.institution_id, new.topic(), new.location_id);
+    if !there.iter().any(|it| it.asks_for(institution, topic, location)) {
+        return Ok(());
+    }
+    let of = if location.is_some() { "location" } else { "institution" };
+    Err(RegistryError::Duplicate { event: topic.to_string(), of })
+}
+
+fn within(what: &'static str, present: usize, limit: usize) -> Result<(), RegistryError> {
+    if present < limit { Ok(()) } else { Err(RegistryError::TooMany { what, limit }) }
+}
+
+fn to_bytes(record: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(record).expect("plain data makes JSON")
+}
+
+fn each<T: DeserializeOwned>(store: &dyn Store, mut range: KeyRange, mut take: impl FnMut(T)) -> Result<(), LoadError> {
+    loop {
+        let page = store.scan(range.clone(), Direction::Forward, PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        range = range.after(last);
+        for (_, value) in &page {
+            take(serde_json::from_slice(value)?);
+        }
+    }
+}

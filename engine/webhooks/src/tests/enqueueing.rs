@@ -1,0 +1,197 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::outbox;
+
+const URL: &str = "https://hooks.example.com/in";
+
+#[tokio::test]
+async fn an_event_becomes_a_delivery_in_the_same_batch() {
+    let world = World::new();
+    let endpoint = world.subscribed(URL).await;
+    let mut batch = Batch::new();
+    batch.put(vec![0x10], b"the change".to_vec());
+    let enqueued = world.enqueue(&mut batch, SMILE, complete());
+    assert_ne!(enqueued, Enqueued::default());
+    assert!(world.deliveries().is_empty(), "nothing before the commit");
+    world.store.commit(batch).await.unwrap();
+    let deliveries = world.deliveries();
+    assert_eq!(deliveries.len(), 1);
+    assert_eq!((deliveries[0].endpoint_id, deliveries[0].institution_id), (endpoint, Some(SMILE)));
+    assert_eq!(deliveries[0].event_name, "appointment_insertion.complete");
+    assert_eq!(world.due(), 1);
+    assert!(!format!("{:?}", deliveries[0]).contains("Zahn"));
+}
+
+/// The bounds of a commit count with it.
+#[tokio::test]
+async fn an_event_adds_as_many_keys_as_are_counted_for_it() {
+    for subscribed in [1, 2, 5] {
+        let world = World::new();
+        for n in 0..subscribed {
+            world.subscribed(&format!("https://{n}.example.com/")).await;
+        }
+        let keys =
+            || world.store.scan_keys(KeyRange::new(vec![0], vec![255]), Direction::Forward, 1_000).unwrap().len();
+        let before = keys();
+        world.inserted(SMILE).await;
+        assert_eq!(keys() - before, outbox::keys_of(subscribed));
+    }
+}
+
+#[tokio::test]
+async fn an_event_nobody_subscribed_to_costs_nothing() {
+    let world = World::new();
+    world.subscribed(URL).await;
+    let mut batch = Batch::new();
+    for (institution, name) in [
+        (OTHER, complete()),
+        (SMILE, EventName::change(Event::AppointmentCreated).unwrap()),
+        (SMILE, EventName::written(Event::PaymentInsertion, WriteOutcome::Complete).unwrap()),
+    ] {
+        assert_eq!(world.enqueue(&mut batch, institution, name), Enqueued::default());
+    }
+    assert!(batch.is_empty());
+}
+
+#[tokio::test]
+async fn an_insertion_subscription_gets_all_three_outcomes() {
+    let world = World::new();
+    world.subscribed(URL).await;
+    for outcome in [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut] {
+        let mut batch = Batch::new();
+        let name = EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        assert_ne!(world.enqueue(&mut batch, SMILE, name), Enqueued::default());
+    }
+}
+
+#[tokio::test]
+async fn inactive_endpoints_and_subscriptions_get_nothing() {
+    let world = World::new();
+    let secret = SecretKey::from_entropy([1; 32]);
+    let inactive = world.registry.create_endpoint(&owner(), URL, false, secret, None, T0).await.unwrap().record.id;
+    world.subscribe(inactive, SMILE, Event::AppointmentInsertion).await;
+    let active = world.endpoint(URL).await;
+    let new = NewSubscription {
+        institution_id: SMILE,
+        location_id: None,
+        resource_type: "appointment",
+        event: "appointment_insertion",
+        active: false,
+        api_version: "v3.0.0",
+    };
+    world.registry.create_subscription(&owner(), active, new, None, T0).await.unwrap();
+    let mut batch = Batch::new();
+    assert_eq!(world.enqueue(&mut batch, SMILE, complete()), Enqueued::default());
+    assert!(batch.is_empty());
+}
+
+/// Random subscriptions and events over five tenants: who gets what is exactly what was asked for.
+#[tokio::test]
+async fn no_event_reaches_another_tenant() {
+    let world = World::new();
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut next = move |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let events = [Event::AppointmentUpdated, Event::PatientCreated, Event::ClaimDeleted];
+    let mut asked: BTreeMap<(u32, Event), Vec<EndpointId>> = BTreeMap::new();
+    for _ in 0..40 {
+        let endpoint = world.endpoint(URL).await;
+        for _ in 0..next(6) {
+            let (institution, event) = (next(5) as u32, events[next(3) as usize]);
+            if world.try_subscribe(endpoint, InstitutionId(institution), event).await.is_ok() {
+                asked.entry((institution, event)).or_default().push(endpoint);
+            }
+        }
+    }
+    assert!(asked.values().map(Vec::len).sum::<usize>() > 50);
+    let mut sent: BTreeMap<(u32, Event), Vec<EndpointId>> = BTreeMap::new();
+    for institution in 0..5 {
+        for event in events {
+            let mut batch = Batch::new();
+            let _ = world.enqueue(&mut batch, InstitutionId(institution), EventName::change(event).unwrap());
+            let deliveries = batch.writes().iter().filter(|(key, _)| key[0] == DELIVERIES);
+            for delivery in deliveries.map(|(_, value)| Delivery::from_bytes(value.as_ref().unwrap()).unwrap()) {
+                assert_eq!(delivery.institution_id, Some(InstitutionId(institution)));
+                let subscription =
+                    world.registry.subscriptions().subscription(delivery.subscription_id.unwrap()).unwrap();
+                assert_eq!((Some(subscription.institution_id), subscription.event), (delivery.institution_id, event));
+                sent.entry((institution, event)).or_default().push(delivery.endpoint_id);
+            }
+        }
+    }
+    assert_eq!(sent, asked);
+}
+
+/// Whoever subscribed to more than one thing that fits is told once.
+#[tokio::test]
+async fn an_endpoint_hears_of_its_locations_and_outcomes_once() {
+    let world = World::new();
+    let endpoints = [world.endpoint(URL).await, world.endpoint(URL).await, world.endpoint(URL).await];
+    let [all, two, failed] = endpoints;
+    for (endpoint, event, location) in [
+        (all, "appointment_insertion", None),
+        (all, "appointment_insertion.complete", Some(1)),
+        (two, "appointment_insertion", Some(1)),
+        (two, "appointment_insertion", Some(2)),
+        (failed, "appointment_insertion.failed", None),
+    ] {
+        let new = NewSubscription {
+            institution_id: SMILE,
+            location_id: location.map(LocationId),
+            resource_type: "appointment",
+            event,
+            active: true,
+            api_version: "v3.0.0",
+        };
+        let twice = world.registry.create_subscription(&owner(), endpoint, new, None, T0).await;
+        assert!(twice.is_ok(), "{event} {location:?}");
+    }
+    let told = |outcome| {
+        let name = EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        let groups = world.outbox.recipients(SMILE, name);
+        let mut told = Vec::new();
+        for group in groups {
+            let at = group.locations.map(|at| at.into_iter().map(|it| it.0).collect::<Vec<_>>());
+            told.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, at.clone())));
+        }
+        told
+    };
+    assert_eq!(told(WriteOutcome::Complete), [(all, None), (two, Some(vec![1, 2]))]);
+    assert_eq!(told(WriteOutcome::Failed), [(all, None), (failed, None), (two, Some(vec![1, 2]))]);
+    assert_eq!(told(WriteOutcome::TimedOut), [(all, None), (two, Some(vec![1, 2]))]);
+
+    let same = NewSubscription {
+        institution_id: SMILE,
+        location_id: Some(LocationId(2)),
+        resource_type: "appointment",
+        event: "appointment_insertion",
+        active: true,
+        api_version: "v3.0.0",
+    };
+    let twice = world.registry.create_subscription(&owner(), two, same, None, T0).await;
+    assert!(matches!(twice, Err(RegistryError::Duplicate { of: "location", .. })));
+}
+
+/// A turn that comes to nothing leaves nothing behind: what had no room counts when its commit is durable.
+#[tokio::test]
+async fn events_without_room_are_counted_by_their_commit() {
+    let rules = WebhookRules { queue: 1, ..WebhookRules::default() };
+    let world = World::with_rules(Arc::new(MemoryStore::new()), HandClock::at(T0), rules);
+    let endpoint = world.subscribed(URL).await;
+    world.inserted(SMILE).await;
+    let overflow = || world.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);
+    let mut lost = Batch::new();
+    let _never_committed = world.enqueue(&mut lost, SMILE, complete());
+    assert_eq!(overflow(), None);
+    world.inserted(SMILE).await;
+    world.inserted(SMILE).await;
+    assert_eq!(overflow(), Some(2));
+    let reloaded = World::on(Arc::new(world.store.fork()), world.clock.clone());
+    let kept = reloaded.registry.subscriptions().backlogs.of(endpoint).overflow.map(|it| it.events);
+    assert_eq!(kept, Some(2));
+}

@@ -1,0 +1,218 @@
+//! Stories about registration, the outbox and the dispatcher, on the store's in-memory twin and receivers on loopback.
+#![allow(clippy::unwrap_used)]
+
+mod dispatching;
+mod enqueueing;
+mod managing;
+mod registering;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use location::{
+    ids::{InstitutionId, LocationId},
+    time::{Millis, Timestamp},
+};
+use serde_json::{Map, json};
+use setup::WebhookRules;
+use store::{Batch, Direction, KeyRange, MemoryStore, Store, counters::Ids};
+use uuid::Uuid;
+
+use super::{
+    attempt::{Clock, Sender},
+    catalogue::{Event, EventName, ResourceType, WriteOutcome},
+    delivery::{Delivery, State},
+    dispatcher::Dispatcher,
+    egress::{Egress, Reach},
+    keys, limits,
+    model::{EndpointId, Owner, Subscription},
+    outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
+    registry::{NewSubscription, Registry, RegistryError},
+    sign::SecretKey,
+    subscriptions::Audience,
+    testing::{HandClock, eventually},
+};
+
+const T0: Timestamp = Timestamp(1_795_255_200_000);
+const SMILE: InstitutionId = InstitutionId(7);
+const OTHER: InstitutionId = InstitutionId(8);
+const DELIVERIES: u8 = 0x53;
+const DUE: u8 = 0x54;
+
+/// Hear everything but what was taken away.
+#[derive(Default)]
+struct Keys(Mutex<Vec<(InstitutionId, ResourceType)>>);
+
+impl Audience for Keys {
+    fn hears(&self, _: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        !self.0.lock().unwrap().contains(&(institution, kind))
+    }
+
+    fn sees_amounts(&self, _: &Owner, _: InstitutionId) -> bool {
+        true
+    }
+}
+
+/// One process: what the store holds outlives it.
+struct World {
+    store: Arc<MemoryStore>,
+    clock: HandClock,
+    registry: Arc<Registry>,
+    audience: Arc<Keys>,
+    doorbell: Arc<Doorbell>,
+    outbox: Outbox,
+    dispatcher: Option<Dispatcher>,
+    /// The id of the next appointment something happens to.
+    next: AtomicU64,
+}
+
+impl World {
+    fn new() -> World {
+        World::on(Arc::new(MemoryStore::new()), HandClock::at(T0))
+    }
+
+    fn on(store: Arc<MemoryStore>, clock: HandClock) -> World {
+        World::with_rules(store, clock, WebhookRules::default())
+    }
+
+    fn with_rules(store: Arc<MemoryStore>, clock: HandClock, rules: WebhookRules) -> World {
+        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+        let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(Keys::default()));
+        let registry = Registry::load(store.clone(), ids, egress, rules, audience.clone()).unwrap();
+        let doorbell = Arc::new(Doorbell::default());
+        let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
+        World { store, clock, registry, audience, doorbell, outbox, dispatcher: None, next: AtomicU64::new(42) }
+    }
+
+    fn sending(mut self) -> World {
+        let now = self.clock.clone();
+        let clock: Clock = Arc::new(move || now.now());
+        let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
+        let sender = Sender {
+            store: self.store.clone(),
+            registry: self.registry.clone(),
+            egress,
+            metrics: Arc::default(),
+            clock,
+            random: Arc::new(|| 0),
+        };
+        self.dispatcher = Some(Dispatcher::start(sender, self.doorbell.clone()));
+        self
+    }
+
+    /// What a new process makes of the store that this one leaves behind when it is killed.
+    async fn killed_and_restarted(self, after: Millis) -> World {
+        let left = Arc::new(self.store.fork());
+        self.dispatcher.unwrap().stop(Duration::ZERO).await;
+        self.clock.advance(after);
+        World::on(left, self.clock).sending()
+    }
+
+    async fn endpoint(&self, url: &str) -> EndpointId {
+        let secret = SecretKey::from_entropy([9; 32]);
+        self.registry.create_endpoint(&owner(), url, true, secret, None, self.clock.now()).await.unwrap().record.id
+    }
+
+    async fn subscribe(&self, endpoint: EndpointId, institution: InstitutionId, event: Event) -> Subscription {
+        self.try_subscribe(endpoint, institution, event).await.unwrap()
+    }
+
+    async fn try_subscribe(
+        &self,
+        endpoint: EndpointId,
+        institution_id: InstitutionId,
+        event: Event,
+    ) -> Result<Subscription, RegistryError> {
+        let (resource_type, event) = (event.resource_type().name(), event.name());
+        let api_version = "v3.0.0";
+        let new =
+            NewSubscription { institution_id, location_id: None, resource_type, event, active: true, api_version };
+        self.registry.create_subscription(&owner(), endpoint, new, None, self.clock.now()).await.map(|made| made.record)
+    }
+
+    /// An endpoint that gets the insertions of `SMILE`.
+    async fn subscribed(&self, url: &str) -> EndpointId {
+        let endpoint = self.endpoint(url).await;
+        self.subscribe(endpoint, SMILE, Event::AppointmentInsertion).await;
+        endpoint
+    }
+
+    fn enqueue(&self, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
+        self.enqueue_for(self.next.fetch_add(1, Ordering::SeqCst), batch, institution, name)
+    }
+
+    fn enqueue_for(&self, id: u64, batch: &mut Batch, institution: InstitutionId, name: EventName) -> Enqueued {
+        let data = json!({"appointment": {"id": id, "note": "Zahnärztin 🦷"}});
+        let data: &Map<_, _> = data.as_object().unwrap();
+        let (time, mut enqueued) = (self.clock.now(), Enqueued::default());
+        let event = CommittedEvent { institution, subdomain: "smile", location: None, name, time, data };
+        for to in self.outbox.recipients(institution, name) {
+            self.outbox.enqueue(&to.subscriptions, batch, &event, Uuid::new_v4, &mut enqueued);
+        }
+        enqueued
+    }
+
+    /// An appointment of the institution was written to its EHR.
+    async fn inserted(&self, institution: InstitutionId) {
+        let mut batch = Batch::new();
+        let enqueued = self.enqueue(&mut batch, institution, complete());
+        self.store.commit(batch).await.unwrap();
+        self.outbox.committed(enqueued);
+    }
+
+    /// Something happened to one appointment of `SMILE`.
+    async fn changed(&self, id: u64) {
+        let mut batch = Batch::new();
+        let enqueued = self.enqueue_for(id, &mut batch, SMILE, complete());
+        self.store.commit(batch).await.unwrap();
+        self.outbox.committed(enqueued);
+    }
+
+    /// Time passes and the dispatcher notices.
+    fn set_clock(&self, to: Timestamp) {
+        self.clock.set(to);
+        self.doorbell.ring([]);
+    }
+
+    fn deliveries(&self) -> Vec<Delivery> {
+        let found = self.store.scan(KeyRange::prefix(&[DELIVERIES]), Direction::Forward, 100_000).unwrap();
+        found.iter().map(|(_, value)| Delivery::from_bytes(value).unwrap()).collect()
+    }
+
+    async fn wait_until(&self, what: &str, holds: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
+        let look = || Some(self.deliveries()).filter(|deliveries| holds(deliveries));
+        eventually(what, look).await
+    }
+
+    async fn wait_until_delivered(&self, number: usize) {
+        let delivered = |d: &&Delivery| matches!(d.state, State::Delivered { .. });
+        self.wait_until("all delivered", |all| all.iter().filter(delivered).count() == number).await;
+    }
+
+    /// More time than ended deliveries are kept.
+    fn forget(&self) {
+        self.set_clock(self.clock.now().plus(WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
+    }
+
+    /// Messages that wait for an endpoint, as the process counts them.
+    fn waiting(&self, endpoint: EndpointId) -> u64 {
+        self.registry.subscriptions().backlogs.of(endpoint).waiting()
+    }
+
+    fn due(&self) -> usize {
+        self.store.scan_keys(KeyRange::prefix(&[DUE]), Direction::Forward, 100_000).unwrap().len()
+    }
+}
+
+fn owner() -> Owner {
+    Owner("org-1".to_owned())
+}
+
+fn complete() -> EventName {
+    EventName::written(Event::AppointmentInsertion, WriteOutcome::Complete).unwrap()
+}

@@ -1,0 +1,154 @@
+use store::{CommitError, StoreError, memory::Fault};
+
+use super::*;
+use crate::{egress::RefusedUrl, limits, model::SubscriptionId};
+
+const URL: &str = "https://hooks.example.com/in";
+
+async fn create(world: &World, owner: &Owner, url: &str) -> Result<EndpointId, RegistryError> {
+    let secret = SecretKey::from_entropy([1; 32]);
+    world.registry.create_endpoint(owner, url, true, secret, None, T0).await.map(|made| made.record.id)
+}
+
+#[tokio::test]
+async fn an_endpoint_is_registered_with_its_secret() {
+    let world = World::new();
+    let secret = SecretKey::from_entropy([1; 32]);
+    let endpoint = world.registry.create_endpoint(&owner(), URL, false, secret.clone(), None, T0).await.unwrap().record;
+    assert_eq!((endpoint.target_url.as_str(), endpoint.active, endpoint.created_at), (URL, false, T0));
+    assert_eq!(endpoint.secret_key, secret);
+    assert_eq!(*world.registry.endpoint(&owner(), endpoint.id).unwrap(), endpoint);
+    assert!(!format!("{endpoint:?}").contains(secret.reveal()));
+}
+
+#[tokio::test]
+async fn what_is_registered_survives_a_restart() {
+    let world = World::new();
+    let endpoint = world.endpoint(URL).await;
+    let subscription = world.subscribe(endpoint, SMILE, Event::PatientUpdated).await;
+    let again = World::on(Arc::new(world.store.fork()), world.clock.clone());
+    assert_eq!(again.registry.endpoints(&owner()), world.registry.endpoints(&owner()));
+    assert_eq!(*again.registry.subscription(&owner(), endpoint, subscription.id).unwrap(), subscription);
+    assert_eq!(again.registry.subscriptions().subscribed(SMILE, Event::PatientUpdated).len(), 1);
+    let next = again.endpoint(URL).await;
+    assert!(next > endpoint, "ids are not given twice");
+}
+
+#[tokio::test]
+async fn addresses_inside_our_network_are_refused() {
+    let world = World::new();
+    for (url, why) in [
+        ("http://example.com/", RefusedUrl::NotHttps),
+        ("https://10.0.0.1/", RefusedUrl::NotPublic),
+        ("https://169.254.169.254/latest/meta-data", RefusedUrl::NotPublic),
+        ("nonsense", RefusedUrl::Invalid),
+    ] {
+        let refused = create(&world, &owner(), url).await;
+        assert!(matches!(refused, Err(RegistryError::TargetUrl(refused)) if refused == why), "{url}: {refused:?}");
+    }
+    assert_eq!(world.store.commits(), 0);
+}
+
+#[tokio::test]
+async fn nobody_sees_the_endpoints_of_others() {
+    let world = World::new();
+    let stranger = Owner("org-2".to_owned());
+    let endpoint = world.endpoint(URL).await;
+    let subscription = world.subscribe(endpoint, SMILE, Event::PatientCreated).await;
+    assert!(world.registry.endpoints(&stranger).is_empty());
+    assert!(matches!(world.registry.endpoint(&stranger, endpoint), Err(RegistryError::NotFound)));
+    assert!(matches!(world.registry.subscriptions_of(&stranger, endpoint), Err(RegistryError::NotFound)));
+    assert!(matches!(world.registry.subscription(&stranger, endpoint, subscription.id), Err(RegistryError::NotFound)));
+    let new = NewSubscription {
+        institution_id: OTHER,
+        location_id: None,
+        resource_type: "patient",
+        event: "patient_created",
+        active: true,
+        api_version: "v3.0.0",
+    };
+    let refused = world.registry.create_subscription(&stranger, endpoint, new, None, T0).await;
+    assert!(matches!(refused, Err(RegistryError::NotFound)));
+    let elsewhere = world.endpoint(URL).await;
+    assert!(world.registry.subscription(&owner(), elsewhere, subscription.id).is_err());
+    assert!(world.registry.subscription(&owner(), endpoint, SubscriptionId(-1)).is_err());
+}
+
+#[tokio::test]
+async fn a_subscription_exists_once() {
+    let world = World::new();
+    let endpoint = world.endpoint(URL).await;
+    world.subscribe(endpoint, SMILE, Event::PatientUpdated).await;
+    let again = world.try_subscribe(endpoint, SMILE, Event::PatientUpdated).await;
+    assert!(matches!(again, Err(RegistryError::Duplicate { of: "institution", .. })));
+    world.subscribe(endpoint, OTHER, Event::PatientUpdated).await;
+    world.subscribe(endpoint, SMILE, Event::PatientCreated).await;
+    world.subscribe(world.endpoint(URL).await, SMILE, Event::PatientUpdated).await;
+    assert_eq!(world.registry.subscriptions_of(&owner(), endpoint).unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn of_many_at_once_one_is_made() {
+    let world = Arc::new(World::new());
+    let endpoint = world.endpoint(URL).await;
+    let mut attempts = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let world = world.clone();
+        attempts.spawn(async move { world.try_subscribe(endpoint, SMILE, Event::ClaimCreated).await.is_ok() });
+    }
+    let made = attempts.join_all().await;
+    assert_eq!(made.iter().filter(|made| **made).count(), 1);
+}
+
+#[tokio::test]
+async fn unknown_pairs_are_answered_with_the_known_ones() {
+    let world = World::new();
+    let endpoint = world.endpoint(URL).await;
+    let new = NewSubscription {
+        institution_id: SMILE,
+        location_id: None,
+        resource_type: "Appointment",
+        event: "appointment_eaten",
+        active: true,
+        api_version: "v3.0.0",
+    };
+    let refused = world.registry.create_subscription(&owner(), endpoint, new, None, T0).await.unwrap_err();
+    assert!(refused.to_string().contains("appointment_insertion"), "{refused}");
+}
+
+#[tokio::test]
+async fn one_owner_has_a_hundred_endpoints_at_most() {
+    let world = World::new();
+    for _ in 0..limits::MAX_ENDPOINTS_PER_OWNER {
+        world.endpoint(URL).await;
+    }
+    let refused = create(&world, &owner(), URL).await;
+    assert!(matches!(refused, Err(RegistryError::TooMany { limit: limits::MAX_ENDPOINTS_PER_OWNER, .. })));
+    assert!(create(&world, &Owner("org-2".to_owned()), URL).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_the_store_refuses_is_not_in_memory_either() {
+    let world = World::new();
+    let endpoint = world.endpoint(URL).await;
+    world.subscribe(endpoint, OTHER, Event::ChargeCreated).await;
+    world.store.fail_next_commit(Fault::Refuse(CommitError::Store(StoreError::Busy)));
+    assert!(matches!(world.try_subscribe(endpoint, SMILE, Event::ChargeCreated).await, Err(RegistryError::Commit(_))));
+    assert!(world.registry.subscriptions().subscribed(SMILE, Event::ChargeCreated).is_empty());
+    world.subscribe(endpoint, SMILE, Event::ChargeCreated).await;
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_no_half_done_work() {
+    let world = World::new();
+    let endpoint = world.endpoint(URL).await;
+    world.subscribe(endpoint, OTHER, Event::ChargeCreated).await;
+    {
+        let mut abandoned = Box::pin(world.try_subscribe(endpoint, SMILE, Event::ChargeCreated));
+        let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(abandoned.as_mut().poll(cx).is_ready())).await;
+        assert!(!polled, "the commit is under way");
+    }
+    let in_memory =
+        || (!world.registry.subscriptions().subscribed(SMILE, Event::ChargeCreated).is_empty()).then_some(());
+    eventually("memory follows the store", in_memory).await;
+}

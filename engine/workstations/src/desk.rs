@@ -1,0 +1,453 @@
+//! The rules of one location's gate: who holds the lease, what is under way, which answers are believed. No clock, no IO: the moment is
+//! an argument, what is to be done is returned.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use adapter_host::{GateError, GateRequest, plain};
+use location::path::{Gate, Shut};
+use records::sync_state::GateState;
+
+use super::{
+    limits::{REASON_BYTES, WAITING},
+    protocol::{Answer, Claim, Failure, FailureKind, Login, Request, ToWorkstation},
+};
+
+/// One connection of a workstation. Later ones have higher numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// Writes of which is remembered that they wait for the staff: as many as the extension keeps.
+const UNAPPROVED: usize = 1_000;
+
+/// One request: counted per desk, never reused.
+pub type Number = u64;
+
+/// What a workstation said of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stand {
+    pub login: Login,
+    pub paused: bool,
+    /// Writes that wait for the staff's yes.
+    pub awaiting: u32,
+}
+
+impl Stand {
+    fn eligible(&self) -> bool {
+        self.login == Login::In && !self.paused
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub location: u32,
+    /// Requests under way at one time.
+    pub in_flight: usize,
+    /// How long a gate nobody stands at counts as open still.
+    pub patience: Duration,
+}
+
+/// What is to be done, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Say(ConnectionId, ToWorkstation),
+    /// Get the next fencing number of the location, durably, and tell `leased`.
+    AskLease(ConnectionId),
+    /// A request ends, once.
+    End(Number, Result<Answer, GateError>),
+    /// Something was not believed.
+    Refused(ConnectionId, Refusal),
+    /// The gate opened or shut, as the location is to know it, or it is open for another lease.
+    Gate(Gate),
+}
+
+/// Why an answer was not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the connection does not hold the lease")]
+    NotTheHolder,
+    #[error("it is under another lease")]
+    OtherLease,
+    #[error("it is for another location")]
+    OtherLocation,
+    #[error("no such request is under way")]
+    NotUnderWay,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lease {
+    Nobody,
+    /// Its number is being made durable.
+    Asked(ConnectionId),
+    Held(ConnectionId, u64),
+}
+
+#[derive(Debug)]
+struct Asked {
+    until: Instant,
+    /// The write it is part of.
+    write: Option<String>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Waiting(GateRequest),
+    /// At the holder of the lease.
+    UnderWay,
+    /// A write whose workstation vanished: its browser may still be at it, until its time is up.
+    Adrift,
+}
+
+impl Asked {
+    fn waits(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(_))
+    }
+
+    fn under_way(&self) -> bool {
+        matches!(self.stage, Stage::UnderWay)
+    }
+}
+
+#[derive(Debug)]
+pub struct Desk {
+    rules: Rules,
+    /// In the order in which they came; none: it has not said yet how it stands.
+    seats: BTreeMap<ConnectionId, Option<Stand>>,
+    lease: Lease,
+    /// The highest fencing number heard of.
+    fence: u64,
+    requests: BTreeMap<Number, Asked>,
+    /// Writes that the holder answered wait for the staff.
+    unapproved: BTreeSet<String>,
+    next: Number,
+    /// Since when no workstation has said how it stands.
+    vacant: Option<Instant>,
+    state: GateState,
+    since: Instant,
+    told: Option<Gate>,
+}
+
+impl Desk {
+    pub fn new(now: Instant, rules: Rules) -> Desk {
+        Desk {
+            rules,
+            seats: BTreeMap::new(),
+            lease: Lease::Nobody,
+            fence: 0,
+            requests: BTreeMap::new(),
+            unapproved: BTreeSet::new(),
+            next: 1,
+            vacant: Some(now),
+            state: GateState::Closed,
+            since: now,
+            told: None,
+        }
+    }
+
+    pub fn connected(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
+        self.seats.insert(id, None);
+        self.settle(now, Vec::new())
+    }
+
+    pub fn gone(&mut self, now: Instant, id: ConnectionId) -> Vec<Effect> {
+        self.seats.remove(&id);
+        self.settle(now, Vec::new())
+    }
+
+    pub fn said(&mut self, now: Instant, id: ConnectionId, stand: Stand) -> Vec<Effect> {
+        if let Some(seat) = self.seats.get_mut(&id) {
+            *seat = Some(stand);
+        }
+        self.settle(now, Vec::new())
+    }
+
+    /// The number asked for is durable; none: it could not be had, and is asked for again by and by.
+    pub fn leased(&mut self, now: Instant, id: ConnectionId, number: Option<u64>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match number {
+            // A number asked for earlier may come later than its successor.
+            Some(number) if self.lease == Lease::Asked(id) && number > self.fence => {
+                self.fence = number;
+                self.lease = Lease::Held(id, number);
+                self.unapproved.clear();
+                effects.push(Effect::Say(id, ToWorkstation::Lease { lease: Some(number) }));
+                // Also where the gate stayed open meanwhile: what waits for the staff is to be shown to those who are there now.
+                effects.push(Effect::Gate(Gate::Open));
+            }
+            Some(_) => {}
+            None if self.lease == Lease::Asked(id) => {
+                self.lease = Lease::Nobody;
+                // Not in `settle`: it would ask again at once, and in a circle.
+                return effects;
+            }
+            None => {}
+        }
+        self.settle(now, effects)
+    }
+
+    /// A request that is to end by `until`. It may end at once.
+    pub fn request(&mut self, now: Instant, until: Instant, request: GateRequest) -> (Number, Vec<Effect>) {
+        let number = self.next;
+        self.next += 1;
+        let waiting = self.requests.values().filter(|asked| asked.waits()).count();
+        if waiting >= WAITING {
+            let full = GateError::NotSent("too many requests wait for the workstation".to_owned());
+            return (number, vec![Effect::End(number, Err(full))]);
+        }
+        let write = request.write.as_ref().map(|tag| tag.id.clone());
+        self.requests.insert(number, Asked { until, write, stage: Stage::Waiting(request) });
+        (number, self.settle(now, Vec::new()))
+    }
+
+    /// Nobody waits for the request any more.
+    pub fn gave_up(&mut self, now: Instant, number: Number) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.end_late(number, &mut effects);
+        self.settle(now, effects)
+    }
+
+    pub fn answered(&mut self, now: Instant, id: ConnectionId, answer: Answer) -> Vec<Effect> {
+        self.ended(now, id, answer.claim, Ok(answer))
+    }
+
+    pub fn failed(&mut self, now: Instant, id: ConnectionId, failure: &Failure) -> Vec<Effect> {
+        let reason = plain(&failure.reason, REASON_BYTES);
+        let error = match failure.kind {
+            FailureKind::NotSent => GateError::NotSent(reason),
+            FailureKind::LoggedOut => {
+                GateError::NotSent("nobody is logged in to the EHR at the workstation".to_owned())
+            }
+            FailureKind::NoAnswer => GateError::NoAnswer(reason),
+            FailureKind::Refused => GateError::Refused(reason),
+            FailureKind::Approval => GateError::Approval("the write waits for the staff's approval".to_owned()),
+            FailureKind::Declined => GateError::Declined(reason),
+        };
+        let write = self.requests.get(&failure.claim.number).and_then(|asked| asked.write.clone());
+        if failure.kind == FailureKind::Approval
+            && self.believes(id, failure.claim).is_ok()
+            && self.unapproved.len() < UNAPPROVED
+        {
+            self.unapproved.extend(write);
+        }
+        self.ended(now, id, failure.claim, Err(error))
+    }
+
+    /// The staff decided about writes: whether any of them waited for that, under this lease. What else waits is no business of theirs.
+    pub fn approved(&mut self, id: ConnectionId, writes: &[String]) -> bool {
+        let holds = self.holder().is_some_and(|(holder, _)| holder == id);
+        let before = self.unapproved.len();
+        self.unapproved.retain(|write| !holds || !writes.contains(write));
+        self.unapproved.len() < before
+    }
+
+    fn ended(&mut self, now: Instant, id: ConnectionId, claim: Claim, how: Result<Answer, GateError>) -> Vec<Effect> {
+        if let Err(refusal) = self.believes(id, claim) {
+            return vec![Effect::Refused(id, refusal)];
+        }
+        self.requests.remove(&claim.number);
+        self.settle(now, vec![Effect::End(claim.number, how)])
+    }
+
+    fn believes(&self, id: ConnectionId, claim: Claim) -> Result<(), Refusal> {
+        let Lease::Held(holder, lease) = self.lease else { return Err(Refusal::NotTheHolder) };
+        if holder != id {
+            return Err(Refusal::NotTheHolder);
+        }
+        if claim.lease != lease {
+            return Err(Refusal::OtherLease);
+        }
+        if claim.location != self.rules.location {
+            return Err(Refusal::OtherLocation);
+        }
+        let under_way = self.requests.get(&claim.number).is_some_and(Asked::under_way);
+        if under_way { Ok(()) } else { Err(Refusal::NotUnderWay) }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Instant) -> Vec<Effect> {
+        self.settle(now, Vec::new())
+    }
+
+    /// Whether a request has a chance.
+    pub fn is_open(&self, now: Instant) -> bool {
+        self.gate(now).is_none_or(|gate| gate == Gate::Open)
+    }
+
+    pub fn state(&self) -> GateState {
+        self.state
+    }
+
+    /// Since when it stands so.
+    pub fn since(&self) -> Instant {
+        self.since
+    }
+
+    pub fn told(&self) -> Option<Gate> {
+        self.told
+    }
+
+    pub fn holder(&self) -> Option<(ConnectionId, u64)> {
+        if let Lease::Held(id, number) = self.lease { Some((id, number)) } else { None }
+    }
+
+    pub fn stand(&self, id: ConnectionId) -> Option<Stand> {
+        self.seats.get(&id).copied().flatten()
+    }
+
+    /// Whatever happened: who may do the work does it, and what has no chance ends.
+    fn settle(&mut self, now: Instant, mut effects: Vec<Effect>) -> Vec<Effect> {
+        self.end_the_lease(&mut effects);
+        self.ask_for_a_lease(&mut effects);
+        self.note_the_state(now, &mut effects);
+        let late: Vec<Number> =
+            self.requests.iter().filter(|(_, asked)| asked.until <= now).map(|(number, _)| *number).collect();
+        late.into_iter().for_each(|number| self.end_late(number, &mut effects));
+        self.hand_out(now, &mut effects);
+        self.end_what_waits_in_vain(now, &mut effects);
+        effects
+    }
+
+    /// The holder went, logged out or was paused: what is under way may have reached the EHR.
+    fn end_the_lease(&mut self, effects: &mut Vec<Effect>) {
+        let (Lease::Held(id, _) | Lease::Asked(id)) = self.lease else { return };
+        if self.eligible(id) {
+            return;
+        }
+        if let Lease::Held(..) = self.lease
+            && self.seats.contains_key(&id)
+        {
+            effects.push(Effect::Say(id, ToWorkstation::Lease { lease: None }));
+        }
+        self.lease = Lease::Nobody;
+        // One that is told gives up what it is at. Of one that is not, nobody knows.
+        let told = self.seats.contains_key(&id);
+        self.requests.retain(|number, asked| {
+            if !asked.under_way() {
+                return true;
+            }
+            if asked.write.is_some() && !told {
+                asked.stage = Stage::Adrift;
+                return true;
+            }
+            let lost = GateError::NoAnswer("the workstation went before it answered".to_owned());
+            effects.push(Effect::End(*number, Err(lost)));
+            false
+        });
+    }
+
+    fn eligible(&self, id: ConnectionId) -> bool {
+        self.stand(id).is_some_and(|stand| stand.eligible())
+    }
+
+    fn ask_for_a_lease(&mut self, effects: &mut Vec<Effect>) {
+        if self.lease != Lease::Nobody {
+            return;
+        }
+        if let Some(next) = self.seats.keys().copied().find(|id| self.eligible(*id)) {
+            self.lease = Lease::Asked(next);
+            effects.push(Effect::AskLease(next));
+        }
+    }
+
+    fn note_the_state(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let nobody = self.seats.values().all(Option::is_none);
+        self.vacant = if nobody { self.vacant.or(Some(now)) } else { None };
+        let state = self.seen();
+        if state != self.state {
+            (self.state, self.since) = (state, now);
+        }
+        let gate = self.gate(now);
+        if gate.is_some() && gate != self.told {
+            self.told = gate;
+            effects.extend(gate.map(Effect::Gate));
+        }
+    }
+
+    fn seen(&self) -> GateState {
+        let stands = || self.seats.values().flatten();
+        if let Lease::Held(id, _) | Lease::Asked(id) = self.lease {
+            return match self.stand(id).is_some_and(|stand| stand.awaiting > 0) {
+                true => GateState::WaitingForApproval,
+                false => GateState::Connected,
+            };
+        }
+        if stands().any(|stand| stand.login == Login::In && stand.paused) {
+            GateState::Paused
+        } else if stands().next().is_some() {
+            GateState::LoggedOut
+        } else {
+            GateState::Closed
+        }
+    }
+
+    /// How the location is to see it; none while nobody knows whether a workstation comes back.
+    fn gate(&self, now: Instant) -> Option<Gate> {
+        match self.state {
+            GateState::Connected | GateState::WaitingForApproval => Some(Gate::Open),
+            GateState::Paused => Some(Gate::Shut(Shut::Paused)),
+            GateState::LoggedOut => Some(Gate::Shut(Shut::LoggedOut)),
+            GateState::Closed => {
+                let waited =
+                    self.vacant.is_some_and(|since| now.saturating_duration_since(since) >= self.rules.patience);
+                waited.then_some(Gate::Shut(Shut::NoWorkstation))
+            }
+        }
+    }
+
+    /// Its time is up.
+    fn end_late(&mut self, number: Number, effects: &mut Vec<Effect>) {
+        let Some(asked) = self.requests.remove(&number) else { return };
+        let error = match asked.stage {
+            Stage::Waiting(_) => GateError::NotSent("the workstation had no turn for it in time".to_owned()),
+            Stage::UnderWay => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
+            Stage::Adrift => GateError::NoAnswer("the workstation went before it answered".to_owned()),
+        };
+        effects.push(Effect::End(number, Err(error)));
+    }
+
+    /// The next requests, in order, as many as may be under way.
+    fn hand_out(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        let Lease::Held(id, lease) = self.lease else { return };
+        let under_way = self.requests.values().filter(|asked| asked.under_way()).count();
+        let free = self.rules.in_flight.max(1).saturating_sub(under_way);
+        let location = self.rules.location;
+        for (number, asked) in self.requests.iter_mut().filter(|(_, asked)| asked.waits()).take(free) {
+            let Stage::Waiting(request) = std::mem::replace(&mut asked.stage, Stage::UnderWay) else { continue };
+            let left = asked.until.saturating_duration_since(now).as_millis();
+            let request = Request {
+                claim: Claim { lease, number: *number, location },
+                method: request.method,
+                path: request.path,
+                headers: request.headers,
+                body: request.body,
+                deadline_ms: u64::try_from(left).unwrap_or(u64::MAX),
+                max_body: request.max_response_body,
+                write: request.write,
+            };
+            effects.push(Effect::Say(id, ToWorkstation::Request(request)));
+        }
+    }
+
+    fn end_what_waits_in_vain(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+        if self.is_open(now) {
+            return;
+        }
+        let why = match self.state {
+            GateState::Paused => "the gate is paused at the workstation",
+            GateState::LoggedOut => "nobody is logged in to the EHR at the workstation",
+            _ => "no workstation is connected",
+        };
+        self.requests.retain(|number, asked| {
+            if asked.waits() {
+                effects.push(Effect::End(*number, Err(GateError::NotSent(why.to_owned()))));
+            }
+            !asked.waits()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,542 @@
+#![allow(clippy::unwrap_used)]
+//! The fencing under random interleavings, held against a model that knows only what was said; then single rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use adapter_host::WriteTag;
+use proptest::{prelude::*, sample::Index};
+
+use super::*;
+
+const HERE: u32 = 101;
+const IN_FLIGHT: usize = 2;
+const PATIENCE: Duration = Duration::from_secs(20);
+const RULES: Rules = Rules { location: HERE, in_flight: IN_FLIGHT, patience: PATIENCE };
+
+#[derive(Clone, Debug)]
+enum Op {
+    Connect,
+    Vanish(Index),
+    Said(Index, Login, bool),
+    /// A lease that was asked for becomes durable and is heard of; the order in which they are heard is anybody's.
+    Leased(Index),
+    NoLease(Index),
+    Request(u64, bool),
+    GiveUp(Index),
+    Answer(Index, Answering),
+    Step(u64),
+    Tick,
+}
+
+#[derive(Clone, Debug)]
+enum Answering {
+    /// For something that was handed out at some time, to whomever: late, replayed, reordered or from somebody else.
+    Of(Index),
+    OtherLease(Index, i64),
+    OtherLocation(Index),
+    MadeUp {
+        lease: u64,
+        number: u64,
+    },
+    Failure(Index, FailureKind),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let index = any::<Index>;
+    let login = prop_oneof![3 => Just(Login::In), 2 => Just(Login::Out)];
+    let kinds = [FailureKind::NotSent, FailureKind::NoAnswer, FailureKind::LoggedOut, FailureKind::Declined];
+    let answering = prop_oneof![
+        8 => index().prop_map(Answering::Of),
+        1 => (index(), -2..3_i64).prop_map(|(of, by)| Answering::OtherLease(of, by)),
+        1 => index().prop_map(Answering::OtherLocation),
+        1 => (0..20_u64, 0..40_u64).prop_map(|(lease, number)| Answering::MadeUp { lease, number }),
+        2 => (index(), prop::sample::select(kinds.to_vec())).prop_map(|(of, kind)| Answering::Failure(of, kind)),
+    ];
+    prop_oneof![
+        1 => Just(Op::Connect),
+        1 => index().prop_map(Op::Vanish),
+        8 => (index(), login, prop::bool::weighted(0.1)).prop_map(|(who, login, paused)| Op::Said(who, login, paused)),
+        4 => index().prop_map(Op::Leased),
+        1 => index().prop_map(Op::NoLease),
+        6 => (1..40_000_u64, any::<bool>()).prop_map(|(wait, write)| Op::Request(wait, write)),
+        1 => index().prop_map(Op::GiveUp),
+        8 => (index(), answering).prop_map(|(who, what)| Op::Answer(who, what)),
+        2 => (1..30_000_u64).prop_map(Op::Step),
+        1 => Just(Op::Tick),
+    ]
+}
+
+struct World {
+    desk: Desk,
+    now: Instant,
+    connections: u64,
+    /// Who is connected, and what they said.
+    stands: BTreeMap<ConnectionId, Option<Stand>>,
+    /// Leases asked for, and the numbers they will be: made durable in the order of asking, heard of in any.
+    asked: Vec<(ConnectionId, u64)>,
+    durable: u64,
+    /// Who was told last that it holds a lease, and not told otherwise since.
+    believing: BTreeMap<ConnectionId, u64>,
+    last_lease: u64,
+    /// A lease was given, and the location does not know yet.
+    lease_untold: bool,
+    open: BTreeSet<Number>,
+    ended: BTreeSet<Number>,
+    /// Until when there is an answer to each write.
+    writes: BTreeMap<Number, Instant>,
+    /// Writes whose workstation vanished while it was at them.
+    adrift: BTreeSet<Number>,
+    /// What was handed out, in order: to whom, and the claim with which it is answered.
+    handed: Vec<(ConnectionId, Claim)>,
+    told: Option<Gate>,
+}
+
+impl World {
+    fn new() -> World {
+        let now = Instant::now();
+        World {
+            desk: Desk::new(now, RULES),
+            now,
+            connections: 0,
+            stands: BTreeMap::new(),
+            asked: Vec::new(),
+            durable: 0,
+            believing: BTreeMap::new(),
+            last_lease: 0,
+            lease_untold: false,
+            open: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            writes: BTreeMap::new(),
+            adrift: BTreeSet::new(),
+            handed: Vec::new(),
+            told: None,
+        }
+    }
+
+    fn who(&self, index: Index) -> Option<ConnectionId> {
+        let all: Vec<ConnectionId> = self.stands.keys().copied().collect();
+        (!all.is_empty()).then(|| *index.get(&all))
+    }
+
+    fn eligible(&self) -> impl Iterator<Item = ConnectionId> {
+        self.stands.iter().filter(|(_, stand)| stand.is_some_and(|stand| stand.eligible())).map(|(id, _)| *id)
+    }
+
+    fn run(&mut self, op: &Op) {
+        match op {
+            // Few, so that much happens to each.
+            Op::Connect if self.stands.len() == 3 => {}
+            Op::Connect => {
+                self.connections += 1;
+                let id = ConnectionId(self.connections);
+                self.stands.insert(id, None);
+                let effects = self.desk.connected(self.now, id);
+                self.follow(effects, None);
+            }
+            Op::Vanish(index) => {
+                let Some(id) = self.who(*index) else { return };
+                self.stands.remove(&id);
+                if let Some(lease) = self.believing.remove(&id) {
+                    let at_it = |(who, claim): &&(ConnectionId, Claim)| *who == id && claim.lease == lease;
+                    let open = self.handed.iter().filter(at_it).map(|(_, claim)| claim.number);
+                    let writes = open.filter(|number| self.open.contains(number) && self.writes.contains_key(number));
+                    self.adrift.extend(writes);
+                }
+                let effects = self.desk.gone(self.now, id);
+                self.follow(effects, None);
+            }
+            Op::Said(index, login, paused) => {
+                let Some(id) = self.who(*index) else { return };
+                let stand = Stand { login: *login, paused: *paused, awaiting: 0 };
+                self.stands.insert(id, Some(stand));
+                let effects = self.desk.said(self.now, id, stand);
+                self.follow(effects, None);
+            }
+            Op::Leased(index) => self.hear(*index, true),
+            Op::NoLease(index) => self.hear(*index, false),
+            Op::Request(wait, write) => {
+                let until = self.now + Duration::from_millis(*wait);
+                let request = if *write { writing() } else { asking() };
+                let (number, effects) = self.desk.request(self.now, until, request);
+                assert!(self.open.insert(number) && !self.ended.contains(&number), "a number comes once");
+                if *write {
+                    self.writes.insert(number, until);
+                }
+                self.follow(effects, None);
+            }
+            Op::GiveUp(index) => {
+                let open: Vec<Number> = self.open.difference(&self.adrift).copied().collect();
+                if open.is_empty() {
+                    return;
+                }
+                let number = *index.get(&open);
+                let effects = self.desk.gave_up(self.now, number);
+                self.follow(effects, None);
+                assert!(self.ended.contains(&number));
+            }
+            Op::Answer(index, what) => self.answer(*index, what),
+            Op::Step(wait) => self.now += Duration::from_millis(*wait),
+            Op::Tick => {
+                let effects = self.desk.tick(self.now);
+                self.follow(effects, None);
+            }
+        }
+        self.check();
+    }
+
+    fn hear(&mut self, index: Index, durable: bool) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let (id, number) = self.asked.remove(index.index(self.asked.len()));
+        let effects = self.desk.leased(self.now, id, durable.then_some(number));
+        self.follow(effects, None);
+    }
+
+    fn answer(&mut self, index: Index, what: &Answering) {
+        let Some(id) = self.who(index) else { return };
+        let handed = |of: &Index| (!self.handed.is_empty()).then(|| of.get(&self.handed).1);
+        let claim = match what {
+            Answering::Of(of) | Answering::Failure(of, _) => handed(of),
+            Answering::OtherLease(of, by) => {
+                handed(of).map(|claim| Claim { lease: claim.lease.saturating_add_signed(*by), ..claim })
+            }
+            Answering::OtherLocation(of) => handed(of).map(|claim| Claim { location: HERE + 1, ..claim }),
+            Answering::MadeUp { lease, number } => Some(Claim { lease: *lease, number: *number, location: HERE }),
+        };
+        let Some(claim) = claim else { return };
+        // What is to be believed: an answer of the holder, under the lease it was told last, for what it was handed under it.
+        let believed = self.believing.get(&id) == Some(&claim.lease)
+            && self.handed.contains(&(id, claim))
+            && self.open.contains(&claim.number)
+            && !self.adrift.contains(&claim.number);
+        let effects = match what {
+            Answering::Failure(_, kind) => {
+                self.desk.failed(self.now, id, &Failure { claim, kind: *kind, reason: "no".into() })
+            }
+            _ => self.desk.answered(self.now, id, answer(claim)),
+        };
+        if !believed {
+            assert!(matches!(effects[..], [Effect::Refused(who, _)] if who == id), "{claim:?} made {effects:?}");
+        }
+        self.follow(effects, believed.then_some(claim.number));
+        assert!(!believed || self.ended.contains(&claim.number), "an answer that is believed ends its request");
+    }
+
+    /// `answered`: the one request that may end as an answer.
+    fn follow(&mut self, effects: Vec<Effect>, answered: Option<Number>) {
+        for effect in effects {
+            match effect {
+                Effect::AskLease(id) => {
+                    self.durable += 1;
+                    self.asked.push((id, self.durable));
+                }
+                Effect::Say(id, ToWorkstation::Lease { lease: None }) => {
+                    assert!(self.believing.remove(&id).is_some(), "a lease ends where one was");
+                }
+                Effect::Say(id, ToWorkstation::Lease { lease: Some(number) }) => {
+                    assert!(number > self.last_lease, "fencing numbers grow");
+                    assert!(self.believing.is_empty(), "never two holders");
+                    self.last_lease = number;
+                    self.lease_untold = true;
+                    self.believing.insert(id, number);
+                }
+                Effect::Say(id, ToWorkstation::Request(request)) => {
+                    assert_eq!(
+                        self.believing.get(&id),
+                        Some(&request.claim.lease),
+                        "the holder is asked, under its lease"
+                    );
+                    assert_eq!(request.claim.location, HERE);
+                    assert!(self.open.contains(&request.claim.number));
+                    let before = self.handed.last().map(|(_, claim)| claim.number);
+                    assert!(before < Some(request.claim.number), "in order, and once");
+                    self.handed.push((id, request.claim));
+                }
+                Effect::Say(_, other) => panic!("a desk does not say {other:?}"),
+                Effect::End(number, how) => {
+                    assert!(self.open.remove(&number) && self.ended.insert(number), "request {number} ends once");
+                    if how.is_ok() {
+                        assert_eq!(answered, Some(number), "only a believed answer ends a request as answered");
+                    }
+                    if self.adrift.contains(&number) {
+                        assert!(
+                            self.writes[&number] <= self.now,
+                            "the browser of one that vanished may still be at it"
+                        );
+                    }
+                    let handed = self.handed.iter().any(|(_, claim)| claim.number == number);
+                    if let Err(GateError::NotSent(_)) = how {
+                        assert!(!handed || answered == Some(number), "what was handed out is never not sent");
+                    }
+                }
+                Effect::Refused(..) => {}
+                Effect::Gate(gate) => {
+                    let anew = std::mem::take(&mut self.lease_untold) && gate == Gate::Open;
+                    assert!(
+                        anew || self.told != Some(gate),
+                        "only what changed is told, and that there is a new lease"
+                    );
+                    self.told = Some(gate);
+                }
+            }
+        }
+    }
+
+    fn check(&self) {
+        assert!(!self.lease_untold, "under a new lease what waits is tried again");
+        let eligible: BTreeSet<ConnectionId> = self.eligible().collect();
+        for id in self.believing.keys() {
+            assert!(eligible.contains(id), "a holder is connected, logged in and not paused");
+        }
+        assert!(self.believing.len() <= 1);
+        assert_eq!(self.desk.holder(), self.believing.iter().next().map(|(id, number)| (*id, *number)));
+        if !eligible.is_empty() {
+            assert!(self.desk.is_open(self.now) && self.told == Some(Gate::Open), "somebody stands by: it is open");
+        }
+        let at_a_holder = |number| self.open.contains(number) && !self.adrift.contains(number);
+        let under_way = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
+        assert!(under_way.clone().count() <= IN_FLIGHT);
+        for (id, claim) in under_way {
+            assert_eq!(self.believing.get(id), Some(&claim.lease), "what is under way is under way at the holder");
+        }
+    }
+
+    /// Everything that is on its way arrives, and time passes.
+    fn come_to_rest(&mut self) {
+        while !self.asked.is_empty() {
+            let (id, number) = self.asked.remove(0);
+            let effects = self.desk.leased(self.now, id, Some(number));
+            self.follow(effects, None);
+        }
+        // A lease that could not be had is asked for again.
+        let effects = self.desk.tick(self.now);
+        self.follow(effects, None);
+        for (id, number) in std::mem::take(&mut self.asked) {
+            let effects = self.desk.leased(self.now, id, Some(number));
+            self.follow(effects, None);
+        }
+        self.check();
+        assert_eq!(self.desk.holder().is_some(), self.eligible().next().is_some(), "who may do the work does it");
+        self.now += Duration::from_secs(60);
+        let effects = self.desk.tick(self.now);
+        self.follow(effects, None);
+        self.check();
+        assert!(self.open.is_empty(), "every request ends");
+        assert_eq!(self.told == Some(Gate::Open), self.eligible().next().is_some(), "a gate without anybody is shut");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_one_holds_the_lease_and_only_it_is_believed(ops in prop::collection::vec(op(), 1..150)) {
+        let mut world = World::new();
+        for op in &ops {
+            world.run(op);
+        }
+        world.come_to_rest();
+    }
+}
+
+fn asking() -> GateRequest {
+    GateRequest {
+        method: "GET".into(),
+        path: "/a".into(),
+        headers: Vec::new(),
+        body: None,
+        max_response_body: 1_000,
+        write: None,
+    }
+}
+
+fn writing() -> GateRequest {
+    let tag = WriteTag { id: "w1".into(), kind: "payment-insert".into(), at: None };
+    GateRequest { method: "POST".into(), write: Some(tag), ..asking() }
+}
+
+fn answer(claim: Claim) -> Answer {
+    Answer { claim, status: 200, headers: Vec::new(), body: Vec::new() }
+}
+
+const IN: Stand = Stand { login: Login::In, paused: false, awaiting: 0 };
+const A: ConnectionId = ConnectionId(1);
+const B: ConnectionId = ConnectionId(2);
+
+/// A desk at which A holds lease 7.
+fn held(now: Instant) -> Desk {
+    let mut desk = Desk::new(now, RULES);
+    desk.connected(now, A);
+    assert_eq!(desk.said(now, A, IN), [Effect::AskLease(A), Effect::Gate(Gate::Open)]);
+    let lease = Effect::Say(A, ToWorkstation::Lease { lease: Some(7) });
+    assert_eq!(desk.leased(now, A, Some(7)), [lease, Effect::Gate(Gate::Open)]);
+    desk
+}
+
+#[test]
+fn the_next_in_order_takes_over_and_what_was_under_way_is_unknown() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    desk.connected(now, B);
+    assert_eq!(desk.said(now, B, IN), []);
+    let until = now + Duration::from_secs(30);
+    let (first, _) = desk.request(now, until, asking());
+    desk.request(now, until, asking());
+    let (third, said) = desk.request(now, until, asking());
+    assert_eq!(said, [], "two are under way, the third waits");
+    let effects = desk.gone(now, A);
+    assert!(
+        matches!(&effects[..2], [Effect::End(number, Err(GateError::NoAnswer(_))), Effect::End(_, Err(_))] if *number == first)
+    );
+    assert_eq!(effects[2..], [Effect::AskLease(B)]);
+    let effects = desk.leased(now, B, Some(8));
+    let Effect::Say(B, ToWorkstation::Request(request)) = &effects[2] else { panic!("{effects:?}") };
+    assert_eq!(request.claim, Claim { lease: 8, number: third, location: HERE });
+    assert_eq!(desk.answered(now, A, answer(request.claim)), [Effect::Refused(A, Refusal::NotTheHolder)]);
+}
+
+#[test]
+fn a_write_whose_workstation_vanished_is_given_its_whole_time() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    let until = now + Duration::from_secs(30);
+    let (write, _) = desk.request(now, until, writing());
+    desk.connected(now, B);
+    desk.said(now, B, IN);
+    assert_eq!(desk.gone(now, A), [Effect::AskLease(B)]);
+    desk.leased(now, B, Some(8));
+    let forged = Claim { lease: 8, number: write, location: HERE };
+    assert_eq!(desk.answered(now, B, answer(forged)), [Effect::Refused(B, Refusal::NotUnderWay)]);
+    assert_eq!(desk.tick(until - Duration::from_millis(1)), []);
+    let lost = GateError::NoAnswer("the workstation went before it answered".into());
+    assert_eq!(desk.tick(until), [Effect::End(write, Err(lost))]);
+}
+
+#[test]
+fn a_lease_that_becomes_known_after_its_successor_is_none() {
+    let now = Instant::now();
+    let mut desk = Desk::new(now, RULES);
+    desk.connected(now, A);
+    let out = Stand { login: Login::Out, ..IN };
+    // Asked for three times, as its staff log in and out; of the answers the first comes last.
+    desk.said(now, A, IN);
+    desk.said(now, A, out);
+    desk.said(now, A, IN);
+    assert!(!desk.leased(now, A, Some(2)).is_empty());
+    desk.said(now, A, out);
+    assert_eq!(desk.said(now, A, IN)[0], Effect::AskLease(A));
+    assert_eq!((desk.leased(now, A, Some(1)), desk.holder()), (vec![], None));
+    desk.leased(now, A, Some(3));
+    assert_eq!(desk.holder(), Some((A, 3)));
+}
+
+#[test]
+fn each_way_of_not_being_believed_has_its_name() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    desk.connected(now, B);
+    let (number, _) = desk.request(now, now + Duration::from_secs(30), asking());
+    let claim = Claim { lease: 7, number, location: HERE };
+    for (id, claim, why) in [
+        (B, claim, Refusal::NotTheHolder),
+        (A, Claim { lease: 6, ..claim }, Refusal::OtherLease),
+        (A, Claim { lease: 8, ..claim }, Refusal::OtherLease),
+        (A, Claim { location: 102, ..claim }, Refusal::OtherLocation),
+        (A, Claim { number: number + 1, ..claim }, Refusal::NotUnderWay),
+    ] {
+        assert_eq!(desk.answered(now, id, answer(claim)), [Effect::Refused(id, why)]);
+    }
+    assert_eq!(desk.answered(now, A, answer(claim)), [Effect::End(number, Ok(answer(claim)))]);
+    assert_eq!(desk.answered(now, A, answer(claim)), [Effect::Refused(A, Refusal::NotUnderWay)], "a replay");
+}
+
+#[test]
+fn a_gate_nobody_stands_at_is_open_for_a_while_and_a_gate_somebody_closed_is_not() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    desk.gone(now, A);
+    assert_eq!((desk.is_open(now), desk.told()), (true, Some(Gate::Open)));
+    let (waits, said) = desk.request(now, now + Duration::from_secs(60), asking());
+    assert_eq!(said, []);
+    let effects = desk.tick(now + PATIENCE);
+    let [Effect::Gate(gate), Effect::End(number, Err(GateError::NotSent(_)))] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!((*gate, *number), (Gate::Shut(Shut::NoWorkstation), waits));
+
+    for (stand, why) in
+        [(Stand { login: Login::Out, ..IN }, Shut::LoggedOut), (Stand { paused: true, ..IN }, Shut::Paused)]
+    {
+        let mut desk = held(now);
+        let (asked, _) = desk.request(now, now + Duration::from_secs(60), asking());
+        let effects = desk.said(now, A, stand);
+        let lost = GateError::NoAnswer("the workstation went before it answered".into());
+        let none = Effect::Say(A, ToWorkstation::Lease { lease: None });
+        assert_eq!(effects, [none, Effect::End(asked, Err(lost)), Effect::Gate(Gate::Shut(why))]);
+    }
+}
+
+#[test]
+fn writes_that_await_approval_leave_the_gate_open() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    desk.said(now, A, Stand { awaiting: 3, ..IN });
+    assert_eq!((desk.state(), desk.told()), (GateState::WaitingForApproval, Some(Gate::Open)));
+}
+
+#[test]
+fn only_what_waits_for_the_staff_of_the_holder_is_approved() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    desk.connected(now, B);
+    desk.said(now, B, IN);
+    let (number, _) = desk.request(now, now + PATIENCE, writing());
+    let (_, lease) = desk.holder().unwrap();
+    let both = ["w1".to_owned(), "w2".to_owned()];
+    assert!(!desk.approved(A, &both), "nobody has been asked yet");
+    let claim = Claim { lease, number, location: HERE };
+    let failure = Failure { claim, kind: FailureKind::Approval, reason: String::new() };
+    desk.failed(now, B, &failure);
+    assert!(!desk.approved(A, &both), "who does not hold the lease asks nobody");
+    desk.failed(now, A, &failure);
+    assert!(!desk.approved(B, &both), "nor decides");
+    assert!(!desk.approved(A, &both[1..]), "another write");
+    assert!(desk.approved(A, &both));
+    assert!(!desk.approved(A, &both), "once");
+}
+
+#[test]
+fn what_waits_is_tried_again_under_every_lease_though_the_gate_stayed_open() {
+    let now = Instant::now();
+    let waiting = Stand { awaiting: 3, ..IN };
+    // Another one takes over; or the same one comes back, before anybody minds.
+    for (next, stands_by) in [(B, true), (B, false)] {
+        let mut desk = held(now);
+        desk.said(now, A, waiting);
+        if stands_by {
+            desk.connected(now, next);
+            assert_eq!(desk.said(now, next, IN), []);
+        }
+        let gone = desk.gone(now, A);
+        if !stands_by {
+            desk.connected(now, next);
+            assert_eq!((gone, desk.said(now, next, IN)), (vec![], vec![Effect::AskLease(next)]));
+        }
+        assert_eq!(desk.told(), Some(Gate::Open));
+        let lease = Effect::Say(next, ToWorkstation::Lease { lease: Some(8) });
+        assert_eq!(desk.leased(now, next, Some(8)), [lease, Effect::Gate(Gate::Open)]);
+    }
+}
+
+#[test]
+fn more_requests_than_may_wait_are_not_sent() {
+    let now = Instant::now();
+    let mut desk = held(now);
+    let until = now + Duration::from_secs(60);
+    for _ in 0..IN_FLIGHT + WAITING {
+        assert!(!desk.request(now, until, asking()).1.iter().any(|effect| matches!(effect, Effect::End(..))));
+    }
+    let (number, effects) = desk.request(now, until, asking());
+    assert!(matches!(&effects[..], [Effect::End(ended, Err(GateError::NotSent(_)))] if *ended == number));
+}

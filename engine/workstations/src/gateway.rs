@@ -1,0 +1,310 @@
+//! All workstations of an engine: pairing, connections, one heartbeat for all of them.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use location::ids::LocationId;
+use tokio::{runtime::Handle, sync::mpsc, time::MissedTickBehavior};
+use uuid::Uuid;
+
+pub use super::room::Messages;
+use adapter_host::{Registry, Standing, Url};
+use records::sync_state::{GateState, GateStatus};
+use runtime::{clock, doorbell::Doorbell, metrics::Counter};
+use setup::{DataSource, LocationSetup, Setup, WorkstationAccess};
+use store::{Store, secrets::Secrets};
+
+use super::{
+    desk::{ConnectionId, Rules},
+    devices::{CodeKind, Devices, NewCode, Workstation, WorkstationError},
+    limits::{HEARTBEAT, MESSAGES},
+    protocol::{ByeReason, EhrAccess, FromWorkstation, Place, ToWorkstation, VERSION, Welcome},
+    room::{House, Room, login},
+};
+
+pub struct Gateway {
+    setup: Arc<Setup>,
+    devices: Arc<Devices>,
+    house: Arc<House>,
+    /// One per location whose EHR is reached through workstations.
+    rooms: BTreeMap<LocationId, Arc<Room>>,
+    adapters: Registry,
+    connections: AtomicU64,
+    stopping: AtomicBool,
+}
+
+/// A workstation that has just been paired.
+pub struct Paired {
+    /// Shown to nobody else.
+    pub token: String,
+    pub workstation: Uuid,
+    pub location: LocationId,
+    pub location_name: String,
+    pub ehr: EhrAccess,
+}
+
+/// Figures for /metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Count {
+    pub connected: u64,
+    pub open: u64,
+    pub refused: u64,
+}
+
+impl Gateway {
+    /// With the locations whose gates are to be looked at, as they come. Must be called within a runtime.
+    pub fn new(
+        setup: Arc<Setup>,
+        store: Arc<dyn Store>,
+        secrets: Secrets,
+        adapters: &Registry,
+    ) -> (Arc<Gateway>, Arc<Doorbell<LocationId>>) {
+        let news = Arc::new(Doorbell::default());
+        let devices = Arc::new(Devices::new(store, secrets));
+        let runtime = Handle::current();
+        let house =
+            Arc::new(House { devices: devices.clone(), news: news.clone(), refused: Counter::default(), runtime });
+        let now = Instant::now();
+        let gated = setup.locations.values().filter(|location| setup.gated(location).is_some());
+        let rooms =
+            gated.map(|location| (location.id, Room::new(location.id, rules(location), house.clone(), now))).collect();
+        let adapters = adapters.clone();
+        let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
+        (Arc::new(Gateway { setup, devices, house, rooms, adapters, connections, stopping }), news)
+    }
+
+    /// A code with which an operator has workstations paired with a location. It is shown once.
+    pub async fn new_code(&self, location: LocationId, kind: CodeKind) -> Result<NewCode, WorkstationError> {
+        self.room(location)?;
+        self.devices.new_code(location, kind, clock::now()).await
+    }
+
+    /// Exchanges a code for a token. `install` is the extension's own id of its installation; paired again, it is the same workstation
+    /// with another token.
+    pub async fn pair(&self, peer: IpAddr, code: &str, name: &str, install: Uuid) -> Result<Paired, WorkstationError> {
+        let made = self.devices.pair(peer, code, name, install, clock::now()).await?;
+        if let Some(room) = made.before.and_then(|before| self.rooms.get(&before)) {
+            room.end(made.id, ByeReason::Replaced);
+        }
+        let (location, ehr) = self.lent(made.location).ok_or(WorkstationError::NotGated)?;
+        tracing::info!(target: "audit", location = %made.location, workstation = %made.id, %peer, "workstation paired");
+        Ok(Paired {
+            token: made.token,
+            workstation: made.id,
+            location: made.location,
+            location_name: location.name.clone(),
+            ehr,
+        })
+    }
+
+    /// The workstations paired with a location.
+    pub fn workstations(&self, location: LocationId) -> Result<Vec<Workstation>, WorkstationError> {
+        let room = self.room(location)?;
+        let now = clock::now();
+        let all = self.devices.at(location)?.into_iter().map(|(id, device)| {
+            let here = room.stand(id);
+            let stand = here.and_then(|(stand, _)| stand);
+            Workstation {
+                id,
+                location,
+                name: device.name,
+                paired_at: device.paired_at,
+                last_seen: if here.is_some() { Some(now) } else { device.last_seen },
+                version: device.version,
+                connected: here.is_some(),
+                logged_in: login(stand),
+                paused: stand.is_some_and(|stand| stand.paused),
+                awaiting: stand.map_or(0, |stand| stand.awaiting),
+                holds_lease: here.is_some_and(|(_, holds)| holds),
+            }
+        });
+        Ok(all.collect())
+    }
+
+    /// Takes a workstation's token from it and ends its connection. False where the location has no such workstation.
+    pub async fn revoke(&self, location: LocationId, workstation: Uuid) -> Result<bool, WorkstationError> {
+        let room = self.room(location)?;
+        let revoked = self.devices.revoke(location, workstation).await?;
+        if revoked {
+            room.end(workstation, ByeReason::Revoked);
+            tracing::info!(target: "audit", %location, %workstation, "workstation revoked");
+        }
+        Ok(revoked)
+    }
+
+    /// Begins a connection with its first frame. What is to be sent comes out of the messages; when they end, so does the socket.
+    pub fn connect(self: &Arc<Self>, hello: &str) -> Result<(Session, Messages), ByeReason> {
+        let FromWorkstation::Hello(hello) = FromWorkstation::parse(hello)? else { return Err(ByeReason::Protocol) };
+        let (workstation, device) = self.known(&hello.token)?;
+        // Taken out of the configuration, for now: it may keep its token.
+        let found = self.rooms.get(&device.location).zip(self.lent(device.location));
+        let (room, (location, ehr)) = found.ok_or(ByeReason::Shutdown)?;
+        // What it may request of the EHR is not known yet: it comes back.
+        if self.preparing(location) {
+            return Err(ByeReason::Shutdown);
+        }
+        let id = ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed));
+        let (out, messages) = mpsc::channel(MESSAGES);
+        let welcome = ToWorkstation::Welcome(Welcome {
+            protocol: VERSION,
+            workstation,
+            location: Place { id: location.id.0, name: location.name.clone() },
+            ehr,
+            approval: location.workstation.approval,
+            heartbeat_seconds: HEARTBEAT.as_secs(),
+        });
+        room.enter(id, workstation, device.name, out, welcome);
+        let session =
+            Session { gateway: self.clone(), room: room.clone(), id, workstation, version: hello.extension.clone() };
+        session.note();
+        // Revoked, or stopped, while it came in: whoever did that did not see it here.
+        if let Err(reason) = self.known(&hello.token) {
+            room.end_one(id, reason);
+            return Err(reason);
+        }
+        Ok((session, messages))
+    }
+
+    fn known(&self, token: &str) -> Result<(Uuid, super::devices::Device), ByeReason> {
+        if self.stopping.load(Ordering::SeqCst) {
+            return Err(ByeReason::Shutdown);
+        }
+        let found = self.devices.of_token(token).map_err(|error| {
+            tracing::error!(%error, "a workstation's token could not be looked up");
+            ByeReason::Shutdown
+        })?;
+        found.ok_or(ByeReason::Token)
+    }
+
+    /// How a location's gate stands; none where its EHR needs no workstation.
+    pub fn status(&self, location: LocationId) -> Option<GateStatus> {
+        Some(self.rooms.get(&location)?.status(Instant::now(), clock::now()))
+    }
+
+    pub fn count(&self) -> Count {
+        let (now, wall) = (Instant::now(), clock::now());
+        let mut count = Count { refused: self.house.refused.get(), ..Count::default() };
+        for status in self.rooms.values().map(|room| room.status(now, wall)) {
+            count.connected += u64::from(status.connected);
+            count.open += u64::from(matches!(status.state, GateState::Connected | GateState::WaitingForApproval));
+        }
+        count
+    }
+
+    /// One timer for all connections. Runs until it is dropped.
+    pub async fn beat(self: Arc<Self>) {
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        for second in 0.. {
+            seconds.tick().await;
+            let (now, wall) = (Instant::now(), clock::now());
+            self.rooms.values().for_each(|room| room.beat(second, now, wall));
+        }
+    }
+
+    /// Ends every connection, and lets nobody in any more.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.rooms.values().for_each(|room| room.end_all(ByeReason::Shutdown));
+    }
+
+    /// A location's workstations, and the way through them.
+    pub fn room_of(&self, location: LocationId) -> Option<Arc<Room>> {
+        self.rooms.get(&location).cloned()
+    }
+
+    fn room(&self, location: LocationId) -> Result<&Arc<Room>, WorkstationError> {
+        self.rooms.get(&location).ok_or(WorkstationError::NotGated)
+    }
+
+    fn preparing(&self, location: &LocationSetup) -> bool {
+        let source = self.setup.gated(location).map(|(source, _)| source);
+        source.is_some_and(|source| matches!(self.adapters.standing(&source.adapter), Some(Standing::Preparing)))
+    }
+
+    fn lent(&self, location: LocationId) -> Option<(&Arc<LocationSetup>, EhrAccess)> {
+        let location = self.setup.locations.get(&location)?;
+        let (source, workstation) = self.setup.gated(location)?;
+        Some((location, access(source, workstation, &self.adapters)))
+    }
+}
+
+/// The engine's end of one workstation's connection; dropped when the socket closes.
+pub struct Session {
+    gateway: Arc<Gateway>,
+    room: Arc<Room>,
+    id: ConnectionId,
+    workstation: Uuid,
+    version: String,
+}
+
+impl Session {
+    pub fn workstation(&self) -> Uuid {
+        self.workstation
+    }
+
+    pub fn location(&self) -> LocationId {
+        self.room.location
+    }
+
+    /// A text frame came. After an error nothing more is heard: the last message says why.
+    pub fn received(&self, frame: &str) -> Result<(), ByeReason> {
+        let heard = self.room.received(self.id, frame);
+        if let Err(reason) = heard {
+            self.end(reason);
+        }
+        heard
+    }
+
+    /// Ends the connection: a frame that is not text, or too large to be read.
+    pub fn end(&self, reason: ByeReason) {
+        self.room.end_one(self.id, reason);
+    }
+
+    /// Keeps when the workstation was there last.
+    fn note(&self) {
+        let (devices, workstation, version) = (self.gateway.devices.clone(), self.workstation, self.version.clone());
+        self.gateway.house.runtime.spawn(async move {
+            if let Err(error) = devices.seen(workstation, &version, clock::now()).await {
+                tracing::warn!(%workstation, %error, "when the workstation was seen last was not kept");
+            }
+        });
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.room.leave(self.id);
+        self.note();
+    }
+}
+
+fn rules(location: &LocationSetup) -> Rules {
+    Rules {
+        location: location.id.0,
+        in_flight: location.workstation.in_flight as usize,
+        patience: Duration::from_secs(location.workstation.patience_seconds.into()),
+    }
+}
+
+/// What the extension may request of the EHR: never more than the adapter could.
+fn access(source: &DataSource, workstation: &WorkstationAccess, adapters: &Registry) -> EhrAccess {
+    let url = Url::parse(&source.base_url).ok();
+    let paths = match source.allowed_paths.is_empty() {
+        false => source.allowed_paths.clone(),
+        true => adapters.get(&source.adapter).map(|adapter| adapter.manifest().paths.clone()).unwrap_or_default(),
+    };
+    EhrAccess {
+        origin: url.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),
+        base_path: url.map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default(),
+        paths,
+        probe: workstation.probe.clone(),
+    }
+}
