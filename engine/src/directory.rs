@@ -19,7 +19,7 @@ use processor::{
     disk_share::DiskShare,
     error::EngineError,
     request::{Answer, Request},
-    turn::Env,
+    turn::Deps,
 };
 use runtime::{
     clock::{self, Watch},
@@ -45,7 +45,7 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 const OFFERS: u32 = 3;
 
 pub struct Directory {
-    env: Arc<Env>,
+    deps: Arc<Deps>,
     connections: Arc<Connections>,
     metrics: Arc<Metrics>,
     arbiters: Mutex<Vec<Arbiter>>,
@@ -56,10 +56,10 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub fn new(env: Arc<Env>, connections: Arc<Connections>, metrics: Arc<Metrics>) -> Arc<Directory> {
-        let threads = env.setup.engine.actor_threads.max(1);
+    pub fn new(deps: Arc<Deps>, connections: Arc<Connections>, metrics: Arc<Metrics>) -> Arc<Directory> {
+        let threads = deps.setup.engine.actor_threads.max(1);
         Arc::new(Directory {
-            env,
+            deps,
             connections,
             metrics,
             arbiters: Mutex::new((0..threads).map(|_| Arbiter::new()).collect()),
@@ -76,17 +76,17 @@ impl Directory {
         if let Some(address) = locations.get(&id).filter(|address| address.connected()) {
             return Ok(address.clone());
         }
-        let setup = self.env.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
+        let setup = self.deps.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?;
         let ehr = self.connections.of(setup).map_err(|error| {
             tracing::error!(%error, "the location cannot be connected to its EHR");
             EngineError::Internal
         })?;
         let arbiter = self.arbiter().ok_or(EngineError::Busy { retry_after: RETRY_AFTER_SECONDS })?;
-        let rules = &self.env.setup.engine;
+        let rules = &self.deps.setup.engine;
         let (mailbox, idle) = (rules.mailbox, Duration::from_secs(rules.idle_seconds.max(1)));
         let share = self.shares.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone();
         let watcher = self.connections.room(id).map(|room| Arc::new(move |news| room.queue(news)) as QueueWatcher);
-        let actor = LocationActor::new(id, self.env.clone(), ehr, watcher, self.metrics.clone(), idle, share);
+        let actor = LocationActor::new(id, self.deps.clone(), ehr, watcher, self.metrics.clone(), idle, share);
         let address = LocationActor::start_in_arbiter(&arbiter, move |ctx| {
             ctx.set_mailbox_capacity(mailbox);
             actor
@@ -120,7 +120,7 @@ impl Directory {
 
     /// Refuses what clients ask of a location whose adapter is not ready. What it has to do by itself goes on.
     pub fn open(&self, id: LocationId) -> Result<(), EngineError> {
-        self.connections.open(self.env.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
+        self.connections.open(self.deps.setup.locations.get(&id).ok_or(EngineError::UnknownLocation)?)
     }
 
     /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
@@ -163,7 +163,7 @@ impl Directory {
         {
             let mut range = space.range();
             loop {
-                let page = self.env.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
+                let page = self.deps.store.scan_keys(range.clone(), Direction::Forward, PAGE)?;
                 let more = page.len() == PAGE;
                 if let Some(last) = page.last() {
                     range = range.after(last);
@@ -179,7 +179,7 @@ impl Directory {
                 }
             }
         }
-        let fresh = self.env.setup.locations.values().filter(|location| location.source.is_some());
+        let fresh = self.deps.setup.locations.values().filter(|location| location.source.is_some());
         for location in fresh.filter(|location| !known.contains(&location.id.0)) {
             self.attend(location.id);
         }
@@ -189,8 +189,8 @@ impl Directory {
     /// A location with an EHR never sleeps for longer than until its next read cycle: one that is to, fell asleep by a clock that was ahead.
     fn wake_overslept(&self) -> Result<(), StoreError> {
         let now = clock::now();
-        for (at, id) in due::later(&*self.env.store, now.0, i64::MAX)? {
-            let setup = self.env.setup.locations.get(&LocationId(id));
+        for (at, id) in due::later(&*self.deps.store, now.0, i64::MAX)? {
+            let setup = self.deps.setup.locations.get(&LocationId(id));
             let longest = setup.filter(|setup| setup.source.is_some()).map(|setup| setup.pull.longest_pause());
             if longest.is_some_and(|longest| Timestamp(at).since(now) > longest) {
                 self.attend(LocationId(id));
@@ -202,7 +202,7 @@ impl Directory {
     /// Wakes who would sleep too long since the clock was set back; they find out by how much.
     fn wake_set_back(&self, by: Millis) {
         let now = clock::now();
-        match due::later(&*self.env.store, now.0, now.plus(by).0) {
+        match due::later(&*self.deps.store, now.0, now.plus(by).0) {
             Ok(late) => late.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
             Err(error) => tracing::error!(%error, "the due index could not be read"),
         }
@@ -210,7 +210,7 @@ impl Directory {
 
     fn attend(&self, id: LocationId) {
         // A location that was taken out of the configuration stays asleep.
-        if self.env.setup.locations.contains_key(&id)
+        if self.deps.setup.locations.contains_key(&id)
             && let Err(error) = self.offer(id, Ask::Attend)
         {
             tracing::warn!(location = %id, %error, "a due location could not be woken; it will be tried again");
@@ -224,7 +224,7 @@ impl Directory {
         let ended: Vec<LocationId> =
             locations().iter().filter(|(_, address)| !address.connected()).map(|(id, _)| *id).collect();
         for id in ended {
-            match self.env.store.get(&keys::active(id.0)) {
+            match self.deps.store.get(&keys::active(id.0)) {
                 Ok(Some(_)) => {
                     tracing::warn!(location = %id, "its actor ended without leaving; it is brought in again");
                     self.attend(id);
@@ -248,7 +248,7 @@ impl Directory {
                 0 => {}
                 by => self.wake_set_back(by),
             }
-            match due::due(&*self.env.store, clock::now().0, WAKE_AT_ONCE) {
+            match due::due(&*self.deps.store, clock::now().0, WAKE_AT_ONCE) {
                 Ok(due) => due.into_iter().for_each(|(_, id)| self.attend(LocationId(id))),
                 Err(error) => tracing::error!(%error, "the due index could not be read"),
             }

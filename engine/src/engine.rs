@@ -18,11 +18,11 @@ use location::{
 };
 use processor::{
     actor::Ask,
-    change_counter::Stamps,
-    pool::Pool,
+    change_counter::ChangeCounter,
+    id_pool::Pool,
     request::{Answer, Request},
     requests::{SaveRequest, Saved},
-    turn::Env,
+    turn::Deps,
 };
 use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
@@ -109,7 +109,7 @@ pub enum StartError {
 }
 
 pub struct Engine {
-    env: Arc<Env>,
+    deps: Arc<Deps>,
     directory: Arc<Directory>,
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
@@ -140,11 +140,11 @@ impl Engine {
         let (adapters, in_process) = (parts.adapters, parts.in_process);
         let connections =
             Arc::new(Connections::new(setup.clone(), adapters, network, in_process, parts.own, gateway.clone()));
-        let stamps = Stamps::new(&setup);
+        let change_counter = ChangeCounter::new(&setup);
         let (shapes, pool) = (parts.shapes, Pool::default());
-        let env = Arc::new(Env { stamps, setup, store: store.clone(), ids, pool, outbox, shapes, secrets });
+        let deps = Arc::new(Deps { change_counter, setup, store: store.clone(), ids, pool, outbox, shapes, secrets });
         let metrics = Arc::new(Metrics::default());
-        let directory = Directory::new(env.clone(), connections.clone(), metrics.clone());
+        let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone());
         directory.resume()?;
         let tasks = vec![
             tokio::spawn(directory.clone().watch()),
@@ -155,7 +155,7 @@ impl Engine {
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
         let dispatcher = tokio::sync::Mutex::new(Some(Dispatcher::start(sender, doorbell)));
-        Ok(Engine { env, directory, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
+        Ok(Engine { deps, directory, connections, webhooks, webhook_log, metrics, gateway, dispatcher, tasks })
     }
 
     /// Lets locations leave memory in order and ends deliveries. What is not done by then is done after the next start.
@@ -176,8 +176,8 @@ impl Engine {
         tokio::join!(self.directory.stop(grace), deliveries);
     }
 
-    pub(crate) fn env(&self) -> &Env {
-        &self.env
+    pub(crate) fn deps(&self) -> &Deps {
+        &self.deps
     }
 
     pub(crate) fn directory(&self) -> &Directory {
@@ -185,7 +185,7 @@ impl Engine {
     }
 
     pub fn setup(&self) -> &Setup {
-        &self.env.setup
+        &self.deps.setup
     }
 
     pub fn now(&self) -> Timestamp {
@@ -193,12 +193,12 @@ impl Engine {
     }
 
     pub fn zone(&self, location: LocationId) -> Option<Arc<Zone>> {
-        self.env.setup.locations.get(&location).map(|location| zones::zone(location.zone))
+        self.deps.setup.locations.get(&location).map(|location| zones::zone(location.zone))
     }
 
     /// A key of the engine's own for a purpose, such as sealing slot tokens. The same after a restart.
     pub fn secret(&self, purpose: &str) -> [u8; 32] {
-        self.env.secrets.derive(purpose)
+        self.deps.secrets.derive(purpose)
     }
 
     /// Adapters whose locations are closed, in the order of their names.
@@ -211,7 +211,7 @@ impl Engine {
 
     /// Ready for traffic; `Err` names what is not. An adapter that is not is the matter of its own locations.
     pub fn ready(&self) -> Result<(), String> {
-        let health = self.env.store.health();
+        let health = self.deps.store.health();
         if !health.accepts_writes() {
             return Err(health.refusing.unwrap_or_else(|| "the disk is nearly full".to_owned()));
         }
@@ -220,7 +220,7 @@ impl Engine {
 
     /// What an operator has to see to although the engine serves.
     pub fn alarm(&self) -> Option<String> {
-        let damage = self.env.store.health().damage?;
+        let damage = self.deps.store.health().damage?;
         Some(format!("the store is damaged, restore it or salvage what is sound: {damage}"))
     }
 
@@ -235,7 +235,7 @@ impl Engine {
             webhooks_waiting: subscriptions.backlogs.waiting(),
             webhooks_overflowed: subscriptions.backlogs.overflowed(),
             webhook_endpoints_failing: subscriptions.failing() as u64,
-            store_free_bytes: self.env.store.health().free.unwrap_or(0),
+            store_free_bytes: self.deps.store.health().free.unwrap_or(0),
             ..self.metrics.numbers(clock::now())
         }
     }
@@ -342,7 +342,7 @@ impl Engine {
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let state = self.directory.ask(location, |reply| Ask::SyncState { reply }).await?;
-        let adapter = self.env.setup.locations.get(&location).and_then(|setup| self.connections.adapter(setup));
+        let adapter = self.deps.setup.locations.get(&location).and_then(|setup| self.connections.adapter(setup));
         let adapter = adapter.map(|(name, standing)| adapter_state(name, standing));
         Ok(state.at_gate(self.gateway.status(location)).through(adapter))
     }

@@ -38,7 +38,7 @@ pub use crate::{
 
 // Until the API and the tests name the crates themselves.
 pub use ::sandbox_ehr;
-pub use processor::{change_counter as stamps, requests as saving, write_requests};
+pub use processor::{requests as saving, write_requests};
 pub use query::{feed, lists, retention as upkeep};
 pub use records::{ehr, entries, form_answers as forms};
 pub use runtime::{clock, metrics};
@@ -65,12 +65,15 @@ pub mod known {
     pub use crate::config_history::SetUp;
 }
 pub mod actor {
-    pub use processor::*;
+    pub use processor::{actor::*, book, id_pool as pool, push_payload as outgoing, request};
     pub mod turn {
-        pub use processor::{note_keys::description_key, turn::*};
+        pub use processor::{
+            note_keys::description_key,
+            turn::{Deps as Env, Processor as Shell, *},
+        };
     }
     pub mod docs {
-        pub use processor::docs::*;
+        pub use processor::unit_of_work::*;
         pub use records::document::*;
     }
 }
@@ -81,4 +84,7 @@ pub mod index {
         pub use query::index::places::*;
         pub use records::index::OrderBy;
     }
+}
+pub mod stamps {
+    pub use processor::change_counter::ChangeCounter as Stamps;
 }

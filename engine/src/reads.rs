@@ -64,7 +64,7 @@ impl Engine {
     }
 
     fn lists(&self) -> Lists<'_> {
-        Lists { store: &*self.env().store, secrets: &self.env().secrets }
+        Lists { store: &*self.deps().store, secrets: &self.deps().secrets }
     }
 
     /// Places older than that are forgotten, so the walk could skip records.
@@ -87,7 +87,7 @@ impl Engine {
         let setup = self.setup().locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let shared = setup.source.map(Stream::Source);
         let streams: Vec<Stream> = [Stream::Location(location.0)].into_iter().chain(shared).collect();
-        let store = &*self.env().store;
+        let store = &*self.deps().store;
         match since {
             None => Ok(Changes { entries: Vec::new(), next: feed_end(store).map_err(failed)?, more: false }),
             Some(since) => {
@@ -98,32 +98,32 @@ impl Engine {
 
     /// Rises with every change of an institution's records; take it before reading.
     pub fn stamp(&self, institution: InstitutionId) -> Option<u64> {
-        self.env().stamps.of(institution)
+        self.deps().change_counter.of(institution)
     }
 
     pub fn institution_set_up(&self, id: InstitutionId) -> Result<Option<SetUp>, EngineError> {
-        config_history::read(&*self.env().store, &set_up_key(INSTITUTIONS, id.0)).map_err(failed)
+        config_history::read(&*self.deps().store, &set_up_key(INSTITUTIONS, id.0)).map_err(failed)
     }
 
     pub fn location_set_up(&self, id: LocationId) -> Result<Option<SetUp>, EngineError> {
-        config_history::read(&*self.env().store, &set_up_key(LOCATIONS, id.0)).map_err(failed)
+        config_history::read(&*self.deps().store, &set_up_key(LOCATIONS, id.0)).map_err(failed)
     }
 
     /// When a location's read cycle ended well last.
     pub fn last_sync(&self, location: LocationId) -> Result<Option<Timestamp>, EngineError> {
-        let Some(value) = self.env().store.get(&last_sync_key(location)).map_err(failed)? else { return Ok(None) };
+        let Some(value) = self.deps().store.get(&last_sync_key(location)).map_err(failed)? else { return Ok(None) };
         let bytes = value.try_into().map_err(|_| EngineError::Damaged)?;
         Ok(Some(Timestamp(i64::from_be_bytes(bytes))))
     }
 
     /// What a location's EHR said it can do; none until it was asked.
     pub fn description(&self, location: LocationId) -> Result<Option<Description>, EngineError> {
-        let value = self.env().store.get(&description_key(location)).map_err(failed)?;
+        let value = self.deps().store.get(&description_key(location)).map_err(failed)?;
         value.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| EngineError::Damaged)).transpose()
     }
 
     pub fn booking(&self, booking_ref: &str) -> Result<Option<records::Appointment>, EngineError> {
-        match self.env().secrets.booking_of(booking_ref) {
+        match self.deps().secrets.booking_of(booking_ref) {
             Some(id) => self.appointment(AppointmentId(id)),
             None => Ok(None),
         }
@@ -204,7 +204,7 @@ impl Engine {
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
-        let value = self.env().store.get(&key).map_err(failed)?;
+        let value = self.deps().store.get(&key).map_err(failed)?;
         value.map(|bytes| Link::from_bytes(&bytes).map(|link| link.id).ok_or(EngineError::Damaged)).transpose()
     }
 
@@ -218,13 +218,13 @@ impl Engine {
         version: &str,
         amounts: bool,
     ) -> Result<Option<Shown>, EngineError> {
-        let (env, store) = (self.env(), &*self.env().store);
-        let place = env.setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
+        let (deps, store) = (self.deps(), &*self.deps().store);
+        let place = deps.setup.locations.get(&location).ok_or(EngineError::UnknownLocation)?;
         let scope = scope_of(resource, place.institution.0, place.source, location.0);
         let Some(stored) = store.stored(resource, scope, id).map_err(failed)? else { return Ok(None) };
         let frame: Frame = parsed(Kind::Of(resource), &stored)?;
-        let scene = Scene { setup: &env.setup, location: place, version, amounts, now: self.now() };
-        let record = env.shapes.record(&scene, resource, &stored, &store).map_err(|error| match error {
+        let scene = Scene { setup: &deps.setup, location: place, version, amounts, now: self.now() };
+        let record = deps.shapes.record(&scene, resource, &stored, &store).map_err(|error| match error {
             Unshaped::Store(error) => failed(error),
             Unshaped::Damaged => EngineError::Damaged,
         })?;
@@ -232,7 +232,7 @@ impl Engine {
     }
 
     pub(crate) fn document<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, EngineError> {
-        let value = self.env().store.get(&keys::record(T::KIND.byte(), scope, id)).map_err(failed)?;
+        let value = self.deps().store.get(&keys::record(T::KIND.byte(), scope, id)).map_err(failed)?;
         value.map(|bytes| parsed(T::KIND, &bytes)).transpose()
     }
 
@@ -247,7 +247,7 @@ impl Engine {
         }
         // Looking back from a position shows the nearest records, still in rising order.
         let direction = if part.before.is_some() { Direction::Backward } else { Direction::Forward };
-        let found = self.env().store.scan(range, direction, part.limit).map_err(failed)?;
+        let found = self.deps().store.scan(range, direction, part.limit).map_err(failed)?;
         let mut records = found.iter().map(|(_, bytes)| parsed(T::KIND, bytes)).collect::<Result<Vec<T>, _>>()?;
         if part.before.is_some() {
             records.reverse();

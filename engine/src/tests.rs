@@ -19,14 +19,14 @@ use location::{
     time::{DAY, MINUTE},
 };
 use processor::{
-    change_counter::Stamps,
+    change_counter::ChangeCounter,
     disk_share,
     error::Refused,
+    id_pool::Pool,
     note_keys::description_key,
-    pool::Pool,
     request::Request,
     requests::{NewEntry, SaveRequest, Saving},
-    turn::{Env, Shell, TurnError},
+    turn::{Deps, Processor, TurnError},
 };
 use records::{
     ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Page, PullAbility, Receipt, Write},
@@ -129,8 +129,8 @@ fn plan() -> Saving {
 /// when that life ended, or slept.
 async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let (store, setup) = (Arc::new(MemoryStore::new()), Arc::new(setup(EngineRules::default())));
-    let env = Arc::new(Env {
-        stamps: Stamps::new(&setup),
+    let deps = Arc::new(Deps {
+        change_counter: ChangeCounter::new(&setup),
         setup,
         store: store.clone(),
         ids: Arc::new(Ids::new(store.clone())),
@@ -139,34 +139,34 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
         shapes: Arc::new(Mute),
         secrets: Secrets::from_seed([7; 32]),
     });
-    let mut shell = Shell::load(env.clone(), PLACE).unwrap();
-    store.commit_now(shell.describing(&description()).unwrap()).unwrap();
-    shell.described(description());
+    let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
+    store.commit_now(processor.describing(&description()).unwrap()).unwrap();
+    processor.described(description());
     let cx = Cx { now: clock::now().plus(DAY), random: 1 };
     let mut next = vec![Request::Save(Box::new(SaveRequest { location: PLACE, what: plan(), once: None }))];
     while let Some(request) = next.pop() {
-        let mut turn = match shell.prepare(cx, &request) {
+        let mut turn = match processor.prepare(cx, &request) {
             Err(TurnError::NeedIds(resource)) => {
-                env.pool.fill(&env.ids, resource).await.unwrap();
+                deps.pool.fill(&deps.ids, resource).await.unwrap();
                 next.push(request);
                 continue;
             }
             turn => turn.unwrap(),
         };
         store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-        for call in shell.finish(turn).1 {
+        for call in processor.finish(turn).1 {
             if let Call::Write { write, attempt, kind: CallKind::Push, .. } = call {
                 let outcome = Err(Failure::RetryLater { reason: "down".into(), after: None });
                 next.push(Request::Command(Command::Pushed { write, attempt, outcome }));
             }
         }
-        if shell.machine.state.queue.iter().all(|(_, write)| write.attempts == 0) {
+        if processor.machine.state.queue.iter().all(|(_, write)| write.attempts == 0) {
             next.push(Request::Command(Command::Wake));
         }
     }
-    assert!(shell.wake_at().unwrap().since(clock::now()) > DAY - MINUTE);
+    assert!(processor.wake_at().unwrap().since(clock::now()) > DAY - MINUTE);
     if asleep {
-        store.commit_now(shell.leave().unwrap()).unwrap();
+        store.commit_now(processor.leave().unwrap()).unwrap();
     }
     store
 }

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use store::{Key, keys};
 
-use super::{
-    docs::{Docs, decode},
-    request::Answer,
-    turn::{Shell, TurnError},
-};
 use crate::requests::{BookRequest, PatientDetails};
+use crate::{
+    request::Answer,
+    turn::{Processor, TurnError},
+    unit_of_work::{UnitOfWork, decode},
+};
 
 /// Without these nobody knows whom the chair is for, whatever the EHR takes.
 const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
@@ -35,26 +35,26 @@ pub struct Claim {
     pub expires: Timestamp,
 }
 
-impl Shell {
+impl Processor {
     pub fn prepare_booking(
         &self,
         cx: Cx,
         request: &BookRequest,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Answer), TurnError> {
         let digest = key_digest(&request.idempotency_key);
         let claim_key = keys::claim(self.institution.id.0, &digest);
-        let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
+        let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
         let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
-        let matched = self.matching_patient(&request.patient, docs)?;
+        let matched = self.matching_patient(&request.patient, unit)?;
         let patient_matched = matched.is_some();
         // A patient the EHR refused once is offered to it again, as this request describes the patient.
         let is_new = matched.as_ref().is_none_or(|known| known.foreign_id.is_none() && known.write_error.is_some());
         let patient_id = match &matched {
             Some(known) => known.id,
-            None => narrow(docs.allot(Resource::Patients)?)?,
+            None => narrow(unit.allot(Resource::Patients)?)?,
         };
-        let appointment_id = docs.allot(Resource::Appointments)?;
+        let appointment_id = unit.allot(Resource::Appointments)?;
         let offer = &request.offer;
         let placement = Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span };
         let command = Command::Book(Book {
@@ -76,19 +76,19 @@ impl Shell {
         let mut answer = Answer::from(decision.reply.clone());
         match decision.reply {
             Reply::Booked { appointment, replay: true } => {
-                answer.appointment = docs.get(0, appointment.0)?;
+                answer.appointment = unit.get(0, appointment.0)?;
             }
             Reply::Booked { replay: false, .. } => {
                 if is_new {
-                    self.put_patient(cx, patient_id, matched, request, docs)?;
+                    self.put_patient(cx, patient_id, matched, request, unit)?;
                 }
                 let record = self.booked(cx, appointment_id, (patient_id, patient_matched), placement, request);
-                docs.put(&record)?;
+                unit.put(&record)?;
                 answer.warnings.extend(self.double_booked(&record));
                 let expires = cx.now.plus(self.settings().booking.key_lifetime);
                 let claim = serde_json::to_vec(&Claim { location: self.setup.id, expires })
                     .map_err(|_| TurnError::Damaged("a claim that cannot be written"))?;
-                docs.put_raw(claim_key, claim);
+                unit.put_raw(claim_key, claim);
                 answer.appointment = Some(record);
             }
             _ => {}
@@ -108,7 +108,7 @@ impl Shell {
             appointment_type_id: request.offer.appointment_type.map(|id| id.0),
             note: request.note.clone(),
             booking: Some(Booking {
-                booking_ref: self.env.secrets.booking_ref(id),
+                booking_ref: self.deps.secrets.booking_ref(id),
                 writeback: Writeback::Pending,
                 failure_reason: None,
                 patient_first_name: request.patient.first_name.clone(),
@@ -176,7 +176,7 @@ impl Shell {
         id: u32,
         known: Option<records::Patient>,
         request: &BookRequest,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
         let details = &request.patient;
         let mut patient = known.unwrap_or_else(|| records::Patient {
@@ -184,8 +184,8 @@ impl Shell {
             ..self.fresh_patient(cx, id, details)
         });
         describe_patient(cx, &mut patient, details);
-        self.index_patient(None, &patient, docs)?;
-        docs.put(&patient)
+        self.index_patient(None, &patient, unit)?;
+        unit.put(&patient)
     }
 
     /// The patient of this data source with the same date of birth, first and last name, and phone or e-mail (decisions: Booking
@@ -193,7 +193,7 @@ impl Shell {
     pub fn matching_patient(
         &self,
         details: &PatientDetails,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<records::Patient>, TurnError> {
         let number = details.phone_number.as_deref().and_then(phone);
         let email = details.email.as_deref().map(plain);
@@ -202,25 +202,29 @@ impl Shell {
             let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
             same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
         };
-        let mut namesakes = self.namesakes(details, docs)?.into_iter();
+        let mut namesakes = self.namesakes(details, unit)?.into_iter();
         Ok(namesakes.find(|patient| same_name(&patient.first_name, &details.first_name) && same(patient)))
     }
 
     /// Patients of this data source with the same date of birth and last name.
-    pub fn namesakes(&self, details: &PatientDetails, docs: &mut Docs<'_>) -> Result<Vec<records::Patient>, TurnError> {
+    pub fn namesakes(
+        &self,
+        details: &PatientDetails,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Vec<records::Patient>, TurnError> {
         let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
         let born = born.to_string();
         let mut ids = Vec::new();
         for name in [folded(&details.last_name), plain(&details.last_name)] {
             if let Some(key) = self.match_key(&name, &born) {
-                ids.extend(self.matches(&key, docs)?);
+                ids.extend(self.matches(&key, unit)?);
             }
         }
         ids.sort_unstable();
         ids.dedup();
         let mut patients = Vec::new();
         for id in ids {
-            patients.extend(docs.get::<records::Patient>(self.institution.id.0, u64::from(id))?);
+            patients.extend(unit.get::<records::Patient>(self.institution.id.0, u64::from(id))?);
         }
         // A list may name one whose name was changed since: only their document says who they are.
         let same = |patient: &records::Patient| same_name(&patient.last_name, &details.last_name);
@@ -228,8 +232,8 @@ impl Shell {
         Ok(patients)
     }
 
-    fn matches(&self, key: &Key, docs: &mut Docs<'_>) -> Result<Vec<u32>, TurnError> {
-        Ok(docs.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
+    fn matches(&self, key: &Key, unit: &mut UnitOfWork<'_>) -> Result<Vec<u32>, TurnError> {
+        Ok(unit.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
     }
 
     /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted. The name is
@@ -237,7 +241,7 @@ impl Shell {
     fn match_key(&self, name: &str, born: &str) -> Option<Key> {
         let scope = self.source().unwrap_or(0);
         (!name.is_empty()).then(|| {
-            let digest = self.env.secrets.digest(&[b"patient", name.as_bytes(), born.as_bytes()]);
+            let digest = self.deps.secrets.digest(&[b"patient", name.as_bytes(), born.as_bytes()]);
             keys::patient_match(self.institution.id.0, scope, &digest)
         })
     }
@@ -247,7 +251,7 @@ impl Shell {
         &self,
         old: Option<&records::Patient>,
         new: &records::Patient,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
         let key_of = |patient: &records::Patient| {
             patient.date_of_birth.as_deref().and_then(|born| self.match_key(&folded(&patient.last_name), born))
@@ -255,14 +259,14 @@ impl Shell {
         let (before, after) = (old.and_then(key_of), key_of(new));
         for (key, present) in [(&before, false), (&after, true)] {
             let Some(key) = key.as_ref().filter(|_| present || before != after) else { continue };
-            let mut ids = self.matches(key, docs)?;
+            let mut ids = self.matches(key, unit)?;
             if ids.contains(&new.id) == present {
                 continue;
             }
             ids.retain(|id| *id != new.id);
             ids.extend(present.then_some(new.id));
             let bytes = serde_json::to_vec(&ids).map_err(|_| TurnError::Damaged("a list of patients"))?;
-            docs.put_raw(key.clone(), bytes);
+            unit.put_raw(key.clone(), bytes);
         }
         Ok(())
     }

@@ -9,11 +9,11 @@ use std::{
 use location::ids::InstitutionId;
 use setup::Setup;
 
-pub struct Stamps(HashMap<InstitutionId, AtomicU64>);
+pub struct ChangeCounter(HashMap<InstitutionId, AtomicU64>);
 
-impl Stamps {
-    pub fn new(setup: &Setup) -> Stamps {
-        Stamps(setup.institutions.keys().map(|id| (*id, AtomicU64::new(0))).collect())
+impl ChangeCounter {
+    pub fn new(setup: &Setup) -> ChangeCounter {
+        ChangeCounter(setup.institutions.keys().map(|id| (*id, AtomicU64::new(0))).collect())
     }
 
     /// Call after the commit: what was read before the stamp was taken can only be newer than the stamp says.

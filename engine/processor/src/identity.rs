@@ -14,9 +14,9 @@ use records::{
     entry::{Body, Entry},
 };
 
-use super::{
-    docs::Docs,
-    turn::{Shell, TurnError},
+use crate::{
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
 /// What matters of a record that may be another one.
@@ -28,30 +28,35 @@ struct Known {
     ours: bool,
 }
 
-impl Shell {
+impl Processor {
     /// The answer to a call as it can be believed: one that names a record of the EHR which another record of ours is known as says
     /// nothing about this one.
-    pub fn believed(&self, command: &Command, docs: &mut Docs<'_>) -> Result<Option<Command>, TurnError> {
+    pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, TurnError> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {
-                let another = self.of_another(*write, written, docs)?;
+                let another = self.of_another(*write, written, unit)?;
                 another.map(|failure| Command::Pushed { write: *write, attempt: *attempt, outcome: Err(failure) })
             }
             Command::Found { write, attempt, outcome: Ok(Some(written)) } => {
-                let another = self.of_another(*write, written, docs)?;
+                let another = self.of_another(*write, written, unit)?;
                 another.map(|failure| Command::Found { write: *write, attempt: *attempt, outcome: Err(failure) })
             }
             _ => None,
         })
     }
 
-    fn of_another(&self, write: WriteId, written: &Written, docs: &mut Docs<'_>) -> Result<Option<Failure>, TurnError> {
+    fn of_another(
+        &self,
+        write: WriteId,
+        written: &Written,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<Failure>, TurnError> {
         let work = self.machine.state.queue.get(write).map(|write| write.work);
         let (Some(source), Some((resource, id))) = (self.source(), work.and_then(made)) else { return Ok(None) };
-        let Some(link) = docs.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
+        let Some(link) = unit.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
             return Ok(None);
         };
-        let (Some(ours), Some(other)) = (self.known(resource, id, docs)?, self.known(resource, link.id, docs)?) else {
+        let (Some(ours), Some(other)) = (self.known(resource, id, unit)?, self.known(resource, link.id, unit)?) else {
             return Ok(None);
         };
         // A pull may have shown what this write made before its answer came. It did not show it before there was anything to write.
@@ -65,33 +70,33 @@ impl Shell {
         Ok(Some(Failure::OfAnother(reason)))
     }
 
-    fn known(&self, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<Option<Known>, TurnError> {
+    fn known(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Option<Known>, TurnError> {
         fn of<T: Document>(
-            docs: &mut Docs<'_>,
+            unit: &mut UnitOfWork<'_>,
             scope: u32,
             id: u64,
             known: impl Fn(T) -> Known,
         ) -> Result<Option<Known>, TurnError> {
-            Ok(docs.get::<T>(scope, id)?.map(known))
+            Ok(unit.get::<T>(scope, id)?.map(known))
         }
         match resource {
-            Resource::Patients => of(docs, self.institution.id.0, id, |it: Patient| Known {
+            Resource::Patients => of(unit, self.institution.id.0, id, |it: Patient| Known {
                 created_at: it.created_at,
                 gone: it.inactive,
                 ours: false,
             }),
-            Resource::Appointments => of(docs, 0, id, |it: Appointment| Known {
+            Resource::Appointments => of(unit, 0, id, |it: Appointment| Known {
                 created_at: it.created_at,
                 gone: it.cancelled,
                 ours: it.booking.is_some(),
             }),
-            Resource::WorkingHours => of(docs, self.setup.id.0, id, |it: WorkingHour| Known {
+            Resource::WorkingHours => of(unit, self.setup.id.0, id, |it: WorkingHour| Known {
                 created_at: it.created_at,
                 gone: it.deleted_at.is_some(),
                 ours: it.write.is_some(),
             }),
             resource => {
-                let known = entries::on(resource, OfEntry { scope: self.source().unwrap_or(0), id, docs });
+                let known = entries::on(resource, OfEntry { scope: self.source().unwrap_or(0), id, unit });
                 Ok(known.transpose()?.flatten())
             }
         }
@@ -101,14 +106,14 @@ impl Shell {
 struct OfEntry<'d, 'p> {
     scope: u32,
     id: u64,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for OfEntry<'_, '_> {
     type Output = Result<Option<Known>, TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let entry = self.docs.get::<Entry<T>>(self.scope, self.id)?;
+        let entry = self.unit.get::<Entry<T>>(self.scope, self.id)?;
         Ok(entry.map(|it| Known {
             created_at: it.created_at,
             gone: it.deleted_at.is_some(),

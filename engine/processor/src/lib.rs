@@ -2,30 +2,23 @@
 //! and waits for the store, the EHR and the clock.
 
 pub mod actor;
-mod at_gate;
-mod before;
 pub mod book;
 pub mod change_counter;
 pub mod disk_share;
-pub mod docs;
 pub mod error;
-mod gone;
+pub mod id_pool;
 mod identity;
-mod intake;
+mod ingest;
 pub mod note_keys;
+mod notify;
 mod operator;
-pub mod outgoing;
-mod own_hours;
-mod pages;
-pub mod pool;
-mod project;
+mod projections;
+pub mod push_payload;
+mod queue_status;
 pub mod request;
 pub mod requests;
 mod saving;
-mod seen_at;
 mod standing;
-mod sync_told;
-mod told;
 pub mod turn;
+pub mod unit_of_work;
 pub mod write_requests;
-mod written;

@@ -13,22 +13,22 @@ use records::{
     entry::{Body, Entry, EntryWrite, WriteStatus},
 };
 
-use super::{
-    docs::Docs,
-    own_hours,
+use crate::{
+    projections::working_hours,
     request::Answer,
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
 type Prepared = Result<(Decision, Answer), TurnError>;
 
-impl Shell {
-    pub fn prepare_retry(&self, cx: Cx, id: WriteId, docs: &mut Docs<'_>) -> Prepared {
-        let ended = match self.ended(id, docs)? {
+impl Processor {
+    pub fn prepare_retry(&self, cx: Cx, id: WriteId, unit: &mut UnitOfWork<'_>) -> Prepared {
+        let ended = match self.ended(id, unit)? {
             Ok(ended) => ended,
             Err(refusal) => return Ok(refuse(refusal)),
         };
-        let what = match self.forgotten(ended.work, docs)? {
+        let what = match self.forgotten(ended.work, unit)? {
             Ok(what) => what,
             Err(refusal) => return Ok(refuse(refusal)),
         };
@@ -42,10 +42,10 @@ impl Shell {
         Ok(self.prepare_command(cx, &Command::RetryWrite(retry)))
     }
 
-    pub fn prepare_drop(&self, cx: Cx, id: WriteId, docs: &mut Docs<'_>) -> Prepared {
+    pub fn prepare_drop(&self, cx: Cx, id: WriteId, unit: &mut UnitOfWork<'_>) -> Prepared {
         let failed = match self.machine.state.queue.get(id) {
             Some(_) => false,
-            None => match self.ended(id, docs)? {
+            None => match self.ended(id, unit)? {
                 Ok(_) => true,
                 Err(refusal) => return Ok(refuse(refusal)),
             },
@@ -54,30 +54,30 @@ impl Shell {
     }
 
     /// A write that ended without being written, and that nobody retried or dropped since.
-    fn ended(&self, id: WriteId, docs: &mut Docs<'_>) -> Result<Result<Write, Refusal>, TurnError> {
+    fn ended(&self, id: WriteId, unit: &mut UnitOfWork<'_>) -> Result<Result<Write, Refusal>, TurnError> {
         if self.machine.state.queue.get(id).is_some() {
             return Ok(Err(Refusal::WriteNotFailed));
         }
-        let Some(ended) = docs.get::<Write>(self.setup.id.0, id.0)? else { return Ok(Err(Refusal::WriteNotFound)) };
+        let Some(ended) = unit.get::<Write>(self.setup.id.0, id.0)? else { return Ok(Err(Refusal::WriteNotFound)) };
         let settled = ended.done || ended.dropped || ended.retried_as.is_some();
         Ok(if settled { Err(Refusal::WriteNotFailed) } else { Ok(ended) })
     }
 
     /// What the machine needs of a failed record, if that still stands as the failure left it.
-    fn forgotten(&self, work: Work, docs: &mut Docs<'_>) -> Result<Result<Retried, Refusal>, TurnError> {
+    fn forgotten(&self, work: Work, unit: &mut UnitOfWork<'_>) -> Result<Result<Retried, Refusal>, TurnError> {
         let institution = self.institution.id.0;
         let failed = |failed: bool, what| if failed { Ok(what) } else { Err(Refusal::WriteNotFailed) };
         Ok(match work {
             Work::CreatePatient(id) => {
-                let patient = docs.get::<Patient>(institution, u64::from(id.0))?;
+                let patient = unit.get::<Patient>(institution, u64::from(id.0))?;
                 failed(patient.is_some_and(|it| it.foreign_id.is_none() && it.write_error.is_some()), Retried::Record)
             }
             Work::CreateAppointment(id) => {
-                let record = docs.get::<Appointment>(0, id.0)?;
+                let record = unit.get::<Appointment>(0, id.0)?;
                 let record = record.filter(|it| it.foreign_id.is_none() && !it.cancelled && refused(it));
                 let Some(record) = record else { return Ok(Err(Refusal::WriteNotFailed)) };
                 let Some(patient) = record.patient_id else { return Ok(Err(Refusal::WriteNotFailed)) };
-                let known = docs.get::<Patient>(institution, u64::from(patient))?;
+                let known = unit.get::<Patient>(institution, u64::from(patient))?;
                 if known.is_none_or(|it| it.foreign_id.is_none() && it.write_error.is_some()) {
                     return Ok(Err(Refusal::WriteOfPatientFirst));
                 }
@@ -88,13 +88,13 @@ impl Shell {
                 }))
             }
             Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create } => {
-                let record = docs.get::<WorkingHour>(self.setup.id.0, id)?;
+                let record = unit.get::<WorkingHour>(self.setup.id.0, id)?;
                 let record = record.filter(|it| it.refused() && it.deleted_at.is_none());
-                record.map(|it| Retried::Hour(own_hours::rules(&it))).ok_or(Refusal::WriteNotFailed)
+                record.map(|it| Retried::Hour(working_hours::rules(&it))).ok_or(Refusal::WriteNotFailed)
             }
             Work::Record { resource, id, verb: Verb::Create } => {
                 let source = self.source().unwrap_or(0);
-                let found = entries::on(resource, Failed { source, id, docs }).transpose()?;
+                let found = entries::on(resource, Failed { source, id, unit }).transpose()?;
                 failed(found.unwrap_or_default(), Retried::Record)
             }
             _ => Err(Refusal::WriteWasPutBack),
@@ -108,20 +108,20 @@ impl Shell {
         write: WriteId,
         of: WriteId,
         work: Work,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
-        docs.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
+        unit.change::<Write>(self.setup.id.0, of.0, |record| record.retried_as = Some(write.0))?;
         let pending = Some(EntryWrite::pending());
         match work {
             Work::CreatePatient(id) => {
-                docs.change::<Patient>(self.institution.id.0, u64::from(id.0), |record| {
+                unit.change::<Patient>(self.institution.id.0, u64::from(id.0), |record| {
                     record.write_error = None;
                     record.write.clone_from(&pending);
                     record.updated_at = cx.now;
                 })?;
             }
             Work::CreateAppointment(id) => {
-                docs.change::<Appointment>(0, id.0, |record| {
+                unit.change::<Appointment>(0, id.0, |record| {
                     record.updated_at = cx.now;
                     if let Some(booking) = &mut record.booking {
                         booking.writeback = Writeback::Pending;
@@ -130,22 +130,22 @@ impl Shell {
                 })?;
             }
             Work::Record { resource: Resource::WorkingHours, id, .. } => {
-                docs.change::<WorkingHour>(self.setup.id.0, id, |record| {
+                unit.change::<WorkingHour>(self.setup.id.0, id, |record| {
                     record.write = pending;
                     record.updated_at = cx.now;
                 })?;
             }
             Work::Record { resource, id, .. } => {
                 let source = self.source().unwrap_or(0);
-                entries::on(resource, Again { cx, source, id, pending, docs }).transpose()?;
+                entries::on(resource, Again { cx, source, id, pending, unit }).transpose()?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    pub fn dropped(&self, write: WriteId, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-        docs.change::<Write>(self.setup.id.0, write.0, |record| record.dropped = true)?;
+    pub fn dropped(&self, write: WriteId, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+        unit.change::<Write>(self.setup.id.0, write.0, |record| record.dropped = true)?;
         Ok(())
     }
 }
@@ -162,14 +162,14 @@ fn refused(record: &Appointment) -> bool {
 struct Failed<'d, 'p> {
     source: u32,
     id: u64,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Failed<'_, '_> {
     type Output = Result<bool, TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let entry = self.docs.get::<Entry<T>>(self.source, self.id)?;
+        let entry = self.unit.get::<Entry<T>>(self.source, self.id)?;
         let failed = |write: &EntryWrite| write.status == WriteStatus::Failed;
         Ok(entry.is_some_and(|it| {
             it.deleted_at.is_none() && it.foreign_id.is_none() && it.write.as_ref().is_some_and(failed)
@@ -182,15 +182,15 @@ struct Again<'d, 'p> {
     source: u32,
     id: u64,
     pending: Option<EntryWrite>,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Again<'_, '_> {
     type Output = Result<(), TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Again { cx, source, id, pending, docs } = self;
-        docs.change::<Entry<T>>(source, id, |entry| {
+        let Again { cx, source, id, pending, unit } = self;
+        unit.change::<Entry<T>>(source, id, |entry| {
             entry.write = pending;
             entry.updated_at = cx.now;
         })?;

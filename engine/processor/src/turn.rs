@@ -26,17 +26,16 @@ use webhooks::{
     shapes::{Shapes, Unshaped},
 };
 
-use super::{
-    docs::{Docs, Home, decode},
-    own_hours,
-    pool::Pool,
-    project,
-    request::{Answer, Request},
-    sync_told, told,
+use crate::{
+    change_counter::ChangeCounter,
+    note_keys::{description_key, last_turn_key},
 };
 use crate::{
-    change_counter::Stamps,
-    note_keys::{description_key, last_turn_key},
+    id_pool::Pool,
+    notify::{self, sync_status},
+    projections::{self, working_hours},
+    request::{Answer, Request},
+    unit_of_work::{Home, UnitOfWork, decode},
 };
 
 /// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
@@ -47,7 +46,7 @@ const JOURNAL_KEPT: u64 = 1_000_000;
 const TRIMMED_AT_ONCE: usize = 2_000;
 
 /// What the locations of an engine share.
-pub struct Env {
+pub struct Deps {
     pub setup: Arc<Setup>,
     pub store: Arc<dyn Store>,
     pub ids: Arc<Ids>,
@@ -55,7 +54,7 @@ pub struct Env {
     pub outbox: Outbox,
     pub shapes: Arc<dyn Shapes>,
     pub secrets: Secrets,
-    pub stamps: Stamps,
+    pub change_counter: ChangeCounter,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -111,8 +110,8 @@ struct Record {
 }
 
 /// A location in memory, never ahead of the disk.
-pub struct Shell {
-    pub env: Arc<Env>,
+pub struct Processor {
+    pub deps: Arc<Deps>,
     pub setup: Arc<LocationSetup>,
     pub institution: Arc<Institution>,
     pub machine: Location,
@@ -133,7 +132,7 @@ pub struct Shell {
 }
 
 /// A decision ready to be committed.
-pub struct Turn {
+pub struct PendingCommit {
     pub batch: Batch,
     at: Timestamp,
     answer: Answer,
@@ -146,7 +145,7 @@ pub struct Turn {
     recorded: bool,
 }
 
-impl Turn {
+impl PendingCommit {
     /// Nothing to commit: the answer stands as it is.
     pub fn is_free(&self) -> bool {
         !self.recorded
@@ -165,19 +164,19 @@ impl Turn {
     }
 }
 
-impl Shell {
-    pub fn load(env: Arc<Env>, location: LocationId) -> Result<Shell, LoadError> {
-        let setup = env.setup.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
-        let institution = env.setup.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
+impl Processor {
+    pub fn load(deps: Arc<Deps>, location: LocationId) -> Result<Processor, LoadError> {
+        let setup = deps.setup.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
+        let institution = deps.setup.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
         let damaged = |why: serde_json::Error| LoadError::Record { location, why: why.to_string() };
-        let description = env.store.get(&description_key(location))?;
+        let description = deps.store.get(&description_key(location))?;
         let description = description.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(damaged)?;
-        let marked = env.store.get(&keys::active(location.0))?.is_some();
-        let asleep = env.store.get(&keys::asleep(location.0))?.and_then(|bytes| bytes.try_into().ok());
+        let marked = deps.store.get(&keys::active(location.0))?.is_some();
+        let asleep = deps.store.get(&keys::asleep(location.0))?.and_then(|bytes| bytes.try_into().ok());
         let asleep = asleep.map(i64::from_be_bytes);
 
-        let loaded = journal::load(&*env.store, location.0)?;
-        let settings = Arc::new(settings::of(&env.setup, &setup, description.as_ref()));
+        let loaded = journal::load(&*deps.store, location.0)?;
+        let settings = Arc::new(settings::of(&deps.setup, &setup, description.as_ref()));
         let state = match &loaded.snapshot {
             Some((_, bytes)) => serde_json::from_slice(bytes).map_err(damaged)?,
             None => State::default(),
@@ -192,12 +191,12 @@ impl Shell {
             }
         }
         if last_turn.is_none() {
-            let left = env.store.get(&last_turn_key(location))?.and_then(|bytes| bytes.try_into().ok());
+            let left = deps.store.get(&last_turn_key(location))?.and_then(|bytes| bytes.try_into().ok());
             last_turn = left.map(|bytes| Timestamp(i64::from_be_bytes(bytes)));
         }
         let since_snapshot = loaded.tail.len() as u64;
-        Ok(Shell {
-            env,
+        Ok(Processor {
+            deps,
             setup,
             institution,
             machine,
@@ -217,7 +216,7 @@ impl Shell {
     }
 
     /// Decides, and gathers all that is to be committed with it. Changes nothing.
-    pub fn prepare(&self, cx: Cx, request: &Request) -> Result<Turn, TurnError> {
+    pub fn prepare(&self, cx: Cx, request: &Request) -> Result<PendingCommit, TurnError> {
         let turn = self.prepare_part(cx, request, None)?;
         let turn = match request {
             Request::Page { outcome: Ok(page), .. } if turn.left_out > 0 => {
@@ -234,7 +233,13 @@ impl Shell {
 
     /// So many records of a page as one commit can tell of. The page is asked for again, and by then they are no news. All of it where that
     /// does not help: one record has too many listeners, or what is too much is deletions.
-    fn part_of_page(&self, cx: Cx, request: &Request, records: usize, whole: Turn) -> Result<Turn, TurnError> {
+    fn part_of_page(
+        &self,
+        cx: Cx,
+        request: &Request,
+        records: usize,
+        whole: PendingCommit,
+    ) -> Result<PendingCommit, TurnError> {
         let (mut fits, mut too_many) = (0, records + 1);
         let told = whole.enqueued.deliveries();
         let mut guess = records * told / (told + whole.left_out);
@@ -251,50 +256,50 @@ impl Shell {
         Ok(whole)
     }
 
-    fn prepare_part(&self, cx: Cx, request: &Request, part: Option<usize>) -> Result<Turn, TurnError> {
+    fn prepare_part(&self, cx: Cx, request: &Request, part: Option<usize>) -> Result<PendingCommit, TurnError> {
         let home = Home { source: self.setup.source, location: self.setup.id.0, now: cx.now };
-        let mut docs = Docs::new(&*self.env.store, &self.env.pool, &self.env.secrets, home);
+        let mut unit = UnitOfWork::new(&*self.deps.store, &self.deps.pool, &self.deps.secrets, home);
         let (decision, answer) = match request {
-            Request::Book(book) => self.prepare_booking(cx, book, &mut docs)?,
-            Request::Save(save) => self.prepare_save(cx, save, &mut docs)?,
+            Request::Book(book) => self.prepare_booking(cx, book, &mut unit)?,
+            Request::Save(save) => self.prepare_save(cx, save, &mut unit)?,
             Request::Page { resource, call, outcome } => {
-                self.prepare_page(cx, (*resource, *call), outcome, part, &mut docs)?
+                self.prepare_page(cx, (*resource, *call), outcome, part, &mut unit)?
             }
             Request::Hold(hold) => self.prepare_hold(cx, hold)?,
             Request::Command(command) => {
-                let believed = self.believed(command, &mut docs)?;
+                let believed = self.believed(command, &mut unit)?;
                 self.prepare_command(cx, believed.as_ref().unwrap_or(command))
             }
-            Request::RetryWrite(write) => self.prepare_retry(cx, *write, &mut docs)?,
-            Request::DropWrite(write) => self.prepare_drop(cx, *write, &mut docs)?,
+            Request::RetryWrite(write) => self.prepare_retry(cx, *write, &mut unit)?,
+            Request::DropWrite(write) => self.prepare_drop(cx, *write, &mut unit)?,
         };
         let Decision { mut events, calls, .. } = decision;
-        self.supersede(cx, &mut events, &mut docs)?;
+        self.supersede(cx, &mut events, &mut unit)?;
         let (mut batch, mut enqueued, mut left_out) = (Batch::new(), Enqueued::default(), 0);
         let recorded = !events.is_empty() || self.tells_late(cx.now, request)?;
         if recorded {
             for event in &events {
-                project::event(self, cx, event, &mut docs)?;
+                projections::event(self, cx, event, &mut unit)?;
             }
             let record = serde_json::to_vec(&Record { at: cx.now, events: events.clone() })
                 .map_err(|_| TurnError::Damaged("a journal record that cannot be written"))?;
             journal::append(&mut batch, self.setup.id.0, self.next_seq, record);
             self.mark(&mut batch);
-            (enqueued, left_out) = told::told(self, cx, &events, &docs, &mut batch)?;
-            docs.into_batch(&mut batch)?;
+            (enqueued, left_out) = notify::told(self, cx, &events, &unit, &mut batch)?;
+            unit.into_batch(&mut batch)?;
         }
-        Ok(Turn { batch, at: cx.now, answer, events, calls, enqueued, left_out, recorded })
+        Ok(PendingCommit { batch, at: cx.now, answer, events, calls, enqueued, left_out, recorded })
     }
 
     /// Whether it was woken for what subscribers could not be told earlier: also where nothing happens any more.
     fn tells_late(&self, now: Timestamp, request: &Request) -> Result<bool, TurnError> {
         let woken = matches!(request, Request::Command(Command::Wake));
-        Ok(woken && sync_told::due(self)?.is_some_and(|at| at <= now))
+        Ok(woken && sync_status::due(self)?.is_some_and(|at| at <= now))
     }
 
     /// When something will be due: for the machine, or for those who listen. None: nothing ever, unless a command comes.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        let told = sync_told::due(self).unwrap_or_else(|error| {
+        let told = sync_status::due(self).unwrap_or_else(|error| {
             tracing::error!(location = %self.setup.id, %error, "what was said of the sync cannot be read");
             None
         });
@@ -303,21 +308,21 @@ impl Shell {
 
     /// A pull may show what we wrote before we know that we did. Where the EHR does not keep our key it then counts as an appointment
     /// of its own, until the write's answer names it.
-    fn supersede(&self, cx: Cx, events: &mut Vec<Event>, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    fn supersede(&self, cx: Cx, events: &mut Vec<Event>, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
         let Some(source) = self.source() else { return Ok(()) };
         for index in 0..events.len() {
-            if let Some((hour, written)) = own_hours::created(&events[index]) {
-                self.supersede_hour(cx, events, hour, &written, docs)?;
+            if let Some((hour, written)) = working_hours::created(&events[index]) {
+                self.supersede_hour(cx, events, hour, &written, unit)?;
             }
             let Event::InsertDone { appointment, written } = &events[index] else { continue };
             let (id, written) = (*appointment, written.clone());
-            let shown = docs.link(source, Resource::Appointments, &written.foreign_id)?.filter(|link| link.id != id.0);
+            let shown = unit.link(source, Resource::Appointments, &written.foreign_id)?.filter(|link| link.id != id.0);
             let Some(shown) = shown else { continue };
             let mut after = self.machine.clone();
             events.iter().for_each(|event| after.evolve(cx.now, event));
             let Some(ours) = after.state.appointments.get(&id) else { continue };
             // Without a document: it was gone when we first heard of it.
-            let twin = docs.get::<records::Appointment>(0, shown.id)?;
+            let twin = unit.get::<records::Appointment>(0, shown.id)?;
             let record = PulledAppointment {
                 id,
                 patient: ours.patient,
@@ -370,7 +375,7 @@ impl Shell {
     }
 
     /// The batch is durable: memory follows.
-    pub fn finish(&mut self, turn: Turn) -> (Answer, Vec<Call>) {
+    pub fn finish(&mut self, turn: PendingCommit) -> (Answer, Vec<Call>) {
         for event in &turn.events {
             self.machine.evolve(turn.at, event);
             if matches!(event, Event::PageApplied { resource: Resource::Operatories, .. }) {
@@ -383,9 +388,9 @@ impl Shell {
             self.marked = true;
             self.asleep = None;
             self.last_turn = Some(turn.at);
-            self.env.stamps.changed(self.institution.id);
+            self.deps.change_counter.changed(self.institution.id);
         }
-        self.env.outbox.committed(turn.enqueued);
+        self.deps.outbox.committed(turn.enqueued);
         (turn.answer, turn.calls)
     }
 
@@ -400,7 +405,7 @@ impl Shell {
     /// They are durable: what the machine may do follows from them.
     pub fn described(&mut self, description: Description) {
         self.description = Some(description);
-        self.machine.settings = Arc::new(settings::of(&self.env.setup, &self.setup, self.description.as_ref()));
+        self.machine.settings = Arc::new(settings::of(&self.deps.setup, &self.setup, self.description.as_ref()));
     }
 
     /// The state as of the last record, when it is time to keep it.
@@ -415,7 +420,7 @@ impl Shell {
             let state = serde_json::to_vec(&self.machine.state).map_err(|_| TurnError::Damaged("the state"))?;
             journal::write_snapshot(&mut batch, self.setup.id.0, self.next_seq - 1, &state);
             // What this deletes lies behind the snapshot before this one: whatever becomes of the batch, loading finds its records.
-            journal::trim(&*self.env.store, &mut batch, self.setup.id.0, JOURNAL_KEPT, TRIMMED_AT_ONCE)
+            journal::trim(&*self.deps.store, &mut batch, self.setup.id.0, JOURNAL_KEPT, TRIMMED_AT_ONCE)
                 .map_err(|_| TurnError::Damaged("the journal"))?;
         }
         Ok(batch)
@@ -451,7 +456,7 @@ impl Shell {
             batch.delete(keys::active(id));
         }
         // Who listens hears what only time has changed until the next turn.
-        if let Some(at) = self.last_turn.filter(|_| self.env.outbox.has_subscribers(self.institution.id)) {
+        if let Some(at) = self.last_turn.filter(|_| self.deps.outbox.has_subscribers(self.institution.id)) {
             batch.put(last_turn_key(self.setup.id), at.0.to_be_bytes().to_vec());
         }
         let wake = self.wake_at().map(|at| at.0);
@@ -467,13 +472,13 @@ impl Shell {
 
     /// A document of this location's turn, for reads outside a turn.
     pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
-        let value = self.env.store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        let value = self.deps.store.get(&keys::record(T::KIND.byte(), scope, id))?;
         value.map(|bytes| decode(&bytes)).transpose()
     }
 
     /// What the EHR has of a record that is being changed here.
-    pub fn read_before<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
-        let value = self.env.store.get(&keys::before(T::KIND.byte(), scope, id))?;
+    pub fn read_merge_base<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+        let value = self.deps.store.get(&keys::before(T::KIND.byte(), scope, id))?;
         value.map(|bytes| decode(&bytes)).transpose()
     }
 

@@ -8,7 +8,7 @@ use location::{
 };
 use query::lists::Stretch;
 
-use crate::turn::Shell;
+use crate::turn::Processor;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRequest {
@@ -41,11 +41,11 @@ pub enum Status {
 }
 
 impl WriteRequest {
-    fn waiting(shell: &Shell, id: WriteId, write: &Write) -> WriteRequest {
-        let blocked = shell.machine.state.path.blocked.is_some() || shell.machine.state.shut().is_some();
+    fn waiting(processor: &Processor, id: WriteId, write: &Write) -> WriteRequest {
+        let blocked = processor.machine.state.path.blocked.is_some() || processor.machine.state.shut().is_some();
         WriteRequest {
             id: id.0,
-            location_id: shell.setup.id.0,
+            location_id: processor.setup.id.0,
             work: write.work,
             status: match write.state {
                 WriteState::Calling { .. } => Status::Sending,
@@ -84,8 +84,8 @@ impl WriteRequest {
 }
 
 /// All unfinished writes of a location, in the order of their ids.
-pub fn unfinished(shell: &Shell) -> Vec<WriteRequest> {
-    shell.machine.state.queue.iter().map(|(id, write)| WriteRequest::waiting(shell, id, write)).collect()
+pub fn unfinished(processor: &Processor) -> Vec<WriteRequest> {
+    processor.machine.state.queue.iter().map(|(id, write)| WriteRequest::waiting(processor, id, write)).collect()
 }
 
 /// The waiting writes and the ended ones as one list, by id: the part of it that was asked for.
@@ -94,7 +94,7 @@ pub fn merged(waiting: Vec<WriteRequest>, ended: Vec<WriteRequest>, part: Stretc
     requests.extend(ended);
     requests.retain(|it| part.after.is_none_or(|after| it.id > after) && part.before.is_none_or(|end| it.id < end));
     requests.sort_by_key(|it| it.id);
-    // One that ended between the two looks counts once, as ended.
+    // One that ended between the two renderer counts once, as ended.
     requests.dedup_by(|later, first| {
         later.id == first.id && first.finished_at.is_none() && {
             std::mem::swap(later, first);

@@ -8,8 +8,8 @@ use location::{
     time::{DAY, HOUR, MINUTE, Timestamp},
 };
 use processor::{
-    docs::{Docs, Home},
-    pool::Pool,
+    id_pool::Pool,
+    unit_of_work::{Home, UnitOfWork},
 };
 use query::{
     feed::{Change, KEPT, Stream, TOGETHER, page},
@@ -33,13 +33,13 @@ impl World {
         World { store: Arc::new(MemoryStore::new()), now: 100 * DAY }
     }
 
-    fn turn(&self, location: u32, work: impl FnOnce(&mut Docs<'_>)) {
+    fn turn(&self, location: u32, work: impl FnOnce(&mut UnitOfWork<'_>)) {
         let (pool, secrets) = (Pool::default(), Secrets::from_seed([1; 32]));
         let home = Home { source: Some(1), location, now: Timestamp(self.now) };
-        let mut docs = Docs::new(&*self.store, &pool, &secrets, home);
-        work(&mut docs);
+        let mut unit_of_work = UnitOfWork::new(&*self.store, &pool, &secrets, home);
+        work(&mut unit_of_work);
         let mut batch = Batch::new();
-        docs.into_batch(&mut batch).unwrap();
+        unit_of_work.into_batch(&mut batch).unwrap();
         self.store.commit_now(batch).unwrap();
     }
 
@@ -101,25 +101,25 @@ const ROOM: Resource = Resource::Operatories;
 #[test]
 fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
     let world = World::new();
-    world.turn(9, |docs| {
-        docs.put(&kind(1)).unwrap();
-        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 40).unwrap();
+    world.turn(9, |unit_of_work| {
+        unit_of_work.put(&kind(1)).unwrap();
+        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 40).unwrap();
     });
-    world.turn(9, |docs| docs.put(&operatory(5, 9)).unwrap());
+    world.turn(9, |unit_of_work| unit_of_work.put(&operatory(5, 9)).unwrap());
     // Another location of the data source, with a room of its own.
-    world.turn(8, |docs| {
-        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
-        docs.put(&operatory(6, 8)).unwrap();
+    world.turn(8, |unit_of_work| {
+        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
+        unit_of_work.put(&operatory(6, 8)).unwrap();
     });
     // Nothing new: written as it was, or changed and changed back.
-    world.turn(9, |docs| docs.put(&operatory(5, 9)).unwrap());
-    world.turn(9, |docs| {
-        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 60).unwrap();
-        docs.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
+    world.turn(9, |unit_of_work| unit_of_work.put(&operatory(5, 9)).unwrap());
+    world.turn(9, |unit_of_work| {
+        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 60).unwrap();
+        unit_of_work.change::<AppointmentType>(3, 1, |it| it.minutes = 50).unwrap();
     });
     let delete = |it: &mut Operatory| it.deleted_at = Some(Timestamp(1));
-    world.turn(9, |docs| drop(docs.change(9, 5, delete).unwrap()));
-    world.turn(9, |docs| drop(docs.change(9, 5, |it: &mut Operatory| it.active = false).unwrap()));
+    world.turn(9, |unit_of_work| drop(unit_of_work.change(9, 5, delete).unwrap()));
+    world.turn(9, |unit_of_work| drop(unit_of_work.change(9, 5, |it: &mut Operatory| it.active = false).unwrap()));
 
     use Change::{Created, Deleted, Updated};
     let (told, end, more) = world.page(0, &[], 100).unwrap();
@@ -145,9 +145,9 @@ fn each_record_that_changed_is_told_once_per_commit_in_the_order_of_commits() {
 fn long_streams_are_merged_without_gaps() {
     let world = World::new();
     for n in 0..1_300u32 {
-        world.turn(9, |docs| match n % 13 {
-            0 => docs.put(&kind(n)).unwrap(),
-            _ => docs.put(&operatory(n.into(), 9)).unwrap(),
+        world.turn(9, |unit_of_work| match n % 13 {
+            0 => unit_of_work.put(&kind(n)).unwrap(),
+            _ => unit_of_work.put(&operatory(n.into(), 9)).unwrap(),
         });
     }
     for limit in [7, 499, 500, 501, 5_000] {
@@ -169,10 +169,10 @@ fn long_streams_are_merged_without_gaps() {
 fn changes_kept_together_have_numbers_of_their_own() {
     let world = World::new();
     for turn in 0..3u32 {
-        world.turn(9, |docs| {
+        world.turn(9, |unit_of_work| {
             for n in 0..70 {
-                docs.put(&kind(turn * 70 + n)).unwrap();
-                docs.put(&operatory((turn * 70 + n).into(), 9)).unwrap();
+                unit_of_work.put(&kind(turn * 70 + n)).unwrap();
+                unit_of_work.put(&operatory((turn * 70 + n).into(), 9)).unwrap();
             }
         });
     }
@@ -199,11 +199,11 @@ fn changes_kept_together_have_numbers_of_their_own() {
 fn what_is_older_than_thirty_days_is_pruned_and_cursors_from_then_expire() {
     let mut world = World::new();
     for id in 0..700 {
-        world.turn(9, |docs| docs.put(&operatory(id, 9)).unwrap());
+        world.turn(9, |unit_of_work| unit_of_work.put(&operatory(id, 9)).unwrap());
     }
-    world.turn(8, |docs| docs.put(&operatory(900, 8)).unwrap());
+    world.turn(8, |unit_of_work| unit_of_work.put(&operatory(900, 8)).unwrap());
     world.now += KEPT - HOUR;
-    world.turn(9, |docs| docs.put(&kind(1)).unwrap());
+    world.turn(9, |unit_of_work| unit_of_work.put(&kind(1)).unwrap());
     world.upkeep();
     assert_eq!(world.page(0, &[], 5_000).unwrap().0.len(), 701);
     world.now += HOUR + MINUTE;

@@ -9,8 +9,8 @@ use location::{
     time::{DAY, HOUR, MINUTE, Span, Timestamp},
 };
 use processor::{
-    docs::{Docs, Home},
-    pool::Pool,
+    id_pool::Pool,
+    unit_of_work::{Home, UnitOfWork},
 };
 use proptest::prelude::*;
 use query::{
@@ -44,12 +44,12 @@ impl World {
         }
     }
 
-    fn turn(&self, work: impl FnOnce(&mut Docs<'_>)) {
+    fn turn(&self, work: impl FnOnce(&mut UnitOfWork<'_>)) {
         let home = Home { source: Some(1), location: OWNER, now: Timestamp(self.now) };
-        let mut docs = Docs::new(&*self.store, &self.pool, &self.secrets, home);
-        work(&mut docs);
+        let mut unit_of_work = UnitOfWork::new(&*self.store, &self.pool, &self.secrets, home);
+        work(&mut unit_of_work);
         let mut batch = Batch::new();
-        docs.into_batch(&mut batch).unwrap();
+        unit_of_work.into_batch(&mut batch).unwrap();
         self.store.commit_now(batch).unwrap();
     }
 
@@ -129,8 +129,8 @@ fn appointment(id: u64, location: u32, start: i64, now: i64) -> Appointment {
 fn each_condition_finds_its_records_and_pages_of_any_size_add_up() {
     let world = World::new();
     for id in 1..=300 {
-        world.turn(|docs| {
-            docs.put(&patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id))).unwrap()
+        world.turn(|unit_of_work| {
+            unit_of_work.put(&patient(id, id as usize % NAMES.len(), id % 3 == 0, world.now + i64::from(id))).unwrap()
         });
     }
     let has = |wanted: &dyn Fn(&Patient) -> bool| -> Vec<u64> {
@@ -193,7 +193,7 @@ fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
     let world = World::new();
     for id in 1..=300 {
         let named = Patient { last_name: format!("Q{id}"), ..patient(id, 0, false, world.now) };
-        world.turn(|docs| docs.put(&named).unwrap());
+        world.turn(|unit_of_work| unit_of_work.put(&named).unwrap());
     }
     let walk = |start| Walk { narrow: Narrow::name(start).collect(), ..Walk::new(OWNER, Order::Id) };
     assert_eq!(world.ids(&walk("q"), 50, Direction::Forward).len(), 300);
@@ -204,15 +204,17 @@ fn a_beginning_of_too_many_words_leaves_the_filter_to_the_caller() {
 #[test]
 fn what_a_record_is_no_longer_is_forgotten() {
     let world = World::new();
-    world.turn(|docs| docs.put(&patient(1, 0, true, world.now)).unwrap());
+    world.turn(|unit_of_work| unit_of_work.put(&patient(1, 0, true, world.now)).unwrap());
     let of = |space: keys::Space| world.store.scan_keys(space.range(), Direction::Forward, 99).unwrap();
     let before = of(keys::Space::Index);
-    world.turn(|docs| {
-        docs.change::<Patient>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
-        docs.change::<Patient>(OWNER, 1, |it| it.inactive = false).unwrap();
+    world.turn(|unit_of_work| {
+        unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Eve".into()).unwrap();
+        unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = false).unwrap();
     });
-    world.turn(|docs| drop(docs.change::<Patient>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap()));
-    world.turn(|docs| drop(docs.change::<Patient>(OWNER, 1, |it| it.inactive = true).unwrap()));
+    world.turn(|unit_of_work| {
+        drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.first_name = "Ada".into()).unwrap())
+    });
+    world.turn(|unit_of_work| drop(unit_of_work.change::<Patient>(OWNER, 1, |it| it.inactive = true).unwrap()));
     assert_eq!(of(keys::Space::Index), before);
     assert_eq!(before.len(), 4, "two words, a phone number, a flag");
     for key in before.iter().chain(&of(keys::Space::Word)) {
@@ -223,13 +225,13 @@ fn what_a_record_is_no_longer_is_forgotten() {
 #[test]
 fn places_left_long_ago_are_forgotten() {
     let mut world = World::new();
-    world.turn(|docs| docs.put(&appointment(1, OWNER, 50, world.now)).unwrap());
+    world.turn(|unit_of_work| unit_of_work.put(&appointment(1, OWNER, 50, world.now)).unwrap());
     for (after, start) in [(HOUR, 60), (HOUR, 50), (HOUR, 70)] {
         world.now += after;
         let move_it = |it: &mut Appointment| {
             it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
         };
-        world.turn(|docs| drop(docs.change(0, 1, move_it).unwrap()));
+        world.turn(|unit_of_work| drop(unit_of_work.change(0, 1, move_it).unwrap()));
     }
     let walk = |as_of: i64| Walk { as_of: Timestamp(as_of), ..Walk::new(OWNER, Order::By(OrderBy::Start)) };
     let all = Part { from: None, direction: Direction::Forward, limit: 9 };
@@ -301,36 +303,39 @@ impl Practice {
             Step::Create { name, inactive } => {
                 self.count += 1;
                 let id = self.count;
-                self.world.turn(|docs| {
-                    docs.put(&patient(id as u32, name, inactive, now)).unwrap();
+                self.world.turn(|unit_of_work| {
+                    unit_of_work.put(&patient(id as u32, name, inactive, now)).unwrap();
                     let born = if inactive { OWNER + 1 } else { OWNER };
-                    docs.put(&Appointment { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
+                    unit_of_work
+                        .put(&Appointment { institution_id: born, ..appointment(id, born, id as i64 % 12, now) })
                         .unwrap();
                 });
             }
             Step::Change { which, name, inactive } if self.count > 0 => {
                 let id = which as u64 % self.count + 1;
-                self.world.turn(|docs| {
-                    docs.change::<Patient>(OWNER, id, |it| {
-                        it.first_name = NAMES[name].to_owned();
-                        it.inactive = inactive;
-                        it.updated_at = Timestamp(now);
-                    })
-                    .unwrap();
+                self.world.turn(|unit_of_work| {
+                    unit_of_work
+                        .change::<Patient>(OWNER, id, |it| {
+                            it.first_name = NAMES[name].to_owned();
+                            it.inactive = inactive;
+                            it.updated_at = Timestamp(now);
+                        })
+                        .unwrap();
                 });
             }
             Step::Move { which, start, away } if self.count > 0 => {
                 let id = which as u64 % self.count + 1;
-                self.world.turn(|docs| {
-                    docs.change::<Appointment>(0, id, |it| {
-                        it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
-                        // At most once: what comes back is new.
-                        if away && it.location_id == it.institution_id {
-                            it.location_id = 2 * OWNER + 1 - it.location_id;
-                        }
-                        it.updated_at = Timestamp(now);
-                    })
-                    .unwrap();
+                self.world.turn(|unit_of_work| {
+                    unit_of_work
+                        .change::<Appointment>(0, id, |it| {
+                            it.placement.span = Span::new(Timestamp(start), Timestamp(start + 1)).unwrap();
+                            // At most once: what comes back is new.
+                            if away && it.location_id == it.institution_id {
+                                it.location_id = 2 * OWNER + 1 - it.location_id;
+                            }
+                            it.updated_at = Timestamp(now);
+                        })
+                        .unwrap();
                 });
             }
             Step::Wait(length) => self.world.now += length,

@@ -139,7 +139,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         outbox,
         shapes: Wire::shapes(),
         secrets,
-        stamps,
+        change_counter: stamps,
     }))
 }
 

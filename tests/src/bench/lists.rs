@@ -11,7 +11,7 @@ use std::{
 
 use engine::{
     actor::{
-        docs::{Docs, Home},
+        docs::{Home, UnitOfWork},
         pool::Pool,
     },
     index::{Field, Term, places::OrderBy, words},
@@ -89,7 +89,7 @@ async fn load(store: &Arc<dyn Store>, secrets: &Secrets, count: u32) -> Outcome 
     let mut under_way = VecDeque::new();
     for first in (1..=count).step_by(AT_ONCE as usize) {
         let home = Home { source: Some(1), location: 1, now: Timestamp(0) };
-        let mut docs = Docs::new(&**store, &pool, secrets, home);
+        let mut docs = UnitOfWork::new(&**store, &pool, secrets, home);
         for n in first..=count.min(first + AT_ONCE - 1) {
             docs.put(&patient(n, count))?;
         }

@@ -78,7 +78,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Env> {
     let ids = Arc::new(Ids::new(store.clone()));
     let stamps = engine::stamps::Stamps::new(&setup);
     Arc::new(Env {
-        stamps,
+        change_counter: stamps,
         setup,
         store,
         ids,

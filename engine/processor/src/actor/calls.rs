@@ -16,8 +16,8 @@ use records::ehr::{Description, Fault, Page};
 use runtime::{clock, metrics::Metrics};
 use tokio::task::JoinHandle;
 
-use super::{LocationActor, Own, tell};
-use crate::{disk_share, outgoing, request::Request, turn::Turn};
+use crate::actor::{LocationActor, Own, tell};
+use crate::{disk_share, push_payload, request::Request, turn::PendingCommit};
 
 /// What a call is given less than the machine waits for it, so that its own answer comes first.
 const MARGIN: Millis = 500;
@@ -44,12 +44,12 @@ impl Drop for Pulling {
 impl LocationActor {
     /// Asks the EHR for the page a turn is to read next, while the turn is still being committed: asking changes nothing there, and
     /// the answer is not heard before the turn is durable. A cycle takes the longer of both times instead of their sum.
-    pub(super) fn begin_pull(&mut self, turn: &Turn) -> Option<Pulling> {
-        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return None };
+    pub(super) fn begin_pull(&mut self, turn: &PendingCommit) -> Option<Pulling> {
+        let (Some(processor), Some(ehr)) = (&self.processor, self.ehr.clone()) else { return None };
         let (resource, call, cursor, until) = turn.pull()?;
         let (cursor, limit, deadline) =
-            (cursor.clone(), shell.settings().pull.page, call_time(shell.settings(), until));
-        let (rules, health) = (&self.env.setup.engine, self.env.store.health());
+            (cursor.clone(), processor.settings().pull.page, call_time(processor.settings(), until));
+        let (rules, health) = (&self.deps.setup.engine, self.deps.store.health());
         // The longer part of the time is the EHR's.
         let patience = i64::try_from(deadline.as_millis() / 2).unwrap_or(0);
         let may_read = disk_share::may_read(&self.share, rules, &health, clock::now(), patience);
@@ -75,19 +75,19 @@ impl LocationActor {
 
     /// Makes a call to the EHR; its answer comes back as a request of its own.
     pub(super) fn call(&mut self, call: Call, ctx: &mut Context<Self>) {
-        let (Some(shell), Some(ehr)) = (&self.shell, self.ehr.clone()) else { return };
+        let (Some(processor), Some(ehr)) = (&self.processor, self.ehr.clone()) else { return };
         self.metrics.adapter_calls.add(1);
         let metrics = self.metrics.clone();
         match call {
             // Under way since the commit began.
             Call::Pull { .. } => {}
             Call::Write { write, attempt, kind, work, key, placement, until } => {
-                let prepared = shell.outgoing(work, &key, placement);
-                let deadline = call_time(shell.settings(), until);
+                let prepared = processor.outgoing(work, &key, placement);
+                let deadline = call_time(processor.settings(), until);
                 let composed = match (prepared, kind) {
                     (Ok(Ok(outgoing)), _) => Ok(outgoing),
                     (Ok(Err(failure)), CallKind::Push) => Err(failure),
-                    (Ok(Err(failure)), CallKind::Find) => Err(outgoing::lookup_failure(work, failure)),
+                    (Ok(Err(failure)), CallKind::Find) => Err(push_payload::lookup_failure(work, failure)),
                     (Err(error), _) => {
                         tracing::error!(location = %self.id, %write, %error, "a write could not be composed");
                         Err(Failure::NotReady("its records could not be read".to_owned()))
@@ -106,7 +106,7 @@ impl LocationActor {
                         ctx.spawn(pushed.into_actor(self).map(move |receipt, act, ctx| {
                             act.charge(ctx);
                             let outcome =
-                                receipt.map(outgoing::written).map_err(|fault| act.fault(&metrics, "push", fault));
+                                receipt.map(push_payload::written).map_err(|fault| act.fault(&metrics, "push", fault));
                             let command = Command::Pushed { write, attempt, outcome };
                             tell(ctx, Own::Request(Request::Command(command)));
                         }));
@@ -116,7 +116,7 @@ impl LocationActor {
                         ctx.spawn(found.into_actor(self).map(move |receipt, act, ctx| {
                             act.charge(ctx);
                             let outcome = receipt
-                                .map(|found| found.map(outgoing::written))
+                                .map(|found| found.map(push_payload::written))
                                 .map_err(|fault| act.fault(&metrics, "find", fault));
                             let command = Command::Found { write, attempt, outcome };
                             tell(ctx, Own::Request(Request::Command(command)));
@@ -142,7 +142,7 @@ impl LocationActor {
         }
         metrics.adapter_faults.add(1);
         tracing::info!(location = %self.id, call = what, %fault, "the EHR call did not succeed");
-        outgoing::failure(fault)
+        push_payload::failure(fault)
     }
 
     pub(super) fn describe(&mut self, ctx: &mut Context<Self>) {
@@ -150,7 +150,7 @@ impl LocationActor {
         self.metrics.adapter_calls.add(1);
         let asked = async move { ehr.describe(DESCRIBE_DEADLINE).await };
         ctx.spawn(asked.into_actor(self).map(|described, act, ctx| {
-            match described.as_ref().map(drop).map_err(|fault| outgoing::failure(fault.clone())) {
+            match described.as_ref().map(drop).map_err(|fault| push_payload::failure(fault.clone())) {
                 // It was not asked.
                 Err(Failure::NotBegun(_)) => {}
                 outcome => {
@@ -183,8 +183,8 @@ impl LocationActor {
             }
         };
         self.undescribed = 0;
-        let news = self.shell.as_ref().filter(|shell| shell.description.as_ref() != Some(&description));
-        let batch = match news.map(|shell| shell.describing(&description)) {
+        let news = self.processor.as_ref().filter(|processor| processor.description.as_ref() != Some(&description));
+        let batch = match news.map(|processor| processor.describing(&description)) {
             Some(Ok(batch)) => batch,
             known => {
                 if let Some(Err(error)) = known {
@@ -194,10 +194,10 @@ impl LocationActor {
                 return Box::pin(async {}.into_actor(self));
             }
         };
-        let stored = self.env.store.commit(batch).into_actor(self);
-        let stored = stored.map(move |result, act, ctx| match (result, &mut act.shell) {
-            (Ok(()), shell) => {
-                shell.iter_mut().for_each(|shell| shell.described(description.clone()));
+        let stored = self.deps.store.commit(batch).into_actor(self);
+        let stored = stored.map(move |result, act, ctx| match (result, &mut act.processor) {
+            (Ok(()), processor) => {
+                processor.iter_mut().for_each(|processor| processor.described(description.clone()));
                 act.describe_later(ctx, DESCRIBE_EVERY);
                 act.set_timer(ctx);
             }

@@ -1,4 +1,4 @@
-//! One actor per location: a thin shell around its machine that waits for the store, the EHR and the clock.
+//! One actor per location: a thin processor around its machine that waits for the store, the EHR and the clock.
 
 mod calls;
 
@@ -38,7 +38,7 @@ use crate::{
     request::{Answer, Request},
     requests::FreeSlots,
     standing,
-    turn::{Env, Shell, Turn, TurnError},
+    turn::{Deps, PendingCommit, Processor, TurnError},
     write_requests::{self, WriteRequest},
 };
 
@@ -48,7 +48,7 @@ const TRIES: u32 = 20;
 /// journal on a thread that healthy locations share.
 const DAMAGED_FOR: Duration = Duration::from_secs(300);
 const UNREADABLE_FOR: Duration = Duration::from_secs(1);
-/// How far `next_available_date` looks.
+/// How far `next_available_date` renderer.
 const HORIZON_DAYS: u16 = 180;
 
 /// Shown a location's queue of writes after each turn.
@@ -93,7 +93,7 @@ pub(crate) enum Own {
 
 pub struct LocationActor {
     id: LocationId,
-    env: Arc<Env>,
+    deps: Arc<Deps>,
     ehr: Option<Arc<dyn Ehr>>,
     /// Who is shown its queue of writes: its workstations, where the EHR is reached through such.
     watcher: Option<QueueWatcher>,
@@ -101,7 +101,7 @@ pub struct LocationActor {
     idle: Duration,
     share: Arc<DiskShare>,
     /// None while its records cannot be read: then every request is refused, and nothing is written.
-    shell: Option<Shell>,
+    processor: Option<Processor>,
     /// Until when it is not tried to read them again.
     unreadable_until: Option<Instant>,
     timer: Option<(Timestamp, SpawnHandle)>,
@@ -118,7 +118,7 @@ pub struct LocationActor {
 impl LocationActor {
     pub fn new(
         id: LocationId,
-        env: Arc<Env>,
+        deps: Arc<Deps>,
         ehr: Option<Arc<dyn Ehr>>,
         watcher: Option<QueueWatcher>,
         metrics: Arc<Metrics>,
@@ -127,13 +127,13 @@ impl LocationActor {
     ) -> LocationActor {
         LocationActor {
             id,
-            env,
+            deps,
             ehr,
             watcher,
             metrics,
             idle,
             share,
-            shell: None,
+            processor: None,
             unreadable_until: None,
             timer: None,
             undescribed: 0,
@@ -146,19 +146,19 @@ impl LocationActor {
 
     fn load(&mut self) {
         let started = Instant::now();
-        self.shell = None;
+        self.processor = None;
         self.unreadable_until = None;
-        match Shell::load(self.env.clone(), self.id) {
-            Ok(shell) => {
-                let (records, took) = (shell.machine.state.appointments.len(), started.elapsed());
+        match Processor::load(self.deps.clone(), self.id) {
+            Ok(processor) => {
+                let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
-                self.metrics.locations.note(self.id, standing::of(&shell.machine, clock::now()));
+                self.metrics.locations.note(self.id, standing::of(&processor.machine, clock::now()));
                 if let Some(show) = &self.watcher {
-                    show(shell.queue_news(Vec::new()));
+                    show(processor.queue_news(Vec::new()));
                 }
                 // The last thing that happened lies in the future: since then the clock was set back.
-                (self.watch, self.set_back) = (Watch::since(shell.machine.state.latest), 0);
-                self.shell = Some(shell);
+                (self.watch, self.set_back) = (Watch::since(processor.machine.state.latest), 0);
+                self.processor = Some(processor);
             }
             Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
@@ -173,7 +173,7 @@ impl LocationActor {
 
     /// One turn; before it another one where the clock was set back, which no decision may overlook.
     fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
-        if self.shell.is_none() && self.unreadable_until.is_none_or(|until| until <= Instant::now()) {
+        if self.processor.is_none() && self.unreadable_until.is_none_or(|until| until <= Instant::now()) {
             // It could not be loaded before, or not after a failed commit: perhaps it can now.
             self.load();
         }
@@ -195,20 +195,20 @@ impl LocationActor {
     /// By how much the clock was set back, as far as the location does not know.
     fn set_back(&mut self) -> Millis {
         self.set_back = self.set_back.saturating_add(self.watch.set_back(clock::now()));
-        if self.shell.is_some() { self.set_back } else { 0 }
+        if self.processor.is_some() { self.set_back } else { 0 }
     }
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
     fn attempt(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
-        let prepared = match &self.shell {
-            Some(shell) => shell.prepare(clock::cx(), &request),
+        let prepared = match &self.processor {
+            Some(processor) => processor.prepare(clock::cx(), &request),
             None => return Box::pin(async { Err(EngineError::Damaged) }.into_actor(self)),
         };
         let turn = match prepared {
             Ok(turn) => turn,
             Err(TurnError::NeedIds(sequence)) if tries > 0 => {
-                let env = self.env.clone();
-                let fill = async move { env.pool.fill(&env.ids, sequence).await };
+                let deps = self.deps.clone();
+                let fill = async move { deps.pool.fill(&deps.ids, sequence).await };
                 return Box::pin(fill.into_actor(self).then(move |filled, act, _| match filled {
                     Ok(()) => act.attempt(request, tries - 1),
                     Err(error) => {
@@ -235,11 +235,11 @@ impl LocationActor {
     fn commit(
         &mut self,
         request: Request,
-        mut turn: Turn,
+        mut turn: PendingCommit,
         tries: u32,
     ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
         let pulled = matches!(request, Request::Page { .. }).then(|| turn.batch.written_bytes());
-        let committed = self.env.store.commit(std::mem::take(&mut turn.batch));
+        let committed = self.deps.store.commit(std::mem::take(&mut turn.batch));
         let pulling = self.begin_pull(&turn);
         type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
         let step = committed.into_actor(self).then(move |result, act, ctx| -> Step {
@@ -248,13 +248,13 @@ impl LocationActor {
                 Ok(()) => {
                     act.metrics.commits.add(1);
                     if let Some(bytes) = pulled {
-                        act.share.take(&act.env.setup.engine, bytes, clock::now());
+                        act.share.take(&act.deps.setup.engine, bytes, clock::now());
                     }
                     let answer = act.finish(turn, ctx);
                     if let Some(pulling) = pulling {
                         act.hear(pulling, ctx);
                     }
-                    if act.shell.as_ref().is_some_and(Shell::snapshot_due) {
+                    if act.processor.as_ref().is_some_and(Processor::snapshot_due) {
                         return Box::pin(act.take_snapshot().map(|(), _, _| Ok(answer)));
                     }
                     Box::pin(async { Ok(answer) }.into_actor(act))
@@ -278,21 +278,21 @@ impl LocationActor {
         Box::pin(step)
     }
 
-    fn finish(&mut self, turn: Turn, ctx: &mut Context<Self>) -> Answer {
-        let Some(shell) = &mut self.shell else { return Answer::default() };
+    fn finish(&mut self, turn: PendingCommit, ctx: &mut Context<Self>) -> Answer {
+        let Some(processor) = &mut self.processor else { return Answer::default() };
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
-        let ended = self.watcher.as_ref().map(|_| shell.ended_writes(turn.events(), clock::now()));
-        let unread = shell.machine.state.pulls.last_success.is_none();
-        let (answer, calls) = shell.finish(turn);
-        if unread && shell.machine.state.pulls.last_success.is_some() {
-            let records: u64 = shell.machine.state.pulls.progress.values().map(|progress| progress.records).sum();
+        let ended = self.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
+        let unread = processor.machine.state.pulls.last_success.is_none();
+        let (answer, calls) = processor.finish(turn);
+        if unread && processor.machine.state.pulls.last_success.is_some() {
+            let records: u64 = processor.machine.state.pulls.progress.values().map(|progress| progress.records).sum();
             tracing::info!(location = %self.id, records, "the EHR was read to its end for the first time");
         }
         if let Some((show, ended)) = self.watcher.as_ref().zip(ended) {
-            show(shell.queue_news(ended));
+            show(processor.queue_news(ended));
         }
-        self.metrics.locations.note(self.id, standing::of(&shell.machine, clock::now()));
+        self.metrics.locations.note(self.id, standing::of(&processor.machine, clock::now()));
         for call in calls {
             self.call(call, ctx);
         }
@@ -301,21 +301,21 @@ impl LocationActor {
     }
 
     fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let Some(shell) = &mut self.shell else { return Box::pin(async {}.into_actor(self)) };
-        let batch = match shell.snapshot() {
+        let Some(processor) = &mut self.processor else { return Box::pin(async {}.into_actor(self)) };
+        let batch = match processor.snapshot() {
             Ok(batch) => batch,
             Err(error) => {
                 tracing::error!(location = %self.id, %error, "a snapshot could not be made");
-                shell.snapshot_missed();
+                processor.snapshot_missed();
                 return Box::pin(async {}.into_actor(self));
             }
         };
         let taken =
-            self.env.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.shell) {
-                (Ok(()), Some(shell)) => shell.snapshot_taken(),
-                (Err(error), shell) => {
+            self.deps.store.commit(batch).into_actor(self).map(|result, act, _| match (result, &mut act.processor) {
+                (Ok(()), Some(processor)) => processor.snapshot_taken(),
+                (Err(error), processor) => {
                     tracing::warn!(location = %act.id, %error, "no snapshot this time");
-                    shell.iter_mut().for_each(Shell::snapshot_missed);
+                    processor.iter_mut().for_each(Processor::snapshot_missed);
                 }
                 (Ok(()), None) => {}
             });
@@ -324,7 +324,7 @@ impl LocationActor {
 
     /// One timer, for the next wake time.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
-        let wake = self.shell.as_ref().and_then(Shell::wake_at);
+        let wake = self.processor.as_ref().and_then(Processor::wake_at);
         if self.timer.as_ref().map(|(at, _)| *at) == wake {
             return;
         }
@@ -342,12 +342,12 @@ impl LocationActor {
     }
 
     fn free_slots(&self, query: &SlotQuery) -> Result<FreeSlots, EngineError> {
-        let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
-        let (machine, zone) = (&shell.machine, &shell.settings().zone);
+        let processor = self.processor.as_ref().ok_or(EngineError::Damaged)?;
+        let (machine, zone) = (&processor.machine, &processor.settings().zone);
         if !machine.schedule_is_read() {
             return Err(EngineError::NotRead);
         }
-        let closed = shell.closed_operatories().map_err(|error| {
+        let closed = processor.closed_operatories().map_err(|error| {
             tracing::error!(location = %self.id, %error, "operatories could not be read");
             EngineError::Internal
         })?;
@@ -360,21 +360,21 @@ impl LocationActor {
             false => None,
         };
         let any_hours = hours.clone().any(|hour| query.asks_for(hour));
-        let old_read = shell.source().and_then(|_| SyncState::late_since(machine, clock::now()));
+        let old_read = processor.source().and_then(|_| SyncState::late_since(machine, clock::now()));
         Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
     }
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
-        let shell = self.shell.as_ref().ok_or(EngineError::Damaged)?;
-        let mut state = SyncState::of(&shell.machine, shell.description.as_ref(), clock::now());
-        if state.reading.is_some() && self.share.wait(&self.env.setup.engine, clock::now()) > 0 {
+        let processor = self.processor.as_ref().ok_or(EngineError::Damaged)?;
+        let mut state = SyncState::of(&processor.machine, processor.description.as_ref(), clock::now());
+        if state.reading.is_some() && self.share.wait(&self.deps.setup.engine, clock::now()) > 0 {
             state.read_reason.get_or_insert_with(|| disk_share::SLOWED.to_owned());
         }
         Ok(state)
     }
 
     fn leave(&mut self) -> LocalBoxActorFuture<Self, ()> {
-        let batch = match self.shell.as_ref().map(Shell::leave) {
+        let batch = match self.processor.as_ref().map(Processor::leave) {
             Some(Ok(batch)) if !batch.is_empty() => batch,
             Some(Err(error)) => {
                 tracing::error!(location = %self.id, %error, "left memory without a last commit");
@@ -382,7 +382,7 @@ impl LocationActor {
             }
             Some(Ok(_)) | None => return Box::pin(async {}.into_actor(self)),
         };
-        let left = self.env.store.commit(batch).into_actor(self).map(|result, act, _| {
+        let left = self.deps.store.commit(batch).into_actor(self).map(|result, act, _| {
             if let Err(error) = result {
                 // It still stands in the store as being in memory: the next start wakes it.
                 tracing::warn!(location = %act.id, %error, "left memory without a last commit");
@@ -393,7 +393,7 @@ impl LocationActor {
 
     /// Nothing to do for a while: out of memory.
     fn idle(&mut self, ctx: &mut Context<Self>) -> LocalBoxActorFuture<Self, ()> {
-        let wake = self.shell.as_ref().and_then(Shell::wake_at);
+        let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.idle.as_millis()).unwrap_or(i64::MAX));
         let busy = self.last_used.elapsed() < self.idle || wake.is_some_and(|at| at <= soon);
         if busy {
@@ -401,7 +401,7 @@ impl LocationActor {
             return Box::pin(async {}.into_actor(self));
         }
         Box::pin(self.leave().map(|(), act, ctx| {
-            act.shell = None;
+            act.processor = None;
             ctx.stop();
         }))
     }
@@ -475,12 +475,12 @@ impl Handler<Ask> for LocationActor {
                 Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
             }
             Ask::Writes { reply } => {
-                let answer = self.shell.as_ref().map(write_requests::unfinished).ok_or(EngineError::Damaged);
+                let answer = self.processor.as_ref().map(write_requests::unfinished).ok_or(EngineError::Damaged);
                 Box::pin(async move { drop(reply.send(answer)) }.into_actor(self))
             }
             Ask::Attend => Box::pin(async {}.into_actor(self)),
             Ask::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {
-                act.shell = None;
+                act.processor = None;
                 let _ = done.send(());
                 ctx.stop();
             })),

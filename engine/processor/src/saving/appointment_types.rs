@@ -7,20 +7,20 @@ use location::{
 };
 use records::AppointmentType;
 
-use super::{Prepared, refused, saved, unmet};
+use crate::saving::{Prepared, refused, saved, unmet};
 use crate::{
     book::narrow,
-    docs::Docs,
     requests::{AppointmentTypeChange, NewAppointmentType, Unmet},
-    turn::Shell,
+    turn::Processor,
+    unit_of_work::UnitOfWork,
 };
 
-impl Shell {
-    pub(super) fn new_type(&self, cx: Cx, new: &NewAppointmentType, docs: &mut Docs<'_>) -> Prepared {
-        if let Some(missing) = Unmet::of(self.unknown_descriptors(&new.descriptor_ids, docs)?) {
+impl Processor {
+    pub(super) fn new_type(&self, cx: Cx, new: &NewAppointmentType, unit: &mut UnitOfWork<'_>) -> Prepared {
+        if let Some(missing) = Unmet::of(self.unknown_descriptors(&new.descriptor_ids, unit)?) {
             return unmet(missing);
         }
-        let id = narrow(docs.allot(Resource::AppointmentTypes)?)?;
+        let id = narrow(unit.allot(Resource::AppointmentTypes)?)?;
         let kind = AppointmentType {
             id,
             institution_id: self.institution.id.0,
@@ -35,15 +35,21 @@ impl Shell {
             updated_at: cx.now,
             deleted_at: None,
         };
-        self.put_type(cx, Verb::Create, &kind, docs)
+        self.put_type(cx, Verb::Create, &kind, unit)
     }
 
-    pub(super) fn change_type(&self, cx: Cx, id: u32, change: &AppointmentTypeChange, docs: &mut Docs<'_>) -> Prepared {
-        let unknown = self.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), docs)?;
+    pub(super) fn change_type(
+        &self,
+        cx: Cx,
+        id: u32,
+        change: &AppointmentTypeChange,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Prepared {
+        let unknown = self.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), unit)?;
         if let Some(missing) = Unmet::of(unknown) {
             return unmet(missing);
         }
-        self.with_type(id, docs, |kind, docs| {
+        self.with_type(id, unit, |kind, unit| {
             if let Some(of_location) = change.of_location {
                 kind.location_id = of_location.then_some(self.setup.id.0);
             }
@@ -56,15 +62,15 @@ impl Shell {
                 kind.descriptor_ids.clone_from(descriptors);
             }
             kind.updated_at = cx.now;
-            self.put_type(cx, Verb::Update, kind, docs)
+            self.put_type(cx, Verb::Update, kind, unit)
         })
     }
 
-    pub(super) fn remove_type(&self, cx: Cx, id: u32, docs: &mut Docs<'_>) -> Prepared {
-        self.with_type(id, docs, |kind, docs| {
+    pub(super) fn remove_type(&self, cx: Cx, id: u32, unit: &mut UnitOfWork<'_>) -> Prepared {
+        self.with_type(id, unit, |kind, unit| {
             kind.deleted_at = Some(cx.now);
             kind.updated_at = cx.now;
-            self.put_type(cx, Verb::Delete, kind, docs)
+            self.put_type(cx, Verb::Delete, kind, unit)
         })
     }
 
@@ -72,22 +78,22 @@ impl Shell {
     fn with_type(
         &self,
         id: u32,
-        docs: &mut Docs<'_>,
-        change: impl FnOnce(&mut AppointmentType, &mut Docs<'_>) -> Prepared,
+        unit: &mut UnitOfWork<'_>,
+        change: impl FnOnce(&mut AppointmentType, &mut UnitOfWork<'_>) -> Prepared,
     ) -> Prepared {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(id));
-        match docs.get::<AppointmentType>(self.institution.id.0, id)?.filter(|kind| kind.deleted_at.is_none()) {
+        match unit.get::<AppointmentType>(self.institution.id.0, id)?.filter(|kind| kind.deleted_at.is_none()) {
             None => unmet(Unmet::NotFound { resource, id }),
             Some(kind) if kind.source_id.is_some() => unmet(Unmet::NotUsable { resource, id }),
-            Some(mut kind) => change(&mut kind, docs),
+            Some(mut kind) => change(&mut kind, unit),
         }
     }
 
-    fn put_type(&self, cx: Cx, verb: Verb, kind: &AppointmentType, docs: &mut Docs<'_>) -> Prepared {
+    fn put_type(&self, cx: Cx, verb: Verb, kind: &AppointmentType, unit: &mut UnitOfWork<'_>) -> Prepared {
         let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
         let decision = self.decide_save(cx, resource, id, verb, Lane::Record { resource, id }, true);
         if !refused(&decision) {
-            docs.put(kind)?;
+            unit.put(kind)?;
         }
         saved(decision, kind)
     }

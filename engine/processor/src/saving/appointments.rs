@@ -10,12 +10,12 @@ use location::{
 };
 use records::{Appointment, Booking, Patient, Writeback};
 
-use super::{Prepared, saved, unmet};
+use crate::saving::{Prepared, saved, unmet};
 use crate::{
     book::narrow,
-    docs::Docs,
     requests::{AppointmentChange, NewAppointment, PatientDetails, Unmet},
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
 /// Ends the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).
@@ -24,30 +24,30 @@ const UNCONVERTED: &str = "_np";
 /// The contract's appointment has no place for them.
 const DESCRIPTORS_STAY: &str = "descriptor_ids stay here only: they are not written to the health record system.";
 
-impl Shell {
-    pub(super) fn new_appointment(&self, cx: Cx, new: &NewAppointment, docs: &mut Docs<'_>) -> Prepared {
-        let (patient, mut wrong) = (self.patient_to_book(new.patient_id, docs)?, Vec::new());
+impl Processor {
+    pub(super) fn new_appointment(&self, cx: Cx, new: &NewAppointment, unit: &mut UnitOfWork<'_>) -> Prepared {
+        let (patient, mut wrong) = (self.patient_to_book(new.patient_id, unit)?, Vec::new());
         let guardian = patient.map_err(|why| wrong.push(why)).ok();
-        wrong.extend(self.missing_for_appointment(new, docs)?);
+        wrong.extend(self.missing_for_appointment(new, unit)?);
         let guardian = match (guardian, Unmet::of(wrong)) {
             (Some(guardian), None) => guardian,
             (_, why) => return unmet(why),
         };
         let dependent = new.dependent.as_ref().map(|details| reached_through(&guardian, details));
         let known = match &dependent {
-            Some(details) => self.matching_patient(details, docs)?,
+            Some(details) => self.matching_patient(details, unit)?,
             None => Some(guardian.clone()),
         };
         let is_new = known.is_none();
         let patient_id = match &known {
             Some(known) => known.id,
-            None => narrow(docs.allot(Resource::Patients)?)?,
+            None => narrow(unit.allot(Resource::Patients)?)?,
         };
         let missing_fields = match &dependent {
             Some(details) if is_new => self.missing_fields(details),
             _ => Vec::new(),
         };
-        let id = docs.allot(Resource::Appointments)?;
+        let id = unit.allot(Resource::Appointments)?;
         let (provider, kind) = (ProviderId(new.provider_id), new.appointment_type_id.map(AppointmentTypeId));
         let operatory = match new.operatory_id {
             Some(id) => Some(OperatoryId(id)),
@@ -77,7 +77,7 @@ impl Shell {
         };
         let record = Appointment {
             booking: Some(Booking {
-                booking_ref: self.env.secrets.booking_ref(id),
+                booking_ref: self.deps.secrets.booking_ref(id),
                 writeback: Writeback::Pending,
                 failure_reason: None,
                 patient_first_name: first_name,
@@ -98,10 +98,10 @@ impl Shell {
                 let mut dependent = self.fresh_patient(cx, patient_id, details);
                 dependent.guarantor_id = Some(guardian.id);
                 dependent.provider_id = Some(new.provider_id);
-                self.index_patient(None, &dependent, docs)?;
-                docs.put(&dependent)?;
+                self.index_patient(None, &dependent, unit)?;
+                unit.put(&dependent)?;
             }
-            docs.put(&record)?;
+            unit.put(&record)?;
         }
         let (decision, mut answer) = saved(decision, &record)?;
         answer.warnings.extend(self.double_booked(&record).filter(|_| answer.saved.is_some()));
@@ -112,8 +112,8 @@ impl Shell {
     }
 
     /// The patient an appointment may be made for here, or why not.
-    fn patient_to_book(&self, id: u32, docs: &mut Docs<'_>) -> Result<Result<Patient, Unmet>, TurnError> {
-        let Some(patient) = docs.get::<Patient>(self.institution.id.0, u64::from(id))? else {
+    fn patient_to_book(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Result<Patient, Unmet>, TurnError> {
+        let Some(patient) = unit.get::<Patient>(self.institution.id.0, u64::from(id))? else {
             return Ok(Err(Unmet::NotFound { resource: Resource::Patients, id: id.into() }));
         };
         let synced = patient.foreign_id.is_some();
@@ -127,10 +127,14 @@ impl Shell {
         Ok(if patient.new_patient && unconverted { Err(Unmet::PatientNotConverted) } else { Ok(patient) })
     }
 
-    fn missing_for_appointment(&self, new: &NewAppointment, docs: &mut Docs<'_>) -> Result<Vec<Unmet>, TurnError> {
+    fn missing_for_appointment(
+        &self,
+        new: &NewAppointment,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Vec<Unmet>, TurnError> {
         let kinds: Vec<u32> = new.appointment_type_id.into_iter().collect();
-        let mut missing = self.unknown_in_schedule(new.provider_id, new.operatory_id, &kinds, docs)?;
-        missing.extend(self.unknown_descriptors(&new.descriptor_ids, docs)?);
+        let mut missing = self.unknown_in_schedule(new.provider_id, new.operatory_id, &kinds, unit)?;
+        missing.extend(self.unknown_descriptors(&new.descriptor_ids, unit)?);
         Ok(missing)
     }
 
@@ -139,14 +143,14 @@ impl Shell {
         cx: Cx,
         id: AppointmentId,
         change: &AppointmentChange,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Prepared {
-        let found = docs.get::<Appointment>(0, id.0)?.filter(|record| record.location_id == self.setup.id.0);
+        let found = unit.get::<Appointment>(0, id.0)?.filter(|record| record.location_id == self.setup.id.0);
         let Some(before) = found else {
             return unmet(Unmet::NotFound { resource: Resource::Appointments, id: id.0 });
         };
         if let Some(operatory) = change.operatory_id
-            && !self.known_operatory(operatory, docs)?
+            && !self.known_operatory(operatory, unit)?
         {
             return unmet(Unmet::NotFound { resource: Resource::Operatories, id: operatory });
         }
@@ -176,9 +180,9 @@ impl Shell {
             }
             after.updated_at = cx.now;
             if self.source().is_some() {
-                docs.keep_before(&before)?;
+                unit.keep_merge_base(&before)?;
             }
-            docs.put(&after)?;
+            unit.put(&after)?;
         }
         // The event that says it moved changes the document's place.
         after.placement = to.unwrap_or(after.placement);

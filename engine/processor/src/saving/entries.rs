@@ -12,22 +12,22 @@ use records::{
 };
 use serde_json::Value;
 
-use super::{Prepared, lane_of, queued, refused, saved, unmet};
+use crate::saving::{Prepared, lane_of, queued, refused, saved, unmet};
 use crate::{
-    docs::Docs,
     request::Answer,
     requests::{NewEntry, Unmet},
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
-impl Shell {
-    pub(super) fn new_entry(&self, cx: Cx, new: &NewEntry, docs: &mut Docs<'_>) -> Prepared {
+impl Processor {
+    pub(super) fn new_entry(&self, cx: Cx, new: &NewEntry, unit: &mut UnitOfWork<'_>) -> Prepared {
         if new.resource == Resource::FormResponses
-            && let Some(why) = self.unfit(&new.body, docs)?
+            && let Some(why) = self.unfit(&new.body, unit)?
         {
             return unmet(why);
         }
-        entry(new.resource, Create { shell: self, cx, new, docs })
+        entry(new.resource, Create { processor: self, cx, new, unit })
     }
 
     pub(super) fn change_entry(
@@ -36,24 +36,24 @@ impl Shell {
         resource: Resource,
         id: u64,
         body: &Value,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Prepared {
-        entry(resource, Change { shell: self, cx, id, body: Some(body), docs })
+        entry(resource, Change { processor: self, cx, id, body: Some(body), unit })
     }
 
-    pub(super) fn remove_entry(&self, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Prepared {
-        entry(resource, Change { shell: self, cx, id, body: None, docs })
+    pub(super) fn remove_entry(&self, cx: Cx, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Prepared {
+        entry(resource, Change { processor: self, cx, id, body: None, unit })
     }
 
     /// What a body refers to and this location cannot use.
-    fn unusable(&self, resource: Resource, body: &Value, docs: &mut Docs<'_>) -> Result<Vec<Unmet>, TurnError> {
+    fn unusable(&self, resource: Resource, body: &Value, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, TurnError> {
         let Some(source) = self.source() else { return Ok(Vec::new()) };
         let (mut unknown, mut inactive) = (Vec::new(), Vec::new());
         let mut known = |resource: Resource, id: u64| -> Result<Option<String>, TurnError> {
             let known = match resource {
-                Resource::Patients => self.synced_patient(u32::try_from(id).unwrap_or(u32::MAX), docs)?.is_ok(),
-                Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), docs)?.is_some(),
-                _ => match entries::on(resource, Use { source, id, docs: &mut *docs }).transpose()?.unwrap_or_default()
+                Resource::Patients => self.synced_patient(u32::try_from(id).unwrap_or(u32::MAX), unit)?.is_ok(),
+                Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), unit)?.is_some(),
+                _ => match entries::on(resource, Use { source, id, unit: &mut *unit }).transpose()?.unwrap_or_default()
                 {
                     Usable::Yes => true,
                     Usable::Not => {
@@ -99,27 +99,27 @@ fn entry<V: Visitor<Output = Prepared>>(resource: Resource, visitor: V) -> Prepa
 }
 
 struct Create<'s, 'd, 'p> {
-    shell: &'s Shell,
+    processor: &'s Processor,
     cx: Cx,
     new: &'s NewEntry,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Create<'_, '_, '_> {
     type Output = Prepared;
 
     fn visit<T: Body>(self) -> Prepared {
-        let Create { shell, cx, new, docs } = self;
+        let Create { processor, cx, new, unit } = self;
         let (resource, patient) = (T::RESOURCE, new.patient);
-        let source = shell.source().unwrap_or(0);
-        match new.number.as_ref().map(|number| idempotency::numbered(docs, number)).transpose()?.flatten() {
-            Some(Numbered::Same(id)) => return first::<T>(source, id, docs),
+        let source = processor.source().unwrap_or(0);
+        match new.number.as_ref().map(|number| idempotency::numbered(unit, number)).transpose()?.flatten() {
+            Some(Numbered::Same(id)) => return first::<T>(source, id, unit),
             Some(Numbered::Other(id)) => return unmet(Unmet::NumberTaken { resource, id }),
             None => {}
         }
-        let mut wrong = shell.unusable(resource, &new.body, docs)?;
+        let mut wrong = processor.unusable(resource, &new.body, unit)?;
         if let Some(id) = patient
-            && let Err(why) = shell.synced_patient(id, docs)?
+            && let Err(why) = processor.synced_patient(id, unit)?
         {
             // More is known of the patient than that they cannot be used.
             wrong.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
@@ -132,13 +132,13 @@ impl Visitor for Create<'_, '_, '_> {
             Ok(body) => body,
             Err(wrong) => return unmet(Unmet::Wrong(wrong)),
         };
-        let id = docs.allot(resource)?;
-        let decision = shell.decide_save(cx, resource, id, Verb::Create, lane_of(patient, resource, id), false);
+        let id = unit.allot(resource)?;
+        let decision = processor.decide_save(cx, resource, id, Verb::Create, lane_of(patient, resource, id), false);
         let entry = Entry {
             id,
-            institution_id: shell.institution.id.0,
+            institution_id: processor.institution.id.0,
             source_id: source,
-            location_id: Some(shell.setup.id.0),
+            location_id: Some(processor.setup.id.0),
             foreign_id: None,
             created_at: cx.now,
             updated_at: cx.now,
@@ -148,46 +148,46 @@ impl Visitor for Create<'_, '_, '_> {
             body,
         };
         if !refused(&decision) {
-            docs.put(&entry)?;
+            unit.put(&entry)?;
             if let Some(number) = &new.number {
-                idempotency::number(docs, number, id);
+                idempotency::number(unit, number, id);
             }
         }
         let (decision, mut answer) = saved(decision, &entry)?;
-        answer.warnings = shell.too_long(resource, &new.body);
+        answer.warnings = processor.too_long(resource, &new.body);
         Ok((decision, answer))
     }
 }
 
 /// The record that has the number already, as it stands now.
-fn first<T: Body>(source: u32, id: u64, docs: &mut Docs<'_>) -> Prepared {
-    let record = docs.get::<Entry<T>>(source, id)?.ok_or(TurnError::Damaged("a number without its record"))?;
+fn first<T: Body>(source: u32, id: u64, unit: &mut UnitOfWork<'_>) -> Prepared {
+    let record = unit.get::<Entry<T>>(source, id)?.ok_or(TurnError::Damaged("a number without its record"))?;
     let (decision, answer) = saved(Decision::nothing(), &record)?;
     Ok((decision, Answer { replay: true, ..answer }))
 }
 
 /// A new body, or none: removed.
 struct Change<'s, 'd, 'p> {
-    shell: &'s Shell,
+    processor: &'s Processor,
     cx: Cx,
     id: u64,
     body: Option<&'s Value>,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Change<'_, '_, '_> {
     type Output = Prepared;
 
     fn visit<T: Body>(self) -> Prepared {
-        let Change { shell, cx, id, body, docs } = self;
-        let (resource, source) = (T::RESOURCE, shell.source().unwrap_or(0));
-        let Some(before) = docs.get::<Entry<T>>(source, id)?.filter(|entry| entry.deleted_at.is_none()) else {
+        let Change { processor, cx, id, body, unit } = self;
+        let (resource, source) = (T::RESOURCE, processor.source().unwrap_or(0));
+        let Some(before) = unit.get::<Entry<T>>(source, id)?.filter(|entry| entry.deleted_at.is_none()) else {
             return unmet(Unmet::NotFound { resource, id });
         };
         let mut after = before.clone();
         let verb = match body {
             Some(body) => {
-                if let Some(why) = Unmet::of(shell.unusable(resource, body, docs)?) {
+                if let Some(why) = Unmet::of(processor.unusable(resource, body, unit)?) {
                     return unmet(why);
                 }
                 after.body = match entries::read(body.clone()) {
@@ -206,13 +206,13 @@ impl Visitor for Change<'_, '_, '_> {
         }
         after.updated_at = cx.now;
         let patient = entries::patient_of(&after.body);
-        let decision = shell.decide_save(cx, resource, id, verb, lane_of(patient, resource, id), false);
+        let decision = processor.decide_save(cx, resource, id, verb, lane_of(patient, resource, id), false);
         if queued(&decision) {
             after.write = Some(EntryWrite::pending());
-            docs.keep_before(&before)?;
+            unit.keep_merge_base(&before)?;
         }
         if !refused(&decision) {
-            docs.put(&after)?;
+            unit.put(&after)?;
         }
         saved(decision, &after)
     }
@@ -230,14 +230,14 @@ enum Usable {
 struct Use<'d, 'p> {
     source: u32,
     id: u64,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Use<'_, '_> {
     type Output = Result<Usable, TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Some(entry) = self.docs.get::<Entry<T>>(self.source, self.id)? else { return Ok(Usable::Unknown) };
+        let Some(entry) = self.unit.get::<Entry<T>>(self.source, self.id)? else { return Ok(Usable::Unknown) };
         let refused = entry.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed);
         let failed = refused && entry.foreign_id.is_none();
         Ok(if entry.deleted_at.is_some() || failed {

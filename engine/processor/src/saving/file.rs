@@ -14,20 +14,20 @@ use records::{
 use serde_json::Value;
 use store::Direction;
 
-use super::{Prepared, unmet};
+use crate::saving::{Prepared, unmet};
 use crate::{
-    docs::Docs,
     requests::{NewEntry, NewHistoryItem, Unmet},
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
 /// Entries of one patient's history that are looked through.
 const MOST_ENTRIES: usize = 10_000;
 
-impl Shell {
-    pub(super) fn save_history_item(&self, cx: Cx, new: &NewHistoryItem, docs: &mut Docs<'_>) -> Prepared {
+impl Processor {
+    pub(super) fn save_history_item(&self, cx: Cx, new: &NewHistoryItem, unit: &mut UnitOfWork<'_>) -> Prepared {
         let source = self.source().unwrap_or(0);
-        let item = docs.get::<Entry<HistoryItem>>(source, new.item_id)?;
+        let item = unit.get::<Entry<HistoryItem>>(source, new.item_id)?;
         if item.is_none_or(|item| item.body.category != new.category) {
             return unmet(Unmet::NotFound { resource: Resource::HistoryItems, id: new.item_id });
         }
@@ -44,14 +44,14 @@ impl Shell {
         };
         let body = serde_json::to_value(body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
         match known {
-            Some(entry) => self.change_entry(cx, resource, entry.id, &body, docs),
-            None => self.new_entry(cx, &NewEntry { resource, body, patient: Some(patient), number: None }, docs),
+            Some(entry) => self.change_entry(cx, resource, entry.id, &body, unit),
+            None => self.new_entry(cx, &NewEntry { resource, body, patient: Some(patient), number: None }, unit),
         }
     }
 
     /// The patient's entry for the item, one in force before one that is not. What the EHR would not take counts for nothing.
     fn history_entry(&self, new: &NewHistoryItem) -> Result<Option<Entry<PatientHistoryItem>>, TurnError> {
-        let lists = Lists { store: &*self.env.store, secrets: &self.env.secrets };
+        let lists = Lists { store: &*self.deps.store, secrets: &self.deps.secrets };
         let narrow = vec![Narrow::Has(Term::number(Field::Patient, new.patient_id))];
         let walk = Walk { narrow, ..Walk::new(self.source().unwrap_or(0), Order::Id) };
         let part = Part { from: None, direction: Direction::Backward, limit: MOST_ENTRIES };
@@ -68,12 +68,12 @@ impl Shell {
     }
 
     /// Why answers do not fit the form they are for.
-    pub(super) fn unfit(&self, body: &Value, docs: &mut Docs<'_>) -> Result<Option<Unmet>, TurnError> {
+    pub(super) fn unfit(&self, body: &Value, unit: &mut UnitOfWork<'_>) -> Result<Option<Unmet>, TurnError> {
         let response: FormResponse = match entries::read(body.clone()) {
             Ok(response) => response,
             Err(wrong) => return Ok(Some(Unmet::Wrong(wrong))),
         };
-        let schema = docs.get::<Entry<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
+        let schema = unit.get::<Entry<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
         // A form that is not there is refused where all references are looked at.
         let Some(schema) = schema else { return Ok(None) };
         let problems = forms::problems(&schema.body.schema_json.value(), &response.answers_json.value());

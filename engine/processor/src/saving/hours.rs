@@ -12,14 +12,14 @@ use records::{
     entry::{EntryWrite, WriteStatus},
 };
 
-use super::{Prepared, refused, saved, unmet};
+use crate::saving::{Prepared, refused, saved, unmet};
 use crate::{
     book::narrow,
-    docs::Docs,
-    own_hours,
+    projections::working_hours,
     request::Answer,
     requests::{HourChange, NewHour, Unmet},
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
 /// Read as a day, a slip of the pen would open the practice for one.
@@ -28,24 +28,24 @@ const NOT_TAKEN: &str = "The health record system takes no working hours: these 
 const OF_OUR_TYPES: &str = "The working hours are for appointment types the health record system does not have: they stay here only, \
                             and offer slots here.";
 
-impl Shell {
-    pub(super) fn new_hour(&self, cx: Cx, new: &NewHour, docs: &mut Docs<'_>) -> Prepared {
-        let id = narrow(docs.allot(Resource::WorkingHours)?)?;
-        self.put_hour(cx, id, new, None, docs)
+impl Processor {
+    pub(super) fn new_hour(&self, cx: Cx, new: &NewHour, unit: &mut UnitOfWork<'_>) -> Prepared {
+        let id = narrow(unit.allot(Resource::WorkingHours)?)?;
+        self.put_hour(cx, id, new, None, unit)
     }
 
-    pub(super) fn change_hour(&self, cx: Cx, id: u32, change: &HourChange, docs: &mut Docs<'_>) -> Prepared {
-        let Some(before) = self.kept_hour(id, docs)? else {
+    pub(super) fn change_hour(&self, cx: Cx, id: u32, change: &HourChange, unit: &mut UnitOfWork<'_>) -> Prepared {
+        let Some(before) = self.kept_hour(id, unit)? else {
             return unmet(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() });
         };
         if before.source == HourSource::Synced {
             return Ok((Decision::refuse(Refusal::HourOfEhr), Answer::from(Reply::Refused(Refusal::HourOfEhr))));
         }
-        self.put_hour(cx, id, &change.of(&before), Some(before), docs)
+        self.put_hour(cx, id, &change.of(&before), Some(before), unit)
     }
 
-    pub(super) fn remove_hour(&self, cx: Cx, id: u32, docs: &mut Docs<'_>) -> Prepared {
-        let Some(mut hour) = self.kept_hour(id, docs)? else {
+    pub(super) fn remove_hour(&self, cx: Cx, id: u32, unit: &mut UnitOfWork<'_>) -> Prepared {
+        let Some(mut hour) = self.kept_hour(id, unit)? else {
             return unmet(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() });
         };
         let decision = self.machine.decide(cx, &Command::RemoveHour { hour: WorkingHourId(id) });
@@ -53,13 +53,13 @@ impl Shell {
             hour.active = false;
             hour.updated_at = cx.now;
             hour.deleted_at = Some(cx.now);
-            docs.put(&hour)?;
+            unit.put(&hour)?;
         }
         saved(decision, &hour)
     }
 
-    fn kept_hour(&self, id: u32, docs: &mut Docs<'_>) -> Result<Option<records::WorkingHour>, TurnError> {
-        let found = docs.get::<records::WorkingHour>(self.setup.id.0, id.into())?;
+    fn kept_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Option<records::WorkingHour>, TurnError> {
+        let found = unit.get::<records::WorkingHour>(self.setup.id.0, id.into())?;
         Ok(found.filter(|hour| hour.deleted_at.is_none()))
     }
 
@@ -69,9 +69,9 @@ impl Shell {
         id: u32,
         new: &NewHour,
         before: Option<records::WorkingHour>,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Prepared {
-        let unknown = self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, docs)?;
+        let unknown = self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, unit)?;
         if let Some(missing) = Unmet::of(unknown) {
             return unmet(missing);
         }
@@ -101,19 +101,19 @@ impl Shell {
             updated_at: cx.now,
             deleted_at: None,
         };
-        let hour = own_hours::rules(&record);
+        let hour = working_hours::rules(&record);
         if let Err(problems) = hour.validate() {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return unmet(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))));
         }
-        let here_only = self.source().is_some() && self.any_type_of_ours(&new.appointment_type_ids, docs)?;
+        let here_only = self.source().is_some() && self.any_type_of_ours(&new.appointment_type_ids, unit)?;
         let decision = self.machine.decide(cx, &Command::SetHour { hour, here_only });
         let told = decision.reply == Reply::Saved { queued: true };
         if let (true, Some(before)) = (decision.events.is_empty(), before) {
             record = before;
         } else if !refused(&decision) {
             record.write = told.then_some(EntryWrite { status: WriteStatus::Pending, reason: None });
-            docs.put(&record)?;
+            unit.put(&record)?;
         }
         let (decision, mut answer) = saved(decision, &record)?;
         if self.source().is_some() && answer.reply == (Reply::Saved { queued: false }) {
@@ -123,9 +123,9 @@ impl Shell {
     }
 
     /// Types made here are unknown to the EHR: it cannot have hours that are for them only.
-    fn any_type_of_ours(&self, ids: &[u32], docs: &mut Docs<'_>) -> Result<bool, TurnError> {
+    fn any_type_of_ours(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, TurnError> {
         for id in ids {
-            let kind = docs.get::<records::AppointmentType>(self.setup.institution.0, u64::from(*id))?;
+            let kind = unit.get::<records::AppointmentType>(self.setup.institution.0, u64::from(*id))?;
             if kind.is_none_or(|kind| kind.foreign_id.is_none()) {
                 return Ok(true);
             }

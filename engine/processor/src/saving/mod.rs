@@ -17,42 +17,42 @@ use query::idempotency::{self, Lookup};
 use records::{self, catalogue::AppointmentDescriptor, entry::Entry};
 use serde::Serialize;
 
-use super::{
-    docs::Docs,
-    request::Answer,
-    turn::{Shell, TurnError},
-};
 use crate::requests::{SaveRequest, Saving, Unmet};
+use crate::{
+    request::Answer,
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
+};
 
 pub type Prepared = Result<(Decision, Answer), TurnError>;
 
-impl Shell {
-    pub fn prepare_save(&self, cx: Cx, request: &SaveRequest, docs: &mut Docs<'_>) -> Prepared {
+impl Processor {
+    pub fn prepare_save(&self, cx: Cx, request: &SaveRequest, unit: &mut UnitOfWork<'_>) -> Prepared {
         if let Some(once) = &request.once {
-            match idempotency::lookup(docs, once, cx.now)? {
+            match idempotency::lookup(unit, once, cx.now)? {
                 Lookup::Fresh => {}
                 Lookup::Replay(saved) => return Ok((Decision::nothing(), Answer::replay(saved))),
                 Lookup::Conflict => return unmet(Unmet::KeyReused),
             }
         }
         let (decision, answer) = match &request.what {
-            Saving::Patient(new) => self.new_patient(cx, new, docs),
-            Saving::PatientChange { id, change } => self.change_patient(cx, *id, change, docs),
-            Saving::Appointment(new) => self.new_appointment(cx, new, docs),
-            Saving::AppointmentChange { id, change } => self.change_appointment(cx, *id, change, docs),
-            Saving::Hour(hour) => self.new_hour(cx, hour, docs),
-            Saving::HourChange { id, change } => self.change_hour(cx, *id, change, docs),
-            Saving::HourRemoval { id } => self.remove_hour(cx, *id, docs),
-            Saving::AppointmentType(new) => self.new_type(cx, new, docs),
-            Saving::AppointmentTypeChange { id, change } => self.change_type(cx, *id, change, docs),
-            Saving::AppointmentTypeRemoval { id } => self.remove_type(cx, *id, docs),
-            Saving::HistoryItem(new) => self.save_history_item(cx, new, docs),
-            Saving::Entry(new) => self.new_entry(cx, new, docs),
-            Saving::EntryChange { resource, id, body } => self.change_entry(cx, *resource, *id, body, docs),
-            Saving::EntryRemoval { resource, id } => self.remove_entry(cx, *resource, *id, docs),
+            Saving::Patient(new) => self.new_patient(cx, new, unit),
+            Saving::PatientChange { id, change } => self.change_patient(cx, *id, change, unit),
+            Saving::Appointment(new) => self.new_appointment(cx, new, unit),
+            Saving::AppointmentChange { id, change } => self.change_appointment(cx, *id, change, unit),
+            Saving::Hour(hour) => self.new_hour(cx, hour, unit),
+            Saving::HourChange { id, change } => self.change_hour(cx, *id, change, unit),
+            Saving::HourRemoval { id } => self.remove_hour(cx, *id, unit),
+            Saving::AppointmentType(new) => self.new_type(cx, new, unit),
+            Saving::AppointmentTypeChange { id, change } => self.change_type(cx, *id, change, unit),
+            Saving::AppointmentTypeRemoval { id } => self.remove_type(cx, *id, unit),
+            Saving::HistoryItem(new) => self.save_history_item(cx, new, unit),
+            Saving::Entry(new) => self.new_entry(cx, new, unit),
+            Saving::EntryChange { resource, id, body } => self.change_entry(cx, *resource, *id, body, unit),
+            Saving::EntryRemoval { resource, id } => self.remove_entry(cx, *resource, *id, unit),
         }?;
         if let (Some(once), Some(saved), false) = (&request.once, &answer.saved, decision.events.is_empty()) {
-            idempotency::remember(docs, once, saved.clone(), cx.now)?;
+            idempotency::remember(unit, once, saved.clone(), cx.now)?;
         }
         Ok((decision, answer))
     }
@@ -63,8 +63,8 @@ impl Shell {
     }
 
     /// A patient this location may write of: in its EHR, where it has one.
-    fn synced_patient(&self, id: u32, docs: &mut Docs<'_>) -> Result<Result<records::Patient, Unmet>, TurnError> {
-        let found = docs.get::<records::Patient>(self.institution.id.0, u64::from(id))?;
+    fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Result<records::Patient, Unmet>, TurnError> {
+        let found = unit.get::<records::Patient>(self.institution.id.0, u64::from(id))?;
         let Some(patient) = found.filter(|patient| patient.source_id == self.source()) else {
             return Ok(Err(Unmet::NotFound { resource: Resource::Patients, id: id.into() }));
         };
@@ -73,13 +73,13 @@ impl Shell {
     }
 
     /// A provider of this location's data source; without one, of the institution.
-    fn known_provider(&self, id: u32, docs: &mut Docs<'_>) -> Result<Option<records::Provider>, TurnError> {
-        let found = docs.get::<records::Provider>(self.institution.id.0, u64::from(id))?;
+    fn known_provider(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Option<records::Provider>, TurnError> {
+        let found = unit.get::<records::Provider>(self.institution.id.0, u64::from(id))?;
         Ok(found.filter(|provider| self.source().is_none_or(|source| source == provider.source_id)))
     }
 
-    fn known_type(&self, id: u32, docs: &mut Docs<'_>) -> Result<bool, TurnError> {
-        let found = docs.get::<records::AppointmentType>(self.institution.id.0, u64::from(id))?;
+    fn known_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<bool, TurnError> {
+        let found = unit.get::<records::AppointmentType>(self.institution.id.0, u64::from(id))?;
         let here = |kind: &records::AppointmentType| {
             kind.deleted_at.is_none()
                 && kind.location_id.is_none_or(|location| location == self.setup.id.0)
@@ -89,11 +89,11 @@ impl Shell {
     }
 
     /// Those of these descriptors that the EHR does not have.
-    fn unknown_descriptors(&self, ids: &[u32], docs: &mut Docs<'_>) -> Result<Vec<Unmet>, TurnError> {
+    fn unknown_descriptors(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, TurnError> {
         let mut unknown = Vec::new();
         for id in ids.iter().map(|id| u64::from(*id)) {
             let found = match self.source() {
-                Some(source) => docs.get::<Entry<AppointmentDescriptor>>(source, id)?,
+                Some(source) => unit.get::<Entry<AppointmentDescriptor>>(source, id)?,
                 None => None,
             };
             if found.is_none_or(|descriptor| descriptor.deleted_at.is_some()) {
@@ -109,27 +109,27 @@ impl Shell {
         provider: u32,
         operatory: Option<u64>,
         kinds: &[u32],
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<Vec<Unmet>, TurnError> {
         let mut unknown = Vec::new();
-        if self.known_provider(provider, docs)?.is_none() {
+        if self.known_provider(provider, unit)?.is_none() {
             unknown.push(Unmet::NotFound { resource: Resource::Providers, id: provider.into() });
         }
         if let Some(id) = operatory
-            && !self.known_operatory(id, docs)?
+            && !self.known_operatory(id, unit)?
         {
             unknown.push(Unmet::NotFound { resource: Resource::Operatories, id });
         }
         for id in kinds {
-            if !self.known_type(*id, docs)? {
+            if !self.known_type(*id, unit)? {
                 unknown.push(Unmet::NotFound { resource: Resource::AppointmentTypes, id: (*id).into() });
             }
         }
         Ok(unknown)
     }
 
-    fn known_operatory(&self, id: u64, docs: &mut Docs<'_>) -> Result<bool, TurnError> {
-        Ok(docs.get::<records::Operatory>(self.setup.id.0, id)?.is_some_and(|operatory| operatory.deleted_at.is_none()))
+    fn known_operatory(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, TurnError> {
+        Ok(unit.get::<records::Operatory>(self.setup.id.0, id)?.is_some_and(|operatory| operatory.deleted_at.is_none()))
     }
 }
 

@@ -8,22 +8,21 @@ use location::{
 };
 use records::{self, entry::EntryWrite, index::words::phone};
 
-use super::{Prepared, queued, refused, saved, unmet};
+use crate::saving::{Prepared, queued, refused, saved, unmet};
 use crate::{
-    before::fields,
     book::{narrow, plain},
-    docs::Docs,
     request::Answer,
     requests::{NewPatient, PatientChange, Unmet},
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::{UnitOfWork, merge_base::fields},
 };
 
-impl Shell {
-    pub(super) fn new_patient(&self, cx: Cx, new: &NewPatient, docs: &mut Docs<'_>) -> Prepared {
-        if self.known_provider(new.provider_id, docs)?.is_none() {
+impl Processor {
+    pub(super) fn new_patient(&self, cx: Cx, new: &NewPatient, unit: &mut UnitOfWork<'_>) -> Prepared {
+        if self.known_provider(new.provider_id, unit)?.is_none() {
             return unmet(Unmet::NotFound { resource: Resource::Providers, id: new.provider_id.into() });
         }
-        if let Some(known) = self.duplicate(new, docs)? {
+        if let Some(known) = self.duplicate(new, unit)? {
             if !new.return_existing {
                 return unmet(Unmet::DuplicatePatient { id: known.id });
             }
@@ -35,7 +34,7 @@ impl Shell {
             let refusal = Decision::refuse(Refusal::PatientFieldsRequired { missing });
             return Ok((refusal.clone(), Answer::from(refusal.reply)));
         }
-        let id = narrow(docs.allot(Resource::Patients)?)?;
+        let id = narrow(unit.allot(Resource::Patients)?)?;
         let lane = Lane::Patient(PatientId(id));
         let decision = self.decide_save(cx, Resource::Patients, id.into(), Verb::Create, lane, false);
         let details = new.details.clone();
@@ -65,8 +64,8 @@ impl Shell {
             ..records::Patient::default()
         };
         if !refused(&decision) {
-            self.index_patient(None, &patient, docs)?;
-            docs.put(&patient)?;
+            self.index_patient(None, &patient, unit)?;
+            unit.put(&patient)?;
         }
         let (decision, mut answer) = saved(decision, &patient)?;
         answer.warnings = self.unkept(&records::Patient::default(), &patient)?;
@@ -88,7 +87,7 @@ impl Shell {
     }
 
     /// The patient with the same date of birth, name and phone number.
-    fn duplicate(&self, new: &NewPatient, docs: &mut Docs<'_>) -> Result<Option<records::Patient>, TurnError> {
+    fn duplicate(&self, new: &NewPatient, unit: &mut UnitOfWork<'_>) -> Result<Option<records::Patient>, TurnError> {
         let first = plain(&new.details.first_name);
         let given = [&new.details.phone_number, &new.cell_phone, &new.home_phone, &new.work_phone];
         let given: Vec<String> = given.into_iter().flatten().filter_map(|number| phone(number)).collect();
@@ -97,11 +96,17 @@ impl Shell {
             let mut phones = phones.into_iter().flatten().filter_map(|number| phone(number));
             plain(&known.first_name) == first && phones.any(|number| given.contains(&number))
         };
-        Ok(self.namesakes(&new.details, docs)?.into_iter().find(same))
+        Ok(self.namesakes(&new.details, unit)?.into_iter().find(same))
     }
 
-    pub(super) fn change_patient(&self, cx: Cx, id: u32, change: &PatientChange, docs: &mut Docs<'_>) -> Prepared {
-        let before = match self.synced_patient(id, docs)? {
+    pub(super) fn change_patient(
+        &self,
+        cx: Cx,
+        id: u32,
+        change: &PatientChange,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Prepared {
+        let before = match self.synced_patient(id, unit)? {
             Ok(patient) => patient,
             Err(why) => return unmet(why),
         };
@@ -115,11 +120,11 @@ impl Shell {
         let decision = self.decide_save(cx, Resource::Patients, id.into(), Verb::Update, lane, false);
         if queued(&decision) {
             after.write = Some(EntryWrite::pending());
-            docs.keep_before(&before)?;
+            unit.keep_merge_base(&before)?;
         }
         if !refused(&decision) {
-            self.index_patient(Some(&before), &after, docs)?;
-            docs.put(&after)?;
+            self.index_patient(Some(&before), &after, unit)?;
+            unit.put(&after)?;
         }
         let (decision, mut answer) = saved(decision, &after)?;
         answer.warnings = self.unkept(&before, &after)?;

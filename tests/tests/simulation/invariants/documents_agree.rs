@@ -35,7 +35,7 @@ pub fn check(world: &World, location: LocationId) {
         one(world, location, *id);
     }
     let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
-    let lists = Lists { store: &*world.store, secrets: &host.shell.env.secrets };
+    let lists = Lists { store: &*world.store, secrets: &host.shell.deps.secrets };
     for as_of in [Timestamp::MAX, world.now] {
         walk.as_of = as_of;
         let all = Part { from: None, direction: Direction::Forward, limit: usize::MAX };

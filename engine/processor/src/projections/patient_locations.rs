@@ -9,41 +9,41 @@ use records::{
 use store::Direction;
 use webhooks::shapes::Related;
 
-use super::{
-    docs::{Docs, decode},
-    turn::{Shell, TurnError},
+use crate::{
+    turn::{Processor, TurnError},
+    unit_of_work::{UnitOfWork, decode},
 };
 
-impl Shell {
+impl Processor {
     /// An appointment here makes somebody a patient of this location too. Patients are shared: only one who is not yet is read for good,
     /// so that the commit does not hang on all of them being unchanged.
-    pub fn seen_here(&self, cx: Cx, patient: u32, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
-        let known = docs.stored(Resource::Patients, scope, id)?;
+        let known = unit.stored(Resource::Patients, scope, id)?;
         let known = known.map(|bytes| decode::<Patient>(&bytes)).transpose()?;
         if known.is_none_or(|patient| patient.location_ids.contains(&here)) {
             return Ok(());
         }
-        docs.change::<Patient>(scope, id, |patient| {
+        unit.change::<Patient>(scope, id, |patient| {
             patient.location_ids.push(here);
             patient.updated_at = cx.now;
         })?;
-        if let Some(mut before) = docs.before::<Patient>(scope, id)? {
+        if let Some(mut before) = unit.merge_base::<Patient>(scope, id)? {
             before.location_ids.push(here);
-            docs.set_before(&before)?;
+            unit.set_merge_base(&before)?;
         }
         Ok(())
     }
 
     /// Locations of the data source that showed an appointment with a patient before the patient: those whom something referred to have
     /// their id already.
-    pub fn visited_elsewhere(&self, patient: u64, docs: &Docs<'_>) -> Result<Vec<u32>, TurnError> {
+    pub fn visited_elsewhere(&self, patient: u64, unit: &UnitOfWork<'_>) -> Result<Vec<u32>, TurnError> {
         let mut visited = Vec::new();
-        if docs.is_fresh::<Patient>(patient) {
+        if unit.is_fresh::<Patient>(patient) {
             return Ok(visited);
         }
-        let lists = Lists { store: &*self.env.store, secrets: &self.env.secrets };
-        let all = self.env.setup.locations.values();
+        let lists = Lists { store: &*self.deps.store, secrets: &self.deps.secrets };
+        let all = self.deps.setup.locations.values();
         for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
             let narrow = vec![Narrow::Has(Term::number(Field::Patient, patient))];
             let walk = Walk { narrow, ..Walk::new(other.id.0, Order::Id) };

@@ -1,5 +1,7 @@
 //! A page of the EHR's records taken in: decided by the machine, stored only if it applies. `intake` turns each record into ours.
 
+mod record;
+
 use std::collections::BTreeSet;
 
 use location::{
@@ -16,22 +18,22 @@ use records::{
 };
 use store::{Direction, keys};
 
-use super::{
-    docs::Docs,
-    intake::put_appointment,
+use crate::{
+    ingest::record::put_appointment,
     request::Answer,
-    turn::{Shell, TurnError},
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
-/// Links read at a time when a whole pass looks for what is gone.
+/// Links read at a time when a whole pass renderer for what is gone.
 const LINKS_AT_ONCE: usize = 5_000;
 
 /// One location's view while a page is taken in.
 pub struct Intake<'s, 'd, 'p> {
-    pub shell: &'s Shell,
+    pub processor: &'s Processor,
     pub source: u32,
     pub cx: Cx,
-    pub docs: &'d mut Docs<'p>,
+    pub unit: &'d mut UnitOfWork<'p>,
     pub page: Page,
     /// Foreign ids of the records `page.deleted` and `page.past_deleted` name.
     pub tombstones: Vec<(String, u64)>,
@@ -39,7 +41,7 @@ pub struct Intake<'s, 'd, 'p> {
     pub appointments: Vec<(records::Appointment, Option<records::Appointment>)>,
 }
 
-impl Shell {
+impl Processor {
     /// `part`: no more than so many of its records.
     pub fn prepare_page(
         &self,
@@ -47,7 +49,7 @@ impl Shell {
         (resource, call): (Resource, u64),
         outcome: &Outcome<Box<ehr::Page>>,
         part: Option<usize>,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Answer), TurnError> {
         let source = self.source().ok_or(TurnError::Damaged("a page for a location without EHR"))?;
         let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
@@ -55,10 +57,10 @@ impl Shell {
             Err(failure) => Err(failure.clone()),
             Ok(page) => {
                 let mut intake = Intake {
-                    shell: self,
+                    processor: self,
                     source,
                     cx,
-                    docs: &mut *docs,
+                    unit: &mut *unit,
                     page: Page::default(),
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
@@ -83,30 +85,30 @@ impl Shell {
                         record.cancelled = ours.cancelling;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
                     }
-                    put_appointment(record, before, docs)?;
+                    put_appointment(record, before, unit)?;
                 }
             }
             // Nothing of a page that came too late, that the guard stopped, or that is asked for again may be stored.
-            _ => docs.discard(),
+            _ => unit.discard(),
         }
-        self.bury(resource, &decision, &tombstones, docs);
+        self.bury(resource, &decision, &tombstones, unit);
         let answer = Answer::from(decision.reply.clone());
         Ok((decision, answer))
     }
 
     /// What the page says is deleted is so from now on: said again it is no news, and should it come back, it is. Of a page that is asked
     /// for again that goes for what was taken in of it.
-    fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], docs: &mut Docs<'_>) {
+    fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], unit: &mut UnitOfWork<'_>) {
         let Some(source) = self.source() else { return };
         let applied = matches!(decision.reply, Reply::PageApplied { .. });
         let gone: BTreeSet<u64> = decision.events.iter().filter_map(Event::gone).collect();
         for (foreign_id, id) in tombstones.iter().filter(|(_, id)| applied || gone.contains(id)) {
-            docs.put_link(source, resource, foreign_id, Link::gone(*id));
+            unit.put_link(source, resource, foreign_id, Link::gone(*id));
         }
     }
 
     /// The appointment a write key of ours was made for.
-    pub fn written_by(&self, key: &str, docs: &mut Docs<'_>) -> Result<Option<AppointmentId>, TurnError> {
+    pub fn written_by(&self, key: &str, unit: &mut UnitOfWork<'_>) -> Result<Option<AppointmentId>, TurnError> {
         let mut parts = key.strip_prefix("ps-").unwrap_or_default().split('-');
         let (location, write) = (parts.next(), parts.next());
         let (Some(Ok(location)), Some(Ok(write))) = (location.map(str::parse::<u32>), write.map(str::parse::<u64>))
@@ -119,7 +121,7 @@ impl Shell {
         if let Some(queued) = self.machine.state.queue.get(WriteId(write)) {
             return Ok(queued.work.appointment().filter(|_| queued.key == key));
         }
-        let finished = docs.get::<records::Write>(location, write)?;
+        let finished = unit.get::<records::Write>(location, write)?;
         Ok(finished.filter(|write| write.key == key).and_then(|write| write.work.appointment()))
     }
 }
@@ -146,15 +148,15 @@ impl Intake<'_, '_, '_> {
             return Ok(Ok(()));
         }
         for foreign_id in &page.deleted {
-            if let Some(link) = self.docs.link(self.source, resource, foreign_id)? {
+            if let Some(link) = self.unit.link(self.source, resource, foreign_id)? {
                 if self.is_deleted(resource, link)? {
                     self.tombstones.push((foreign_id.clone(), link.id));
                 }
             } else if matches!(resource, Resource::Appointments | Resource::WorkingHours) {
                 self.page.strangers += 1;
-                if self.shell.machine.state.queue.creates(resource) {
+                if self.processor.machine.state.queue.creates(resource) {
                     // It may be what a write made whose answer comes later: then the answer finds that it is gone.
-                    self.docs.id_of(self.source, resource, foreign_id)?;
+                    self.unit.id_of(self.source, resource, foreign_id)?;
                 }
             }
         }
@@ -166,9 +168,9 @@ impl Intake<'_, '_, '_> {
         self.page.records = u32::try_from(shown.len()).unwrap_or(u32::MAX);
         self.page.estimate = page.estimate;
         let by_absence = |plan: &location::settings::PullPlan| plan.resource == resource && plan.deletions_by_absence;
-        let settings = self.shell.settings();
+        let settings = self.processor.settings();
         let look_for_gone = page.last && page.whole && settings.capabilities.pulls.iter().any(by_absence);
-        let before = self.shell.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
+        let before = self.processor.machine.state.pulls.deleted.get(&resource).copied().unwrap_or_default();
         let many_deleted = before + self.page.deleted.len() as u64 >= u64::from(settings.pull.guard_at_least);
         if resource.shared() && (look_for_gone || many_deleted) {
             self.known(resource, look_for_gone)?;
@@ -183,12 +185,12 @@ impl Intake<'_, '_, '_> {
             self.page.deleted.extend((!link.is_gone()).then_some(link.id));
             return Ok(!link.is_gone());
         }
-        let before = self.docs.get::<records::Appointment>(0, link.id)?;
-        let here = before.as_ref().is_none_or(|before| before.location_id == self.shell.setup.id.0);
+        let before = self.unit.get::<records::Appointment>(0, link.id)?;
+        let here = before.as_ref().is_none_or(|before| before.location_id == self.processor.setup.id.0);
         if here && link.is_gone() {
             return Ok(false);
         }
-        if self.shell.machine.state.appointments.contains_key(&AppointmentId(link.id)) {
+        if self.processor.machine.state.appointments.contains_key(&AppointmentId(link.id)) {
             self.page.deleted.push(link.id);
         } else if here && before.is_some_and(|before| !before.cancelled) {
             // So long past that the machine forgot it: only its document can say that it is gone.
@@ -200,10 +202,10 @@ impl Intake<'_, '_, '_> {
     /// Counts the records known of a shared resource, and finds those a whole pass did not show.
     fn known(&mut self, resource: Resource, look_for_gone: bool) -> Result<(), TurnError> {
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
-        let earlier = self.shell.machine.state.pulls.seen.get(&resource);
+        let earlier = self.processor.machine.state.pulls.seen.get(&resource);
         let mut range = keys::links(self.source, Kind::Of(resource).byte());
         loop {
-            let links = self.shell.env.store.scan(range.clone(), Direction::Forward, LINKS_AT_ONCE)?;
+            let links = self.processor.deps.store.scan(range.clone(), Direction::Forward, LINKS_AT_ONCE)?;
             let more = links.len() == LINKS_AT_ONCE;
             if let Some((last, _)) = links.last() {
                 range = range.after(last);

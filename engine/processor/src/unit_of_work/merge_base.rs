@@ -9,14 +9,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use store::keys;
 
-use super::{
-    docs::{Docs, decode},
+use crate::{
     turn::TurnError,
+    unit_of_work::{UnitOfWork, decode},
 };
 
-impl Docs<'_> {
+impl UnitOfWork<'_> {
     /// Call before the first change: keeps what is there now, unless an earlier change has kept it already.
-    pub fn keep_before<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
+    pub fn keep_merge_base<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
         let key = keys::before(T::KIND.byte(), record.scope(), record.id());
         if self.guarded(key.clone())?.is_none() {
             let bytes = serde_json::to_vec(record).map_err(|_| TurnError::Damaged("a document that cannot be kept"))?;
@@ -26,7 +26,7 @@ impl Docs<'_> {
     }
 
     /// What the EHR has of a record that is being changed here.
-    pub fn before<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+    pub fn merge_base<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
         if self.is_fresh::<T>(id) {
             return Ok(None);
         }
@@ -34,14 +34,14 @@ impl Docs<'_> {
     }
 
     /// What a pull says of a record that is being changed here.
-    pub fn set_before<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
+    pub fn set_merge_base<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
         let bytes = serde_json::to_vec(record).map_err(|_| TurnError::Damaged("a document that cannot be kept"))?;
         self.put_raw(keys::before(T::KIND.byte(), record.scope(), record.id()), bytes);
         Ok(())
     }
 
     /// Nothing is on its way any more.
-    pub fn forget_before<T: Document>(&mut self, scope: u32, id: u64) {
+    pub fn forget_merge_base<T: Document>(&mut self, scope: u32, id: u64) {
         self.delete(keys::before(T::KIND.byte(), scope, id));
     }
 }
@@ -54,7 +54,7 @@ pub fn fields<T: Serialize>(record: &T) -> Result<Map<String, Value>, TurnError>
 }
 
 /// A change of ours that is on its way, made on what the EHR has now instead of what it had: staff's changes of other fields stay.
-pub fn rebased<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, TurnError> {
+pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, TurnError> {
     let (had, ours, mut merged) = (fields(had)?, fields(ours)?, fields(has)?);
     // A field without a value may be left out.
     let names: BTreeSet<&String> = had.keys().chain(ours.keys()).collect();

@@ -18,13 +18,15 @@ use records::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{
-    before::{changes_content, copy_written, rebased},
+use crate::{
     book::narrow,
-    docs::Docs,
-    own_hours,
-    pages::Intake,
+    ingest::Intake,
+    projections::working_hours,
     turn::TurnError,
+    unit_of_work::{
+        UnitOfWork,
+        merge_base::{changes_content, copy_written, three_way_merge},
+    },
 };
 
 impl Intake<'_, '_, '_> {
@@ -49,20 +51,20 @@ impl Intake<'_, '_, '_> {
         foreign_id: &str,
         said: &impl serde::Serialize,
     ) -> Result<(u64, bool), TurnError> {
-        let link = self.docs.id_of(self.source, resource, foreign_id)?;
+        let link = self.unit.id_of(self.source, resource, foreign_id)?;
         self.page.seen.push(link.id);
         let digest = digest(said)?;
         if link.digest == digest {
             return Ok((link.id, false));
         }
         self.page.news = true;
-        self.docs.put_link(self.source, resource, foreign_id, Link { id: link.id, digest });
+        self.unit.put_link(self.source, resource, foreign_id, Link { id: link.id, digest });
         Ok((link.id, true))
     }
 
     /// Our id of a record this one refers to.
     fn refer(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u64>, TurnError> {
-        foreign_id.map(|id| self.docs.id_of(self.source, resource, id).map(|link| link.id)).transpose()
+        foreign_id.map(|id| self.unit.id_of(self.source, resource, id).map(|link| link.id)).transpose()
     }
 
     fn refer32(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u32>, TurnError> {
@@ -71,7 +73,7 @@ impl Intake<'_, '_, '_> {
 
     /// Writes a document unless it says nothing new: then not even its times change.
     fn put<T: Document + Timed>(&mut self, before: Option<T>, mut fresh: T) -> Result<(), TurnError> {
-        if is_news(before, &mut fresh) { self.docs.put(&fresh) } else { Ok(()) }
+        if is_news(before, &mut fresh) { self.unit.put(&fresh) } else { Ok(()) }
     }
 
     fn provider(&mut self, said: &ehr::EhrProvider) -> Result<(), TurnError> {
@@ -79,7 +81,7 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let institution_id = self.shell.institution.id.0;
+        let institution_id = self.processor.institution.id.0;
         let fresh = records::Provider {
             id: narrow(id)?,
             institution_id,
@@ -99,7 +101,7 @@ impl Intake<'_, '_, '_> {
             updated_at: self.cx.now,
             last_sync_time: Some(self.cx.now),
         };
-        let before = self.docs.get(institution_id, id)?;
+        let before = self.unit.get(institution_id, id)?;
         self.put(before, fresh)
     }
 
@@ -109,7 +111,7 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let location_id = self.shell.setup.id.0;
+        let location_id = self.processor.setup.id.0;
         let fresh = records::Operatory {
             id,
             location_id,
@@ -124,7 +126,7 @@ impl Intake<'_, '_, '_> {
             last_sync_time: Some(self.cx.now),
             deleted_at: None,
         };
-        let before = self.docs.get(location_id, id)?;
+        let before = self.unit.get(location_id, id)?;
         self.put(before, fresh)
     }
 
@@ -141,8 +143,8 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let institution_id = self.shell.institution.id.0;
-        let before: Option<records::AppointmentType> = self.docs.get(institution_id, id)?;
+        let institution_id = self.processor.institution.id.0;
+        let before: Option<records::AppointmentType> = self.unit.get(institution_id, id)?;
         let fresh = records::AppointmentType {
             id: narrow(id)?,
             institution_id,
@@ -165,12 +167,12 @@ impl Intake<'_, '_, '_> {
         if !news {
             return Ok(());
         }
-        let (institution_id, now) = (self.shell.institution.id.0, self.cx.now);
-        let before: Option<records::Patient> = self.docs.get(institution_id, id)?;
+        let (institution_id, now) = (self.processor.institution.id.0, self.cx.now);
+        let before: Option<records::Patient> = self.unit.get(institution_id, id)?;
         let mut location_ids = before.as_ref().map_or_else(Vec::new, |b| b.location_ids.clone());
         if location_ids.is_empty() {
-            location_ids.push(self.shell.setup.id.0);
-            location_ids.extend(self.shell.visited_elsewhere(id, self.docs)?);
+            location_ids.push(self.processor.setup.id.0);
+            location_ids.extend(self.processor.visited_elsewhere(id, self.unit)?);
         }
         let address = said.address.as_ref().map(|address| records::PatientAddress {
             line_1: address.line1.clone(),
@@ -217,17 +219,17 @@ impl Intake<'_, '_, '_> {
             write_error: None,
             write: before.as_ref().and_then(|before| before.write.clone()),
         };
-        if let (Some(had), Some(ours)) = (self.docs.before::<records::Patient>(institution_id, id)?, &before) {
-            self.docs.set_before(&fresh)?;
-            fresh = rebased(&had, ours, &fresh)?;
+        if let (Some(had), Some(ours)) = (self.unit.merge_base::<records::Patient>(institution_id, id)?, &before) {
+            self.unit.set_merge_base(&fresh)?;
+            fresh = three_way_merge(&had, ours, &fresh)?;
             fresh.swap_times(Times { created: now, updated: now, synced: Some(now) });
         }
-        self.shell.index_patient(before.as_ref(), &fresh, self.docs)?;
+        self.processor.index_patient(before.as_ref(), &fresh, self.unit)?;
         self.put(before, fresh)
     }
 
     fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, TurnError> {
-        self.page.strangers += u32::from(self.docs.link(self.source, Resource::WorkingHours, &said.id)?.is_none());
+        self.page.strangers += u32::from(self.unit.link(self.source, Resource::WorkingHours, &said.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &said.id, said)?;
         let times = (minutes(&said.begin_time), minutes(&said.end_time), recurrence(said));
         let (Some(begin), Some(end), Some(recurrence)) = times else {
@@ -236,8 +238,8 @@ impl Intake<'_, '_, '_> {
         let id = narrow(id)?;
         let provider = self.refer32(Resource::Providers, Some(&said.provider))?.unwrap_or_default();
         let operatory = self.refer(Resource::Operatories, said.operatory.as_ref())?;
-        let location_id = self.shell.setup.id.0;
-        let before: Option<records::WorkingHour> = self.docs.get(location_id, u64::from(id))?;
+        let location_id = self.processor.setup.id.0;
+        let before: Option<records::WorkingHour> = self.unit.get(location_id, u64::from(id))?;
         // Hours set here stay so, whoever changes them: clients may go on changing them.
         let source = before.as_ref().map_or(HourSource::Synced, |before| before.source);
         let fresh = records::WorkingHour {
@@ -259,18 +261,18 @@ impl Intake<'_, '_, '_> {
             updated_at: self.cx.now,
             deleted_at: None,
         };
-        let hour = own_hours::rules(&fresh);
+        let hour = working_hours::rules(&fresh);
         if let Err(problems) = hour.validate() {
             return Ok(Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
         }
         self.page.hours.push(hour);
         // While a change of ours is on its way, the machine keeps what the EHR has beside it.
-        let changing = self.shell.machine.state.queue.of_record(Resource::WorkingHours, id.into()).next().is_some();
+        let changing = self.processor.machine.state.queue.of_record(Resource::WorkingHours, id.into()).next().is_some();
         if !news {
             return Ok(Ok(()));
         }
         if changing {
-            self.docs.change::<records::WorkingHour>(location_id, id.into(), |record| record.label = fresh.label)?;
+            self.unit.change::<records::WorkingHour>(location_id, id.into(), |record| record.label = fresh.label)?;
             return Ok(Ok(()));
         }
         self.put(before, fresh)?;
@@ -280,22 +282,22 @@ impl Intake<'_, '_, '_> {
     fn appointment(&mut self, said: &ehr::EhrAppointment) -> Result<Result<(), String>, TurnError> {
         let span = Span::new(Timestamp(said.start.saturating_mul(SECOND)), Timestamp(said.end.saturating_mul(SECOND)));
         let Some(span) = span else { return Ok(Err("end is not after start".to_owned())) };
-        if self.docs.link(self.source, Resource::Appointments, &said.id)?.is_none() {
+        if self.unit.link(self.source, Resource::Appointments, &said.id)?.is_none() {
             // A record with our write key is the appointment that write was for, whatever became of the reply.
             let key = said.write_key.as_ref();
-            match key.map(|key| self.shell.written_by(key, self.docs)).transpose()?.flatten() {
-                Some(ours) => self.docs.put_link(self.source, Resource::Appointments, &said.id, Link::new(ours.0)),
+            match key.map(|key| self.processor.written_by(key, self.unit)).transpose()?.flatten() {
+                Some(ours) => self.unit.put_link(self.source, Resource::Appointments, &said.id, Link::new(ours.0)),
                 None => self.page.strangers += 1,
             }
         }
         // What one location shows is news at another: staff moved it.
-        let location_id = self.shell.setup.id.0;
-        let link = self.docs.link(self.source, Resource::Appointments, &said.id)?;
+        let location_id = self.processor.setup.id.0;
+        let link = self.unit.link(self.source, Resource::Appointments, &said.id)?;
         let (id, news) = self.seen(Resource::Appointments, &said.id, &(location_id, said))?;
         if !news {
             return Ok(Ok(()));
         }
-        let before: Option<records::Appointment> = self.docs.get(0, id)?;
+        let before: Option<records::Appointment> = self.unit.get(0, id)?;
         let elsewhere = before.as_ref().filter(|before| before.location_id != location_id);
         self.page.outdated |= elsewhere.is_some_and(|there| self.asked_before(there.updated_at));
         let placement = Placement {
@@ -305,11 +307,11 @@ impl Intake<'_, '_, '_> {
         };
         let patient = self.refer32(Resource::Patients, said.patient.as_ref())?;
         if let Some(patient) = patient {
-            self.shell.seen_here(self.cx, patient, self.docs)?;
+            self.processor.seen_here(self.cx, patient, self.unit)?;
         }
         let kind = self.refer32(Resource::AppointmentTypes, said.appointment_type.as_ref())?;
-        let past = span.end < self.cx.now.minus(self.shell.settings().pull.keep_past);
-        let remembered = self.shell.machine.state.appointments.contains_key(&AppointmentId(id));
+        let past = span.end < self.cx.now.minus(self.processor.settings().pull.keep_past);
+        let remembered = self.processor.machine.state.appointments.contains_key(&AppointmentId(id));
         if !past || remembered {
             self.page.appointments.push(PulledAppointment {
                 id: AppointmentId(id),
@@ -323,19 +325,19 @@ impl Intake<'_, '_, '_> {
         }
         if let (true, true, Some(link)) = (elsewhere.is_some() && remembered, said.cancelled, link) {
             // It stood here and left: at the other location it is as it was shown there.
-            self.docs.put_link(self.source, Resource::Appointments, &said.id, link);
+            self.unit.put_link(self.source, Resource::Appointments, &said.id, link);
             return Ok(Ok(()));
         }
         if elsewhere.is_some() {
             // What the other location wanted of it is that location's to end.
-            self.docs.forget_before::<records::Appointment>(0, id);
+            self.unit.forget_merge_base::<records::Appointment>(0, id);
         }
         let time = |at: Option<i64>| at.map(|seconds| Timestamp(seconds.saturating_mul(SECOND)));
         let kept = |since: Option<Timestamp>, holds: bool| holds.then(|| since.unwrap_or(self.cx.now));
         let old = before.as_ref();
         let fresh = records::Appointment {
             id,
-            institution_id: self.shell.institution.id.0,
+            institution_id: self.processor.institution.id.0,
             location_id,
             foreign_id: Some(said.id.clone()),
             version: said.version.clone(),
@@ -366,7 +368,7 @@ impl Intake<'_, '_, '_> {
 
     /// The page may be older than what happened at this time: it was asked for before.
     fn asked_before(&self, at: Timestamp) -> bool {
-        self.shell.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
+        self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 
     /// What of an appointment was changed here and is on its way stays ours; what the EHR says of it is kept beside.
@@ -375,10 +377,10 @@ impl Intake<'_, '_, '_> {
         mut fresh: records::Appointment,
         ours: Option<&records::Appointment>,
     ) -> Result<records::Appointment, TurnError> {
-        let writes = self.shell.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
+        let writes = self.processor.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
         let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
         if let (false, Some(ours)) = (changes.is_empty(), ours) {
-            self.docs.set_before(&fresh)?;
+            self.unit.set_merge_base(&fresh)?;
             changes.into_iter().for_each(|work| copy_written(work, ours, &mut fresh));
         }
         Ok(fresh)
@@ -390,7 +392,7 @@ impl Intake<'_, '_, '_> {
             return Ok(Ok(()));
         }
         let mut refer = |resource, foreign_id: &str| -> Result<u64, TurnError> {
-            Ok(self.docs.id_of(self.source, resource, foreign_id)?.id)
+            Ok(self.unit.id_of(self.source, resource, foreign_id)?.id)
         };
         let body = match entries::ours(said.resource, said.fields.clone(), &mut refer)? {
             Ok(body) => body,
@@ -419,10 +421,10 @@ impl Visitor for Taken<'_, '_, '_, '_> {
             Ok(body) => body,
             Err(wrong) => return Ok(Err(wrong)),
         };
-        let before = intake.docs.get::<Entry<T>>(source, id)?;
+        let before = intake.unit.get::<Entry<T>>(source, id)?;
         let mut fresh = Entry {
             id,
-            institution_id: intake.shell.institution.id.0,
+            institution_id: intake.processor.institution.id.0,
             source_id: source,
             location_id: before.as_ref().and_then(|before| before.location_id),
             foreign_id: Some(foreign_id.to_owned()),
@@ -433,9 +435,9 @@ impl Visitor for Taken<'_, '_, '_, '_> {
             write: before.as_ref().and_then(|before| before.write.clone()),
             body,
         };
-        if let (Some(had), Some(ours)) = (intake.docs.before::<Entry<T>>(source, id)?, &before) {
-            intake.docs.set_before(&fresh)?;
-            fresh.body = rebased(&had.body, &ours.body, &fresh.body)?;
+        if let (Some(had), Some(ours)) = (intake.unit.merge_base::<Entry<T>>(source, id)?, &before) {
+            intake.unit.set_merge_base(&fresh)?;
+            fresh.body = three_way_merge(&had.body, &ours.body, &fresh.body)?;
             fresh.deleted_at = ours.deleted_at;
         }
         intake.put(before, fresh).map(Ok)
@@ -446,7 +448,7 @@ impl Visitor for Taken<'_, '_, '_, '_> {
 pub fn put_appointment(
     mut fresh: records::Appointment,
     before: Option<records::Appointment>,
-    docs: &mut Docs<'_>,
+    unit: &mut UnitOfWork<'_>,
 ) -> Result<(), TurnError> {
     if !is_news(before, &mut fresh) {
         return Ok(());
@@ -455,7 +457,7 @@ pub fn put_appointment(
         booking.writeback = records::Writeback::Confirmed;
         booking.failure_reason = None;
     }
-    docs.put(&fresh)
+    unit.put(&fresh)
 }
 
 /// Whether the EHR's record says more than the document before. The times of what is no news, and the first time of all, stay.

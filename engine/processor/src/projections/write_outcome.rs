@@ -13,13 +13,15 @@ use records::{
     entry::{Body, Entry, EntryWrite},
 };
 
-use super::{
-    before::{changes_content, copy_written},
-    docs::Docs,
-    turn::{Shell, TurnError},
+use crate::{
+    turn::{Processor, TurnError},
+    unit_of_work::{
+        UnitOfWork,
+        merge_base::{changes_content, copy_written},
+    },
 };
 
-impl Shell {
+impl Processor {
     /// The EHR took a write.
     pub fn written(
         &self,
@@ -27,15 +29,15 @@ impl Shell {
         write: WriteId,
         work: Work,
         written: &Written,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
-        self.overwritten(work, written, docs)?;
+        self.overwritten(work, written, unit)?;
         match work {
             Work::CreatePatient(patient) => {
                 let id = u64::from(patient.0);
-                let twin = self.twin(Resource::Patients, id, written, docs)?;
-                self.link(Resource::Patients, id, written, docs)?;
-                docs.change::<Patient>(self.institution.id.0, id, |record| {
+                let twin = self.twin(Resource::Patients, id, written, unit)?;
+                self.link(Resource::Patients, id, written, unit)?;
+                unit.change::<Patient>(self.institution.id.0, id, |record| {
                     record.foreign_id = Some(written.foreign_id.clone());
                     record.write_error = None;
                     record.write = Some(EntryWrite::succeeded());
@@ -45,15 +47,15 @@ impl Shell {
                 })?;
                 if let Some(twin) = twin {
                     // A pull showed the patient before we knew that it is ours.
-                    self.gone(cx, Resource::Patients, twin, docs)?;
+                    self.gone(cx, Resource::Patients, twin, unit)?;
                 }
             }
             Work::Record { resource: Resource::Patients, id, .. } => {
                 let (scope, last) = (self.institution.id.0, self.last_of(write, Resource::Patients, id));
                 if last {
-                    docs.forget_before::<Patient>(scope, id);
+                    unit.forget_merge_base::<Patient>(scope, id);
                 }
-                docs.change::<Patient>(scope, id, |record| {
+                unit.change::<Patient>(scope, id, |record| {
                     record.ssn = None;
                     if last {
                         record.write = Some(EntryWrite::succeeded());
@@ -61,17 +63,17 @@ impl Shell {
                 })?;
             }
             Work::Record { resource: Resource::WorkingHours, id, verb } => {
-                self.hour_written(cx, write, (id, verb), written, docs)?;
+                self.hour_written(cx, write, (id, verb), written, unit)?;
             }
             Work::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
-                entries::on(resource, Done { shell: self, cx, id, verb, last, written, docs }).transpose()?;
+                entries::on(resource, Done { processor: self, cx, id, verb, last, written, unit }).transpose()?;
             }
             Work::Confirm(appointment) | Work::CheckIn(appointment) | Work::Note(appointment) => {
-                self.content_written(write, work, appointment.0, docs)?;
-                self.set_version(appointment.0, written, docs)?;
+                self.content_written(write, work, appointment.0, unit)?;
+                self.set_version(appointment.0, written, unit)?;
             }
-            Work::Reschedule(appointment) => self.set_version(appointment.0, written, docs)?,
+            Work::Reschedule(appointment) => self.set_version(appointment.0, written, unit)?,
             // `InsertDone` says it; a cancelled record's version matters no more.
             Work::CreateAppointment(_) | Work::Cancel(_) => {}
         }
@@ -85,11 +87,11 @@ impl Shell {
         write: WriteId,
         work: Work,
         (how, reason): (InsertFailure, &str),
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
         match work {
             Work::CreatePatient(patient) => {
-                docs.change::<Patient>(self.institution.id.0, u64::from(patient.0), |record| {
+                unit.change::<Patient>(self.institution.id.0, u64::from(patient.0), |record| {
                     record.write_error = Some(reason.to_owned());
                     record.write = Some(EntryWrite::failed(reason));
                     record.updated_at = cx.now;
@@ -98,34 +100,34 @@ impl Shell {
             Work::Record { resource: Resource::Patients, id, .. } => {
                 // What a later change says stands until the EHR has answered that too.
                 if self.last_of(write, Resource::Patients, id)
-                    && let Some(mut before) = docs.before::<Patient>(self.institution.id.0, id)?
+                    && let Some(mut before) = unit.merge_base::<Patient>(self.institution.id.0, id)?
                 {
-                    let now = docs.get::<Patient>(self.institution.id.0, id)?;
+                    let now = unit.get::<Patient>(self.institution.id.0, id)?;
                     before.updated_at = cx.now;
                     before.write = Some(EntryWrite::failed(reason));
-                    self.index_patient(now.as_ref(), &before, docs)?;
-                    docs.put(&before)?;
-                    docs.forget_before::<Patient>(self.institution.id.0, id);
+                    self.index_patient(now.as_ref(), &before, unit)?;
+                    unit.put(&before)?;
+                    unit.forget_merge_base::<Patient>(self.institution.id.0, id);
                 }
             }
             Work::Record { resource: Resource::WorkingHours, id, .. } => {
-                self.hour_not_written(cx, id, (how, reason), docs)?;
+                self.hour_not_written(cx, id, (how, reason), unit)?;
             }
             Work::Record { resource, id, verb } => {
                 let last = self.last_of(write, resource, id);
-                entries::on(resource, NotDone { shell: self, cx, id, verb, last, reason, docs }).transpose()?;
+                entries::on(resource, NotDone { processor: self, cx, id, verb, last, reason, unit }).transpose()?;
             }
             Work::Confirm(appointment) | Work::CheckIn(appointment) | Work::Note(appointment) => {
                 // The appointment itself is gone: there is nothing to go back to.
                 if how != InsertFailure::Withdrawn
-                    && let Some(before) = docs.before::<Appointment>(0, appointment.0)?
+                    && let Some(before) = unit.merge_base::<Appointment>(0, appointment.0)?
                 {
-                    self.change_here(appointment.0, docs, |record| {
+                    self.change_here(appointment.0, unit, |record| {
                         copy_written(work, &before, record);
                         record.updated_at = cx.now;
                     })?;
                 }
-                self.content_written(write, work, appointment.0, docs)?;
+                self.content_written(write, work, appointment.0, unit)?;
             }
             Work::CreateAppointment(_) | Work::Reschedule(_) | Work::Cancel(_) => {}
         }
@@ -133,16 +135,22 @@ impl Shell {
     }
 
     /// The EHR has a record of ours now: what it says of it under that id is the same record.
-    pub fn link(&self, resource: Resource, id: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    pub fn link(
+        &self,
+        resource: Resource,
+        id: u64,
+        written: &Written,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), TurnError> {
         let Some(source) = self.source() else { return Ok(()) };
-        if docs.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
-            docs.put_link(source, resource, &written.foreign_id, Link::new(id));
+        if unit.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
+            unit.put_link(source, resource, &written.foreign_id, Link::new(id));
         }
         Ok(())
     }
 
     /// Staff may put back what a pull showed before this write: then that is news.
-    fn overwritten(&self, work: Work, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    fn overwritten(&self, work: Work, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
         let resource = match work {
             Work::CreatePatient(_) | Work::CreateAppointment(_) => return Ok(()),
             Work::Record { resource, .. } => resource,
@@ -151,10 +159,10 @@ impl Shell {
             }
         };
         let Some(source) = self.source() else { return Ok(()) };
-        if let Some(link) = docs.link(source, resource, &written.foreign_id)? {
+        if let Some(link) = unit.link(source, resource, &written.foreign_id)? {
             let gone = matches!(work, Work::Record { verb: Verb::Delete, .. });
             let link = if gone { Link::new(link.id) } else { link.overwritten() };
-            docs.put_link(source, resource, &written.foreign_id, link);
+            unit.put_link(source, resource, &written.foreign_id, link);
         }
         Ok(())
     }
@@ -165,10 +173,10 @@ impl Shell {
         resource: Resource,
         id: u64,
         written: &Written,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<Option<u64>, TurnError> {
         let Some(source) = self.source() else { return Ok(None) };
-        Ok(docs.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
+        Ok(unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
     }
 
     /// No other write of the record is on its way.
@@ -177,55 +185,55 @@ impl Shell {
     }
 
     /// The document and the EHR agree on what this write was about.
-    fn content_written(&self, write: WriteId, work: Work, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-        if self.is_elsewhere(id, docs)? {
+    fn content_written(&self, write: WriteId, work: Work, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+        if self.is_elsewhere(id, unit)? {
             return Ok(());
         }
         let mut others = self.machine.state.queue.of(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
-            docs.forget_before::<Appointment>(0, id);
+            unit.forget_merge_base::<Appointment>(0, id);
         } else if let (Some(mut before), Some(now)) =
-            (docs.before::<Appointment>(0, id)?, docs.get::<Appointment>(0, id)?)
+            (unit.merge_base::<Appointment>(0, id)?, unit.get::<Appointment>(0, id)?)
         {
             copy_written(work, &now, &mut before);
-            docs.set_before(&before)?;
+            unit.set_merge_base(&before)?;
         }
         Ok(())
     }
 
-    fn set_version(&self, appointment: u64, written: &Written, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-        self.change_here(appointment, docs, |record| record.version.clone_from(&written.version))?;
+    fn set_version(&self, appointment: u64, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+        self.change_here(appointment, unit, |record| record.version.clone_from(&written.version))?;
         Ok(())
     }
 }
 
 struct Done<'s, 'd, 'p> {
-    shell: &'s Shell,
+    processor: &'s Processor,
     cx: Cx,
     id: u64,
     verb: Verb,
     last: bool,
     written: &'s Written,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Done<'_, '_, '_> {
     type Output = Result<(), TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Done { shell, cx, id, verb, last, written, docs } = self;
-        let Some(source) = shell.source() else { return Ok(()) };
+        let Done { processor, cx, id, verb, last, written, unit } = self;
+        let Some(source) = processor.source() else { return Ok(()) };
         if verb == Verb::Create {
-            if let Some(twin) = shell.twin(T::RESOURCE, id, written, docs)? {
-                docs.change::<Entry<T>>(source, twin, |entry| {
+            if let Some(twin) = processor.twin(T::RESOURCE, id, written, unit)? {
+                unit.change::<Entry<T>>(source, twin, |entry| {
                     entry.deleted_at.get_or_insert(cx.now);
                     entry.updated_at = cx.now;
                 })?;
             }
-            shell.link(T::RESOURCE, id, written, docs)?;
+            processor.link(T::RESOURCE, id, written, unit)?;
         }
-        docs.change::<Entry<T>>(source, id, |entry| {
+        unit.change::<Entry<T>>(source, id, |entry| {
             if verb == Verb::Create {
                 entry.foreign_id = Some(written.foreign_id.clone());
                 entry.updated_at = cx.now;
@@ -236,38 +244,38 @@ impl Visitor for Done<'_, '_, '_> {
             entry.last_sync_time = Some(cx.now);
         })?;
         if last {
-            docs.forget_before::<Entry<T>>(source, id);
+            unit.forget_merge_base::<Entry<T>>(source, id);
         }
         Ok(())
     }
 }
 
 struct NotDone<'s, 'd, 'p> {
-    shell: &'s Shell,
+    processor: &'s Processor,
     cx: Cx,
     id: u64,
     verb: Verb,
     last: bool,
     reason: &'s str,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for NotDone<'_, '_, '_> {
     type Output = Result<(), TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let NotDone { shell, cx, id, verb, last, reason, docs } = self;
-        let Some(source) = shell.source() else { return Ok(()) };
+        let NotDone { processor, cx, id, verb, last, reason, unit } = self;
+        let Some(source) = processor.source() else { return Ok(()) };
         if verb == Verb::Create {
-            docs.change::<Entry<T>>(source, id, |entry| {
+            unit.change::<Entry<T>>(source, id, |entry| {
                 entry.write = Some(EntryWrite::failed(reason));
                 entry.updated_at = cx.now;
             })?;
-        } else if last && let Some(mut before) = docs.before::<Entry<T>>(source, id)? {
+        } else if last && let Some(mut before) = unit.merge_base::<Entry<T>>(source, id)? {
             before.updated_at = cx.now;
             before.write = Some(EntryWrite::failed(reason));
-            docs.put(&before)?;
-            docs.forget_before::<Entry<T>>(source, id);
+            unit.put(&before)?;
+            unit.forget_merge_base::<Entry<T>>(source, id);
         }
         Ok(())
     }

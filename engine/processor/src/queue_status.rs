@@ -11,9 +11,9 @@ use records::{
     sync_state::{LastWrite, QueueNews},
 };
 
-use super::turn::Shell;
+use crate::turn::Processor;
 
-impl Shell {
+impl Processor {
     /// Writes that these events end, while the state still knows what they are about.
     pub fn ended_writes(&self, events: &[Event], now: Timestamp) -> Vec<LastWrite> {
         let ended = events.iter().filter_map(|event| match event {

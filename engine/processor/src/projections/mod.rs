@@ -1,5 +1,10 @@
 //! What each event changes in the documents. Called for every event of a turn, in order.
 
+pub mod patient_locations;
+pub mod tombstone;
+pub mod working_hours;
+pub mod write_outcome;
+
 use location::{
     command::{Cx, Placement},
     event::{Event, InsertFailure, Work},
@@ -9,36 +14,36 @@ use location::{
 use records::{self, Appointment, Writeback};
 use store::keys;
 
-use super::{
-    book::Claim,
-    docs::{Docs, decode},
-    turn::{Shell, TurnError},
-};
 use crate::note_keys;
+use crate::{
+    book::Claim,
+    turn::{Processor, TurnError},
+    unit_of_work::{UnitOfWork, decode},
+};
 
-pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+pub fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
-            place(shell, cx, *appointment, *to, docs)?;
+            place(processor, cx, *appointment, *to, unit)?;
         }
-        Event::AppointmentPulled { record, keep: false } => place(shell, cx, record.id, record.placement, docs)?,
+        Event::AppointmentPulled { record, keep: false } => place(processor, cx, record.id, record.placement, unit)?,
         Event::Cancelled { appointment, reason, .. } => {
-            change(shell, cx, *appointment, docs, |record| {
+            change(processor, cx, *appointment, unit, |record| {
                 record.cancelled = true;
                 record.cancelled_at.get_or_insert(cx.now);
                 record.cancel_reason.clone_from(reason);
             })?;
         }
         Event::CancelReverted { appointment, .. } => {
-            change(shell, cx, *appointment, docs, |record| {
+            change(processor, cx, *appointment, unit, |record| {
                 record.cancelled = false;
                 record.cancelled_at = None;
                 record.cancel_reason = None;
             })?;
         }
         Event::InsertDone { appointment, written } => {
-            shell.link(Resource::Appointments, appointment.0, written, docs)?;
-            change(shell, cx, *appointment, docs, |record| {
+            processor.link(Resource::Appointments, appointment.0, written, unit)?;
+            change(processor, cx, *appointment, unit, |record| {
                 record.foreign_id = Some(written.foreign_id.clone());
                 record.version.clone_from(&written.version);
                 record.last_sync_time = Some(cx.now);
@@ -49,7 +54,7 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
             })?;
         }
         Event::InsertFailed { appointment, reason, .. } => {
-            change(shell, cx, *appointment, docs, |record| {
+            change(processor, cx, *appointment, unit, |record| {
                 if let Some(booking) = &mut record.booking {
                     booking.writeback = Writeback::Failed;
                     booking.failure_reason = Some(reason.clone());
@@ -57,37 +62,39 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
             })?;
         }
         Event::WriteDone { write, work, written } => {
-            finished(shell, cx, *write, *work, None, docs)?;
+            finished(processor, cx, *write, *work, None, unit)?;
             if let Some(written) = written {
-                shell.written(cx, *write, *work, written, docs)?;
+                processor.written(cx, *write, *work, written, unit)?;
             }
         }
         Event::WriteFailed { write, work, how, reason } => {
-            finished(shell, cx, *write, *work, Some((*how, reason)), docs)?;
-            shell.not_written(cx, *write, *work, (*how, reason), docs)?;
+            finished(processor, cx, *write, *work, Some((*how, reason)), unit)?;
+            processor.not_written(cx, *write, *work, (*how, reason), unit)?;
         }
-        Event::WriteRetried { write, of, work, .. } => shell.retried(cx, *write, *of, *work, docs)?,
-        Event::WriteDropped { write } => shell.dropped(*write, docs)?,
-        Event::HourReverted { to, reason: _ } => shell.hour_reverted(cx, to, docs)?,
-        Event::KeyExpired { key } => unclaim(shell, key, docs)?,
+        Event::WriteRetried { write, of, work, .. } => processor.retried(cx, *write, *of, *work, unit)?,
+        Event::WriteDropped { write } => processor.dropped(*write, unit)?,
+        Event::HourReverted { to, reason: _ } => processor.hour_reverted(cx, to, unit)?,
+        Event::KeyExpired { key } => unclaim(processor, key, unit)?,
         Event::CycleFinished { .. } => {
-            if shell.machine.state.pulls.cycle.as_ref().is_some_and(|cycle| !cycle.incomplete) {
-                docs.put_raw(note_keys::last_sync_key(shell.setup.id), note_keys::last_sync_value(cx.now));
+            if processor.machine.state.pulls.cycle.as_ref().is_some_and(|cycle| !cycle.incomplete) {
+                unit.put_raw(note_keys::last_sync_key(processor.setup.id), note_keys::last_sync_value(cx.now));
             }
         }
         Event::RecordGone { resource, id } => {
-            shell.forget_shown(*resource, *id, docs)?;
-            shell.gone(cx, *resource, *id, docs)?;
+            processor.forget_shown(*resource, *id, unit)?;
+            processor.gone(cx, *resource, *id, unit)?;
         }
-        Event::AppointmentGone { appointment } => shell.forget_shown(Resource::Appointments, appointment.0, docs)?,
+        Event::AppointmentGone { appointment } => {
+            processor.forget_shown(Resource::Appointments, appointment.0, unit)?
+        }
         Event::PastAppointmentGone { appointment } => {
-            change(shell, cx, *appointment, docs, |record| {
+            change(processor, cx, *appointment, unit, |record| {
                 record.cancelled = true;
                 record.cancelled_at.get_or_insert(cx.now);
             })?;
-            shell.forget_shown(Resource::Appointments, appointment.0, docs)?;
+            processor.forget_shown(Resource::Appointments, appointment.0, unit)?;
         }
-        Event::Booked { patient, .. } => shell.seen_here(cx, patient.0, docs)?,
+        Event::Booked { patient, .. } => processor.seen_here(cx, patient.0, unit)?,
         // These change the machine only: their documents came with the request, or there are none.
         Event::RecordSaved { .. }
         | Event::AppointmentChanged { .. }
@@ -131,50 +138,56 @@ pub fn event(shell: &Shell, cx: Cx, event: &Event, docs: &mut Docs<'_>) -> Resul
 }
 
 /// Gives up an expired key's claim, unless another location has claimed the key since.
-fn unclaim(shell: &Shell, key: &str, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+fn unclaim(processor: &Processor, key: &str, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
     let Ok(digest) = <[u8; 32]>::try_from(hex::decode(key).unwrap_or_default()) else { return Ok(()) };
-    let claim_key = keys::claim(shell.institution.id.0, &digest);
-    let claim: Option<Claim> = docs.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
-    if claim.is_some_and(|claim| claim.location == shell.setup.id) {
-        docs.delete(claim_key);
+    let claim_key = keys::claim(processor.institution.id.0, &digest);
+    let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
+    if claim.is_some_and(|claim| claim.location == processor.setup.id) {
+        unit.delete(claim_key);
     }
     Ok(())
 }
 
 fn change(
-    shell: &Shell,
+    processor: &Processor,
     cx: Cx,
     id: AppointmentId,
-    docs: &mut Docs<'_>,
+    unit: &mut UnitOfWork<'_>,
     change: impl FnOnce(&mut Appointment),
 ) -> Result<Option<Appointment>, TurnError> {
-    shell.change_here(id.0, docs, |record| {
+    processor.change_here(id.0, unit, |record| {
         change(record);
         record.updated_at = cx.now;
     })
 }
 
-fn place(shell: &Shell, cx: Cx, id: AppointmentId, to: Placement, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-    if docs.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
+fn place(
+    processor: &Processor,
+    cx: Cx,
+    id: AppointmentId,
+    to: Placement,
+    unit: &mut UnitOfWork<'_>,
+) -> Result<(), TurnError> {
+    if unit.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
         return Ok(());
     }
-    change(shell, cx, id, docs, |record| record.placement = to)?;
+    change(processor, cx, id, unit, |record| record.placement = to)?;
     Ok(())
 }
 
 /// The trace of a finished write, for operators and for a record that turns up in the EHR later.
 fn finished(
-    shell: &Shell,
+    processor: &Processor,
     cx: Cx,
     id: WriteId,
     work: Work,
     failure: Option<(InsertFailure, &String)>,
-    docs: &mut Docs<'_>,
+    unit: &mut UnitOfWork<'_>,
 ) -> Result<(), TurnError> {
-    let Some(write) = shell.machine.state.queue.get(id) else { return Ok(()) };
-    docs.put(&records::Write {
+    let Some(write) = processor.machine.state.queue.get(id) else { return Ok(()) };
+    unit.put(&records::Write {
         id: id.0,
-        location_id: shell.setup.id.0,
+        location_id: processor.setup.id.0,
         work,
         key: write.key.clone(),
         attempts: write.attempts,

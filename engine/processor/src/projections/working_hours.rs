@@ -15,9 +15,9 @@ use records::{
     entry::{EntryWrite, WriteStatus},
 };
 
-use super::{
-    docs::Docs,
-    turn::{Shell, TurnError},
+use crate::{
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
 /// What the machine has to know of hours.
@@ -49,7 +49,7 @@ fn set(record: &mut WorkingHour, hour: &hours::WorkingHour) {
     record.active = hour.active;
 }
 
-impl Shell {
+impl Processor {
     /// A write of hours, in the EHR's words.
     pub fn outgoing_hour(&self, id: u64, verb: Verb) -> Result<Outcome<Write>, TurnError> {
         let record = self.read::<WorkingHour>(self.setup.id.0, id)?;
@@ -99,15 +99,15 @@ impl Shell {
         write: WriteId,
         (id, verb): (u64, Verb),
         written: &Written,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
         let mut others = self.machine.state.queue.of_record(Resource::WorkingHours, id);
         let status =
             if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
         if verb == Verb::Create {
-            self.link(Resource::WorkingHours, id, written, docs)?;
+            self.link(Resource::WorkingHours, id, written, unit)?;
         }
-        docs.change::<WorkingHour>(self.setup.id.0, id, |record| {
+        unit.change::<WorkingHour>(self.setup.id.0, id, |record| {
             record.write = Some(EntryWrite { status, reason: None });
             if verb == Verb::Create {
                 record.foreign_id = Some(written.foreign_id.clone());
@@ -123,20 +123,20 @@ impl Shell {
         cx: Cx,
         id: u64,
         (how, reason): (InsertFailure, &str),
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
         if how == InsertFailure::Withdrawn {
             return Ok(());
         }
-        docs.change::<WorkingHour>(self.setup.id.0, id, |record| {
+        unit.change::<WorkingHour>(self.setup.id.0, id, |record| {
             record.write = Some(EntryWrite { status: WriteStatus::Failed, reason: Some(reason.to_owned()) });
             record.updated_at = cx.now;
         })?;
         Ok(())
     }
 
-    pub fn hour_reverted(&self, cx: Cx, to: &hours::WorkingHour, docs: &mut Docs<'_>) -> Result<(), TurnError> {
-        docs.change::<WorkingHour>(self.setup.id.0, to.id.0.into(), |record| {
+    pub fn hour_reverted(&self, cx: Cx, to: &hours::WorkingHour, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+        unit.change::<WorkingHour>(self.setup.id.0, to.id.0.into(), |record| {
             set(record, to);
             record.updated_at = cx.now;
             record.deleted_at = None;
@@ -151,13 +151,13 @@ impl Shell {
         events: &mut Vec<Event>,
         id: u64,
         written: &Written,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
     ) -> Result<(), TurnError> {
         let (location, source) = (self.setup.id.0, self.source().unwrap_or(0));
-        let shown: Option<Link> = docs.link(source, Resource::WorkingHours, &written.foreign_id)?;
+        let shown: Option<Link> = unit.link(source, Resource::WorkingHours, &written.foreign_id)?;
         let Some(shown) = shown.filter(|link| link.id != id) else { return Ok(()) };
-        let Some(ours) = docs.get::<WorkingHour>(location, id)? else { return Ok(()) };
-        let twin = docs.get::<WorkingHour>(location, shown.id)?;
+        let Some(ours) = unit.get::<WorkingHour>(location, id)? else { return Ok(()) };
+        let twin = unit.get::<WorkingHour>(location, shown.id)?;
         // Without a document: they were gone when we first heard of them.
         let said = twin.as_ref().filter(|twin| twin.deleted_at.is_none());
         let said = said.map(|twin| WorkingHour { id: ours.id, source: HourSource::Manual, ..twin.clone() });
@@ -171,10 +171,10 @@ impl Shell {
         let decided = after.decide(cx, &command).events;
         for event in &decided {
             if let Event::HourPulled(hour) = event {
-                docs.change::<WorkingHour>(location, id, |record| set(record, hour))?;
+                unit.change::<WorkingHour>(location, id, |record| set(record, hour))?;
             }
         }
-        self.gone(cx, Resource::WorkingHours, shown.id, docs)?;
+        self.gone(cx, Resource::WorkingHours, shown.id, unit)?;
         events.extend(decided);
         Ok(())
     }

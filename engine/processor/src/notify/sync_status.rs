@@ -15,10 +15,10 @@ use webhooks::{
     payload::Message,
 };
 
-use super::{
-    docs::decode,
-    told::Teller,
-    turn::{Shell, TurnError},
+use crate::{
+    notify::Publisher,
+    turn::{Processor, TurnError},
+    unit_of_work::decode,
 };
 
 /// Between two messages: an EHR that restarts is back by then.
@@ -26,7 +26,7 @@ const QUIET: Millis = 5 * MINUTE;
 
 /// What was told last of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Said {
+struct LastNotifiedStatus {
     ok: bool,
     at: Timestamp,
     /// It changed since, too soon to tell.
@@ -34,32 +34,32 @@ struct Said {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct SaidOfBoth {
-    read: Option<Said>,
-    write: Option<Said>,
+struct LastNotified {
+    read: Option<LastNotifiedStatus>,
+    write: Option<LastNotifiedStatus>,
 }
 
-impl Teller<'_, '_> {
+impl Publisher<'_, '_> {
     pub(super) fn sync_status(&mut self, events: &[Happened]) -> Result<(), TurnError> {
         let (read, write) = (Event::SyncStatusReadChange, Event::SyncStatusWriteChange);
         if !self.wanted(read) && !self.wanted(write) {
             return Ok(());
         }
         let (before, after) = self.before_and_after(events);
-        let said = said(self.shell)?;
+        let said = said(self.processor)?;
         let (read_said, read_news) = next(said.read, (before.read_ok, after.read_ok), self.cx.now);
         let (write_said, write_news) = next(said.write, (before.write_ok, after.write_ok), self.cx.now);
-        let now_said = SaidOfBoth { read: read_said, write: write_said };
+        let now_said = LastNotified { read: read_said, write: write_said };
         if now_said != said {
             let bytes = serde_json::to_vec(&now_said).map_err(|_| TurnError::Damaged("what was said of the sync"))?;
-            self.batch.put(key(self.shell.setup.id.0), bytes);
+            self.batch.put(key(self.processor.setup.id.0), bytes);
         }
         for (event, news, field, ok) in
             [(read, read_news, "read_status", after.read_ok), (write, write_news, "write_status", after.write_ok)]
         {
             let Some(name) = EventName::change(event).filter(|_| news) else { continue };
-            let shapes = &self.shell.env.shapes;
-            let location = self.shell.setup.id;
+            let shapes = &self.processor.deps.shapes;
+            let location = self.processor.setup.id;
             self.send(name, |scene, hears| {
                 if !hears.at(location) {
                     return Ok(Vec::new());
@@ -76,35 +76,35 @@ impl Teller<'_, '_> {
 
     /// How things stood at the turn before this one, and how they stand after it.
     fn before_and_after(&self, events: &[Happened]) -> (SyncState, SyncState) {
-        let (shell, now) = (self.shell, self.cx.now);
-        let state = |machine, at| SyncState::of(machine, shell.description.as_ref(), at);
-        let before = state(&shell.machine, shell.last_turn.unwrap_or(now));
-        let unchanged = state(&shell.machine, now);
+        let (processor, now) = (self.processor, self.cx.now);
+        let state = |machine, at| SyncState::of(machine, processor.description.as_ref(), at);
+        let before = state(&processor.machine, processor.last_turn.unwrap_or(now));
+        let unchanged = state(&processor.machine, now);
         let red = !unchanged.read_ok || !unchanged.write_ok;
-        let unread = shell.machine.state.pulls.progress.is_empty();
+        let unread = processor.machine.state.pulls.progress.is_empty();
         if !events.iter().any(|event| matters(event, red) || (unread && matches!(event, Happened::PageApplied { .. })))
         {
             return (before, unchanged);
         }
-        let mut machine = shell.machine.clone();
+        let mut machine = processor.machine.clone();
         events.iter().for_each(|event| machine.evolve(now, event));
         (before, state(&machine, now))
     }
 }
 
 /// When what was held back may be told.
-pub fn due(shell: &Shell) -> Result<Option<Timestamp>, TurnError> {
-    let heard = |event| shell.env.outbox.is_heard(shell.institution.id, event);
+pub fn due(processor: &Processor) -> Result<Option<Timestamp>, TurnError> {
+    let heard = |event| processor.deps.outbox.is_heard(processor.institution.id, event);
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
         return Ok(None);
     }
-    let SaidOfBoth { read, write } = said(shell)?;
+    let LastNotified { read, write } = said(processor)?;
     let held = [read, write].into_iter().flatten().filter(|said| said.held);
     Ok(held.map(|said| said.at.plus(QUIET)).min())
 }
 
-fn said(shell: &Shell) -> Result<SaidOfBoth, TurnError> {
-    let said = shell.env.store.get(&key(shell.setup.id.0))?.map(|bytes| decode(&bytes)).transpose()?;
+fn said(processor: &Processor) -> Result<LastNotified, TurnError> {
+    let said = processor.deps.store.get(&key(processor.setup.id.0))?.map(|bytes| decode(&bytes)).transpose()?;
     Ok(said.unwrap_or_default())
 }
 
@@ -130,12 +130,18 @@ fn matters(event: &Happened, red: bool) -> bool {
 }
 
 /// What has been said from now on, and whether this is said now.
-fn next(said: Option<Said>, (before, after): (bool, bool), now: Timestamp) -> (Option<Said>, bool) {
-    let news = Some(Said { ok: after, at: now, held: false });
+fn next(
+    said: Option<LastNotifiedStatus>,
+    (before, after): (bool, bool),
+    now: Timestamp,
+) -> (Option<LastNotifiedStatus>, bool) {
+    let news = Some(LastNotifiedStatus { ok: after, at: now, held: false });
     match said {
-        Some(last) if now.since(last.at) < QUIET => (Some(Said { held: last.held || before != after, ..last }), false),
+        Some(last) if now.since(last.at) < QUIET => {
+            (Some(LastNotifiedStatus { held: last.held || before != after, ..last }), false)
+        }
         Some(last) if last.held => match after == last.ok {
-            true => (Some(Said { held: false, ..last }), false),
+            true => (Some(LastNotifiedStatus { held: false, ..last }), false),
             false => (news, true),
         },
         _ if before != after => (news, true),

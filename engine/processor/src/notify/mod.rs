@@ -1,6 +1,8 @@
 //! What subscribers are told of a turn, in its own commit: the records it really changed, how writes to the EHR ended, and whether
 //! reading and writing work. Nothing else in the engine knows of webhooks.
 
+pub mod sync_status;
+
 use std::collections::BTreeSet;
 
 use location::{
@@ -24,9 +26,9 @@ use webhooks::{
     subscriptions::Recipients,
 };
 
-use super::{
-    docs::{Changed, Docs, decode},
-    turn::{Shell, TurnError},
+use crate::{
+    turn::{Processor, TurnError},
+    unit_of_work::{Changed, UnitOfWork, decode},
 };
 
 /// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
@@ -38,23 +40,23 @@ const MOST_BYTES: usize = 24 << 20;
 
 /// Adds the messages to the turn's batch; how many it has no room for. An institution nobody listens to costs one look.
 pub fn told(
-    shell: &Shell,
+    processor: &Processor,
     cx: Cx,
     events: &[Happened],
-    docs: &Docs<'_>,
+    unit: &UnitOfWork<'_>,
     batch: &mut Batch,
 ) -> Result<(Enqueued, usize), TurnError> {
-    if !shell.env.outbox.has_subscribers(shell.institution.id) {
+    if !processor.deps.outbox.has_subscribers(processor.institution.id) {
         return Ok((Enqueued::default(), 0));
     }
     let room = Room { keys: MOST_KEYS, bytes: MOST_BYTES, left_out: 0 };
-    let mut teller = Teller { shell, cx, docs, batch, room, enqueued: Enqueued::default() };
-    teller.sync_status(events)?;
+    let mut publisher = Publisher { processor, cx, unit, batch, room, enqueued: Enqueued::default() };
+    publisher.sync_status(events)?;
     for event in events {
-        teller.outcome(event)?;
+        publisher.outcome(event)?;
     }
-    teller.changes()?;
-    Ok((teller.enqueued, teller.room.left_out))
+    publisher.changes()?;
+    Ok((publisher.enqueued, publisher.room.left_out))
 }
 
 /// What still fits into the commit.
@@ -75,25 +77,25 @@ impl Room {
     }
 }
 
-pub(super) struct Teller<'t, 'd> {
-    pub(super) shell: &'t Shell,
+pub(super) struct Publisher<'t, 'd> {
+    pub(super) processor: &'t Processor,
     pub(super) cx: Cx,
-    docs: &'t Docs<'d>,
+    unit: &'t UnitOfWork<'d>,
     pub(super) batch: &'t mut Batch,
     room: Room,
     enqueued: Enqueued,
 }
 
-impl<'t, 'd> Teller<'t, 'd> {
-    fn looks(&self) -> Looks<'t, 'd> {
-        Looks { shapes: &*self.shell.env.shapes, docs: self.docs }
+impl<'t, 'd> Publisher<'t, 'd> {
+    fn renderer(&self) -> Renderer<'t, 'd> {
+        Renderer { shapes: &*self.processor.deps.shapes, unit: self.unit }
     }
 
     fn changes(&mut self) -> Result<(), TurnError> {
-        let (docs, looks) = (self.docs, self.looks());
+        let (unit, renderer) = (self.unit, self.renderer());
         // In the order of the records: patients before their appointments.
         let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
-        for changed in docs.changes() {
+        for changed in unit.changes() {
             let Some(kind) = ResourceType::of(changed.resource) else { continue };
             let Some(event) = heard(&changed)?.and_then(|change| kind.changed(change)) else { continue };
             match by_event.iter_mut().rev().find(|(known, _)| *known == event) {
@@ -107,7 +109,7 @@ impl<'t, 'd> Teller<'t, 'd> {
                 let mut items = Vec::new();
                 for changed in &changed {
                     if hears.of(changed.after)? || changed.before.map_or(Ok(false), |before| hears.of(before))? {
-                        items.extend(looks.item(scene, event, changed)?);
+                        items.extend(renderer.item(scene, event, changed)?);
                     }
                 }
                 Ok(payload::messages(event, items, None))
@@ -121,14 +123,15 @@ impl<'t, 'd> Teller<'t, 'd> {
         let Some(Ended { resource, id, verb, outcome, reason }) = ended(event) else { return Ok(()) };
         let event = ResourceType::of(resource).and_then(|kind| kind.written(verb));
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
-        let (docs, looks) = (self.docs, self.looks());
-        let scope = scope_of(resource, self.shell.institution.id.0, self.shell.source(), self.shell.setup.id.0);
+        let (unit, renderer) = (self.unit, self.renderer());
+        let scope =
+            scope_of(resource, self.processor.institution.id.0, self.processor.source(), self.processor.setup.id.0);
         self.send(name, |scene, hears| {
-            let Some(stored) = docs.stored(resource, scope, id)? else { return Ok(Vec::new()) };
+            let Some(stored) = unit.stored(resource, scope, id)? else { return Ok(Vec::new()) };
             if !hears.of(&stored)? {
                 return Ok(Vec::new());
             }
-            let shape = looks.of(scene, resource, &stored)?;
+            let shape = renderer.of(scene, resource, &stored)?;
             let (patient, location) = (patient(name.event(), &stored)?, at(&stored)?.location_id);
             let item = Item { shape, previous: None, patient, location };
             Ok(payload::messages(name.event(), vec![item], reason))
@@ -141,28 +144,29 @@ impl<'t, 'd> Teller<'t, 'd> {
         name: EventName,
         render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, TurnError>,
     ) -> Result<(), TurnError> {
-        let (env, institution, time) = (&self.shell.env, &self.shell.institution, self.cx.now);
-        for Recipients { version, amounts, locations, subscriptions } in &env.outbox.recipients(institution.id, name) {
-            let scene = Scene { setup: &env.setup, location: &self.shell.setup, version, amounts: *amounts, now: time };
+        let (deps, institution, time) = (&self.processor.deps, &self.processor.institution, self.cx.now);
+        for Recipients { version, amounts, locations, subscriptions } in &deps.outbox.recipients(institution.id, name) {
+            let scene =
+                Scene { setup: &deps.setup, location: &self.processor.setup, version, amounts: *amounts, now: time };
             for Message { data, location } in
-                render(&scene, &Hears { locations: locations.as_ref(), setup: &env.setup })?
+                render(&scene, &Hears { locations: locations.as_ref(), setup: &deps.setup })?
             {
                 let size = serde_json::to_string(&data).map_or(0, |text| text.len());
                 if !self.room.take(subscriptions.len(), size) {
-                    env.outbox.leave_out(subscriptions, self.batch, time, &mut self.enqueued);
+                    deps.outbox.leave_out(subscriptions, self.batch, time, &mut self.enqueued);
                     continue;
                 }
                 let (institution, subdomain) = (institution.id, institution.subdomain.as_str());
                 let event = CommittedEvent { institution, subdomain, location, name, time, data: &data };
                 let new_id = || uuid::Builder::from_random_bytes(clock::random()).into_uuid();
-                env.outbox.enqueue(subscriptions, self.batch, &event, new_id, &mut self.enqueued);
+                deps.outbox.enqueue(subscriptions, self.batch, &event, new_id, &mut self.enqueued);
             }
         }
         Ok(())
     }
 
     pub(super) fn wanted(&self, event: Event) -> bool {
-        self.shell.env.outbox.is_heard(self.shell.institution.id, event)
+        self.processor.deps.outbox.is_heard(self.processor.institution.id, event)
     }
 }
 
@@ -238,14 +242,14 @@ const WRITE_STANDS: [&str; 2] = ["ehr_writeback", "failure_reason"];
 
 /// Records as they look on the wire, beside what the turn makes of others.
 #[derive(Clone, Copy)]
-struct Looks<'t, 'd> {
+struct Renderer<'t, 'd> {
     shapes: &'t dyn Shapes,
-    docs: &'t Docs<'d>,
+    unit: &'t UnitOfWork<'d>,
 }
 
-impl Looks<'_, '_> {
+impl Renderer<'_, '_> {
     fn of(self, scene: &Scene<'_>, resource: Resource, stored: &[u8]) -> Result<Value, TurnError> {
-        Ok(self.shapes.record(scene, resource, stored, self.docs)?)
+        Ok(self.shapes.record(scene, resource, stored, self.unit)?)
     }
 
     /// None where an update shows nothing new.

@@ -1,5 +1,7 @@
 //! The documents of one turn: reads see what the turn wrote before, and all of it goes into the turn's one batch.
 
+pub mod merge_base;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use location::{pull::Resource, time::Timestamp};
@@ -13,7 +15,7 @@ use serde::de::DeserializeOwned;
 use store::{Batch, Key, Store, StoreError, keys, secrets::Secrets};
 use webhooks::shapes::Related;
 
-use super::{pool::Pool, turn::TurnError};
+use crate::{id_pool::Pool, turn::TurnError};
 
 /// Where and when a turn happens.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +71,7 @@ pub struct Changed<'a> {
     pub deleted: bool,
 }
 
-pub struct Docs<'a> {
+pub struct UnitOfWork<'a> {
     store: &'a dyn Store,
     pool: &'a Pool,
     secrets: &'a Secrets,
@@ -84,9 +86,9 @@ pub struct Docs<'a> {
     touched: BTreeMap<Key, Touched>,
 }
 
-impl<'a> Docs<'a> {
-    pub fn new(store: &'a dyn Store, pool: &'a Pool, secrets: &'a Secrets, home: Home) -> Docs<'a> {
-        Docs {
+impl<'a> UnitOfWork<'a> {
+    pub fn new(store: &'a dyn Store, pool: &'a Pool, secrets: &'a Secrets, home: Home) -> UnitOfWork<'a> {
+        UnitOfWork {
             store,
             pool,
             secrets,
@@ -273,7 +275,7 @@ impl<'a> Docs<'a> {
     }
 }
 
-impl GuardedValues for Docs<'_> {
+impl GuardedValues for UnitOfWork<'_> {
     fn read(&mut self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
         self.guarded(key)
     }
@@ -284,7 +286,7 @@ impl GuardedValues for Docs<'_> {
 }
 
 /// Looking on: what is only shown is not insisted on at the commit.
-impl Related for Docs<'_> {
+impl Related for UnitOfWork<'_> {
     fn stored(&self, resource: Resource, scope: u32, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let key = keys::record(Kind::Of(resource).byte(), scope, id);
         let known = self.written.get(&key).or_else(|| self.expected.get(&key)).or_else(|| self.read.get(&key));
@@ -292,7 +294,7 @@ impl Related for Docs<'_> {
     }
 }
 
-impl Drop for Docs<'_> {
+impl Drop for UnitOfWork<'_> {
     fn drop(&mut self) {
         self.release();
     }
@@ -361,33 +363,33 @@ mod tests {
         for resource in [Resource::Patients, Resource::Appointments] {
             pool.fill(&ids, resource).await.unwrap();
         }
-        let turn = async |now: i64, work: &dyn Fn(&mut Docs<'_>)| -> (usize, usize) {
+        let turn = async |now: i64, work: &dyn Fn(&mut UnitOfWork<'_>)| -> (usize, usize) {
             let before = store.reads.load(Ordering::SeqCst);
             let home = Home { source: Some(1), location: 2, now: Timestamp(now) };
-            let mut docs = Docs::new(&store, &pool, &secrets, home);
-            work(&mut docs);
+            let mut unit = UnitOfWork::new(&store, &pool, &secrets, home);
+            work(&mut unit);
             let mut batch = Batch::new();
-            docs.into_batch(&mut batch).unwrap();
+            unit.into_batch(&mut batch).unwrap();
             let written = batch.writes().len();
             store.commit(batch).await.unwrap();
             (store.reads.load(Ordering::SeqCst) - before, written)
         };
-        let book = |docs: &mut Docs<'_>| {
-            let id = docs.allot(Resource::Appointments).unwrap();
-            docs.put(&appointment(id)).unwrap();
+        let book = |unit: &mut UnitOfWork<'_>| {
+            let id = unit.allot(Resource::Appointments).unwrap();
+            unit.put(&appointment(id)).unwrap();
         };
         assert_eq!(turn(5, &book).await, (0, 4), "the appointment, its patient, its start, its update");
-        let with_patient = |docs: &mut Docs<'_>| {
-            let id = docs.allot(Resource::Patients).unwrap() as u32;
+        let with_patient = |unit: &mut UnitOfWork<'_>| {
+            let id = unit.allot(Resource::Patients).unwrap() as u32;
             let name = "Ann".to_owned();
-            docs.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
-            book(docs);
+            unit.put(&Patient { id, institution_id: 1, first_name: name, ..Patient::default() }).unwrap();
+            book(unit);
         };
         assert_eq!(turn(6, &with_patient).await, (1, 11), "one word is looked up, and entered under three beginnings");
         assert_eq!(turn(7, &with_patient).await, (1, 8), "the word is known");
-        let confirm = |docs: &mut Docs<'_>| {
-            docs.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
-            docs.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
+        let confirm = |unit: &mut UnitOfWork<'_>| {
+            unit.change(0, 1, |it: &mut Appointment| it.updated_at = Timestamp(8)).unwrap();
+            unit.change(0, 1, |it: &mut Appointment| it.confirmed = true).unwrap();
         };
         assert_eq!(turn(8, &confirm).await, (3, 4), "the document, the place it leaves and the one it enters");
     }

@@ -13,9 +13,9 @@ use records::{
     entry::{Body, Entry},
 };
 
-use super::turn::{Shell, TurnError};
+use crate::turn::{Processor, TurnError};
 
-impl Shell {
+impl Processor {
     /// The write to send, or why it cannot be sent now or ever.
     pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, TurnError> {
         let institution = self.institution.id.0;
@@ -26,13 +26,13 @@ impl Shell {
         match work {
             Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
             Work::Record { resource: Resource::Patients, id, .. } => {
-                let before = self.read_before::<records::Patient>(institution, id)?;
+                let before = self.read_merge_base::<records::Patient>(institution, id)?;
                 let before = before.map(|before| self.patient(before)).transpose()?;
                 return Ok(Ok(Write::UpdatePatient(patient(id)?, before.map(Box::new))));
             }
             Work::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
             Work::Record { resource, id, verb } => {
-                let out = entries::on(resource, Out { shell: self, id, verb });
+                let out = entries::on(resource, Out { processor: self, id, verb });
                 return out.unwrap_or(Err(TurnError::Damaged("a write of a resource that has none")));
             }
             _ => {}
@@ -171,7 +171,7 @@ impl Shell {
             Resource::WorkingHours => {
                 (self.read::<records::WorkingHour>(location, id)?.and_then(|hour| hour.foreign_id), None)
             }
-            resource => entries::on(resource, Foreign { shell: self, id }).transpose()?.unwrap_or_default(),
+            resource => entries::on(resource, Foreign { processor: self, id }).transpose()?.unwrap_or_default(),
         };
         Ok(match (found, failed) {
             (Some(foreign_id), _) => Ok(foreign_id),
@@ -183,7 +183,7 @@ impl Shell {
 
 /// The foreign id of a record in a frame, and why its write failed.
 struct Foreign<'s> {
-    shell: &'s Shell,
+    processor: &'s Processor,
     id: u64,
 }
 
@@ -191,14 +191,14 @@ impl Visitor for Foreign<'_> {
     type Output = Result<(Option<String>, Option<String>), TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let entry = self.shell.read::<Entry<T>>(self.shell.source().unwrap_or(0), self.id)?;
+        let entry = self.processor.read::<Entry<T>>(self.processor.source().unwrap_or(0), self.id)?;
         Ok(entry.map_or((None, None), |entry| (entry.foreign_id, entry.write.and_then(|write| write.reason))))
     }
 }
 
 /// A write of a record in a frame.
 struct Out<'s> {
-    shell: &'s Shell,
+    processor: &'s Processor,
     id: u64,
     verb: Verb,
 }
@@ -207,14 +207,15 @@ impl Visitor for Out<'_> {
     type Output = Result<Outcome<Write>, TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Out { shell, id, verb } = self;
-        let entry = shell.read::<Entry<T>>(shell.source().unwrap_or(0), id)?;
+        let Out { processor, id, verb } = self;
+        let entry = processor.read::<Entry<T>>(processor.source().unwrap_or(0), id)?;
         let entry = entry.ok_or(TurnError::Damaged("a write without its record"))?;
         let body =
             serde_json::to_value(&entry.body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
         let mut failure = None;
-        let mut foreign =
-            |resource, id| shell.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok());
+        let mut foreign = |resource, id| {
+            processor.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok())
+        };
         let fields = entries::theirs(T::RESOURCE, body, &mut foreign)?;
         Ok(match (fields, failure) {
             (Ok(fields), None) => {

@@ -8,28 +8,28 @@ use records::{
     entry::{Body, Entry},
 };
 
-use super::{
-    docs::Docs,
-    turn::{Shell, TurnError},
+use crate::{
+    turn::{Processor, TurnError},
+    unit_of_work::UnitOfWork,
 };
 
-impl Shell {
+impl Processor {
     /// Should the record come back as it was, it is news again; and it is not missed in every pass.
-    pub fn forget_shown(&self, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    pub fn forget_shown(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
         let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
-        if resource == Resource::Appointments && self.is_elsewhere(id, docs)? {
+        if resource == Resource::Appointments && self.is_elsewhere(id, unit)? {
             return Ok(());
         }
-        if docs.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
-            docs.put_link(source, resource, &foreign_id, Link::gone(id));
+        if unit.link(source, resource, &foreign_id)?.is_some_and(|link| link.id == id) {
+            unit.put_link(source, resource, &foreign_id, Link::gone(id));
         }
         Ok(())
     }
 
     /// Staff moved an appointment to another location of the data source, which has read it since: it is that location's now, and what
     /// becomes of it here is that it left.
-    pub fn is_elsewhere(&self, id: u64, docs: &mut Docs<'_>) -> Result<bool, TurnError> {
-        let record = docs.get::<records::Appointment>(0, id)?;
+    pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, TurnError> {
+        let record = unit.get::<records::Appointment>(0, id)?;
         Ok(record.is_some_and(|record| record.location_id != self.setup.id.0))
     }
 
@@ -37,42 +37,42 @@ impl Shell {
     pub fn change_here(
         &self,
         id: u64,
-        docs: &mut Docs<'_>,
+        unit: &mut UnitOfWork<'_>,
         change: impl FnOnce(&mut records::Appointment),
     ) -> Result<Option<records::Appointment>, TurnError> {
-        if self.is_elsewhere(id, docs)? { Ok(None) } else { docs.change(0, id, change) }
+        if self.is_elsewhere(id, unit)? { Ok(None) } else { unit.change(0, id, change) }
     }
 
-    pub fn gone(&self, cx: Cx, resource: Resource, id: u64, docs: &mut Docs<'_>) -> Result<(), TurnError> {
+    pub fn gone(&self, cx: Cx, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
         let (institution, location) = (self.institution.id.0, self.setup.id.0);
         match resource {
             Resource::Providers => {
-                docs.change::<records::Provider>(institution, id, |record| {
+                unit.change::<records::Provider>(institution, id, |record| {
                     record.inactive = true;
                     record.updated_at = cx.now;
                 })?;
             }
             Resource::Patients => {
-                docs.change::<records::Patient>(institution, id, |record| {
+                unit.change::<records::Patient>(institution, id, |record| {
                     record.inactive = true;
                     record.updated_at = cx.now;
                 })?;
             }
             Resource::AppointmentTypes => {
-                docs.change::<records::AppointmentType>(institution, id, |record| {
+                unit.change::<records::AppointmentType>(institution, id, |record| {
                     record.deleted_at.get_or_insert(cx.now);
                     record.updated_at = cx.now;
                 })?;
             }
             Resource::Operatories => {
-                docs.change::<records::Operatory>(location, id, |record| {
+                unit.change::<records::Operatory>(location, id, |record| {
                     record.active = false;
                     record.deleted_at.get_or_insert(cx.now);
                     record.updated_at = cx.now;
                 })?;
             }
             Resource::WorkingHours => {
-                docs.change::<records::WorkingHour>(location, id, |record| {
+                unit.change::<records::WorkingHour>(location, id, |record| {
                     record.active = false;
                     record.deleted_at.get_or_insert(cx.now);
                     record.updated_at = cx.now;
@@ -82,7 +82,7 @@ impl Shell {
             Resource::Appointments => {}
             resource => {
                 let source = self.source().unwrap_or(0);
-                entries::on(resource, Gone { now: cx.now, source, id, docs }).transpose()?;
+                entries::on(resource, Gone { now: cx.now, source, id, unit }).transpose()?;
             }
         }
         Ok(())
@@ -93,15 +93,15 @@ struct Gone<'d, 'p> {
     now: Timestamp,
     source: u32,
     id: u64,
-    docs: &'d mut Docs<'p>,
+    unit: &'d mut UnitOfWork<'p>,
 }
 
 impl Visitor for Gone<'_, '_> {
     type Output = Result<(), TurnError>;
 
     fn visit<T: Body>(self) -> Self::Output {
-        let Gone { now, source, id, docs } = self;
-        docs.change::<Entry<T>>(source, id, |entry| {
+        let Gone { now, source, id, unit } = self;
+        unit.change::<Entry<T>>(source, id, |entry| {
             entry.deleted_at.get_or_insert(now);
             entry.updated_at = now;
         })?;

@@ -38,13 +38,13 @@ use webhooks::{
 
 use super::*;
 use crate::{
-    change_counter::Stamps,
-    pool::Pool,
+    change_counter::ChangeCounter,
+    id_pool::Pool,
     request::{Answer, Request},
     requests::{
         AppointmentChange, NewAppointment, NewEntry, NewPatient, PatientChange, PatientDetails, SaveRequest, Saving,
     },
-    turn::Env,
+    turn::Deps,
 };
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
@@ -122,11 +122,11 @@ struct Practice {
 }
 
 struct World {
-    env: Arc<Env>,
+    deps: Arc<Deps>,
     store: Arc<MemoryStore>,
     registry: Arc<Registry>,
     shapes: Arc<Plain>,
-    shells: BTreeMap<u32, Shell>,
+    processors: BTreeMap<u32, Processor>,
     /// By data source, which has its institution's number.
     ehrs: BTreeMap<u32, Practice>,
     now: Timestamp,
@@ -157,8 +157,8 @@ impl World {
         let registry =
             Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
         let shapes = Arc::new(Plain::default());
-        let env = Arc::new(Env {
-            stamps: Stamps::new(&setup),
+        let deps = Arc::new(Deps {
+            change_counter: ChangeCounter::new(&setup),
             setup,
             store: store.clone(),
             ids,
@@ -168,14 +168,14 @@ impl World {
             secrets: Secrets::from_seed([7; 32]),
         });
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
-        let (shells, now) = (BTreeMap::new(), START);
-        let mut world = World { env, store, registry, shapes, shells, ehrs, now, heard: 0 };
+        let (processors, now) = (BTreeMap::new(), START);
+        let mut world = World { deps, store, registry, shapes, processors, ehrs, now, heard: 0 };
         for (location, _) in PLACES {
-            let mut shell = Shell::load(world.env.clone(), LocationId(location)).unwrap();
-            let batch = shell.describing(&description()).unwrap();
-            shell.described(description());
+            let mut processor = Processor::load(world.deps.clone(), LocationId(location)).unwrap();
+            let batch = processor.describing(&description()).unwrap();
+            processor.described(description());
             world.store.commit_now(batch).unwrap();
-            world.shells.insert(location, shell);
+            world.processors.insert(location, processor);
             world.run(location).await;
         }
         world
@@ -227,25 +227,25 @@ impl World {
     async fn turn(&mut self, location: u32, request: &Request) -> (Answer, Vec<Call>) {
         loop {
             self.now = self.now.plus(1);
-            let shell = self.shells.get_mut(&location).unwrap();
-            let mut turn = match shell.prepare(Cx { now: self.now, random: 77 }, request) {
+            let processor = self.processors.get_mut(&location).unwrap();
+            let mut turn = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
                 Ok(turn) => turn,
                 Err(TurnError::NeedIds(resource)) => {
-                    self.env.pool.fill(&self.env.ids, resource).await.unwrap();
+                    self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
                     continue;
                 }
                 Err(error) => panic!("{error}"),
             };
             self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-            return shell.finish(turn);
+            return processor.finish(turn);
         }
     }
 
     /// Leaves memory and comes back.
     fn nap(&mut self, location: u32) {
-        let batch = self.shells[&location].leave().unwrap();
+        let batch = self.processors[&location].leave().unwrap();
         self.store.commit_now(batch).unwrap();
-        self.shells.insert(location, Shell::load(self.env.clone(), LocationId(location)).unwrap());
+        self.processors.insert(location, Processor::load(self.deps.clone(), LocationId(location)).unwrap());
     }
 
     /// Everything that is due at a location, with the EHR's answers.
@@ -259,7 +259,7 @@ impl World {
                 for call in self.turn(location, &request).await.1 {
                     requests.extend([self.answer(location, call)]);
                 }
-            } else if self.shells[&location].wake_at().is_some_and(|at| at <= self.now) {
+            } else if self.processors[&location].wake_at().is_some_and(|at| at <= self.now) {
                 requests.push_back(Request::Command(Command::Wake));
             } else {
                 return;
@@ -269,7 +269,7 @@ impl World {
     }
 
     fn answer(&mut self, location: u32, call: Call) -> Request {
-        let source = self.shells[&location].source().unwrap();
+        let source = self.processors[&location].source().unwrap();
         let ehr = self.ehrs.get_mut(&source).unwrap();
         match call {
             Call::Pull { resource, call, .. } => {
@@ -292,7 +292,7 @@ impl World {
     /// Time passes, and what is due meanwhile happens when it is due.
     async fn pass(&mut self, location: u32, time: i64) {
         let until = self.now.plus(time);
-        while let Some(at) = self.shells[&location].wake_at().filter(|at| *at <= until) {
+        while let Some(at) = self.processors[&location].wake_at().filter(|at| *at <= until) {
             self.now = self.now.max(at);
             self.nap(location);
             self.run(location).await;
@@ -664,7 +664,7 @@ async fn a_refused_change_leaves_a_later_one_that_waits() {
         Request::Save(Box::new(SaveRequest { location: LocationId(MAIN), what, once: None }))
     };
     let stands = |world: &World| {
-        let pat = world.shells[&MAIN].env.store.get(&patient_key(id)).unwrap().unwrap();
+        let pat = world.processors[&MAIN].deps.store.get(&patient_key(id)).unwrap().unwrap();
         let pat: records::Patient = decode(&pat).unwrap();
         (pat.email, pat.middle_name)
     };
@@ -795,7 +795,7 @@ async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_a
     assert_eq!(world.news().len(), 1);
     world.pass(MAIN, 10 * MINUTE).await;
     assert_eq!(world.news().len(), 0, "it is as it was told");
-    assert!(world.shells[&MAIN].wake_at() > Some(world.now));
+    assert!(world.processors[&MAIN].wake_at() > Some(world.now));
 }
 
 #[tokio::test]
@@ -852,13 +852,13 @@ async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     let mut world = World::listening().await;
     let request = SaveRequest { location: LocationId(MAIN), what: payment(&world), once: None };
     let request = Request::Save(Box::new(request));
-    world.env.pool.fill(&world.env.ids, Resource::Payments).await.unwrap();
+    world.deps.pool.fill(&world.deps.ids, Resource::Payments).await.unwrap();
     world.ehr().writes = Writes::Refused;
     world.turn(MAIN, &request).await;
     let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let cx = Cx { now: world.now, random: 1 };
-    let [mut once, mut again] = [(), ()].map(|()| world.shells[&MAIN].prepare(cx, &refused).unwrap());
+    let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, &refused).unwrap());
     assert_eq!(world.news().len(), 0, "nothing before the commit");
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
     assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
@@ -918,7 +918,7 @@ async fn what_a_commit_has_no_room_for_is_told_with_the_next() {
     let before = world.store.commits();
     world.sync(MAIN).await;
     assert_eq!(told_and_left_out(&mut world), (500 * ENDPOINTS as u64, 0));
-    let state = &world.shells[&MAIN].machine.state.pulls;
+    let state = &world.processors[&MAIN].machine.state.pulls;
     assert!(state.cycle.is_none() && world.store.commits() - before > 3, "it took some commits, and came to its end");
 }
 
@@ -1058,7 +1058,7 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
     world.ehr().put("zoe", EhrRecord::Patient(zoe));
     world.sync(MAIN).await;
     let list = |name: &str| {
-        let digest = world.env.secrets.digest(&[b"patient", name.as_bytes(), b"1980-01-01".as_slice()]);
+        let digest = world.deps.secrets.digest(&[b"patient", name.as_bytes(), b"1980-01-01".as_slice()]);
         store::keys::patient_match(1, 1, &digest)
     };
     let mut batch = Batch::new();
@@ -1067,8 +1067,8 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
     world.store.commit_now(batch).unwrap();
 
     let found = |first_name: &str| {
-        let home = super::super::docs::Home { source: Some(1), location: MAIN, now: world.now };
-        let mut docs = Docs::new(&*world.store, &world.env.pool, &world.env.secrets, home);
+        let home = crate::unit_of_work::Home { source: Some(1), location: MAIN, now: world.now };
+        let mut unit = UnitOfWork::new(&*world.store, &world.deps.pool, &world.deps.secrets, home);
         let details = PatientDetails {
             first_name: first_name.to_owned(),
             last_name: "MÜLLER".to_owned(),
@@ -1076,7 +1076,7 @@ async fn patients_in_old_lists_are_found_by_all_their_names() {
             phone_number: Some("+1 555 010 1010".to_owned()),
             ..PatientDetails::default()
         };
-        let patient = world.shells[&MAIN].matching_patient(&details, &mut docs).unwrap();
+        let patient = world.processors[&MAIN].matching_patient(&details, &mut unit).unwrap();
         patient.map(|patient| u64::from(patient.id))
     };
     assert_eq!(found("zoe"), Some(world.id_of(Resource::Patients, "zoe")));
@@ -1093,7 +1093,8 @@ async fn an_identifier_of_another_record_is_not_believed() {
         world.save(Saving::Entry(NewEntry { patient: None, ..payment })).await["id"].as_u64().unwrap()
     };
     let stands = |world: &World, id: u64| {
-        let entry: records::entry::Entry<records::ledger::Payment> = world.shells[&MAIN].read(1, id).unwrap().unwrap();
+        let entry: records::entry::Entry<records::ledger::Payment> =
+            world.processors[&MAIN].read(1, id).unwrap().unwrap();
         (entry.foreign_id, entry.write.unwrap().status)
     };
     use records::entry::WriteStatus::{Pending, Succeeded};
@@ -1103,14 +1104,14 @@ async fn an_identifier_of_another_record_is_not_believed() {
     for id in ["p-1", "old"] {
         let second = paid(&mut world, id).await;
         assert_eq!(stands(&world, second), (None, Pending));
-        let queue = &world.shells[&MAIN].machine.state.queue;
+        let queue = &world.processors[&MAIN].machine.state.queue;
         let reason = queue.iter().last().unwrap().1.reason.clone().unwrap();
         let other = if id == "old" { world.id_of(Resource::Payments, "old") } else { first };
         assert_eq!(reason, format!("the EHR answered with the identifier that Payment {other} has already"));
     }
     assert_eq!(stands(&world, first), (Some("p-1".to_owned()), Succeeded), "it stays whose it is");
     let shown: records::entry::Entry<records::ledger::Payment> =
-        world.shells[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
+        world.processors[&MAIN].read(1, world.id_of(Resource::Payments, "old")).unwrap().unwrap();
     assert_eq!(shown.deleted_at, None);
     // Its own identifier is believed.
     let third = paid(&mut world, "p-4").await;
@@ -1123,15 +1124,15 @@ async fn a_snapshot_that_comes_to_nothing_is_not_tried_at_every_commit() {
     for _ in 0..500 {
         world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
     }
-    let shell = world.shells.get_mut(&MAIN).unwrap();
-    assert!(shell.snapshot_due());
-    shell.snapshot_missed();
-    assert!(!shell.snapshot_due());
+    let processor = world.processors.get_mut(&MAIN).unwrap();
+    assert!(processor.snapshot_due());
+    processor.snapshot_missed();
+    assert!(!processor.snapshot_due());
     for _ in 0..500 {
         world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
     }
-    let shell = world.shells.get_mut(&MAIN).unwrap();
-    assert!(shell.snapshot_due());
-    shell.snapshot_taken();
-    assert!(!shell.snapshot_due());
+    let processor = world.processors.get_mut(&MAIN).unwrap();
+    assert!(processor.snapshot_due());
+    processor.snapshot_taken();
+    assert!(!processor.snapshot_due());
 }

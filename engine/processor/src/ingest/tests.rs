@@ -30,7 +30,7 @@ use webhooks::{
 };
 
 use super::*;
-use crate::{change_counter::Stamps, pool::Pool, request::Request, turn::Env};
+use crate::{change_counter::ChangeCounter, id_pool::Pool, request::Request, turn::Deps};
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
 const SOURCE: u32 = 1;
@@ -51,9 +51,9 @@ impl Shapes for Mute {
 }
 
 struct World {
-    env: Arc<Env>,
+    deps: Arc<Deps>,
     store: Arc<MemoryStore>,
-    shells: BTreeMap<u32, Shell>,
+    processors: BTreeMap<u32, Processor>,
     /// What the EHR answers next, by location and resource; an empty last page where nothing is left.
     pages: BTreeMap<(u32, Resource), VecDeque<EhrPage>>,
     /// Whether a whole pass tells deletions by what it does not show.
@@ -68,8 +68,8 @@ impl World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let registry =
             Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
-        let env = Arc::new(Env {
-            stamps: Stamps::new(&setup),
+        let deps = Arc::new(Deps {
+            change_counter: ChangeCounter::new(&setup),
             setup,
             store: store.clone(),
             ids,
@@ -78,7 +78,8 @@ impl World {
             shapes: Arc::new(Mute),
             secrets: Secrets::from_seed([7; 32]),
         });
-        let mut world = World { env, store, shells: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
+        let mut world =
+            World { deps, store, processors: BTreeMap::new(), pages: BTreeMap::new(), by_absence, now: START };
         for location in [A, B] {
             world.load(location);
         }
@@ -88,27 +89,27 @@ impl World {
     fn load(&mut self, location: u32) {
         let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: self.by_absence };
         let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
-        let mut shell = Shell::load(self.env.clone(), LocationId(location)).unwrap();
+        let mut processor = Processor::load(self.deps.clone(), LocationId(location)).unwrap();
         let description = Description { pulls, ..Description::default() };
-        self.store.commit_now(shell.describing(&description).unwrap()).unwrap();
-        shell.described(description);
-        self.shells.insert(location, shell);
+        self.store.commit_now(processor.describing(&description).unwrap()).unwrap();
+        processor.described(description);
+        self.processors.insert(location, processor);
     }
 
     async fn turn(&mut self, location: u32, request: &Request) -> Vec<Call> {
         loop {
             self.now = self.now.plus(1);
-            let shell = self.shells.get_mut(&location).unwrap();
-            let mut turn = match shell.prepare(Cx { now: self.now, random: 77 }, request) {
+            let processor = self.processors.get_mut(&location).unwrap();
+            let mut turn = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
                 Ok(turn) => turn,
                 Err(TurnError::NeedIds(resource)) => {
-                    self.env.pool.fill(&self.env.ids, resource).await.unwrap();
+                    self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
                     continue;
                 }
                 Err(error) => panic!("{error}"),
             };
             self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-            return shell.finish(turn).1;
+            return processor.finish(turn).1;
         }
     }
 
@@ -130,7 +131,7 @@ impl World {
                     self.answer(location, &next.unwrap(), page).await
                 }
                 Some(Call::Write { .. }) => panic!("nothing is written here"),
-                None if self.shells[&location].wake_at().is_some_and(|at| at <= self.now) => {
+                None if self.processors[&location].wake_at().is_some_and(|at| at <= self.now) => {
                     self.turn(location, &Request::Command(Command::Wake)).await.pop()
                 }
                 None => return,
@@ -175,7 +176,7 @@ impl World {
 
     fn remembers(&self, location: u32, foreign_id: &str) -> bool {
         let id = AppointmentId(self.link(Resource::Appointments, foreign_id).id);
-        self.shells[&location].machine.state.appointments.contains_key(&id)
+        self.processors[&location].machine.state.appointments.contains_key(&id)
     }
 
     fn changes(&self, location: u32, since: u64) -> Vec<Change> {
@@ -325,7 +326,7 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
             world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
         }
         world.read(A).await;
-        let scope = world.env.setup.institutions[&InstitutionId(1)].id.0;
+        let scope = world.deps.setup.institutions[&InstitutionId(1)].id.0;
         let inactive = |world: &World| {
             let gone = |number: &usize| {
                 let id = world.link(Resource::Patients, &id(*number)).id;
@@ -352,7 +353,7 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
         pages.extend((0..20).map(|_| page()));
         world.read(A).await;
         assert_eq!(inactive(&world), ALL, "by absence: {by_absence}");
-        assert_eq!(world.shells[&A].machine.state.pulls.guarded, Default::default());
+        assert_eq!(world.processors[&A].machine.state.pulls.guarded, Default::default());
     }
 }
 
