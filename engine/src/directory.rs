@@ -15,11 +15,11 @@ use location::{
     time::{Millis, Timestamp},
 };
 use processor::{
-    actor::{Ask, LocationActor, QueueWatcher, Reply},
+    actor::{Ask, Asked, LocationActor, QueueWatcher, Reply},
     disk_share::DiskShare,
     error::EngineError,
-    request::{Answer, Request},
-    turn::Deps,
+    processor::Deps,
+    request::Request,
 };
 use runtime::{
     clock::{self, Watch},
@@ -125,7 +125,7 @@ impl Directory {
 
     /// Asks a location to do something. A request that a leaving or dying actor did not begin is offered again; one that it began
     /// and did not answer failed, and its outcome is what the store says.
-    pub async fn request(&self, id: LocationId, make: impl Fn() -> Request) -> Result<Answer, EngineError> {
+    pub async fn request<R: Request + Clone>(&self, id: LocationId, request: R) -> Result<R::Reply, EngineError> {
         self.open(id)?;
         for _ in 0..OFFERS {
             if self.stopping.load(Ordering::SeqCst) {
@@ -133,7 +133,7 @@ impl Directory {
             }
             let (reply, answer) = oneshot::channel();
             let begun = Arc::new(AtomicBool::new(false));
-            self.offer(id, Ask::Do { request: Box::new(make()), begun: begun.clone(), reply })?;
+            self.offer(id, Ask::Do { job: Asked::by(request.clone(), reply), begun: begun.clone() })?;
             match answer.await {
                 Ok(answer) => return answer,
                 Err(_) if begun.load(Ordering::SeqCst) => return Err(EngineError::Internal),

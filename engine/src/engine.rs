@@ -9,7 +9,6 @@ use std::{
 use adapter_host::{HttpTransport, Registry as Adapters, Standing, Transport};
 use location::{
     command::{Closed, Command, Hold, Placement},
-    decision::Reply,
     ids::{AppointmentId, LocationId},
     pull::Resource,
     slots::SlotQuery,
@@ -19,27 +18,26 @@ use location::{
 use processor::{
     actor::Ask,
     change_counter::ChangeCounter,
+    commands::{BookSlot, Booked, CancelAppointment, HoldSlot, Offer},
+    error::EngineError,
     id_pool::Pool,
-    request::{Answer, Request},
-    requests::{SaveRequest, Saved},
-    turn::Deps,
+    processor::Deps,
+    request::{Idempotent, Request},
+    requests::{FreeSlots, Saved},
 };
-use serde::de::DeserializeOwned;
-use tokio::task::JoinHandle;
-
-use crate::{config_history, connections::Connections, directory::Directory, gate_news};
-pub use processor::{
-    error::{EngineError, Refused},
-    requests::{BookRequest, Booked, FreeSlots, Offer, PatientDetails},
+use query::{idempotency::IdempotencyKey, retention};
+use records::{
+    ehr::Ehr,
+    sync_state::{AdapterState, AdapterStatus, SyncState},
 };
-pub use query::lists::Stretch;
-use query::retention;
-use records::ehr::Ehr;
-pub use records::sync_state::{AdapterState, AdapterStatus, SyncState};
 use runtime::{
     clock,
     metrics::{Metrics, Numbers},
 };
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::task::JoinHandle;
+
+use crate::{config_history, connections::Connections, directory::Directory, gate_news};
 use setup::{Setup, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
@@ -263,8 +261,27 @@ impl Engine {
         self.directory.ask(location, |reply| Ask::FreeSlots { query: query.clone(), reply }).await
     }
 
+    /// Asks a location to do something.
+    pub async fn send<R: Request + Clone>(&self, location: LocationId, request: R) -> Result<R::Reply, EngineError> {
+        self.directory.request(location, request).await
+    }
+
+    /// The same, once for an idempotency key: repeated, it gets its first answer again.
+    pub async fn save<T, R>(
+        &self,
+        location: LocationId,
+        key: Option<IdempotencyKey>,
+        request: R,
+    ) -> Result<Saved<T>, EngineError>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        R: Request<Reply = Saved<T>> + Clone,
+    {
+        self.send(location, Idempotent { key, request }).await
+    }
+
     /// `holder`: a digest of the client's key.
-    pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, Refused> {
+    pub async fn hold(&self, offer: Offer, holder: u64) -> Result<Timestamp, EngineError> {
         let hold = Hold {
             hold: offer.hold,
             placement: offer.placement(),
@@ -275,26 +292,15 @@ impl Engine {
             closed: Closed::default(),
             holder: Some(holder),
         };
-        match self.directory.request(offer.location, || Request::Hold(hold.clone())).await?.reply {
-            Reply::Held { until } => Ok(until),
-            other => Err(unexpected(other)),
-        }
+        self.send(offer.location, HoldSlot(hold)).await
     }
 
-    pub async fn release(&self, offer: Offer) -> Result<(), Refused> {
-        self.command(offer.location, Command::Release { hold: offer.hold }).await.map(drop)
+    pub async fn release(&self, offer: Offer) -> Result<(), EngineError> {
+        self.send(offer.location, Command::Release { hold: offer.hold }).await
     }
 
-    pub async fn book(&self, request: BookRequest) -> Result<Booked, Refused> {
-        let location = request.offer.location;
-        let request = Box::new(request);
-        let answer = self.directory.request(location, || Request::Book(request.clone())).await?;
-        match (answer.reply, answer.appointment) {
-            (Reply::Booked { replay, .. }, Some(appointment)) => {
-                Ok(Booked { appointment, replay, warnings: answer.warnings })
-            }
-            (other, _) => Err(unexpected(other)),
-        }
+    pub async fn book(&self, request: BookSlot) -> Result<Booked, EngineError> {
+        self.send(request.offer.location, request).await
     }
 
     /// True when it was cancelled before.
@@ -303,11 +309,8 @@ impl Engine {
         location: LocationId,
         appointment: AppointmentId,
         reason: Option<String>,
-    ) -> Result<bool, Refused> {
-        match self.command(location, Command::Cancel { appointment, reason }).await?.reply {
-            Reply::Cancelled { already } => Ok(already),
-            other => Err(unexpected(other)),
-        }
+    ) -> Result<bool, EngineError> {
+        self.send(location, CancelAppointment { appointment, reason }).await
     }
 
     /// Moves an appointment to another time, operatory or provider of its location.
@@ -317,27 +320,8 @@ impl Engine {
         appointment: AppointmentId,
         to: Placement,
         join_blocks: bool,
-    ) -> Result<(), Refused> {
-        match self.command(location, Command::Move { appointment, to, join_blocks }).await?.reply {
-            Reply::Moved => Ok(()),
-            other => Err(unexpected(other)),
-        }
-    }
-
-    /// Saves one thing at a location; `T` is the document of what is saved.
-    pub async fn save<T: DeserializeOwned>(&self, request: SaveRequest) -> Result<Saved<T>, Refused> {
-        let (location, request) = (request.location, Box::new(request));
-        let answer = self.directory.request(location, || Request::Save(request.clone())).await?;
-        if let Some(why) = answer.unmet {
-            return Err(Refused::Unmet(why));
-        }
-        let Some(saved) = answer.saved else { return Err(unexpected(answer.reply)) };
-        let record = serde_json::from_value(saved).map_err(|error| {
-            tracing::error!(%error, "a saved record is not what was asked for");
-            EngineError::Internal
-        })?;
-        let Answer { replay, existing, warnings, .. } = answer;
-        Ok(Saved { record, replay, existing, warnings })
+    ) -> Result<(), EngineError> {
+        self.send(location, Command::Move { appointment, to, join_blocks }).await
     }
 
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
@@ -348,31 +332,12 @@ impl Engine {
     }
 
     /// Starts a read cycle and tries waiting writes at once.
-    pub async fn sync_now(&self, location: LocationId) -> Result<(), Refused> {
-        self.command(location, Command::SyncNow).await.map(drop)
+    pub async fn sync_now(&self, location: LocationId) -> Result<(), EngineError> {
+        self.send(location, Command::SyncNow).await
     }
 
     /// An operator accepts the deletions the guard stopped.
-    pub async fn accept_deletions(&self, location: LocationId, resource: Resource) -> Result<(), Refused> {
-        self.command(location, Command::AcceptDeletions { resource }).await.map(drop)
-    }
-
-    async fn command(&self, location: LocationId, command: Command) -> Result<Answer, Refused> {
-        let answer = self.directory.request(location, || Request::Command(command.clone())).await?;
-        match answer.reply {
-            Reply::Refused(refusal) => Err(Refused::Rule(refusal)),
-            _ => Ok(answer),
-        }
-    }
-}
-
-/// A refusal, or a reply that does not belong to what was asked.
-pub(crate) fn unexpected(reply: Reply) -> Refused {
-    match reply {
-        Reply::Refused(refusal) => Refused::Rule(refusal),
-        other => {
-            tracing::error!(?other, "a location answered something else than it was asked");
-            Refused::Engine(EngineError::Internal)
-        }
+    pub async fn accept_deletions(&self, location: LocationId, resource: Resource) -> Result<(), EngineError> {
+        self.send(location, Command::AcceptDeletions { resource }).await
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use location::{command::Command, ids::LocationId};
-use processor::{error::EngineError, request::Request};
+use processor::error::EngineError;
 use runtime::doorbell::Doorbell;
 use tokio::sync::Semaphore;
 use workstations::{Gateway, Room};
@@ -48,7 +48,10 @@ pub async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<D
 async fn tell_one(directory: &Directory, room: &Room) -> Result<(), EngineError> {
     let _mine = room.telling.lock().await;
     let Some(gate) = room.gate() else { return Ok(()) };
-    directory.request(room.location, || Request::Command(Command::Gate(gate))).await.map(drop)
+    match directory.request(room.location, Command::Gate(gate)).await {
+        Err(EngineError::Refused(_)) => Ok(()),
+        told => told,
+    }
 }
 
 /// Of locations that could not be told.

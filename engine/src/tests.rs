@@ -19,17 +19,19 @@ use location::{
     time::{DAY, MINUTE},
 };
 use processor::{
+    actor::{Asked, Job},
     change_counter::ChangeCounter,
+    commands::CreateRecord,
     disk_share,
-    error::Refused,
+    error::{EngineError, Reject},
     id_pool::Pool,
     note_keys::description_key,
-    request::Request,
-    requests::{NewEntry, SaveRequest, Saving},
-    turn::{Deps, Processor, TurnError},
+    processor::{Deps, Processor},
 };
 use records::{
     ehr::{Description, Ehr, EhrFuture, EhrPatient, EhrRecord, Page, PullAbility, Receipt, Write},
+    entries,
+    insurance::InsurancePlan,
     sync_state::SyncState,
 };
 use runtime::clock;
@@ -120,9 +122,9 @@ pub async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     panic!("{what} did not happen within 10 s");
 }
 
-fn plan() -> Saving {
-    let body = json!({"name": "Family Plan"});
-    Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None, number: None })
+fn plan() -> CreateRecord<InsurancePlan> {
+    let body = entries::read(json!({"name": "Family Plan"})).unwrap();
+    CreateRecord { body, patient: None, number: None }
 }
 
 /// What an earlier life left, whose clock was a day ahead: a write that failed once and is to be tried again. Its location was in memory
@@ -143,10 +145,10 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     store.commit_now(processor.describing(&description()).unwrap()).unwrap();
     processor.described(description());
     let cx = Cx { now: clock::now().plus(DAY), random: 1 };
-    let mut next = vec![Request::Save(Box::new(SaveRequest { location: PLACE, what: plan(), once: None }))];
-    while let Some(request) = next.pop() {
-        let mut turn = match processor.prepare(cx, &request) {
-            Err(TurnError::NeedIds(resource)) => {
+    let mut next: Vec<Box<dyn Job>> = vec![Asked::own(plan())];
+    while let Some(mut request) = next.pop() {
+        let mut turn = match request.prepare(&processor, cx) {
+            Err(Reject::NeedIds(resource)) => {
                 deps.pool.fill(&deps.ids, resource).await.unwrap();
                 next.push(request);
                 continue;
@@ -154,14 +156,14 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
             turn => turn.unwrap(),
         };
         store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-        for call in processor.finish(turn).1 {
+        for call in processor.finish(turn) {
             if let Call::Write { write, attempt, kind: CallKind::Push, .. } = call {
                 let outcome = Err(Failure::RetryLater { reason: "down".into(), after: None });
-                next.push(Request::Command(Command::Pushed { write, attempt, outcome }));
+                next.push(Asked::own(Command::Pushed { write, attempt, outcome }));
             }
         }
         if processor.machine.state.queue.iter().all(|(_, write)| write.attempts == 0) {
-            next.push(Request::Command(Command::Wake));
+            next.push(Asked::own(Command::Wake));
         }
     }
     assert!(processor.wake_at().unwrap().since(clock::now()) > DAY - MINUTE);
@@ -190,8 +192,8 @@ async fn reading_without_end_is_slowed_and_says_so_while_all_else_goes_on() {
     let slowed = async || engine.sync_state(PLACE).await.unwrap().read_reason.as_deref() == Some(disk_share::SLOWED);
     until("the slower reading", slowed).await;
     let unknown = engine.cancel(PLACE, AppointmentId(1), None).await;
-    assert_eq!(unknown, Err(Refused::Rule(location::decision::Refusal::AppointmentNotFound)));
-    engine.save::<Value>(SaveRequest { location: PLACE, what: plan(), once: None }).await.unwrap();
+    assert_eq!(unknown, Err(EngineError::Refused(location::decision::Refusal::AppointmentNotFound)));
+    engine.send(PLACE, plan()).await.unwrap();
     until("the write", async || ehr.pushed.load(Ordering::SeqCst) == 1).await;
     assert!(ehr.pulled.load(Ordering::SeqCst) <= 2, "the second page was asked for while the first was being stored");
     engine.stop().await;

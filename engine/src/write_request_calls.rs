@@ -1,18 +1,15 @@
 //! Writes to the EHR as operators and clients see them.
 
-use location::{
-    decision::Reply,
-    ids::{LocationId, WriteId},
-};
+use location::ids::{LocationId, WriteId};
 use processor::{
     actor::Ask,
-    error::{EngineError, Refused},
-    request::Request,
+    commands::{DropWrite, RetryWrite},
+    error::EngineError,
     write_requests::{WriteRequest, merged},
 };
 use query::lists::Stretch;
 
-use crate::engine::{Engine, unexpected};
+use crate::engine::Engine;
 
 impl Engine {
     pub async fn write_requests(&self, location: LocationId, part: Stretch) -> Result<Vec<WriteRequest>, EngineError> {
@@ -29,19 +26,13 @@ impl Engine {
     }
 
     /// An operator wants a write that failed tried again: the write it is tried as. What changed a record is not, it was put back.
-    pub async fn retry_write(&self, location: LocationId, write: WriteId) -> Result<WriteId, Refused> {
-        match self.directory().request(location, || Request::RetryWrite(write)).await?.reply {
-            Reply::Retried { write } => Ok(write),
-            other => Err(unexpected(other)),
-        }
+    pub async fn retry_write(&self, location: LocationId, write: WriteId) -> Result<WriteId, EngineError> {
+        self.send(location, RetryWrite(write)).await
     }
 
     /// An operator gives up a write that waits, with all that rests on it, or one that failed, so that nobody tries it again.
-    pub async fn drop_write(&self, location: LocationId, write: WriteId) -> Result<(), Refused> {
-        match self.directory().request(location, || Request::DropWrite(write)).await?.reply {
-            Reply::Done => Ok(()),
-            other => Err(unexpected(other)),
-        }
+    pub async fn drop_write(&self, location: LocationId, write: WriteId) -> Result<(), EngineError> {
+        self.send(location, DropWrite(write)).await
     }
 
     pub async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {

@@ -1,13 +1,20 @@
-//! Why a location or its store could not answer.
+//! Why a location could not do what it was asked: refusals, damage, conflicts, overload and faults stay apart up to the caller.
 
-use location::decision::Refusal;
-use store::StoreError;
+use location::{decision::Refusal, ids::LocationId, pull::Resource};
+use store::{CommitError, StoreError, journal};
+use webhooks::shapes::Unshaped;
 
 use crate::requests::Unmet;
 
-/// Why the engine could not answer; what the rules refuse is a `Refusal` instead.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a request was not carried out, as its caller is told.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
+    /// A rule of the location forbids it.
+    #[error("refused: {0:?}")]
+    Refused(Refusal),
+    /// It rests on something that is not so.
+    #[error("unmet: {0:?}")]
+    Unmet(Unmet),
     #[error("no such location")]
     UnknownLocation,
     #[error("the location has too much to do")]
@@ -34,17 +41,85 @@ pub enum EngineError {
     Internal,
 }
 
-/// A refusal by rule, or a failure of the engine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Refused {
-    Rule(Refusal),
+/// Why a request could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum Reject {
+    #[error("refused: {0:?}")]
+    Refused(Refusal),
+    #[error("unmet: {0:?}")]
     Unmet(Unmet),
-    Engine(EngineError),
+    /// Fetch some and prepare again.
+    #[error("no ids of this resource at hand")]
+    NeedIds(Resource),
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
-impl From<EngineError> for Refused {
-    fn from(error: EngineError) -> Refused {
-        Refused::Engine(error)
+impl From<Unmet> for Reject {
+    fn from(unmet: Unmet) -> Reject {
+        Reject::Unmet(unmet)
+    }
+}
+
+impl From<Unshaped> for Reject {
+    fn from(unshaped: Unshaped) -> Reject {
+        match unshaped {
+            Unshaped::Store(error) => Reject::Store(error),
+            Unshaped::Damaged => Reject::Damaged("a record that subscribers are to be shown"),
+        }
+    }
+}
+
+impl From<Reject> for EngineError {
+    fn from(reject: Reject) -> EngineError {
+        match reject {
+            Reject::Refused(refusal) => EngineError::Refused(refusal),
+            Reject::Unmet(unmet) => EngineError::Unmet(unmet),
+            Reject::Store(error) => failed(error),
+            Reject::NeedIds(_) | Reject::Damaged(_) => {
+                tracing::error!(error = %reject, "a turn could not be prepared");
+                EngineError::Internal
+            }
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Journal(#[from] journal::JournalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a record of location {location} cannot be understood: {why}")]
+    Record { location: LocationId, why: String },
+    #[error("no such location")]
+    Unknown,
+}
+
+impl LoadError {
+    /// Reading again will not help.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Journal(journal::JournalError::Damaged { .. }) | Self::Record { .. } => true,
+            Self::Journal(journal::JournalError::Store(error)) | Self::Store(error) => {
+                matches!(error, StoreError::Damaged { .. })
+            }
+            Self::Unknown => false,
+        }
+    }
+}
+
+/// What a caller is told of a commit that failed: only what was certainly not written may be sent again without a look.
+pub fn not_stored(error: &CommitError) -> EngineError {
+    match error {
+        CommitError::Store(StoreError::Unknown { .. }) => EngineError::OutcomeUnknown,
+        CommitError::Store(StoreError::TooLarge { .. }) => EngineError::TooLarge,
+        CommitError::Store(StoreError::Busy) => EngineError::Busy { retry_after: 1 },
+        CommitError::Store(StoreError::NotAKey) => EngineError::Internal,
+        CommitError::Conflict { .. } => EngineError::Busy { retry_after: 1 },
+        CommitError::Full { .. } | CommitError::Store(_) => EngineError::StoreFull,
     }
 }
 
@@ -62,5 +137,23 @@ pub fn failed(error: StoreError) -> EngineError {
         | StoreError::WrongKey { .. }
         | StoreError::LostCommits { .. }
         | StoreError::KeyFile { .. } => EngineError::StoreFull,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::MAX_BATCH_KEYS;
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_stored_and_what_never_will_be_is_not_told_as_full() {
+        let told = |error: StoreError| not_stored(&CommitError::Store(error));
+        assert_eq!(told(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
+        let size = MAX_BATCH_KEYS + 1;
+        let too_large = StoreError::TooLarge { what: "keys in a batch", size, limit: MAX_BATCH_KEYS };
+        assert_eq!(told(too_large), EngineError::TooLarge);
+        assert_eq!(told(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
+        assert_eq!(not_stored(&CommitError::Full { free: 1, floor: 2 }), EngineError::StoreFull);
     }
 }

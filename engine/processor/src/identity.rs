@@ -14,10 +14,7 @@ use records::{
     entry::{Body, Entry},
 };
 
-use crate::{
-    turn::{Processor, TurnError},
-    unit_of_work::UnitOfWork,
-};
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 /// What matters of a record that may be another one.
 struct Known {
@@ -31,7 +28,7 @@ struct Known {
 impl Processor {
     /// The answer to a call as it can be believed: one that names a record of the EHR which another record of ours is known as says
     /// nothing about this one.
-    pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, TurnError> {
+    pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, Reject> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {
                 let another = self.of_another(*write, written, unit)?;
@@ -50,7 +47,7 @@ impl Processor {
         write: WriteId,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<Option<Failure>, TurnError> {
+    ) -> Result<Option<Failure>, Reject> {
         let work = self.machine.state.queue.get(write).map(|write| write.work);
         let (Some(source), Some((resource, id))) = (self.source(), work.and_then(made)) else { return Ok(None) };
         let Some(link) = unit.link(source, resource, &written.foreign_id)?.filter(|link| link.id != id) else {
@@ -70,13 +67,13 @@ impl Processor {
         Ok(Some(Failure::OfAnother(reason)))
     }
 
-    fn known(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Option<Known>, TurnError> {
+    fn known(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Option<Known>, Reject> {
         fn of<T: Document>(
             unit: &mut UnitOfWork<'_>,
             scope: u32,
             id: u64,
             known: impl Fn(T) -> Known,
-        ) -> Result<Option<Known>, TurnError> {
+        ) -> Result<Option<Known>, Reject> {
             Ok(unit.get::<T>(scope, id)?.map(known))
         }
         match resource {
@@ -110,7 +107,7 @@ struct OfEntry<'d, 'p> {
 }
 
 impl Visitor for OfEntry<'_, '_> {
-    type Output = Result<Option<Known>, TurnError>;
+    type Output = Result<Option<Known>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let entry = self.unit.get::<Entry<T>>(self.scope, self.id)?;

@@ -2,22 +2,22 @@
 //! and waits for the store, the EHR and the clock.
 
 pub mod actor;
-pub mod book;
 pub mod change_counter;
+pub mod commands;
 pub mod disk_share;
 pub mod error;
 pub mod id_pool;
 mod identity;
-mod ingest;
+pub mod ingest;
 pub mod note_keys;
 mod notify;
-mod operator;
+mod patients;
+pub mod processor;
 mod projections;
 pub mod push_payload;
 mod queue_status;
 pub mod request;
 pub mod requests;
-mod saving;
 mod standing;
 pub mod turn;
 pub mod unit_of_work;

@@ -13,15 +13,15 @@ use records::{
     entry::{Body, Entry},
 };
 
-use crate::turn::{Processor, TurnError};
+use crate::{error::Reject, processor::Processor};
 
 impl Processor {
     /// The write to send, or why it cannot be sent now or ever.
-    pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, TurnError> {
+    pub fn outgoing(&self, work: Work, key: &str, placement: Option<Placement>) -> Result<Outcome<Write>, Reject> {
         let institution = self.institution.id.0;
         let patient = |id| {
             let patient = self.read::<records::Patient>(institution, id)?;
-            self.patient(patient.ok_or(TurnError::Damaged("a write without its patient"))?)
+            self.patient(patient.ok_or(Reject::Damaged("a write without its patient"))?)
         };
         match work {
             Work::CreatePatient(id) => return Ok(Ok(Write::CreatePatient(patient(id.0.into())?))),
@@ -33,16 +33,16 @@ impl Processor {
             Work::Record { resource: Resource::WorkingHours, id, verb } => return self.outgoing_hour(id, verb),
             Work::Record { resource, id, verb } => {
                 let out = entries::on(resource, Out { processor: self, id, verb });
-                return out.unwrap_or(Err(TurnError::Damaged("a write of a resource that has none")));
+                return out.unwrap_or(Err(Reject::Damaged("a write of a resource that has none")));
             }
             _ => {}
         }
-        let Some(id) = work.appointment() else { return Err(TurnError::Damaged("a write of nothing")) };
-        let record = self.appointment(id.0)?.ok_or(TurnError::Damaged("a write without its appointment"))?;
+        let Some(id) = work.appointment() else { return Err(Reject::Damaged("a write of nothing")) };
+        let record = self.appointment(id.0)?.ok_or(Reject::Damaged("a write without its appointment"))?;
         let placement = placement.unwrap_or(record.placement);
-        let Some(patient_id) = record.patient_id else { return Err(TurnError::Damaged("a booking without patient")) };
+        let Some(patient_id) = record.patient_id else { return Err(Reject::Damaged("a booking without patient")) };
         let patient = self.read::<records::Patient>(self.institution.id.0, u64::from(patient_id))?;
-        let patient = patient.ok_or(TurnError::Damaged("a booking without its patient"))?;
+        let patient = patient.ok_or(Reject::Damaged("a booking without its patient"))?;
         let Some(patient_foreign_id) = patient.foreign_id else {
             // Another location of the data source is writing the patient, or failed to.
             return Ok(Err(match patient.write_error {
@@ -70,7 +70,7 @@ impl Processor {
         placement: Placement,
         patient: String,
         key: &str,
-    ) -> Result<EhrAppointment, TurnError> {
+    ) -> Result<EhrAppointment, Reject> {
         let institution = self.institution.id.0;
         let provider = match placement.provider {
             Some(id) => self.read::<records::Provider>(institution, u64::from(id.0))?.and_then(|p| p.foreign_id),
@@ -106,7 +106,7 @@ impl Processor {
         })
     }
 
-    fn patient(&self, patient: records::Patient) -> Result<EhrPatient, TurnError> {
+    fn patient(&self, patient: records::Patient) -> Result<EhrPatient, Reject> {
         let provider = match patient.provider_id {
             Some(id) => {
                 self.read::<records::Provider>(self.institution.id.0, u64::from(id))?.and_then(|p| p.foreign_id)
@@ -155,7 +155,7 @@ impl Processor {
     }
 
     /// The EHR's id of a record of ours, or why there is none.
-    pub fn foreign_id(&self, resource: Resource, id: u64) -> Result<Result<String, Failure>, TurnError> {
+    pub fn foreign_id(&self, resource: Resource, id: u64) -> Result<Result<String, Failure>, Reject> {
         let (institution, location) = (self.institution.id.0, self.setup.id.0);
         let (found, failed) = match resource {
             Resource::Patients => {
@@ -188,7 +188,7 @@ struct Foreign<'s> {
 }
 
 impl Visitor for Foreign<'_> {
-    type Output = Result<(Option<String>, Option<String>), TurnError>;
+    type Output = Result<(Option<String>, Option<String>), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let entry = self.processor.read::<Entry<T>>(self.processor.source().unwrap_or(0), self.id)?;
@@ -204,14 +204,13 @@ struct Out<'s> {
 }
 
 impl Visitor for Out<'_> {
-    type Output = Result<Outcome<Write>, TurnError>;
+    type Output = Result<Outcome<Write>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let Out { processor, id, verb } = self;
         let entry = processor.read::<Entry<T>>(processor.source().unwrap_or(0), id)?;
-        let entry = entry.ok_or(TurnError::Damaged("a write without its record"))?;
-        let body =
-            serde_json::to_value(&entry.body).map_err(|_| TurnError::Damaged("a body that cannot be written"))?;
+        let entry = entry.ok_or(Reject::Damaged("a write without its record"))?;
+        let body = serde_json::to_value(&entry.body).map_err(|_| Reject::Damaged("a body that cannot be written"))?;
         let mut failure = None;
         let mut foreign = |resource, id| {
             processor.foreign_id(resource, id).map(|known| known.map_err(|why| failure = Some(why)).ok())

@@ -11,7 +11,7 @@ use records::{
     sync_state::{LastWrite, QueueNews},
 };
 
-use crate::turn::Processor;
+use crate::processor::Processor;
 
 impl Processor {
     /// Writes that these events end, while the state still knows what they are about.

@@ -1,73 +1,104 @@
-//! What can be asked of a location from outside its machine: commands, and requests that first need documents.
+//! What a location can be asked from outside its machine. Each request has a file in `commands`, with its reply.
 
 use location::{
-    command::{Command, Hold, Outcome},
-    decision::Reply,
-    ids::WriteId,
-    pull::Resource,
+    command::{Command, Cx},
+    decision::Decision,
 };
-use records::{self, ehr};
-use serde_json::Value;
+use query::idempotency::{self, IdempotencyKey, Lookup};
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::requests::{BookRequest, SaveRequest, Unmet};
+use crate::{
+    error::Reject,
+    processor::Processor,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
 
-pub enum Request {
-    Book(Box<BookRequest>),
-    Save(Box<SaveRequest>),
-    /// A pull call came back, in the EHR's words.
-    Page {
-        resource: Resource,
-        call: u64,
-        outcome: Outcome<Box<ehr::Page>>,
-    },
-    /// What it may not hold is the location's to say.
-    Hold(Hold),
-    Command(Command),
-    /// An operator wants a failed write tried again, or a write given up.
-    RetryWrite(WriteId),
-    DropWrite(WriteId),
-}
+pub trait Request: Send + 'static {
+    type Reply: Send + 'static;
 
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub reply: Reply,
-    /// The appointment the reply is about, as stored.
-    pub appointment: Option<records::Appointment>,
-    /// The record that was saved, as stored.
-    pub saved: Option<Value>,
-    /// `saved` is what an earlier request with the same idempotency key got.
-    pub replay: bool,
-    /// `saved` was there before.
-    pub existing: bool,
-    /// Why nothing was asked of the machine.
-    pub unmet: Option<Unmet>,
-    /// What the client should know though the request worked.
-    pub warnings: Vec<String>,
-}
+    /// The machine's decision, and the reply. What is to be written with it goes into the unit of work.
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject>;
 
-impl Answer {
-    pub fn replay(saved: Value) -> Answer {
-        Answer { saved: Some(saved), replay: true, ..Answer::default() }
+    /// It asks for nothing but what is due.
+    fn wakes(&self) -> bool {
+        false
+    }
+
+    /// The EHR is asked anew what it can do: whoever wants it read now has perhaps changed that.
+    fn describes(&self) -> bool {
+        false
+    }
+
+    /// What it writes counts as reading the EHR.
+    fn reads(&self) -> bool {
+        false
+    }
+
+    /// Records of the EHR that it brings, and that can be taken in part by part.
+    fn records(&self) -> usize {
+        0
+    }
+
+    /// The same for the first `most` of its records.
+    fn prepare_part(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        unit: &mut UnitOfWork<'_>,
+        _most: usize,
+    ) -> Result<(Decision, Self::Reply), Reject> {
+        self.prepare(at, cx, unit)
     }
 }
 
-impl Default for Answer {
-    fn default() -> Answer {
-        Reply::Done.into()
+/// A command of the machine: an answer of the EHR, a timer, an operator. An answer is looked at before it is believed.
+impl Request for Command {
+    type Reply = ();
+
+    fn wakes(&self) -> bool {
+        matches!(self, Command::Wake)
+    }
+
+    fn describes(&self) -> bool {
+        matches!(self, Command::SyncNow)
+    }
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+        let believed = at.believed(self, unit)?;
+        Ok((at.decide(cx, believed.as_ref().unwrap_or(self))?, ()))
     }
 }
 
-/// The machine's reply as an answer without a document.
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Answer {
-        Answer {
-            reply,
-            appointment: None,
-            saved: None,
-            replay: false,
-            existing: false,
-            unmet: None,
-            warnings: Vec::new(),
+/// A request that is carried out once for an idempotency key: repeated, it gets its first answer again.
+#[derive(Clone)]
+pub struct Idempotent<R> {
+    pub key: Option<IdempotencyKey>,
+    pub request: R,
+}
+
+impl<T, R> Request for Idempotent<R>
+where
+    T: Serialize + DeserializeOwned + Send + 'static,
+    R: Request<Reply = Saved<T>>,
+{
+    type Reply = Saved<T>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Saved<T>), Reject> {
+        let Some(key) = &self.key else { return self.request.prepare(at, cx, unit) };
+        match idempotency::lookup(unit, key, cx.now)? {
+            Lookup::Fresh => {}
+            Lookup::Conflict => return Err(Unmet::KeyReused.into()),
+            Lookup::Replay(record) => {
+                let record = serde_json::from_value(record).map_err(|_| Reject::Damaged("an answer"))?;
+                return Ok((Decision::nothing(), Saved { replay: true, ..Saved::of(record) }));
+            }
         }
+        let (decision, saved) = self.request.prepare(at, cx, unit)?;
+        if !decision.events.is_empty() {
+            let record = serde_json::to_value(&saved.record).map_err(|_| Reject::Damaged("an answer"))?;
+            idempotency::remember(unit, key, record, cx.now)?;
+        }
+        Ok((decision, saved))
     }
 }

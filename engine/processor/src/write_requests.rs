@@ -8,7 +8,7 @@ use location::{
 };
 use query::lists::Stretch;
 
-use crate::turn::Processor;
+use crate::processor::Processor;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRequest {

@@ -7,31 +7,26 @@ use std::{
     time::Duration,
 };
 
+use adapter_host::{Host, Registry};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use engine::{
-    Engine, SyncState,
-    actor::docs::Kind,
-    adapter_host::{Host, HostLimits, Registry},
-    ehr::Resource,
-    engine::Parts,
-    records::{self, entry::Entry},
-    saving::{NewEntry, SaveRequest, Saving},
-    setup::{
-        DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules,
-    },
-    store::{MemoryStore, Store},
-    webhooks::shapes::{Related, Scene, Shapes, Unshaped},
-    workstations::{CodeKind, Session, ToWorkstation, protocol::Request},
-    write_requests::WriteRequest,
-};
+use engine::{Engine, Parts};
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{PullRules, Quota, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
+use processor::{commands::CreateRecord, write_requests::WriteRequest};
+use records::{self, document::Kind, ehr::Resource, entries, ledger::Payment, sync_state::SyncState};
 use serde_json::{Value, json};
+use setup::{
+    DataSource, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess, WorkstationRules,
+    guests::HostLimits,
+};
+use store::{MemoryStore, Store};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
+use webhooks::shapes::{Related, Scene, Shapes, Unshaped};
+use workstations::{CodeKind, Session, ToWorkstation, protocol::Request};
 
 const HERE: LocationId = LocationId(101);
 const PRACTICE: InstitutionId = InstitutionId(1);
@@ -199,9 +194,8 @@ impl Office {
     pub async fn pay(&self, patient: &str) -> u64 {
         let patient = u32::try_from(self.patient(patient).unwrap()).unwrap();
         let body = json!({"patient_id": patient, "amount": {"amount": "12.50", "currency": "USD"}});
-        let what = Saving::Entry(NewEntry { resource: Resource::Payments, body, patient: Some(patient), number: None });
-        let saved =
-            self.engine.save::<Entry<records::ledger::Payment>>(SaveRequest { location: HERE, what, once: None });
+        let body: Payment = entries::read(body).unwrap();
+        let saved = self.engine.send(HERE, CreateRecord { body, patient: Some(patient), number: None });
         saved.await.map_err(|_| "not saved").unwrap().record.id
     }
 
@@ -210,7 +204,7 @@ impl Office {
     }
 
     pub fn ended(&self) -> Vec<records::Write> {
-        use engine::store::{Direction, keys};
+        use store::{Direction, keys};
         let range = keys::records(Kind::Write.byte(), HERE.0);
         let found = self.store.scan(range, Direction::Forward, 100).unwrap();
         found.into_iter().map(|(_, bytes)| serde_json::from_slice(&bytes).unwrap()).collect()
@@ -358,7 +352,7 @@ impl Desk {
         }
     }
 
-    async fn work(self: Arc<Desk>, mut messages: engine::workstations::Messages) {
+    async fn work(self: Arc<Desk>, mut messages: workstations::Messages) {
         while let Some(message) = messages.recv().await {
             match *message {
                 ToWorkstation::Lease { lease: Some(lease) } => *self.lease.lock().unwrap() = lease,

@@ -16,8 +16,8 @@ use records::ehr::{Description, Fault, Page};
 use runtime::{clock, metrics::Metrics};
 use tokio::task::JoinHandle;
 
-use crate::actor::{LocationActor, Own, tell};
-use crate::{disk_share, push_payload, request::Request, turn::PendingCommit};
+use super::{Asked, LocationActor, Own, tell};
+use crate::{disk_share, ingest::IngestPage, push_payload, turn::PendingCommit};
 
 /// What a call is given less than the machine waits for it, so that its own answer comes first.
 const MARGIN: Millis = 500;
@@ -69,7 +69,7 @@ impl LocationActor {
             act.charge(ctx);
             let page = page.unwrap_or_else(|ended| Err(Fault::Unknown(format!("the call ended: {ended}"))));
             let outcome = page.map(Box::new).map_err(|fault| act.fault(&metrics, "pull", fault));
-            tell(ctx, Own::Request(Request::Page { resource, call, outcome }));
+            tell(ctx, Own::Do(Asked::own(IngestPage { resource, call, outcome })));
         }));
     }
 
@@ -97,7 +97,7 @@ impl LocationActor {
                     Ok(outgoing) => outgoing,
                     Err(failure) => {
                         let command = not_made(write, attempt, kind, failure);
-                        return tell(ctx, Own::Request(Request::Command(command)));
+                        return tell(ctx, Own::Do(Asked::own(command)));
                     }
                 };
                 match kind {
@@ -108,7 +108,7 @@ impl LocationActor {
                             let outcome =
                                 receipt.map(push_payload::written).map_err(|fault| act.fault(&metrics, "push", fault));
                             let command = Command::Pushed { write, attempt, outcome };
-                            tell(ctx, Own::Request(Request::Command(command)));
+                            tell(ctx, Own::Do(Asked::own(command)));
                         }));
                     }
                     CallKind::Find => {
@@ -119,7 +119,7 @@ impl LocationActor {
                                 .map(|found| found.map(push_payload::written))
                                 .map_err(|fault| act.fault(&metrics, "find", fault));
                             let command = Command::Found { write, attempt, outcome };
-                            tell(ctx, Own::Request(Request::Command(command)));
+                            tell(ctx, Own::Do(Asked::own(command)));
                         }));
                     }
                 }
@@ -131,7 +131,7 @@ impl LocationActor {
     fn charge(&self, ctx: &mut Context<Self>) {
         let requests = self.ehr.as_ref().map_or(0, |ehr| ehr.take_requests_beyond());
         if requests > 0 {
-            tell(ctx, Own::Request(Request::Command(Command::RequestsSent { requests })));
+            tell(ctx, Own::Do(Asked::own(Command::RequestsSent { requests })));
         }
     }
 
@@ -155,7 +155,7 @@ impl LocationActor {
                 Err(Failure::NotBegun(_)) => {}
                 outcome => {
                     act.metrics.adapter_faults.add(u64::from(outcome.is_err()));
-                    tell(ctx, Own::Request(Request::Command(Command::Described { outcome })));
+                    tell(ctx, Own::Do(Asked::own(Command::Described { outcome })));
                 }
             }
             tell(ctx, Own::Described(described));

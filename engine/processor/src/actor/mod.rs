@@ -1,6 +1,9 @@
 //! One actor per location: a thin processor around its machine that waits for the store, the EHR and the clock.
 
 mod calls;
+mod job;
+
+pub use job::{Asked, Job, Reply};
 
 use std::{
     sync::{
@@ -29,16 +32,16 @@ use runtime::{
     clock::{self, Watch},
     metrics::Metrics,
 };
-use store::{CommitError, StoreError};
+use store::CommitError;
 use tokio::sync::oneshot;
 
 use crate::{
     disk_share::{self, DiskShare},
-    error::EngineError,
-    request::{Answer, Request},
+    error::{EngineError, Reject, not_stored},
+    processor::{Deps, Processor},
     requests::FreeSlots,
     standing,
-    turn::{Deps, PendingCommit, Processor, TurnError},
+    turn::PendingCommit,
     write_requests::{self, WriteRequest},
 };
 
@@ -51,18 +54,19 @@ const UNREADABLE_FOR: Duration = Duration::from_secs(1);
 /// How far `next_available_date` renderer.
 const HORIZON_DAYS: u16 = 180;
 
+/// A turn under way.
+type Turn = LocalBoxActorFuture<LocationActor, Result<(), EngineError>>;
+
 /// Shown a location's queue of writes after each turn.
 pub type QueueWatcher = Arc<dyn Fn(QueueNews) + Send + Sync>;
-pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// What is sent to a location's actor.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub enum Ask {
     Do {
-        request: Box<Request>,
+        job: Box<dyn Job>,
         begun: Arc<AtomicBool>,
-        reply: Reply<Answer>,
     },
     FreeSlots {
         query: Box<SlotQuery>,
@@ -86,7 +90,7 @@ pub enum Ask {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) enum Own {
-    Request(Request),
+    Do(Box<dyn Job>),
     Described(Result<Description, Fault>),
     Idle,
 }
@@ -172,23 +176,26 @@ impl LocationActor {
     }
 
     /// One turn; before it another one where the clock was set back, which no decision may overlook.
-    fn turn(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+    fn turn(&mut self, mut job: Box<dyn Job>) -> Turn {
         if self.processor.is_none() && self.unreadable_until.is_none_or(|until| until <= Instant::now()) {
             // It could not be loaded before, or not after a failed commit: perhaps it can now.
             self.load();
         }
         let by = self.set_back();
         if by == 0 {
-            return self.attempt(request, tries);
+            return self.attempt(job, TRIES);
         }
         tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; what waits is due as much earlier");
-        let caught_up = self.attempt(Request::Command(Command::ClockSetBack { by }), tries);
+        let caught_up = self.attempt(Asked::own(Command::ClockSetBack { by }), TRIES);
         Box::pin(caught_up.then(move |done, act, _| match done {
-            Ok(_) => {
+            Ok(()) => {
                 act.set_back = 0;
-                act.attempt(request, tries)
+                act.attempt(job, TRIES)
             }
-            Err(error) => Box::pin(async { Err(error) }.into_actor(act)),
+            Err(error) => {
+                job.finish(Err(error.clone()));
+                Box::pin(async { Err(error) }.into_actor(act))
+            }
         }))
     }
 
@@ -199,92 +206,91 @@ impl LocationActor {
     }
 
     /// Decide, commit, evolve, act; again from the start when the documents changed meanwhile.
-    fn attempt(&mut self, request: Request, tries: u32) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
+    fn attempt(&mut self, mut job: Box<dyn Job>, tries: u32) -> Turn {
         let prepared = match &self.processor {
-            Some(processor) => processor.prepare(clock::cx(), &request),
-            None => return Box::pin(async { Err(EngineError::Damaged) }.into_actor(self)),
+            Some(processor) => job.prepare(processor, clock::cx()),
+            None => return self.refuse(job, EngineError::Damaged),
         };
-        let turn = match prepared {
-            Ok(turn) => turn,
-            Err(TurnError::NeedIds(sequence)) if tries > 0 => {
+        match prepared {
+            Ok(commit) if commit.is_free() => {
+                Box::pin(async move { commit }.into_actor(self).map(move |commit, act, ctx| {
+                    act.finish(commit, ctx);
+                    job.finish(Ok(()));
+                    Ok(())
+                }))
+            }
+            Ok(commit) => self.commit(job, commit, tries),
+            Err(Reject::NeedIds(sequence)) if tries > 0 => {
                 let deps = self.deps.clone();
                 let fill = async move { deps.pool.fill(&deps.ids, sequence).await };
-                return Box::pin(fill.into_actor(self).then(move |filled, act, _| match filled {
-                    Ok(()) => act.attempt(request, tries - 1),
+                Box::pin(fill.into_actor(self).then(move |filled, act, _| match filled {
+                    Ok(()) => act.attempt(job, tries - 1),
                     Err(error) => {
                         tracing::error!(location = %act.id, %error, "no new ids");
-                        Box::pin(async { Err(EngineError::StoreFull) }.into_actor(act))
+                        act.refuse(job, EngineError::StoreFull)
                     }
-                }));
+                }))
             }
-            Err(TurnError::Store(error)) => {
-                let refused = crate::error::failed(error);
-                return Box::pin(async { Err(refused) }.into_actor(self));
-            }
-            Err(error) => {
-                tracing::error!(location = %self.id, %error, "a turn could not be prepared");
-                return Box::pin(async { Err(EngineError::Internal) }.into_actor(self));
-            }
-        };
-        if turn.is_free() {
-            return Box::pin(async move { turn }.into_actor(self).map(|turn, act, ctx| Ok(act.finish(turn, ctx))));
+            Err(reject) => self.refuse(job, reject.into()),
         }
-        self.commit(request, turn, tries)
     }
 
-    fn commit(
-        &mut self,
-        request: Request,
-        mut turn: PendingCommit,
-        tries: u32,
-    ) -> LocalBoxActorFuture<Self, Result<Answer, EngineError>> {
-        let pulled = matches!(request, Request::Page { .. }).then(|| turn.batch.written_bytes());
+    fn refuse(&self, mut job: Box<dyn Job>, error: EngineError) -> Turn {
+        job.finish(Err(error.clone()));
+        Box::pin(async { Err(error) }.into_actor(self))
+    }
+
+    fn commit(&mut self, mut job: Box<dyn Job>, mut turn: PendingCommit, tries: u32) -> Turn {
+        let pulled = job.reads().then(|| turn.batch.written_bytes());
         let committed = self.deps.store.commit(std::mem::take(&mut turn.batch));
         let pulling = self.begin_pull(&turn);
-        type Step = LocalBoxActorFuture<LocationActor, Result<Answer, EngineError>>;
-        let step = committed.into_actor(self).then(move |result, act, ctx| -> Step {
-            let refuse = |error, act: &mut Self| -> Step { Box::pin(async { Err(error) }.into_actor(act)) };
+        let step = committed.into_actor(self).then(move |result, act, ctx| -> Turn {
             match result {
                 Ok(()) => {
                     act.metrics.commits.add(1);
                     if let Some(bytes) = pulled {
                         act.share.take(&act.deps.setup.engine, bytes, clock::now());
                     }
-                    let answer = act.finish(turn, ctx);
+                    act.finish(turn, ctx);
                     if let Some(pulling) = pulling {
                         act.hear(pulling, ctx);
                     }
-                    if act.processor.as_ref().is_some_and(Processor::snapshot_due) {
-                        return Box::pin(act.take_snapshot().map(|(), _, _| Ok(answer)));
-                    }
-                    Box::pin(async { Ok(answer) }.into_actor(act))
+                    let snapshot = act.processor.as_ref().is_some_and(Processor::snapshot_due);
+                    let done = match snapshot {
+                        true => act.take_snapshot(),
+                        false => Box::pin(async {}.into_actor(act)),
+                    };
+                    Box::pin(done.map(move |(), _, _| {
+                        job.finish(Ok(()));
+                        Ok(())
+                    }))
                 }
                 Err(CommitError::Conflict { .. }) if tries > 0 => {
                     // A document another location changed, or another process that hosts this location: read all again.
                     act.load();
-                    act.attempt(request, tries - 1)
+                    act.attempt(job, tries - 1)
                 }
                 Err(CommitError::Full { free, floor }) => {
                     tracing::warn!(location = %act.id, free, floor, "write refused: the disk is nearly full");
-                    refuse(EngineError::StoreFull, act)
+                    act.refuse(job, EngineError::StoreFull)
                 }
                 Err(error) => {
                     tracing::error!(location = %act.id, %error, "a commit failed");
                     act.load();
-                    refuse(not_stored(&error), act)
+                    act.refuse(job, not_stored(&error))
                 }
             }
         });
         Box::pin(step)
     }
 
-    fn finish(&mut self, turn: PendingCommit, ctx: &mut Context<Self>) -> Answer {
-        let Some(processor) = &mut self.processor else { return Answer::default() };
+    fn finish(&mut self, turn: PendingCommit, ctx: &mut Context<Self>) {
+        let Some(processor) = &mut self.processor else { return };
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
         let ended = self.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
         let unread = processor.machine.state.pulls.last_success.is_none();
-        let (answer, calls) = processor.finish(turn);
+        let calls = processor.finish(turn);
         if unread && processor.machine.state.pulls.last_success.is_some() {
             let records: u64 = processor.machine.state.pulls.progress.values().map(|progress| progress.records).sum();
             tracing::info!(location = %self.id, records, "the EHR was read to its end for the first time");
@@ -297,7 +303,6 @@ impl LocationActor {
             self.call(call, ctx);
         }
         self.set_timer(ctx);
-        answer
     }
 
     fn take_snapshot(&mut self) -> LocalBoxActorFuture<Self, ()> {
@@ -336,7 +341,7 @@ impl LocationActor {
         let sleep = at.since(clock::now()).clamp(0, DAY);
         let handle = ctx.run_later(Duration::from_millis(sleep.unsigned_abs()), |act, ctx| {
             act.timer = None;
-            tell(ctx, Own::Request(Request::Command(Command::Wake)));
+            tell(ctx, Own::Do(Asked::own(Command::Wake)));
         });
         self.timer = Some((at, handle));
     }
@@ -407,18 +412,6 @@ impl LocationActor {
     }
 }
 
-/// What a caller is told of a commit that failed: only what was certainly not written may be sent again without a look.
-fn not_stored(error: &CommitError) -> EngineError {
-    match error {
-        CommitError::Store(StoreError::Unknown { .. }) => EngineError::OutcomeUnknown,
-        CommitError::Store(StoreError::TooLarge { .. }) => EngineError::TooLarge,
-        CommitError::Store(StoreError::Busy) => EngineError::Busy { retry_after: 1 },
-        CommitError::Store(StoreError::NotAKey) => EngineError::Internal,
-        CommitError::Conflict { .. } => EngineError::Busy { retry_after: 1 },
-        CommitError::Full { .. } | CommitError::Store(_) => EngineError::StoreFull,
-    }
-}
-
 /// Everything that may begin a turn comes through the mailbox. A message the context notifies itself of is not held back by the turn a
 /// message from the mailbox has just begun: it would be decided on the same state, and the loser's reload would show the winner's record
 /// before the winner has applied it.
@@ -440,7 +433,7 @@ impl Actor for LocationActor {
         self.set_timer(ctx);
         if self.set_back() > 0 {
             // Its timer is set by a clock that is gone.
-            tell(ctx, Own::Request(Request::Command(Command::Wake)));
+            tell(ctx, Own::Do(Asked::own(Command::Wake)));
         }
         tell_later(ctx, Own::Idle, self.idle);
     }
@@ -456,15 +449,13 @@ impl Handler<Ask> for LocationActor {
     fn handle(&mut self, ask: Ask, ctx: &mut Self::Context) -> Self::Result {
         self.last_used = Instant::now();
         self.metrics.commands.add(1);
-        // A caller that went away misses the answer only.
         AtomicResponse::new(match ask {
-            Ask::Do { request, begun, reply } => {
+            Ask::Do { job, begun } => {
                 begun.store(true, Ordering::SeqCst);
-                // Whoever wants it read now has perhaps changed what it can do.
-                if matches!(*request, Request::Command(Command::SyncNow)) {
+                if job.describes() {
                     self.describe(ctx);
                 }
-                Box::pin(self.turn(*request, TRIES).map(move |answer, _, _| drop(reply.send(answer))))
+                Box::pin(self.turn(job).map(|_, _, _| ()))
             }
             Ask::FreeSlots { query, reply } => {
                 let answer = self.free_slots(&query);
@@ -493,8 +484,10 @@ impl Handler<Own> for LocationActor {
 
     fn handle(&mut self, own: Own, ctx: &mut Self::Context) -> Self::Result {
         AtomicResponse::new(match own {
-            Own::Request(request) => Box::pin(self.turn(request, TRIES).map(|answer, act, ctx| {
-                if let Err(error) = answer {
+            Own::Do(job) => Box::pin(self.turn(job).map(|done, act, ctx| match done {
+                // What the machine refuses of its own is over.
+                Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
+                Err(error) => {
                     // What was not committed is due again: a call's outcome through its deadline, the timer through this.
                     tracing::warn!(location = %act.id, %error, "an own request was not committed");
                     ctx.run_later(Duration::from_secs(1), |act, ctx| {
@@ -508,6 +501,3 @@ impl Handler<Own> for LocationActor {
         })
     }
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

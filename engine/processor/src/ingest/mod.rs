@@ -19,10 +19,7 @@ use records::{
 use store::{Direction, keys};
 
 use crate::{
-    ingest::record::put_appointment,
-    request::Answer,
-    turn::{Processor, TurnError},
-    unit_of_work::UnitOfWork,
+    error::Reject, ingest::record::put_appointment, processor::Processor, request::Request, unit_of_work::UnitOfWork,
 };
 
 /// Links read at a time when a whole pass renderer for what is gone.
@@ -41,23 +38,55 @@ pub struct Intake<'s, 'd, 'p> {
     pub appointments: Vec<(records::Appointment, Option<records::Appointment>)>,
 }
 
-impl Processor {
-    /// `part`: no more than so many of its records.
-    pub fn prepare_page(
+/// A pull call came back, in the EHR's words.
+pub struct IngestPage {
+    pub resource: Resource,
+    pub call: u64,
+    pub outcome: Outcome<Box<ehr::Page>>,
+}
+
+impl Request for IngestPage {
+    type Reply = ();
+
+    fn reads(&self) -> bool {
+        true
+    }
+
+    fn records(&self) -> usize {
+        self.outcome.as_ref().map_or(0, |page| page.records.len())
+    }
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+        self.ingest(at, cx, unit, None)
+    }
+
+    fn prepare_part(
         &self,
+        at: &Processor,
         cx: Cx,
-        (resource, call): (Resource, u64),
-        outcome: &Outcome<Box<ehr::Page>>,
-        part: Option<usize>,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(Decision, Answer), TurnError> {
-        let source = self.source().ok_or(TurnError::Damaged("a page for a location without EHR"))?;
+        most: usize,
+    ) -> Result<(Decision, ()), Reject> {
+        self.ingest(at, cx, unit, Some(most))
+    }
+}
+
+impl IngestPage {
+    /// `part`: no more than so many of its records.
+    fn ingest(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        unit: &mut UnitOfWork<'_>,
+        part: Option<usize>,
+    ) -> Result<(Decision, ()), Reject> {
+        let source = at.source().ok_or(Reject::Damaged("a page for a location without EHR"))?;
         let (mut appointments, mut tombstones) = (Vec::new(), Vec::new());
-        let outcome = match outcome {
+        let outcome = match &self.outcome {
             Err(failure) => Err(failure.clone()),
             Ok(page) => {
                 let mut intake = Intake {
-                    processor: self,
+                    processor: at,
                     source,
                     cx,
                     unit: &mut *unit,
@@ -65,7 +94,7 @@ impl Processor {
                     tombstones: Vec::new(),
                     appointments: Vec::new(),
                 };
-                match intake.take(resource, page, part)? {
+                match intake.take(self.resource, page, part)? {
                     Ok(()) => {
                         (appointments, tombstones) = (intake.appointments, intake.tombstones);
                         Ok(intake.page)
@@ -74,12 +103,12 @@ impl Processor {
                 }
             }
         };
-        let decision = self.machine.decide(cx, &Command::Pulled { resource, call, outcome });
+        let decision = at.machine.decide(cx, &Command::Pulled { resource: self.resource, call: self.call, outcome });
         match &decision.reply {
             Reply::PageApplied { keep } => {
                 for (mut record, before) in appointments {
                     let id = AppointmentId(record.id);
-                    let ours = self.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
+                    let ours = at.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
                     if let Some(ours) = ours {
                         record.placement = ours.placement;
                         record.cancelled = ours.cancelling;
@@ -91,11 +120,12 @@ impl Processor {
             // Nothing of a page that came too late, that the guard stopped, or that is asked for again may be stored.
             _ => unit.discard(),
         }
-        self.bury(resource, &decision, &tombstones, unit);
-        let answer = Answer::from(decision.reply.clone());
-        Ok((decision, answer))
+        at.bury(self.resource, &decision, &tombstones, unit);
+        Ok((decision, ()))
     }
+}
 
+impl Processor {
     /// What the page says is deleted is so from now on: said again it is no news, and should it come back, it is. Of a page that is asked
     /// for again that goes for what was taken in of it.
     fn bury(&self, resource: Resource, decision: &Decision, tombstones: &[(String, u64)], unit: &mut UnitOfWork<'_>) {
@@ -108,7 +138,7 @@ impl Processor {
     }
 
     /// The appointment a write key of ours was made for.
-    pub fn written_by(&self, key: &str, unit: &mut UnitOfWork<'_>) -> Result<Option<AppointmentId>, TurnError> {
+    pub fn written_by(&self, key: &str, unit: &mut UnitOfWork<'_>) -> Result<Option<AppointmentId>, Reject> {
         let mut parts = key.strip_prefix("ps-").unwrap_or_default().split('-');
         let (location, write) = (parts.next(), parts.next());
         let (Some(Ok(location)), Some(Ok(write))) = (location.map(str::parse::<u32>), write.map(str::parse::<u64>))
@@ -133,7 +163,7 @@ impl Intake<'_, '_, '_> {
         resource: Resource,
         page: &ehr::Page,
         part: Option<usize>,
-    ) -> Result<Result<(), String>, TurnError> {
+    ) -> Result<Result<(), String>, Reject> {
         for (position, record) in page.records.iter().take(part.unwrap_or(usize::MAX)).enumerate() {
             if record.resource() != resource {
                 return Ok(Err(format!("record {position} of the page is not one of {resource:?}")));
@@ -180,7 +210,7 @@ impl Intake<'_, '_, '_> {
 
     /// The EHR says that a record is deleted. Whether that is so of it, and new: an appointment that staff moved is deleted only where it
     /// was, and said to be gone there though it went from the other location too meanwhile.
-    fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, TurnError> {
+    fn is_deleted(&mut self, resource: Resource, link: Link) -> Result<bool, Reject> {
         if resource != Resource::Appointments {
             self.page.deleted.extend((!link.is_gone()).then_some(link.id));
             return Ok(!link.is_gone());
@@ -200,7 +230,7 @@ impl Intake<'_, '_, '_> {
     }
 
     /// Counts the records known of a shared resource, and finds those a whole pass did not show.
-    fn known(&mut self, resource: Resource, look_for_gone: bool) -> Result<(), TurnError> {
+    fn known(&mut self, resource: Resource, look_for_gone: bool) -> Result<(), Reject> {
         let shown: BTreeSet<u64> = self.page.seen.iter().copied().collect();
         let earlier = self.processor.machine.state.pulls.seen.get(&resource);
         let mut range = keys::links(self.source, Kind::Of(resource).byte());

@@ -19,10 +19,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    book::narrow,
+    error::Reject,
     ingest::Intake,
+    patients::narrow,
     projections::working_hours,
-    turn::TurnError,
     unit_of_work::{
         UnitOfWork,
         merge_base::{changes_content, copy_written, three_way_merge},
@@ -31,7 +31,7 @@ use crate::{
 
 impl Intake<'_, '_, '_> {
     /// `Err` says what is wrong with the record.
-    pub fn record(&mut self, record: &EhrRecord) -> Result<Result<(), String>, TurnError> {
+    pub fn record(&mut self, record: &EhrRecord) -> Result<Result<(), String>, Reject> {
         match record {
             EhrRecord::Provider(provider) => self.provider(provider),
             EhrRecord::Operatory(operatory) => self.operatory(operatory),
@@ -50,7 +50,7 @@ impl Intake<'_, '_, '_> {
         resource: Resource,
         foreign_id: &str,
         said: &impl serde::Serialize,
-    ) -> Result<(u64, bool), TurnError> {
+    ) -> Result<(u64, bool), Reject> {
         let link = self.unit.id_of(self.source, resource, foreign_id)?;
         self.page.seen.push(link.id);
         let digest = digest(said)?;
@@ -63,20 +63,20 @@ impl Intake<'_, '_, '_> {
     }
 
     /// Our id of a record this one refers to.
-    fn refer(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u64>, TurnError> {
+    fn refer(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u64>, Reject> {
         foreign_id.map(|id| self.unit.id_of(self.source, resource, id).map(|link| link.id)).transpose()
     }
 
-    fn refer32(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u32>, TurnError> {
+    fn refer32(&mut self, resource: Resource, foreign_id: Option<&String>) -> Result<Option<u32>, Reject> {
         self.refer(resource, foreign_id)?.map(narrow).transpose()
     }
 
     /// Writes a document unless it says nothing new: then not even its times change.
-    fn put<T: Document + Timed>(&mut self, before: Option<T>, mut fresh: T) -> Result<(), TurnError> {
+    fn put<T: Document + Timed>(&mut self, before: Option<T>, mut fresh: T) -> Result<(), Reject> {
         if is_news(before, &mut fresh) { self.unit.put(&fresh) } else { Ok(()) }
     }
 
-    fn provider(&mut self, said: &ehr::EhrProvider) -> Result<(), TurnError> {
+    fn provider(&mut self, said: &ehr::EhrProvider) -> Result<(), Reject> {
         let (id, news) = self.seen(Resource::Providers, &said.id, said)?;
         if !news {
             return Ok(());
@@ -105,7 +105,7 @@ impl Intake<'_, '_, '_> {
         self.put(before, fresh)
     }
 
-    fn operatory(&mut self, said: &ehr::EhrOperatory) -> Result<(), TurnError> {
+    fn operatory(&mut self, said: &ehr::EhrOperatory) -> Result<(), Reject> {
         let (id, news) = self.seen(Resource::Operatories, &said.id, said)?;
         self.page.operatories.push(PulledOperatory { id: OperatoryId(id), active: said.active });
         if !news {
@@ -130,7 +130,7 @@ impl Intake<'_, '_, '_> {
         self.put(before, fresh)
     }
 
-    fn types(&mut self, said: &[String]) -> Result<Vec<u32>, TurnError> {
+    fn types(&mut self, said: &[String]) -> Result<Vec<u32>, Reject> {
         let mut ids = Vec::with_capacity(said.len());
         for foreign_id in said {
             ids.extend(self.refer32(Resource::AppointmentTypes, Some(foreign_id))?);
@@ -138,7 +138,7 @@ impl Intake<'_, '_, '_> {
         Ok(ids)
     }
 
-    fn appointment_type(&mut self, said: &ehr::EhrAppointmentType) -> Result<(), TurnError> {
+    fn appointment_type(&mut self, said: &ehr::EhrAppointmentType) -> Result<(), Reject> {
         let (id, news) = self.seen(Resource::AppointmentTypes, &said.id, said)?;
         if !news {
             return Ok(());
@@ -162,7 +162,7 @@ impl Intake<'_, '_, '_> {
         self.put(before, fresh)
     }
 
-    fn patient(&mut self, said: &ehr::EhrPatient) -> Result<(), TurnError> {
+    fn patient(&mut self, said: &ehr::EhrPatient) -> Result<(), Reject> {
         let (id, news) = self.seen(Resource::Patients, &said.id, said)?;
         if !news {
             return Ok(());
@@ -228,7 +228,7 @@ impl Intake<'_, '_, '_> {
         self.put(before, fresh)
     }
 
-    fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, TurnError> {
+    fn working_hour(&mut self, said: &ehr::EhrWorkingHour) -> Result<Result<(), String>, Reject> {
         self.page.strangers += u32::from(self.unit.link(self.source, Resource::WorkingHours, &said.id)?.is_none());
         let (id, news) = self.seen(Resource::WorkingHours, &said.id, said)?;
         let times = (minutes(&said.begin_time), minutes(&said.end_time), recurrence(said));
@@ -279,7 +279,7 @@ impl Intake<'_, '_, '_> {
         Ok(Ok(()))
     }
 
-    fn appointment(&mut self, said: &ehr::EhrAppointment) -> Result<Result<(), String>, TurnError> {
+    fn appointment(&mut self, said: &ehr::EhrAppointment) -> Result<Result<(), String>, Reject> {
         let span = Span::new(Timestamp(said.start.saturating_mul(SECOND)), Timestamp(said.end.saturating_mul(SECOND)));
         let Some(span) = span else { return Ok(Err("end is not after start".to_owned())) };
         if self.unit.link(self.source, Resource::Appointments, &said.id)?.is_none() {
@@ -376,7 +376,7 @@ impl Intake<'_, '_, '_> {
         &mut self,
         mut fresh: records::Appointment,
         ours: Option<&records::Appointment>,
-    ) -> Result<records::Appointment, TurnError> {
+    ) -> Result<records::Appointment, Reject> {
         let writes = self.processor.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
         let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
         if let (false, Some(ours)) = (changes.is_empty(), ours) {
@@ -386,12 +386,12 @@ impl Intake<'_, '_, '_> {
         Ok(fresh)
     }
 
-    fn entry(&mut self, said: &ehr::EhrEntry) -> Result<Result<(), String>, TurnError> {
+    fn entry(&mut self, said: &ehr::EhrEntry) -> Result<Result<(), String>, Reject> {
         let (id, news) = self.seen(said.resource, &said.id, said)?;
         if !news {
             return Ok(Ok(()));
         }
-        let mut refer = |resource, foreign_id: &str| -> Result<u64, TurnError> {
+        let mut refer = |resource, foreign_id: &str| -> Result<u64, Reject> {
             Ok(self.unit.id_of(self.source, resource, foreign_id)?.id)
         };
         let body = match entries::ours(said.resource, said.fields.clone(), &mut refer)? {
@@ -399,7 +399,7 @@ impl Intake<'_, '_, '_> {
             Err(wrong) => return Ok(Err(wrong)),
         };
         let taken = entries::on(said.resource, Taken { intake: self, id, foreign_id: &said.id, body });
-        taken.unwrap_or(Err(TurnError::Damaged("a resource that is not kept in a frame")))
+        taken.unwrap_or(Err(Reject::Damaged("a resource that is not kept in a frame")))
     }
 }
 
@@ -412,7 +412,7 @@ struct Taken<'i, 's, 'd, 'p> {
 }
 
 impl Visitor for Taken<'_, '_, '_, '_> {
-    type Output = Result<Result<(), String>, TurnError>;
+    type Output = Result<Result<(), String>, Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let Taken { intake, id, foreign_id, body } = self;
@@ -449,7 +449,7 @@ pub fn put_appointment(
     mut fresh: records::Appointment,
     before: Option<records::Appointment>,
     unit: &mut UnitOfWork<'_>,
-) -> Result<(), TurnError> {
+) -> Result<(), Reject> {
     if !is_news(before, &mut fresh) {
         return Ok(());
     }
@@ -472,8 +472,8 @@ fn is_news<T: Timed>(before: Option<T>, fresh: &mut T) -> bool {
     true
 }
 
-fn digest(said: &impl serde::Serialize) -> Result<[u8; 16], TurnError> {
-    let bytes = serde_json::to_vec(said).map_err(|_| TurnError::Damaged("a record that cannot be written"))?;
+fn digest(said: &impl serde::Serialize) -> Result<[u8; 16], Reject> {
+    let bytes = serde_json::to_vec(said).map_err(|_| Reject::Damaged("a record that cannot be written"))?;
     let full: [u8; 32] = Sha256::digest(&bytes).into();
     let mut short = [0; 16];
     short.copy_from_slice(&full[..16]);

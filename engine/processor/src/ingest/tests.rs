@@ -30,7 +30,7 @@ use webhooks::{
 };
 
 use super::*;
-use crate::{change_counter::ChangeCounter, id_pool::Pool, request::Request, turn::Deps};
+use crate::{change_counter::ChangeCounter, id_pool::Pool, processor::Deps, request::Request};
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
 const SOURCE: u32 = 1;
@@ -96,27 +96,27 @@ impl World {
         self.processors.insert(location, processor);
     }
 
-    async fn turn(&mut self, location: u32, request: &Request) -> Vec<Call> {
+    async fn turn(&mut self, location: u32, request: &impl Request) -> Vec<Call> {
         loop {
             self.now = self.now.plus(1);
             let processor = self.processors.get_mut(&location).unwrap();
-            let mut turn = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
+            let (mut turn, _) = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
                 Ok(turn) => turn,
-                Err(TurnError::NeedIds(resource)) => {
+                Err(Reject::NeedIds(resource)) => {
                     self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
                     continue;
                 }
                 Err(error) => panic!("{error}"),
             };
             self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-            return processor.finish(turn).1;
+            return processor.finish(turn);
         }
     }
 
     /// The page a location waits for.
     async fn answer(&mut self, location: u32, call: &Call, page: EhrPage) -> Option<Call> {
         let Call::Pull { resource, call, .. } = call else { panic!("nothing is written here") };
-        let request = Request::Page { resource: *resource, call: *call, outcome: Ok(Box::new(page)) };
+        let request = IngestPage { resource: *resource, call: *call, outcome: Ok(Box::new(page)) };
         self.turn(location, &request).await.pop()
     }
 
@@ -132,7 +132,7 @@ impl World {
                 }
                 Some(Call::Write { .. }) => panic!("nothing is written here"),
                 None if self.processors[&location].wake_at().is_some_and(|at| at <= self.now) => {
-                    self.turn(location, &Request::Command(Command::Wake)).await.pop()
+                    self.turn(location, &Command::Wake).await.pop()
                 }
                 None => return,
             };
@@ -141,8 +141,8 @@ impl World {
 
     /// The first page of a cycle that is asked for.
     async fn begin(&mut self, location: u32) -> Option<Call> {
-        self.turn(location, &Request::Command(Command::SyncNow)).await;
-        self.turn(location, &Request::Command(Command::Wake)).await.pop()
+        self.turn(location, &Command::SyncNow).await;
+        self.turn(location, &Command::Wake).await.pop()
     }
 
     fn show(&mut self, location: u32, record: EhrRecord) {
@@ -347,7 +347,7 @@ async fn a_page_of_ten_thousand_deletions_is_taken_in() {
         drop(again);
         world.load(A);
         world.now = world.now.plus(2 * MINUTE);
-        world.turn(A, &Request::Command(Command::Wake)).await;
+        world.turn(A, &Command::Wake).await;
         world.now = world.now.plus(2 * MINUTE);
         let pages = world.pages.entry((A, Resource::Patients)).or_default();
         pages.extend((0..20).map(|_| page()));

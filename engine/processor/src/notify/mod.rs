@@ -27,8 +27,9 @@ use webhooks::{
 };
 
 use crate::{
-    turn::{Processor, TurnError},
-    unit_of_work::{Changed, UnitOfWork, decode},
+    error::Reject,
+    processor::{Processor, decode},
+    unit_of_work::{Changed, UnitOfWork},
 };
 
 /// What one commit adds at most: the keys of a page of 500 records for 20 subscriptions of one event, and the bytes of what they show.
@@ -45,7 +46,7 @@ pub fn told(
     events: &[Happened],
     unit: &UnitOfWork<'_>,
     batch: &mut Batch,
-) -> Result<(Enqueued, usize), TurnError> {
+) -> Result<(Enqueued, usize), Reject> {
     if !processor.deps.outbox.has_subscribers(processor.institution.id) {
         return Ok((Enqueued::default(), 0));
     }
@@ -91,7 +92,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
         Renderer { shapes: &*self.processor.deps.shapes, unit: self.unit }
     }
 
-    fn changes(&mut self) -> Result<(), TurnError> {
+    fn changes(&mut self) -> Result<(), Reject> {
         let (unit, renderer) = (self.unit, self.renderer());
         // In the order of the records: patients before their appointments.
         let mut by_event: Vec<(Event, Vec<Changed<'_>>)> = Vec::new();
@@ -119,7 +120,7 @@ impl<'t, 'd> Publisher<'t, 'd> {
     }
 
     /// How a write of ours ended, with the record as it is now.
-    fn outcome(&mut self, event: &Happened) -> Result<(), TurnError> {
+    fn outcome(&mut self, event: &Happened) -> Result<(), Reject> {
         let Some(Ended { resource, id, verb, outcome, reason }) = ended(event) else { return Ok(()) };
         let event = ResourceType::of(resource).and_then(|kind| kind.written(verb));
         let Some(name) = event.and_then(|event| EventName::written(event, outcome)) else { return Ok(()) };
@@ -142,8 +143,8 @@ impl<'t, 'd> Publisher<'t, 'd> {
     pub(super) fn send(
         &mut self,
         name: EventName,
-        render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, TurnError>,
-    ) -> Result<(), TurnError> {
+        render: impl Fn(&Scene<'_>, &Hears<'_>) -> Result<Vec<Message>, Reject>,
+    ) -> Result<(), Reject> {
         let (deps, institution, time) = (&self.processor.deps, &self.processor.institution, self.cx.now);
         for Recipients { version, amounts, locations, subscriptions } in &deps.outbox.recipients(institution.id, name) {
             let scene =
@@ -183,7 +184,7 @@ impl Hears<'_> {
 
     /// A record is at its own location, at those where a patient was seen, or, where only the EHR knows, at all that share its data
     /// source.
-    fn of(&self, stored: &[u8]) -> Result<bool, TurnError> {
+    fn of(&self, stored: &[u8]) -> Result<bool, Reject> {
         let Some(heard) = self.locations else { return Ok(true) };
         let at = at(stored)?;
         Ok(match at.location_id {
@@ -208,13 +209,13 @@ struct At {
     source_id: Option<u32>,
 }
 
-fn at(stored: &[u8]) -> Result<At, TurnError> {
+fn at(stored: &[u8]) -> Result<At, Reject> {
     decode(stored)
 }
 
 /// What subscribers hear of a change. A payment or adjustment made here begins for them when it reaches the ledger (specification 6.5);
 /// what is deleted stays so.
-fn heard(changed: &Changed<'_>) -> Result<Option<Change>, TurnError> {
+fn heard(changed: &Changed<'_>) -> Result<Option<Change>, Reject> {
     if changed.deleted && (changed.was_deleted || changed.change == Change::Created) {
         return Ok(None);
     }
@@ -229,7 +230,7 @@ fn heard(changed: &Changed<'_>) -> Result<Option<Change>, TurnError> {
     })
 }
 
-fn in_ehr(stored: &[u8]) -> Result<bool, TurnError> {
+fn in_ehr(stored: &[u8]) -> Result<bool, Reject> {
     #[derive(Deserialize)]
     struct Origin {
         foreign_id: Option<IgnoredAny>,
@@ -248,12 +249,12 @@ struct Renderer<'t, 'd> {
 }
 
 impl Renderer<'_, '_> {
-    fn of(self, scene: &Scene<'_>, resource: Resource, stored: &[u8]) -> Result<Value, TurnError> {
+    fn of(self, scene: &Scene<'_>, resource: Resource, stored: &[u8]) -> Result<Value, Reject> {
         Ok(self.shapes.record(scene, resource, stored, self.unit)?)
     }
 
     /// None where an update shows nothing new.
-    fn item(self, scene: &Scene<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, TurnError> {
+    fn item(self, scene: &Scene<'_>, event: Event, changed: &Changed<'_>) -> Result<Option<Item>, Reject> {
         let shape = self.of(scene, changed.resource, changed.after)?;
         let mut previous = None;
         if let Some(before) = changed.before.filter(|_| event.is_update()) {
@@ -270,7 +271,7 @@ impl Renderer<'_, '_> {
     }
 }
 
-fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, TurnError> {
+fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, Reject> {
     #[derive(Deserialize)]
     struct Whose {
         body: Patient,

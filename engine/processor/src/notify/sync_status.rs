@@ -16,9 +16,9 @@ use webhooks::{
 };
 
 use crate::{
+    error::Reject,
     notify::Publisher,
-    turn::{Processor, TurnError},
-    unit_of_work::decode,
+    processor::{Processor, decode},
 };
 
 /// Between two messages: an EHR that restarts is back by then.
@@ -40,7 +40,7 @@ struct LastNotified {
 }
 
 impl Publisher<'_, '_> {
-    pub(super) fn sync_status(&mut self, events: &[Happened]) -> Result<(), TurnError> {
+    pub(super) fn sync_status(&mut self, events: &[Happened]) -> Result<(), Reject> {
         let (read, write) = (Event::SyncStatusReadChange, Event::SyncStatusWriteChange);
         if !self.wanted(read) && !self.wanted(write) {
             return Ok(());
@@ -51,7 +51,7 @@ impl Publisher<'_, '_> {
         let (write_said, write_news) = next(said.write, (before.write_ok, after.write_ok), self.cx.now);
         let now_said = LastNotified { read: read_said, write: write_said };
         if now_said != said {
-            let bytes = serde_json::to_vec(&now_said).map_err(|_| TurnError::Damaged("what was said of the sync"))?;
+            let bytes = serde_json::to_vec(&now_said).map_err(|_| Reject::Damaged("what was said of the sync"))?;
             self.batch.put(key(self.processor.setup.id.0), bytes);
         }
         for (event, news, field, ok) in
@@ -93,7 +93,7 @@ impl Publisher<'_, '_> {
 }
 
 /// When what was held back may be told.
-pub fn due(processor: &Processor) -> Result<Option<Timestamp>, TurnError> {
+pub fn due(processor: &Processor) -> Result<Option<Timestamp>, Reject> {
     let heard = |event| processor.deps.outbox.is_heard(processor.institution.id, event);
     if !heard(Event::SyncStatusReadChange) && !heard(Event::SyncStatusWriteChange) {
         return Ok(None);
@@ -103,7 +103,7 @@ pub fn due(processor: &Processor) -> Result<Option<Timestamp>, TurnError> {
     Ok(held.map(|said| said.at.plus(QUIET)).min())
 }
 
-fn said(processor: &Processor) -> Result<LastNotified, TurnError> {
+fn said(processor: &Processor) -> Result<LastNotified, Reject> {
     let said = processor.deps.store.get(&key(processor.setup.id.0))?.map(|bytes| decode(&bytes)).transpose()?;
     Ok(said.unwrap_or_default())
 }

@@ -11,7 +11,7 @@ use std::{
 
 use location::{
     command::{Command, Failure, Outcome, Written},
-    decision::Call,
+    decision::{Call, Decision},
     event::CallKind,
     ids::{AppointmentId, InstitutionId, LocationId},
     path::{Gate, Shut},
@@ -20,8 +20,11 @@ use location::{
 };
 use records::{
     ehr::{Description, EhrEntry, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page, PullAbility},
+    entries,
+    ledger::Payment,
     sync_state::SyncState,
 };
+use serde::Serialize;
 use serde_json::json;
 use setup::{LocationSetup, Setup, testing};
 use store::{Direction, KeyRange, MemoryStore, Store, counters::Ids, secrets::Secrets};
@@ -40,12 +43,56 @@ use super::*;
 use crate::{
     change_counter::ChangeCounter,
     id_pool::Pool,
-    request::{Answer, Request},
-    requests::{
-        AppointmentChange, NewAppointment, NewEntry, NewPatient, PatientChange, PatientDetails, SaveRequest, Saving,
+    processor::Deps,
+    commands::{
+        AppointmentChange, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
+        PatientChange,
     },
-    turn::Deps,
+    ingest::IngestPage,
+    request::Request,
+    requests::{PatientDetails, Saved},
 };
+
+/// What the location asks of itself.
+enum Own {
+    Page(IngestPage),
+    Command(Command),
+}
+
+impl Request for Own {
+    type Reply = ();
+
+    fn wakes(&self) -> bool {
+        matches!(self, Own::Command(Command::Wake))
+    }
+
+    fn records(&self) -> usize {
+        match self {
+            Own::Page(page) => page.records(),
+            Own::Command(_) => 0,
+        }
+    }
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, ()), Reject> {
+        match self {
+            Own::Page(page) => page.prepare(at, cx, unit),
+            Own::Command(command) => command.prepare(at, cx, unit),
+        }
+    }
+
+    fn prepare_part(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        unit: &mut UnitOfWork<'_>,
+        most: usize,
+    ) -> Result<(Decision, ()), Reject> {
+        match self {
+            Own::Page(page) => page.prepare_part(at, cx, unit, most),
+            Own::Command(command) => command.prepare(at, cx, unit),
+        }
+    }
+}
 
 const START: Timestamp = Timestamp(1_795_255_200_000);
 const DELIVERIES: u8 = 0x53;
@@ -224,20 +271,20 @@ impl World {
         world
     }
 
-    async fn turn(&mut self, location: u32, request: &Request) -> (Answer, Vec<Call>) {
+    async fn turn<R: Request>(&mut self, location: u32, request: &R) -> (R::Reply, Vec<Call>) {
         loop {
             self.now = self.now.plus(1);
             let processor = self.processors.get_mut(&location).unwrap();
-            let mut turn = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
+            let (mut turn, reply) = match processor.prepare(Cx { now: self.now, random: 77 }, request) {
                 Ok(turn) => turn,
-                Err(TurnError::NeedIds(resource)) => {
+                Err(Reject::NeedIds(resource)) => {
                     self.deps.pool.fill(&self.deps.ids, resource).await.unwrap();
                     continue;
                 }
                 Err(error) => panic!("{error}"),
             };
             self.store.commit_now(std::mem::take(&mut turn.batch)).unwrap();
-            return processor.finish(turn);
+            return (reply, processor.finish(turn));
         }
     }
 
@@ -250,17 +297,17 @@ impl World {
 
     /// Everything that is due at a location, with the EHR's answers.
     async fn run(&mut self, location: u32) {
-        self.follow(location, VecDeque::from([Request::Command(Command::Wake)])).await;
+        self.follow(location, VecDeque::from([Own::Command(Command::Wake)])).await;
     }
 
-    async fn follow(&mut self, location: u32, mut requests: VecDeque<Request>) {
+    async fn follow(&mut self, location: u32, mut requests: VecDeque<Own>) {
         for _ in 0..10_000 {
             if let Some(request) = requests.pop_front() {
                 for call in self.turn(location, &request).await.1 {
                     requests.extend([self.answer(location, call)]);
                 }
             } else if self.processors[&location].wake_at().is_some_and(|at| at <= self.now) {
-                requests.push_back(Request::Command(Command::Wake));
+                requests.push_back(Own::Command(Command::Wake));
             } else {
                 return;
             }
@@ -268,25 +315,25 @@ impl World {
         panic!("location {location} does not come to rest");
     }
 
-    fn answer(&mut self, location: u32, call: Call) -> Request {
+    fn answer(&mut self, location: u32, call: Call) -> Own {
         let source = self.processors[&location].source().unwrap();
         let ehr = self.ehrs.get_mut(&source).unwrap();
         match call {
             Call::Pull { resource, call, .. } => {
-                Request::Page { resource, call, outcome: ehr.page(location, resource) }
+                Own::Page(IngestPage { resource, call, outcome: ehr.page(location, resource) })
             }
             Call::Write { write, attempt, kind: CallKind::Push, .. } => {
                 let outcome = ehr.write();
-                Request::Command(Command::Pushed { write, attempt, outcome })
+                Own::Command(Command::Pushed { write, attempt, outcome })
             }
             Call::Write { write, attempt, kind: CallKind::Find, .. } => {
-                Request::Command(Command::Found { write, attempt, outcome: Ok(None) })
+                Own::Command(Command::Found { write, attempt, outcome: Ok(None) })
             }
         }
     }
 
     async fn sync(&mut self, location: u32) {
-        self.follow(location, VecDeque::from([Request::Command(Command::SyncNow)])).await;
+        self.follow(location, VecDeque::from([Own::Command(Command::SyncNow)])).await;
     }
 
     /// Time passes, and what is due meanwhile happens when it is due.
@@ -300,13 +347,11 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    async fn save(&mut self, what: Saving) -> Value {
-        let request = SaveRequest { location: LocationId(MAIN), what, once: None };
-        let (answer, calls) = self.turn(MAIN, &Request::Save(Box::new(request))).await;
-        assert_eq!(answer.unmet.map(|unmet| format!("{unmet:?}")), None);
+    async fn save<T: Serialize, R: Request<Reply = Saved<T>>>(&mut self, request: R) -> Value {
+        let (saved, calls) = self.turn(MAIN, &request).await;
         let requests = calls.into_iter().map(|call| self.answer(MAIN, call)).collect();
         self.follow(MAIN, requests).await;
-        answer.saved.unwrap()
+        serde_json::to_value(saved.record).unwrap()
     }
 
     fn ehr(&mut self) -> &mut Practice {
@@ -468,21 +513,17 @@ fn setup(write: WriteRules) -> Setup {
     testing::setup([1, 2].map(testing::institution), PLACES.map(location), sources)
 }
 
-fn payment(world: &World) -> Saving {
+fn payment(world: &World) -> CreateRecord<Payment> {
     let patient = world.id_of(Resource::Patients, "pat") as u32;
     let amount = json!({"amount": "12.50", "currency": "USD"});
-    Saving::Entry(NewEntry {
-        resource: Resource::Payments,
-        body: json!({"patient_id": patient, "amount": amount}),
-        patient: Some(patient),
-        number: None,
-    })
+    let body = entries::read(json!({"patient_id": patient, "amount": amount})).unwrap();
+    CreateRecord { body, patient: Some(patient), number: None }
 }
 
-fn appointment(world: &World, hour: i64) -> Saving {
+fn appointment(world: &World, hour: i64) -> CreateAppointment {
     let midnight = Timestamp((START.0 / DAY + 2) * DAY);
     let start = midnight.plus(hour * HOUR);
-    Saving::Appointment(Box::new(NewAppointment {
+    CreateAppointment {
         patient_id: world.id_of(Resource::Patients, "pat") as u32,
         dependent: None,
         provider_id: world.id_of(Resource::Providers, "anna") as u32,
@@ -496,7 +537,7 @@ fn appointment(world: &World, hour: i64) -> Saving {
         descriptor_ids: Vec::new(),
         join_blocks: true,
         created_by: "test".into(),
-    }))
+    }
 }
 
 #[tokio::test]
@@ -588,7 +629,7 @@ async fn an_appointment_made_and_changed_here() {
     assert_eq!(data["previous_attributes"]["foreign_id"], Value::Null);
 
     let id = AppointmentId(record["id"].as_u64().unwrap());
-    let note = |text: &str| Saving::AppointmentChange {
+    let note = |text: &str| ChangeAppointment {
         id,
         change: AppointmentChange { note: Some(text.into()), ..AppointmentChange::default() },
     };
@@ -625,7 +666,7 @@ async fn an_appointment_made_and_changed_here() {
 #[tokio::test]
 async fn a_patient_and_what_becomes_of_them() {
     let mut world = World::listening().await;
-    let new = NewPatient {
+    let new = CreatePatient {
         provider_id: world.id_of(Resource::Providers, "anna") as u32,
         details: PatientDetails {
             first_name: "Fay".into(),
@@ -642,14 +683,14 @@ async fn a_patient_and_what_becomes_of_them() {
         more: Vec::new(),
         return_existing: false,
     };
-    let made = world.save(Saving::Patient(Box::new(new))).await;
+    let made = world.save(new).await;
     let data =
         world.one("patient_updated.complete", &["patient_created", "patient_updated.complete", "patient_updated"]);
     assert_eq!((&data["patients"][0]["id"], &data["patients"][0]["foreign_id"]), (&made["id"], &json!("written 1")));
 
     let id = made["id"].as_u64().unwrap() as u32;
     let change = PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() };
-    world.save(Saving::PatientChange { id, change: Box::new(change) }).await;
+    world.save(ChangePatient { id, change }).await;
     let data = world.one("patient_updated", &["patient_updated", "patient_updated.complete"]);
     assert_eq!(data["previous_attributes"][0]["email"], "fay@example.com");
     assert_eq!(data["patients"][0]["email"], "fresh@example.com");
@@ -659,10 +700,7 @@ async fn a_patient_and_what_becomes_of_them() {
 async fn a_refused_change_leaves_a_later_one_that_waits() {
     let mut world = World::listening().await;
     let id = world.id_of(Resource::Patients, "pat") as u32;
-    let save = |change: PatientChange| {
-        let what = Saving::PatientChange { id, change: Box::new(change) };
-        Request::Save(Box::new(SaveRequest { location: LocationId(MAIN), what, once: None }))
-    };
+    let save = |change: PatientChange| ChangePatient { id, change };
     let stands = |world: &World| {
         let pat = world.processors[&MAIN].deps.store.get(&patient_key(id)).unwrap().unwrap();
         let pat: records::Patient = decode(&pat).unwrap();
@@ -672,7 +710,7 @@ async fn a_refused_change_leaves_a_later_one_that_waits() {
     let email = save(PatientChange { email: Some("fresh@example.com".into()), ..PatientChange::default() });
     let name = save(PatientChange { middle_name: Some("Kim".into()), ..PatientChange::default() });
     world.turn(MAIN, &email).await;
-    let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
+    let (_, calls) = world.turn(MAIN, &Command::Wake).await;
     world.turn(MAIN, &name).await;
     assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a write of its own");
     world.ehr().writes = Writes::Refused;
@@ -752,7 +790,7 @@ async fn lights_are_told_in_the_commit_that_turns_them() {
 #[tokio::test]
 async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
     let mut world = World::listening().await;
-    let gate = |gate| VecDeque::from([Request::Command(Command::Gate(gate))]);
+    let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
     world.follow(MAIN, gate(Gate::Open)).await;
     assert_eq!(world.news().len(), 0, "it was green");
     world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
@@ -770,7 +808,7 @@ async fn a_gate_that_shuts_turns_the_light_though_nothing_is_written() {
 async fn a_gate_that_shuts_soon_after_a_message_is_told_though_nothing_happens_any_more() {
     let mut world = World::new().await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
-    let gate = |gate| VecDeque::from([Request::Command(Command::Gate(gate))]);
+    let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
     let shut = Gate::Shut(Shut::NoWorkstation);
     world.follow(MAIN, gate(shut)).await;
     world.pass(MAIN, HOUR).await;
@@ -850,15 +888,14 @@ async fn nobody_listening_costs_nothing_and_a_page_costs_each_record_once() {
 #[tokio::test]
 async fn what_is_not_committed_is_not_told_and_what_is_decided_twice_once() {
     let mut world = World::listening().await;
-    let request = SaveRequest { location: LocationId(MAIN), what: payment(&world), once: None };
-    let request = Request::Save(Box::new(request));
+    let request = payment(&world);
     world.deps.pool.fill(&world.deps.ids, Resource::Payments).await.unwrap();
     world.ehr().writes = Writes::Refused;
     world.turn(MAIN, &request).await;
-    let (_, calls) = world.turn(MAIN, &Request::Command(Command::Wake)).await;
+    let (_, calls) = world.turn(MAIN, &Command::Wake).await;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let cx = Cx { now: world.now, random: 1 };
-    let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, &refused).unwrap());
+    let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, &refused).unwrap().0);
     assert_eq!(world.news().len(), 0, "nothing before the commit");
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
     assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
@@ -1089,8 +1126,8 @@ async fn an_identifier_of_another_record_is_not_believed() {
     // Each in a lane of its own: one that waits holds up none of the others.
     let paid = async |world: &mut World, id: &'static str| {
         world.ehr().writes = Writes::Same(id);
-        let Saving::Entry(payment) = payment(world) else { panic!("a payment is an entry") };
-        world.save(Saving::Entry(NewEntry { patient: None, ..payment })).await["id"].as_u64().unwrap()
+        let payment = CreateRecord { patient: None, ..payment(world) };
+        world.save(payment).await["id"].as_u64().unwrap()
     };
     let stands = |world: &World, id: u64| {
         let entry: records::entry::Entry<records::ledger::Payment> =
@@ -1122,14 +1159,14 @@ async fn an_identifier_of_another_record_is_not_believed() {
 async fn a_snapshot_that_comes_to_nothing_is_not_tried_at_every_commit() {
     let mut world = World::new().await;
     for _ in 0..500 {
-        world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
+        world.turn(MAIN, &Command::SyncNow).await;
     }
     let processor = world.processors.get_mut(&MAIN).unwrap();
     assert!(processor.snapshot_due());
     processor.snapshot_missed();
     assert!(!processor.snapshot_due());
     for _ in 0..500 {
-        world.turn(MAIN, &Request::Command(Command::SyncNow)).await;
+        world.turn(MAIN, &Command::SyncNow).await;
     }
     let processor = world.processors.get_mut(&MAIN).unwrap();
     assert!(processor.snapshot_due());

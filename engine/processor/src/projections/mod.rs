@@ -4,6 +4,7 @@ pub mod patient_locations;
 pub mod tombstone;
 pub mod working_hours;
 pub mod write_outcome;
+mod write_retried;
 
 use location::{
     command::{Cx, Placement},
@@ -16,12 +17,13 @@ use store::keys;
 
 use crate::note_keys;
 use crate::{
-    book::Claim,
-    turn::{Processor, TurnError},
-    unit_of_work::{UnitOfWork, decode},
+    commands::book_slot::Claim,
+    error::Reject,
+    processor::{Processor, decode},
+    unit_of_work::UnitOfWork,
 };
 
-pub fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+pub fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
     match event {
         Event::Moved { appointment, to, .. } | Event::MoveReverted { appointment, to, .. } => {
             place(processor, cx, *appointment, *to, unit)?;
@@ -138,7 +140,7 @@ pub fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork
 }
 
 /// Gives up an expired key's claim, unless another location has claimed the key since.
-fn unclaim(processor: &Processor, key: &str, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+fn unclaim(processor: &Processor, key: &str, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
     let Ok(digest) = <[u8; 32]>::try_from(hex::decode(key).unwrap_or_default()) else { return Ok(()) };
     let claim_key = keys::claim(processor.institution.id.0, &digest);
     let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
@@ -154,7 +156,7 @@ fn change(
     id: AppointmentId,
     unit: &mut UnitOfWork<'_>,
     change: impl FnOnce(&mut Appointment),
-) -> Result<Option<Appointment>, TurnError> {
+) -> Result<Option<Appointment>, Reject> {
     processor.change_here(id.0, unit, |record| {
         change(record);
         record.updated_at = cx.now;
@@ -167,7 +169,7 @@ fn place(
     id: AppointmentId,
     to: Placement,
     unit: &mut UnitOfWork<'_>,
-) -> Result<(), TurnError> {
+) -> Result<(), Reject> {
     if unit.get::<Appointment>(0, id.0)?.is_none_or(|before| before.placement == to) {
         return Ok(());
     }
@@ -183,7 +185,7 @@ fn finished(
     work: Work,
     failure: Option<(InsertFailure, &String)>,
     unit: &mut UnitOfWork<'_>,
-) -> Result<(), TurnError> {
+) -> Result<(), Reject> {
     let Some(write) = processor.machine.state.queue.get(id) else { return Ok(()) };
     unit.put(&records::Write {
         id: id.0,

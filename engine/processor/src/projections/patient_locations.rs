@@ -10,14 +10,15 @@ use store::Direction;
 use webhooks::shapes::Related;
 
 use crate::{
-    turn::{Processor, TurnError},
-    unit_of_work::{UnitOfWork, decode},
+    error::Reject,
+    processor::{Processor, decode},
+    unit_of_work::UnitOfWork,
 };
 
 impl Processor {
     /// An appointment here makes somebody a patient of this location too. Patients are shared: only one who is not yet is read for good,
     /// so that the commit does not hang on all of them being unchanged.
-    pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    pub fn seen_here(&self, cx: Cx, patient: u32, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (scope, id, here) = (self.institution.id.0, u64::from(patient), self.setup.id.0);
         let known = unit.stored(Resource::Patients, scope, id)?;
         let known = known.map(|bytes| decode::<Patient>(&bytes)).transpose()?;
@@ -37,7 +38,7 @@ impl Processor {
 
     /// Locations of the data source that showed an appointment with a patient before the patient: those whom something referred to have
     /// their id already.
-    pub fn visited_elsewhere(&self, patient: u64, unit: &UnitOfWork<'_>) -> Result<Vec<u32>, TurnError> {
+    pub fn visited_elsewhere(&self, patient: u64, unit: &UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {
         let mut visited = Vec::new();
         if unit.is_fresh::<Patient>(patient) {
             return Ok(visited);

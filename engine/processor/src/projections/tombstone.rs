@@ -8,14 +8,11 @@ use records::{
     entry::{Body, Entry},
 };
 
-use crate::{
-    turn::{Processor, TurnError},
-    unit_of_work::UnitOfWork,
-};
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 impl Processor {
     /// Should the record come back as it was, it is news again; and it is not missed in every pass.
-    pub fn forget_shown(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    pub fn forget_shown(&self, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (Some(source), Ok(foreign_id)) = (self.source(), self.foreign_id(resource, id)?) else { return Ok(()) };
         if resource == Resource::Appointments && self.is_elsewhere(id, unit)? {
             return Ok(());
@@ -28,7 +25,7 @@ impl Processor {
 
     /// Staff moved an appointment to another location of the data source, which has read it since: it is that location's now, and what
     /// becomes of it here is that it left.
-    pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, TurnError> {
+    pub fn is_elsewhere(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         let record = unit.get::<records::Appointment>(0, id)?;
         Ok(record.is_some_and(|record| record.location_id != self.setup.id.0))
     }
@@ -39,11 +36,11 @@ impl Processor {
         id: u64,
         unit: &mut UnitOfWork<'_>,
         change: impl FnOnce(&mut records::Appointment),
-    ) -> Result<Option<records::Appointment>, TurnError> {
+    ) -> Result<Option<records::Appointment>, Reject> {
         if self.is_elsewhere(id, unit)? { Ok(None) } else { unit.change(0, id, change) }
     }
 
-    pub fn gone(&self, cx: Cx, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    pub fn gone(&self, cx: Cx, resource: Resource, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let (institution, location) = (self.institution.id.0, self.setup.id.0);
         match resource {
             Resource::Providers => {
@@ -97,7 +94,7 @@ struct Gone<'d, 'p> {
 }
 
 impl Visitor for Gone<'_, '_> {
-    type Output = Result<(), TurnError>;
+    type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let Gone { now, source, id, unit } = self;

@@ -15,10 +15,7 @@ use records::{
     entry::{EntryWrite, WriteStatus},
 };
 
-use crate::{
-    turn::{Processor, TurnError},
-    unit_of_work::UnitOfWork,
-};
+use crate::{error::Reject, processor::Processor, unit_of_work::UnitOfWork};
 
 /// What the machine has to know of hours.
 pub fn rules(record: &WorkingHour) -> hours::WorkingHour {
@@ -51,9 +48,9 @@ fn set(record: &mut WorkingHour, hour: &hours::WorkingHour) {
 
 impl Processor {
     /// A write of hours, in the EHR's words.
-    pub fn outgoing_hour(&self, id: u64, verb: Verb) -> Result<Outcome<Write>, TurnError> {
+    pub fn outgoing_hour(&self, id: u64, verb: Verb) -> Result<Outcome<Write>, Reject> {
         let record = self.read::<WorkingHour>(self.setup.id.0, id)?;
-        let record = record.ok_or(TurnError::Damaged("a write without its working hours"))?;
+        let record = record.ok_or(Reject::Damaged("a write without its working hours"))?;
         if verb == Verb::Delete {
             return Ok(Ok(Write::DeleteWorkingHour(record.foreign_id.unwrap_or_default())));
         }
@@ -61,9 +58,9 @@ impl Processor {
         Ok(hour.map(if verb == Verb::Create { Write::CreateWorkingHour } else { Write::UpdateWorkingHour }))
     }
 
-    fn ehr_hour(&self, record: WorkingHour) -> Result<Outcome<EhrWorkingHour>, TurnError> {
+    fn ehr_hour(&self, record: WorkingHour) -> Result<Outcome<EhrWorkingHour>, Reject> {
         let mut failure = None;
-        let mut foreign = |resource, id: u64| -> Result<String, TurnError> {
+        let mut foreign = |resource, id: u64| -> Result<String, Reject> {
             Ok(self.foreign_id(resource, id)?.unwrap_or_else(|why| {
                 failure.get_or_insert(why);
                 String::new()
@@ -100,7 +97,7 @@ impl Processor {
         (id, verb): (u64, Verb),
         written: &Written,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), Reject> {
         let mut others = self.machine.state.queue.of_record(Resource::WorkingHours, id);
         let status =
             if others.all(|(other, _)| other == write) { WriteStatus::Succeeded } else { WriteStatus::Pending };
@@ -124,7 +121,7 @@ impl Processor {
         id: u64,
         (how, reason): (InsertFailure, &str),
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), Reject> {
         if how == InsertFailure::Withdrawn {
             return Ok(());
         }
@@ -135,7 +132,7 @@ impl Processor {
         Ok(())
     }
 
-    pub fn hour_reverted(&self, cx: Cx, to: &hours::WorkingHour, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    pub fn hour_reverted(&self, cx: Cx, to: &hours::WorkingHour, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         unit.change::<WorkingHour>(self.setup.id.0, to.id.0.into(), |record| {
             set(record, to);
             record.updated_at = cx.now;
@@ -152,7 +149,7 @@ impl Processor {
         id: u64,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), Reject> {
         let (location, source) = (self.setup.id.0, self.source().unwrap_or(0));
         let shown: Option<Link> = unit.link(source, Resource::WorkingHours, &written.foreign_id)?;
         let Some(shown) = shown.filter(|link| link.id != id) else { return Ok(()) };

@@ -14,7 +14,8 @@ use records::{
 };
 
 use crate::{
-    turn::{Processor, TurnError},
+    error::Reject,
+    processor::Processor,
     unit_of_work::{
         UnitOfWork,
         merge_base::{changes_content, copy_written},
@@ -30,7 +31,7 @@ impl Processor {
         work: Work,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), Reject> {
         self.overwritten(work, written, unit)?;
         match work {
             Work::CreatePatient(patient) => {
@@ -88,7 +89,7 @@ impl Processor {
         work: Work,
         (how, reason): (InsertFailure, &str),
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), Reject> {
         match work {
             Work::CreatePatient(patient) => {
                 unit.change::<Patient>(self.institution.id.0, u64::from(patient.0), |record| {
@@ -141,7 +142,7 @@ impl Processor {
         id: u64,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), Reject> {
         let Some(source) = self.source() else { return Ok(()) };
         if unit.link(source, resource, &written.foreign_id)?.is_none_or(|known| known.id != id) {
             unit.put_link(source, resource, &written.foreign_id, Link::new(id));
@@ -150,7 +151,7 @@ impl Processor {
     }
 
     /// Staff may put back what a pull showed before this write: then that is news.
-    fn overwritten(&self, work: Work, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    fn overwritten(&self, work: Work, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         let resource = match work {
             Work::CreatePatient(_) | Work::CreateAppointment(_) => return Ok(()),
             Work::Record { resource, .. } => resource,
@@ -174,7 +175,7 @@ impl Processor {
         id: u64,
         written: &Written,
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<Option<u64>, TurnError> {
+    ) -> Result<Option<u64>, Reject> {
         let Some(source) = self.source() else { return Ok(None) };
         Ok(unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
     }
@@ -185,7 +186,7 @@ impl Processor {
     }
 
     /// The document and the EHR agree on what this write was about.
-    fn content_written(&self, write: WriteId, work: Work, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    fn content_written(&self, write: WriteId, work: Work, id: u64, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         if self.is_elsewhere(id, unit)? {
             return Ok(());
         }
@@ -202,7 +203,7 @@ impl Processor {
         Ok(())
     }
 
-    fn set_version(&self, appointment: u64, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), TurnError> {
+    fn set_version(&self, appointment: u64, written: &Written, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
         self.change_here(appointment, unit, |record| record.version.clone_from(&written.version))?;
         Ok(())
     }
@@ -219,7 +220,7 @@ struct Done<'s, 'd, 'p> {
 }
 
 impl Visitor for Done<'_, '_, '_> {
-    type Output = Result<(), TurnError>;
+    type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let Done { processor, cx, id, verb, last, written, unit } = self;
@@ -261,7 +262,7 @@ struct NotDone<'s, 'd, 'p> {
 }
 
 impl Visitor for NotDone<'_, '_, '_> {
-    type Output = Result<(), TurnError>;
+    type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {
         let NotDone { processor, cx, id, verb, last, reason, unit } = self;

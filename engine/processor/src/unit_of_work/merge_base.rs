@@ -9,24 +9,21 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use store::keys;
 
-use crate::{
-    turn::TurnError,
-    unit_of_work::{UnitOfWork, decode},
-};
+use crate::{error::Reject, processor::decode, unit_of_work::UnitOfWork};
 
 impl UnitOfWork<'_> {
     /// Call before the first change: keeps what is there now, unless an earlier change has kept it already.
-    pub fn keep_merge_base<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
+    pub fn keep_merge_base<T: Document>(&mut self, record: &T) -> Result<(), Reject> {
         let key = keys::before(T::KIND.byte(), record.scope(), record.id());
         if self.guarded(key.clone())?.is_none() {
-            let bytes = serde_json::to_vec(record).map_err(|_| TurnError::Damaged("a document that cannot be kept"))?;
+            let bytes = serde_json::to_vec(record).map_err(|_| Reject::Damaged("a document that cannot be kept"))?;
             self.put_raw(key, bytes);
         }
         Ok(())
     }
 
     /// What the EHR has of a record that is being changed here.
-    pub fn merge_base<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+    pub fn merge_base<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
         if self.is_fresh::<T>(id) {
             return Ok(None);
         }
@@ -34,8 +31,8 @@ impl UnitOfWork<'_> {
     }
 
     /// What a pull says of a record that is being changed here.
-    pub fn set_merge_base<T: Document>(&mut self, record: &T) -> Result<(), TurnError> {
-        let bytes = serde_json::to_vec(record).map_err(|_| TurnError::Damaged("a document that cannot be kept"))?;
+    pub fn set_merge_base<T: Document>(&mut self, record: &T) -> Result<(), Reject> {
+        let bytes = serde_json::to_vec(record).map_err(|_| Reject::Damaged("a document that cannot be kept"))?;
         self.put_raw(keys::before(T::KIND.byte(), record.scope(), record.id()), bytes);
         Ok(())
     }
@@ -46,15 +43,15 @@ impl UnitOfWork<'_> {
     }
 }
 
-pub fn fields<T: Serialize>(record: &T) -> Result<Map<String, Value>, TurnError> {
+pub fn fields<T: Serialize>(record: &T) -> Result<Map<String, Value>, Reject> {
     match serde_json::to_value(record) {
         Ok(Value::Object(fields)) => Ok(fields),
-        _ => Err(TurnError::Damaged("a document that cannot be kept")),
+        _ => Err(Reject::Damaged("a document that cannot be kept")),
     }
 }
 
 /// A change of ours that is on its way, made on what the EHR has now instead of what it had: staff's changes of other fields stay.
-pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, TurnError> {
+pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, Reject> {
     let (had, ours, mut merged) = (fields(had)?, fields(ours)?, fields(has)?);
     // A field without a value may be left out.
     let names: BTreeSet<&String> = had.keys().chain(ours.keys()).collect();
@@ -64,7 +61,7 @@ pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: 
             None => merged.remove(name),
         };
     }
-    serde_json::from_value(Value::Object(merged)).map_err(|_| TurnError::Damaged("a document that cannot be kept"))
+    serde_json::from_value(Value::Object(merged)).map_err(|_| Reject::Damaged("a document that cannot be kept"))
 }
 
 /// Copies what a write of an appointment is about.

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use store::{Batch, Key, Store, StoreError, keys, secrets::Secrets};
 use webhooks::shapes::Related;
 
-use crate::{id_pool::Pool, turn::TurnError};
+use crate::{error::Reject, id_pool::Pool};
 
 /// Where and when a turn happens.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,7 @@ impl<'a> UnitOfWork<'a> {
         self.written.insert(key, None);
     }
 
-    pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, TurnError> {
+    pub fn get<T: Document>(&mut self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
         let key = keys::record(T::KIND.byte(), scope, id);
         let value = match self.written.get(&key) {
             Some(value) => value.clone(),
@@ -145,9 +145,8 @@ impl<'a> UnitOfWork<'a> {
         Ok(value)
     }
 
-    pub fn put<T: Document>(&mut self, document: &T) -> Result<(), TurnError> {
-        let value =
-            serde_json::to_vec(document).map_err(|_| TurnError::Damaged("a document that cannot be written"))?;
+    pub fn put<T: Document>(&mut self, document: &T) -> Result<(), Reject> {
+        let value = serde_json::to_vec(document).map_err(|_| Reject::Damaged("a document that cannot be written"))?;
         let key = keys::record(T::KIND.byte(), document.scope(), document.id());
         if let Kind::Of(resource) = T::KIND {
             self.touch(resource, &key, document)?;
@@ -156,7 +155,7 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
-    fn touch<T: Document>(&mut self, resource: Resource, key: &Key, document: &T) -> Result<(), TurnError> {
+    fn touch<T: Document>(&mut self, resource: Resource, key: &Key, document: &T) -> Result<(), Reject> {
         let after = Facets::of(document);
         if let Some(touched) = self.touched.get_mut(key) {
             touched.after = after;
@@ -180,16 +179,16 @@ impl<'a> UnitOfWork<'a> {
         scope: u32,
         id: u64,
         change: impl FnOnce(&mut T),
-    ) -> Result<Option<T>, TurnError> {
+    ) -> Result<Option<T>, Reject> {
         let Some(mut document) = self.get::<T>(scope, id)? else { return Ok(None) };
         change(&mut document);
         self.put(&document)?;
         Ok(Some(document))
     }
 
-    pub fn link(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<Link>, TurnError> {
+    pub fn link(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Option<Link>, Reject> {
         let value = self.guarded(keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes()))?;
-        value.map(|bytes| Link::from_bytes(&bytes).ok_or(TurnError::Damaged("a link"))).transpose()
+        value.map(|bytes| Link::from_bytes(&bytes).ok_or(Reject::Damaged("a link"))).transpose()
     }
 
     pub fn put_link(&mut self, source: u32, resource: Resource, foreign_id: &str, link: Link) {
@@ -197,7 +196,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Our id of a foreign record, allotted on first mention: what refers to it may come before it.
-    pub fn id_of(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Link, TurnError> {
+    pub fn id_of(&mut self, source: u32, resource: Resource, foreign_id: &str) -> Result<Link, Reject> {
         if let Some(link) = self.link(source, resource, foreign_id)? {
             return Ok(link);
         }
@@ -206,8 +205,8 @@ impl<'a> UnitOfWork<'a> {
         Ok(link)
     }
 
-    pub fn allot(&mut self, resource: Resource) -> Result<u64, TurnError> {
-        let id = self.pool.take(resource).ok_or(TurnError::NeedIds(resource))?;
+    pub fn allot(&mut self, resource: Resource) -> Result<u64, Reject> {
+        let id = self.pool.take(resource).ok_or(Reject::NeedIds(resource))?;
         self.taken.insert((resource, id));
         Ok(id)
     }
@@ -243,7 +242,7 @@ impl<'a> UnitOfWork<'a> {
     }
 
     /// Everything written and expected, into the turn's batch, with the index and the feed that follow from it.
-    pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), TurnError> {
+    pub fn into_batch(mut self, batch: &mut Batch) -> Result<(), Reject> {
         let mut changes: BTreeMap<Stream, Vec<FeedEntry>> = BTreeMap::new();
         for (key, touched) in std::mem::take(&mut self.touched) {
             let Some(change) = self.written.get(&key).and_then(|written| touched.change(written)) else {
@@ -300,8 +299,8 @@ impl Drop for UnitOfWork<'_> {
     }
 }
 
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, TurnError> {
-    serde_json::from_slice(bytes).map_err(|_| TurnError::Damaged("a document that cannot be read"))
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
+    serde_json::from_slice(bytes).map_err(|_| Reject::Damaged("a document that cannot be read"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,63 @@
+//! A request with whoever waits for its reply: all the actor needs to know of it.
+
+use location::command::Cx;
+use tokio::sync::oneshot;
+
+use crate::{
+    error::{EngineError, Reject},
+    processor::Processor,
+    request::Request,
+    turn::PendingCommit,
+};
+
+pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+pub trait Job: Send {
+    /// Prepares the commit and keeps the reply until that is done.
+    fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject>;
+    /// Tells whoever waits.
+    fn finish(&mut self, outcome: Result<(), EngineError>);
+    /// What it writes counts as reading the EHR.
+    fn reads(&self) -> bool;
+    fn describes(&self) -> bool;
+}
+
+pub struct Asked<R: Request> {
+    request: R,
+    reply: Option<R::Reply>,
+    /// None: nobody waits. A caller that went away misses the reply only.
+    to: Option<Reply<R::Reply>>,
+}
+
+impl<R: Request> Asked<R> {
+    pub fn by(request: R, to: Reply<R::Reply>) -> Box<dyn Job> {
+        Box::new(Asked { request, reply: None, to: Some(to) })
+    }
+
+    /// The location's own.
+    pub fn own(request: R) -> Box<dyn Job> {
+        Box::new(Asked { request, reply: None, to: None })
+    }
+}
+
+impl<R: Request> Job for Asked<R> {
+    fn prepare(&mut self, processor: &Processor, cx: Cx) -> Result<PendingCommit, Reject> {
+        let (commit, reply) = processor.prepare(cx, &self.request)?;
+        self.reply = Some(reply);
+        Ok(commit)
+    }
+
+    fn finish(&mut self, outcome: Result<(), EngineError>) {
+        let Some(to) = self.to.take() else { return };
+        let reply = outcome.and_then(|()| self.reply.take().ok_or(EngineError::Internal));
+        drop(to.send(reply));
+    }
+
+    fn reads(&self) -> bool {
+        self.request.reads()
+    }
+
+    fn describes(&self) -> bool {
+        self.request.describes()
+    }
+}

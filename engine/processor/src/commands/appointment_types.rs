@@ -1,0 +1,39 @@
+//! Appointment types made here. They say how long a visit takes and who may book it; the EHR does not hear of them.
+
+use location::{
+    command::Cx,
+    decision::Decision,
+    ids::Lane,
+    pull::{Resource, Verb},
+};
+use records::AppointmentType;
+
+use crate::{
+    error::Reject,
+    processor::Processor,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+impl Processor {
+    /// One that was made here: those of the EHR are changed there.
+    pub fn own_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<AppointmentType, Reject> {
+        let (resource, id) = (Resource::AppointmentTypes, u64::from(id));
+        let found = unit.get::<AppointmentType>(self.institution.id.0, id)?.filter(|kind| kind.deleted_at.is_none());
+        let kind = found.ok_or(Unmet::NotFound { resource, id })?;
+        if kind.source_id.is_some() { Err(Unmet::NotUsable { resource, id }.into()) } else { Ok(kind) }
+    }
+
+    pub fn put_type(
+        &self,
+        cx: Cx,
+        verb: Verb,
+        kind: AppointmentType,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Saved<AppointmentType>), Reject> {
+        let (resource, id) = (Resource::AppointmentTypes, u64::from(kind.id));
+        let decision = self.decide_save(cx, resource, id, verb, Lane::Record { resource, id }, true)?;
+        unit.put(&kind)?;
+        Ok((decision, Saved::of(kind)))
+    }
+}

@@ -1,0 +1,188 @@
+//! Books a slot a client was offered (specification 4.8): the patient it is for, the key's claim, and the documents it leaves.
+
+use location::{
+    command::{Book, BookPatient, Command, Cx, KeyUse, Placement},
+    decision::{Decision, Reply},
+    ids::{AppointmentId, AppointmentTypeId, InstitutionId, LocationId, OperatoryId, PatientId, ProviderId},
+    pull::Resource,
+    time::{Span, Timestamp},
+};
+use records::{self, Booking, Writeback};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use store::keys;
+
+use crate::{
+    error::Reject,
+    patients::{describe_patient, narrow},
+    processor::{Processor, decode},
+    request::Request,
+    requests::PatientDetails,
+    unit_of_work::UnitOfWork,
+};
+
+/// A slot that may be booked, as sealed into a slot token. The HTTP layer seals and unseals; the engine decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub institution: InstitutionId,
+    pub location: LocationId,
+    pub provider: ProviderId,
+    pub operatory: Option<OperatoryId>,
+    pub span: Span,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub expires: Timestamp,
+    /// Offered under a version that joins synced hours with schedulable blocks.
+    pub join_blocks: bool,
+    /// Identifies the token: what a hold on it is known by.
+    pub hold: u64,
+}
+
+impl Offer {
+    pub fn placement(&self) -> Placement {
+        Placement { operatory: self.operatory, provider: Some(self.provider), span: self.span }
+    }
+}
+
+/// A booking from a slot token (specification 4.8).
+#[derive(Clone)]
+pub struct BookSlot {
+    pub offer: Offer,
+    pub idempotency_key: String,
+    pub patient: PatientDetails,
+    pub note: Option<String>,
+    /// Name of the API key, for the record.
+    pub created_by: String,
+}
+
+pub struct Booked {
+    pub appointment: records::Appointment,
+    pub replay: bool,
+    /// What the client should know though it worked.
+    pub warnings: Vec<String>,
+}
+
+/// Who holds an idempotency key of an institution, and how long.
+#[derive(Serialize, Deserialize)]
+pub struct Claim {
+    pub location: location::ids::LocationId,
+    pub expires: Timestamp,
+}
+
+impl Request for BookSlot {
+    type Reply = Booked;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Booked), Reject> {
+        let digest = key_digest(&self.idempotency_key);
+        let claim_key = keys::claim(at.institution.id.0, &digest);
+        let claim: Option<Claim> = unit.guarded(claim_key.clone())?.map(|bytes| decode(&bytes)).transpose()?;
+        let claimed_by = claim.filter(|claim| cx.now < claim.expires).map(|claim| claim.location);
+        let matched = at.matching_patient(&self.patient, unit)?;
+        let patient_matched = matched.is_some();
+        // A patient the EHR refused once is offered to it again, as this self describes the patient.
+        let is_new = matched.as_ref().is_none_or(|known| known.foreign_id.is_none() && known.write_error.is_some());
+        let patient_id = match &matched {
+            Some(known) => known.id,
+            None => narrow(unit.allot(Resource::Patients)?)?,
+        };
+        let appointment_id = unit.allot(Resource::Appointments)?;
+        let offer = &self.offer;
+        let placement = Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span };
+        let command = Command::Book(Book {
+            appointment: AppointmentId(appointment_id),
+            placement,
+            appointment_type: offer.appointment_type,
+            expires: offer.expires,
+            hold: offer.hold,
+            join_blocks: offer.join_blocks,
+            closed: at.closed_to_patients(offer.appointment_type)?,
+            key: Some(KeyUse { key: hex::encode(digest), fingerprint: fingerprint(self), claimed_by }),
+            patient: BookPatient {
+                id: PatientId(patient_id),
+                is_new,
+                missing_fields: if is_new { at.missing_fields(&self.patient) } else { Vec::new() },
+            },
+        });
+        let decision = at.decide(cx, &command)?;
+        let reply = match &decision.reply {
+            Reply::Booked { appointment, replay: true } => {
+                let appointment = unit.get(0, appointment.0)?;
+                let appointment = appointment.ok_or(Reject::Damaged("a booking without its appointment"))?;
+                Booked { appointment, replay: true, warnings: Vec::new() }
+            }
+            Reply::Booked { replay: false, .. } => {
+                if is_new {
+                    self.put_patient(at, cx, patient_id, matched, unit)?;
+                }
+                let appointment = self.booked(at, cx, appointment_id, (patient_id, patient_matched), placement);
+                unit.put(&appointment)?;
+                let expires = cx.now.plus(at.settings().booking.key_lifetime);
+                let claim = serde_json::to_vec(&Claim { location: at.setup.id, expires })
+                    .map_err(|_| Reject::Damaged("a claim that cannot be written"))?;
+                unit.put_raw(claim_key, claim);
+                let warnings = at.double_booked(&appointment).into_iter().collect();
+                Booked { appointment, replay: false, warnings }
+            }
+            _ => return Err(Reject::Damaged("a booking that was not answered as one")),
+        };
+        Ok((decision, reply))
+    }
+}
+
+impl BookSlot {
+    fn booked(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        id: u64,
+        (patient, patient_matched): (u32, bool),
+        placement: Placement,
+    ) -> records::Appointment {
+        records::Appointment {
+            appointment_type_id: self.offer.appointment_type.map(|id| id.0),
+            note: self.note.clone(),
+            booking: Some(Booking {
+                booking_ref: at.deps.secrets.booking_ref(id),
+                writeback: Writeback::Pending,
+                failure_reason: None,
+                patient_first_name: self.patient.first_name.clone(),
+                patient_last_name: self.patient.last_name.clone(),
+                patient_matched: Some(patient_matched),
+                created_by: self.created_by.clone(),
+                is_guardian: false,
+                is_new_clients_patient: false,
+                referrer: None,
+                descriptor_ids: Vec::new(),
+            }),
+            ..at.fresh_appointment(cx, id, patient, placement)
+        }
+    }
+
+    /// Creates the patient, or brings one the EHR refused up to what this request says.
+    fn put_patient(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        id: u32,
+        known: Option<records::Patient>,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
+        let details = &self.patient;
+        let mut patient = known.unwrap_or_else(|| records::Patient {
+            provider_id: Some(self.offer.provider.0),
+            ..at.fresh_patient(cx, id, details)
+        });
+        describe_patient(cx, &mut patient, details);
+        at.index_patient(None, &patient, unit)?;
+        unit.put(&patient)
+    }
+}
+
+pub fn key_digest(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// What a key was used for: the offer, the patient and the note.
+fn fingerprint(request: &BookSlot) -> String {
+    let said = serde_json::json!([request.offer.hold, request.patient, request.note]);
+    hex::encode(Sha256::digest(said.to_string().as_bytes()))
+}

@@ -1,0 +1,29 @@
+//! Cancels an appointment of the location.
+
+use location::{
+    command::{Command, Cx},
+    decision::{Decision, Reply},
+    ids::AppointmentId,
+};
+
+use crate::{error::Reject, processor::Processor, request::Request, unit_of_work::UnitOfWork};
+
+#[derive(Clone)]
+pub struct CancelAppointment {
+    pub appointment: AppointmentId,
+    pub reason: Option<String>,
+}
+
+impl Request for CancelAppointment {
+    /// It was cancelled before.
+    type Reply = bool;
+
+    fn prepare(&self, at: &Processor, cx: Cx, _: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let command = Command::Cancel { appointment: self.appointment, reason: self.reason.clone() };
+        let decision = at.decide(cx, &command)?;
+        match decision.reply {
+            Reply::Cancelled { already } => Ok((decision, already)),
+            _ => Err(Reject::Damaged("a cancellation that was not answered as one")),
+        }
+    }
+}

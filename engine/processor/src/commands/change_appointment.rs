@@ -1,0 +1,95 @@
+//! Changes an appointment (specification 4.10, PATCH /appointments).
+
+use location::{
+    command::{Command, Cx, Placement},
+    decision::Decision,
+    event::Change,
+    ids::{AppointmentId, OperatoryId},
+    pull::Resource,
+    time::{Span, Timestamp},
+};
+use records::Appointment;
+
+use crate::{
+    error::Reject,
+    processor::Processor,
+    request::Request,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct ChangeAppointment {
+    pub id: AppointmentId,
+    pub change: AppointmentChange,
+}
+
+/// Only what is given changes (specification 4.10, PATCH /appointments).
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct AppointmentChange {
+    pub confirmed: Option<bool>,
+    pub checkin_at: Option<Timestamp>,
+    pub start: Option<Timestamp>,
+    pub end: Option<Timestamp>,
+    pub operatory_id: Option<u64>,
+    pub note: Option<String>,
+    pub join_blocks: bool,
+}
+
+impl Request for ChangeAppointment {
+    type Reply = Saved<Appointment>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let change = &self.change;
+        let found = unit.get::<Appointment>(0, self.id.0)?.filter(|record| record.location_id == at.setup.id.0);
+        let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: self.id.0 })?;
+        if let Some(operatory) = change.operatory_id
+            && !at.known_operatory(operatory, unit)?
+        {
+            return Err(Unmet::NotFound { resource: Resource::Operatories, id: operatory }.into());
+        }
+        let to = change.place(before.placement);
+        if to.span.end <= to.span.start {
+            return Err(Unmet::Wrong("appt.end_time must lie after start_time.".to_owned()).into());
+        }
+        let what = Change {
+            confirmation: change.confirmed.is_some_and(|confirmed| confirmed != before.confirmed),
+            check_in: change.checkin_at.is_some_and(|at| Some(at) != before.checkin_at),
+            note: change.note.is_some() && change.note != before.note,
+        };
+        let to = (to != before.placement).then_some(to);
+        let command = Command::Change { appointment: self.id, to, join_blocks: change.join_blocks, what };
+        let decision = at.decide(cx, &command)?;
+        let mut after = before.clone();
+        if what != Change::default() {
+            if what.confirmation {
+                after.confirmed = change.confirmed.unwrap_or(before.confirmed);
+                after.confirmed_at = after.confirmed.then_some(cx.now);
+            }
+            if what.check_in {
+                after.checkin_at = change.checkin_at;
+            }
+            if what.note {
+                after.note.clone_from(&change.note);
+            }
+            after.updated_at = cx.now;
+            if at.source().is_some() {
+                unit.keep_merge_base(&before)?;
+            }
+            unit.put(&after)?;
+        }
+        // The event that says it moved changes the document's place.
+        after.placement = to.unwrap_or(after.placement);
+        Ok((decision, Saved::of(after)))
+    }
+}
+
+impl AppointmentChange {
+    fn place(&self, now: Placement) -> Placement {
+        let start = self.start.unwrap_or(now.span.start);
+        // Moved without a new end, it stays as long as it was.
+        let end = self.end.unwrap_or(start.plus(now.span.length()));
+        let operatory = self.operatory_id.map(OperatoryId).or(now.operatory);
+        Placement { operatory, span: Span { start, end }, ..now }
+    }
+}

@@ -1,0 +1,47 @@
+//! Changes an appointment type that was made here.
+
+use location::{command::Cx, decision::Decision, pull::Verb};
+use records::AppointmentType;
+
+use super::references::all_met;
+use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+
+#[derive(Clone)]
+pub struct ChangeAppointmentType {
+    pub id: u32,
+    pub change: AppointmentTypeChange,
+}
+
+/// Only what is given changes.
+#[derive(Clone, Default)]
+pub struct AppointmentTypeChange {
+    /// For this location only, or for its institution.
+    pub of_location: Option<bool>,
+    pub name: Option<String>,
+    pub minutes: Option<u32>,
+    pub bookable_online: Option<bool>,
+    pub descriptor_ids: Option<Vec<u32>>,
+}
+
+impl Request for ChangeAppointmentType {
+    type Reply = Saved<AppointmentType>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let change = &self.change;
+        all_met(at.unknown_descriptors(change.descriptor_ids.as_deref().unwrap_or_default(), unit)?)?;
+        let mut kind = at.own_type(self.id, unit)?;
+        if let Some(of_location) = change.of_location {
+            kind.location_id = of_location.then_some(at.setup.id.0);
+        }
+        if let Some(name) = &change.name {
+            kind.name.clone_from(name);
+        }
+        kind.minutes = change.minutes.unwrap_or(kind.minutes);
+        kind.bookable_online = change.bookable_online.unwrap_or(kind.bookable_online);
+        if let Some(descriptors) = &change.descriptor_ids {
+            kind.descriptor_ids.clone_from(descriptors);
+        }
+        kind.updated_at = cx.now;
+        at.put_type(cx, Verb::Update, kind, unit)
+    }
+}

@@ -1,0 +1,69 @@
+//! Changes a record that no rule of the schedule needs.
+
+use location::{command::Cx, decision::Decision, pull::Verb};
+use records::{
+    entries,
+    entry::{Body, Entry, EntryWrite},
+};
+
+use super::{
+    records::json,
+    references::all_met,
+    save::{lane_of, queued},
+};
+use crate::{
+    error::Reject,
+    processor::Processor,
+    request::Request,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct ChangeRecord<T> {
+    pub id: u64,
+    pub body: T,
+}
+
+impl<T: Body> Request for ChangeRecord<T> {
+    type Reply = Saved<Entry<T>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let before = at.record::<T>(self.id, unit)?;
+        all_met(at.unusable(T::RESOURCE, &json(&self.body)?, unit)?)?;
+        let after = Entry { body: self.body.clone(), ..before.clone() };
+        at.put_changed(cx, Verb::Update, before, after, unit)
+    }
+}
+
+impl Processor {
+    /// One that is there.
+    pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Entry<T>, Reject> {
+        let found = unit.get::<Entry<T>>(self.source().unwrap_or(0), id)?;
+        let found = found.filter(|entry| entry.deleted_at.is_none());
+        Ok(found.ok_or(Unmet::NotFound { resource: T::RESOURCE, id })?)
+    }
+
+    /// A record as it is to be, told to the EHR where that is anything new.
+    pub fn put_changed<T: Body>(
+        &self,
+        cx: Cx,
+        verb: Verb,
+        before: Entry<T>,
+        mut after: Entry<T>,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Saved<Entry<T>>), Reject> {
+        if after == before {
+            return Ok((Decision::nothing(), Saved::of(before)));
+        }
+        after.updated_at = cx.now;
+        let lane = lane_of(entries::patient_of(&after.body), T::RESOURCE, after.id);
+        let decision = self.decide_save(cx, T::RESOURCE, after.id, verb, lane, false)?;
+        if queued(&decision) {
+            after.write = Some(EntryWrite::pending());
+            unit.keep_merge_base(&before)?;
+        }
+        unit.put(&after)?;
+        Ok((decision, Saved::of(after)))
+    }
+}

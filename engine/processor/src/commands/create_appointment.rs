@@ -1,0 +1,167 @@
+//! Makes an appointment without a slot token (specification 4.10 and 7.3).
+
+use location::{
+    command::{Book, BookPatient, Closed, Command, Cx, Placement},
+    decision::Decision,
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
+    pull::Resource,
+    time::{Span, Timestamp},
+};
+use records::{Appointment, Booking, Patient, Writeback};
+
+use super::references::{all_met, set_aside};
+use crate::{
+    error::Reject,
+    patients::narrow,
+    processor::Processor,
+    request::Request,
+    requests::{PatientDetails, Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+/// Ends the foreign id of a patient whom the EHR shows on their first appointment only (specification 7.3).
+const UNCONVERTED: &str = "_np";
+
+/// The contract's appointment has no place for them.
+const DESCRIPTORS_STAY: &str = "descriptor_ids stay here only: they are not written to the health record system.";
+
+#[derive(Clone)]
+pub struct CreateAppointment {
+    pub patient_id: u32,
+    /// The one the appointment is for, when `patient_id` is their guardian.
+    pub dependent: Option<PatientDetails>,
+    pub provider_id: u32,
+    pub operatory_id: Option<u64>,
+    pub span: Span,
+    pub appointment_type_id: Option<u32>,
+    pub note: Option<String>,
+    pub is_guardian: bool,
+    pub is_new_clients_patient: bool,
+    pub referrer: Option<String>,
+    pub descriptor_ids: Vec<u32>,
+    /// Synced hours and schedulable blocks count together.
+    pub join_blocks: bool,
+    /// Name of the API key, for the record.
+    pub created_by: String,
+}
+
+impl Request for CreateAppointment {
+    type Reply = Saved<Appointment>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let mut wrong = Vec::new();
+        let guardian = set_aside(self.patient_to_book(at, unit), &mut wrong)?;
+        wrong.extend(self.unknown(at, unit)?);
+        all_met(wrong)?;
+        let guardian = guardian.ok_or(Reject::Damaged("a guardian who is neither there nor missing"))?;
+        let dependent = self.dependent.as_ref().map(|details| reached_through(&guardian, details));
+        let known = match &dependent {
+            Some(details) => at.matching_patient(details, unit)?,
+            None => Some(guardian.clone()),
+        };
+        let is_new = known.is_none();
+        let patient_id = match &known {
+            Some(known) => known.id,
+            None => narrow(unit.allot(Resource::Patients)?)?,
+        };
+        let missing_fields = match &dependent {
+            Some(details) if is_new => at.missing_fields(details),
+            _ => Vec::new(),
+        };
+        let id = unit.allot(Resource::Appointments)?;
+        let (provider, kind) = (ProviderId(self.provider_id), self.appointment_type_id.map(AppointmentTypeId));
+        let operatory = match self.operatory_id {
+            Some(id) => Some(OperatoryId(id)),
+            None if at.setup.map_by_operatory => None,
+            None => at.machine.operatory_for(provider, self.span, kind, self.join_blocks),
+        };
+        let placement = Placement { operatory, provider: Some(provider), span: self.span };
+        let decision = at.decide(
+            cx,
+            &Command::Book(Book {
+                appointment: AppointmentId(id),
+                placement,
+                appointment_type: kind,
+                expires: Timestamp::MAX,
+                // Holds are numbered by slot tokens, and none of them is 0.
+                hold: 0,
+                join_blocks: self.join_blocks,
+                closed: Closed::default(),
+                key: None,
+                patient: BookPatient { id: PatientId(patient_id), is_new, missing_fields },
+            }),
+        )?;
+        let name_of = known.as_ref().unwrap_or(&guardian);
+        let (first_name, last_name) = match &dependent {
+            Some(details) => (details.first_name.clone(), details.last_name.clone()),
+            None => (name_of.first_name.clone(), name_of.last_name.clone()),
+        };
+        let record = Appointment {
+            booking: Some(Booking {
+                booking_ref: at.deps.secrets.booking_ref(id),
+                writeback: Writeback::Pending,
+                failure_reason: None,
+                patient_first_name: first_name,
+                patient_last_name: last_name,
+                patient_matched: Some(!is_new),
+                created_by: self.created_by.clone(),
+                is_guardian: self.is_guardian,
+                is_new_clients_patient: self.is_new_clients_patient,
+                referrer: self.referrer.clone(),
+                descriptor_ids: self.descriptor_ids.clone(),
+            }),
+            note: self.note.clone(),
+            appointment_type_id: self.appointment_type_id,
+            ..at.fresh_appointment(cx, id, patient_id, placement)
+        };
+        if let Some(details) = dependent.as_ref().filter(|_| is_new) {
+            let mut dependent = at.fresh_patient(cx, patient_id, details);
+            dependent.guarantor_id = Some(guardian.id);
+            dependent.provider_id = Some(self.provider_id);
+            at.index_patient(None, &dependent, unit)?;
+            unit.put(&dependent)?;
+        }
+        unit.put(&record)?;
+        let mut warnings: Vec<String> = at.double_booked(&record).into_iter().collect();
+        if !self.descriptor_ids.is_empty() {
+            warnings.push(DESCRIPTORS_STAY.to_owned());
+        }
+        Ok((decision, Saved { warnings, ..Saved::of(record) }))
+    }
+}
+
+impl CreateAppointment {
+    /// The patient an appointment may be made for here.
+    fn patient_to_book(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Patient, Reject> {
+        let id = self.patient_id;
+        let patient = unit.get::<Patient>(at.institution.id.0, u64::from(id))?;
+        let patient = patient.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
+        let synced = patient.foreign_id.is_some();
+        if patient.source_id != at.source() {
+            return Err(Unmet::PatientOfOtherEhr { id, synced }.into());
+        }
+        if !synced && !patient.location_ids.contains(&at.setup.id.0) {
+            return Err(Unmet::PatientOfOtherLocation { id }.into());
+        }
+        let unconverted = patient.foreign_id.as_ref().is_some_and(|foreign_id| foreign_id.ends_with(UNCONVERTED));
+        if patient.new_patient && unconverted { Err(Unmet::PatientNotConverted.into()) } else { Ok(patient) }
+    }
+
+    fn unknown(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+        let kinds: Vec<u32> = self.appointment_type_id.into_iter().collect();
+        let mut unknown = at.unknown_in_schedule(self.provider_id, self.operatory_id, &kinds, unit)?;
+        unknown.extend(at.unknown_descriptors(&self.descriptor_ids, unit)?);
+        Ok(unknown)
+    }
+}
+
+/// Where nothing else is said, a dependent is reached through their guardian.
+fn reached_through(guardian: &Patient, dependent: &PatientDetails) -> PatientDetails {
+    let phones = [&guardian.primary_phone, &guardian.cell_phone, &guardian.home_phone, &guardian.work_phone];
+    let phone = phones.into_iter().flatten().next();
+    PatientDetails {
+        phone_number: dependent.phone_number.clone().or_else(|| phone.cloned()),
+        email: dependent.email.clone().or_else(|| guardian.email.clone()),
+        ..dependent.clone()
+    }
+}

@@ -1,0 +1,47 @@
+//! Makes an appointment type of an institution or one of its locations.
+
+use location::{
+    command::Cx,
+    decision::Decision,
+    pull::{Resource, Verb},
+};
+use records::AppointmentType;
+
+use super::references::all_met;
+use crate::{
+    error::Reject, patients::narrow, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct CreateAppointmentType {
+    pub name: String,
+    pub minutes: u32,
+    pub bookable_online: bool,
+    pub descriptor_ids: Vec<u32>,
+    /// For this location only, not for its institution.
+    pub of_location: bool,
+}
+
+impl Request for CreateAppointmentType {
+    type Reply = Saved<AppointmentType>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        all_met(at.unknown_descriptors(&self.descriptor_ids, unit)?)?;
+        let id = narrow(unit.allot(Resource::AppointmentTypes)?)?;
+        let kind = AppointmentType {
+            id,
+            institution_id: at.institution.id.0,
+            source_id: None,
+            location_id: self.of_location.then_some(at.setup.id.0),
+            foreign_id: None,
+            name: self.name.clone(),
+            minutes: self.minutes,
+            bookable_online: self.bookable_online,
+            descriptor_ids: self.descriptor_ids.clone(),
+            created_at: cx.now,
+            updated_at: cx.now,
+            deleted_at: None,
+        };
+        at.put_type(cx, Verb::Create, kind, unit)
+    }
+}

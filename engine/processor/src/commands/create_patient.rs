@@ -1,0 +1,100 @@
+//! Makes a new patient (specification 4.4 and 4.10).
+
+use location::{
+    command::Cx,
+    decision::{Decision, Refusal},
+    ids::{Lane, PatientId},
+    pull::{Resource, Verb},
+};
+use records::{self, entry::EntryWrite, index::words::phone};
+
+use crate::{
+    error::Reject,
+    patients::{narrow, plain},
+    processor::Processor,
+    request::Request,
+    requests::{PatientDetails, Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct CreatePatient {
+    pub provider_id: u32,
+    pub details: PatientDetails,
+    pub home_phone: Option<String>,
+    pub cell_phone: Option<String>,
+    pub work_phone: Option<String>,
+    pub ssn: Option<String>,
+    /// Beyond the fields of a patient: name and value.
+    pub more: Vec<(String, String)>,
+    /// A patient with the same date of birth, name and phone number is answered instead of refused.
+    pub return_existing: bool,
+}
+
+impl Request for CreatePatient {
+    type Reply = Saved<records::Patient>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        if at.known_provider(self.provider_id, unit)?.is_none() {
+            return Err(Unmet::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into());
+        }
+        if let Some(known) = self.duplicate(at, unit)? {
+            if !self.return_existing {
+                return Err(Unmet::DuplicatePatient { id: known.id }.into());
+            }
+            return Ok((Decision::nothing(), Saved { existing: true, ..Saved::of(known) }));
+        }
+        let missing = at.missing_fields(&self.details);
+        if !missing.is_empty() {
+            return Err(Reject::Refused(Refusal::PatientFieldsRequired { missing }));
+        }
+        let id = narrow(unit.allot(Resource::Patients)?)?;
+        let lane = Lane::Patient(PatientId(id));
+        let decision = at.decide_save(cx, Resource::Patients, id.into(), Verb::Create, lane, false)?;
+        let details = self.details.clone();
+        let patient = records::Patient {
+            id,
+            institution_id: at.institution.id.0,
+            source_id: at.source(),
+            first_name: details.first_name,
+            middle_name: details.middle_name,
+            last_name: details.last_name,
+            date_of_birth: details.date_of_birth.map(|date| date.to_string()),
+            gender: details.gender,
+            email: details.email,
+            primary_phone: details.phone_number,
+            cell_phone: self.cell_phone.clone(),
+            home_phone: self.home_phone.clone(),
+            work_phone: self.work_phone.clone(),
+            address: details.address,
+            ssn: self.ssn.clone(),
+            provider_id: Some(self.provider_id),
+            new_patient: true,
+            more: self.more.clone(),
+            location_ids: vec![at.setup.id.0],
+            created_at: cx.now,
+            updated_at: cx.now,
+            write: Some(EntryWrite::pending()),
+            ..records::Patient::default()
+        };
+        at.index_patient(None, &patient, unit)?;
+        unit.put(&patient)?;
+        let warnings = at.unkept(&records::Patient::default(), &patient)?;
+        Ok((decision, Saved { warnings, ..Saved::of(patient) }))
+    }
+}
+
+impl CreatePatient {
+    /// The patient with the same date of birth, name and phone number.
+    fn duplicate(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Option<records::Patient>, Reject> {
+        let first = plain(&self.details.first_name);
+        let given = [&self.details.phone_number, &self.cell_phone, &self.home_phone, &self.work_phone];
+        let given: Vec<String> = given.into_iter().flatten().filter_map(|number| phone(number)).collect();
+        let same = |known: &records::Patient| {
+            let phones = [&known.primary_phone, &known.cell_phone, &known.home_phone, &known.work_phone];
+            let mut phones = phones.into_iter().flatten().filter_map(|number| phone(number));
+            plain(&known.first_name) == first && phones.any(|number| given.contains(&number))
+        };
+        Ok(at.namesakes(&self.details, unit)?.into_iter().find(same))
+    }
+}

@@ -1,0 +1,101 @@
+//! Makes a record that no rule of the schedule needs, and tells the EHR.
+
+use location::{
+    command::Cx,
+    decision::Decision,
+    pull::{Resource, Verb},
+};
+use query::idempotency::{self, IdempotencyKey, Numbered};
+use records::{
+    entries,
+    entry::{Body, Entry, EntryWrite},
+    form_answers,
+    forms::{FormResponse, FormSchema},
+};
+use serde_json::Value;
+
+use super::{
+    records::json,
+    references::{all_met, set_aside},
+    save::lane_of,
+};
+use crate::{
+    error::Reject,
+    processor::Processor,
+    request::Request,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct CreateRecord<T> {
+    pub body: T,
+    /// Whose it is: their writes go to the EHR one after the other.
+    pub patient: Option<u32>,
+    /// The client's own number of it: there is one record of each number.
+    pub number: Option<IdempotencyKey>,
+}
+
+impl<T: Body> Request for CreateRecord<T> {
+    type Reply = Saved<Entry<T>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let (resource, source, body) = (T::RESOURCE, at.source().unwrap_or(0), json(&self.body)?);
+        if resource == Resource::FormResponses {
+            at.fits_its_form(&body, unit)?;
+        }
+        match self.number.as_ref().map(|number| idempotency::numbered(unit, number)).transpose()?.flatten() {
+            Some(Numbered::Same(id)) => {
+                // As it stands now.
+                let record = unit.get::<Entry<T>>(source, id)?;
+                let record = record.ok_or(Reject::Damaged("a number without its record"))?;
+                return Ok((Decision::nothing(), Saved { replay: true, ..Saved::of(record) }));
+            }
+            Some(Numbered::Other(id)) => return Err(Unmet::NumberTaken { resource, id }.into()),
+            None => {}
+        }
+        let mut wrong = at.unusable(resource, &body, unit)?;
+        if let Some(id) = self.patient {
+            let mut of_patient = Vec::new();
+            if set_aside(at.synced_patient(id, unit), &mut of_patient)?.is_none() {
+                // More is known of the patient than that they cannot be used.
+                wrong.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
+                wrong.splice(0..0, of_patient);
+            }
+        }
+        all_met(wrong)?;
+        let id = unit.allot(resource)?;
+        let decision = at.decide_save(cx, resource, id, Verb::Create, lane_of(self.patient, resource, id), false)?;
+        let entry = Entry {
+            id,
+            institution_id: at.institution.id.0,
+            source_id: source,
+            location_id: Some(at.setup.id.0),
+            foreign_id: None,
+            created_at: cx.now,
+            updated_at: cx.now,
+            last_sync_time: None,
+            deleted_at: None,
+            write: Some(EntryWrite::pending()),
+            body: self.body.clone(),
+        };
+        unit.put(&entry)?;
+        if let Some(number) = &self.number {
+            idempotency::number(unit, number, id);
+        }
+        let warnings = at.too_long(resource, &body);
+        Ok((decision, Saved { warnings, ..Saved::of(entry) }))
+    }
+}
+
+impl Processor {
+    /// Answers fit the form they are for.
+    fn fits_its_form(&self, body: &Value, unit: &mut UnitOfWork<'_>) -> Result<(), Reject> {
+        let response: FormResponse = entries::read(body.clone()).map_err(Unmet::Wrong)?;
+        let schema = unit.get::<Entry<FormSchema>>(self.source().unwrap_or(0), response.form_schema_id)?;
+        // A form that is not there is refused where all references are looked at.
+        let Some(schema) = schema else { return Ok(()) };
+        let problems = form_answers::problems(&schema.body.schema_json.value(), &response.answers_json.value());
+        if problems.is_empty() { Ok(()) } else { Err(Unmet::Unfit(problems).into()) }
+    }
+}

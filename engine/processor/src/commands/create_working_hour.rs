@@ -1,0 +1,21 @@
+//! Sets working hours by hand.
+
+use location::{command::Cx, decision::Decision, pull::Resource};
+use records::WorkingHour;
+
+use super::working_hours::WorkingHourDetails;
+use crate::{
+    error::Reject, patients::narrow, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct CreateWorkingHour(pub WorkingHourDetails);
+
+impl Request for CreateWorkingHour {
+    type Reply = Saved<WorkingHour>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let id = narrow(unit.allot(Resource::WorkingHours)?)?;
+        at.put_hour(cx, id, &self.0, None, unit)
+    }
+}

@@ -1,0 +1,57 @@
+//! What clients and operators can ask of a location: one file for each request, with its reply and what it leaves.
+//!
+//! ```text
+//!  request ── prepare(processor, now, unit of work) ──► decision of the machine + reply
+//!                                 ├─► references, patients: what it rests on
+//!                                 └─► unit of work: records and keys of its commit
+//! ```
+
+mod appointment_types;
+mod appointments;
+mod records;
+mod references;
+mod save;
+mod working_hours;
+
+pub mod book_slot;
+pub mod cancel_appointment;
+pub mod change_appointment;
+pub mod change_appointment_type;
+pub mod change_patient;
+pub mod change_record;
+pub mod change_working_hour;
+pub mod create_appointment;
+pub mod create_appointment_type;
+pub mod create_patient;
+pub mod create_record;
+pub mod create_working_hour;
+pub mod drop_write;
+pub mod hold_slot;
+pub mod remove_appointment_type;
+pub mod remove_record;
+pub mod remove_working_hour;
+pub mod retry_write;
+pub mod save_history_item;
+
+pub use self::{
+    book_slot::{BookSlot, Booked, Offer},
+    cancel_appointment::CancelAppointment,
+    change_appointment::{AppointmentChange, ChangeAppointment},
+    change_appointment_type::{AppointmentTypeChange, ChangeAppointmentType},
+    change_patient::{ChangePatient, PatientChange},
+    change_record::ChangeRecord,
+    change_working_hour::{ChangeWorkingHour, WorkingHourChange},
+    create_appointment::CreateAppointment,
+    create_appointment_type::CreateAppointmentType,
+    create_patient::CreatePatient,
+    create_record::CreateRecord,
+    create_working_hour::CreateWorkingHour,
+    drop_write::DropWrite,
+    hold_slot::HoldSlot,
+    remove_appointment_type::RemoveAppointmentType,
+    remove_record::RemoveRecord,
+    remove_working_hour::RemoveWorkingHour,
+    retry_write::RetryWrite,
+    save_history_item::SaveHistoryItem,
+    working_hours::WorkingHourDetails,
+};

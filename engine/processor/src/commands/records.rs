@@ -1,0 +1,99 @@
+//! Records that no rule of the schedule needs: what making and changing them share.
+
+use location::pull::Resource;
+use records::{
+    entries::{self, Visitor},
+    entry::{Body, Entry, WriteStatus},
+};
+use serde_json::Value;
+
+use super::references::set_aside;
+use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
+
+impl Processor {
+    /// What a body refers to and this location cannot use.
+    pub fn unusable(&self, resource: Resource, body: &Value, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+        let Some(source) = self.source() else { return Ok(Vec::new()) };
+        let (mut unknown, mut inactive) = (Vec::new(), Vec::new());
+        let mut known = |resource: Resource, id: u64| -> Result<Option<String>, Reject> {
+            let known = match resource {
+                Resource::Patients => {
+                    let id = u32::try_from(id).unwrap_or(u32::MAX);
+                    set_aside(self.synced_patient(id, unit), &mut Vec::new())?.is_some()
+                }
+                Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), unit)?.is_some(),
+                _ => match entries::on(resource, Use { source, id, unit: &mut *unit }).transpose()?.unwrap_or_default()
+                {
+                    Usable::Yes => true,
+                    Usable::Not => {
+                        inactive.push(Unmet::NotUsable { resource, id });
+                        true
+                    }
+                    Usable::Unknown => false,
+                },
+            };
+            if !known {
+                unknown.push(Unmet::NotFound { resource, id });
+            }
+            // The others are looked at too.
+            Ok::<_, Reject>(Some(String::new()))
+        };
+        let _ = entries::theirs(resource, body.clone(), &mut known)?;
+        unknown.extend(inactive);
+        Ok(unknown)
+    }
+
+    /// Values longer than the EHR takes: the write will be refused there, and its record will say so.
+    pub fn too_long(&self, resource: Resource, body: &Value) -> Vec<String> {
+        let Some(rules) = entries::rules(resource) else { return Vec::new() };
+        let record = rules.record.replace('-', "_");
+        let limits = self.description.iter().flat_map(|description| &description.max_lengths);
+        let too_long = limits.filter_map(|(path, limit)| {
+            let field = path.strip_prefix(&record)?.strip_prefix('.')?;
+            let length = body.get(field)?.as_str()?.chars().count();
+            (length > *limit as usize).then(|| {
+                format!(
+                    "{path} is longer than the {limit} characters the health record system takes: it may refuse the \
+                     record; GET /write_requests shows what became of it."
+                )
+            })
+        });
+        too_long.collect()
+    }
+}
+
+#[derive(Default)]
+enum Usable {
+    Yes,
+    Not,
+    #[default]
+    Unknown,
+}
+
+/// Whether a record can be referred to.
+struct Use<'d, 'p> {
+    source: u32,
+    id: u64,
+    unit: &'d mut UnitOfWork<'p>,
+}
+
+impl Visitor for Use<'_, '_> {
+    type Output = Result<Usable, Reject>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let Some(entry) = self.unit.get::<Entry<T>>(self.source, self.id)? else { return Ok(Usable::Unknown) };
+        let refused = entry.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed);
+        let failed = refused && entry.foreign_id.is_none();
+        Ok(if entry.deleted_at.is_some() || failed {
+            Usable::Unknown
+        } else if entries::inactive(&entry.body) {
+            Usable::Not
+        } else {
+            Usable::Yes
+        })
+    }
+}
+
+pub fn json(body: &impl serde::Serialize) -> Result<Value, Reject> {
+    serde_json::to_value(body).map_err(|_| Reject::Damaged("a body that cannot be written"))
+}

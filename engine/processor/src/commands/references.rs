@@ -1,0 +1,94 @@
+//! What a request refers to, and whether this location can use it.
+
+use location::pull::Resource;
+use records::{self, catalogue::AppointmentDescriptor, entry::Entry};
+
+use crate::{error::Reject, processor::Processor, requests::Unmet, unit_of_work::UnitOfWork};
+
+/// Sets a missing reference aside, so that the others are looked at too.
+pub fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Reject::Unmet(why)) => {
+            unmet.push(why);
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// Rejects what rests on anything that is not so.
+pub fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
+    Unmet::of(unmet).map_or(Ok(()), |why| Err(why.into()))
+}
+
+impl Processor {
+    /// A patient this location may write of: in its EHR, where it has one.
+    pub fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<records::Patient, Reject> {
+        let found = unit.get::<records::Patient>(self.institution.id.0, u64::from(id))?;
+        let found = found.filter(|patient| patient.source_id == self.source());
+        let patient = found.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
+        let stays_here = self.source().is_none();
+        if stays_here || patient.foreign_id.is_some() { Ok(patient) } else { Err(Unmet::PatientNotSynced.into()) }
+    }
+
+    /// A provider of this location's data source; without one, of the institution.
+    pub fn known_provider(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Option<records::Provider>, Reject> {
+        let found = unit.get::<records::Provider>(self.institution.id.0, u64::from(id))?;
+        Ok(found.filter(|provider| self.source().is_none_or(|source| source == provider.source_id)))
+    }
+
+    fn known_type(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
+        let found = unit.get::<records::AppointmentType>(self.institution.id.0, u64::from(id))?;
+        let here = |kind: &records::AppointmentType| {
+            kind.deleted_at.is_none()
+                && kind.location_id.is_none_or(|location| location == self.setup.id.0)
+                && kind.source_id.is_none_or(|source| Some(source) == self.source())
+        };
+        Ok(found.is_some_and(|kind| here(&kind)))
+    }
+
+    /// Those of these descriptors that the EHR does not have.
+    pub fn unknown_descriptors(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+        let mut unknown = Vec::new();
+        for id in ids.iter().map(|id| u64::from(*id)) {
+            let found = match self.source() {
+                Some(source) => unit.get::<Entry<AppointmentDescriptor>>(source, id)?,
+                None => None,
+            };
+            if found.is_none_or(|descriptor| descriptor.deleted_at.is_some()) {
+                unknown.push(Unmet::NotFound { resource: Resource::AppointmentDescriptors, id });
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// Those of a provider, an operatory and appointment types that this location does not have.
+    pub fn unknown_in_schedule(
+        &self,
+        provider: u32,
+        operatory: Option<u64>,
+        kinds: &[u32],
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Vec<Unmet>, Reject> {
+        let mut unknown = Vec::new();
+        if self.known_provider(provider, unit)?.is_none() {
+            unknown.push(Unmet::NotFound { resource: Resource::Providers, id: provider.into() });
+        }
+        if let Some(id) = operatory
+            && !self.known_operatory(id, unit)?
+        {
+            unknown.push(Unmet::NotFound { resource: Resource::Operatories, id });
+        }
+        for id in kinds {
+            if !self.known_type(*id, unit)? {
+                unknown.push(Unmet::NotFound { resource: Resource::AppointmentTypes, id: (*id).into() });
+            }
+        }
+        Ok(unknown)
+    }
+
+    pub fn known_operatory(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
+        Ok(unit.get::<records::Operatory>(self.setup.id.0, id)?.is_some_and(|operatory| operatory.deleted_at.is_none()))
+    }
+}

@@ -1,0 +1,20 @@
+//! Removes an appointment type that was made here.
+
+use location::{command::Cx, decision::Decision, pull::Verb};
+use records::AppointmentType;
+
+use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+
+#[derive(Clone)]
+pub struct RemoveAppointmentType(pub u32);
+
+impl Request for RemoveAppointmentType {
+    type Reply = Saved<AppointmentType>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let mut kind = at.own_type(self.0, unit)?;
+        kind.deleted_at = Some(cx.now);
+        kind.updated_at = cx.now;
+        at.put_type(cx, Verb::Delete, kind, unit)
+    }
+}

@@ -1,0 +1,30 @@
+//! Removes a record that no rule of the schedule needs.
+
+use std::marker::PhantomData;
+
+use location::{command::Cx, decision::Decision, pull::Verb};
+use records::entry::{Body, Entry};
+
+use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+
+#[derive(Clone)]
+pub struct RemoveRecord<T> {
+    id: u64,
+    body: PhantomData<fn() -> T>,
+}
+
+impl<T> RemoveRecord<T> {
+    pub fn new(id: u64) -> RemoveRecord<T> {
+        RemoveRecord { id, body: PhantomData }
+    }
+}
+
+impl<T: Body> Request for RemoveRecord<T> {
+    type Reply = Saved<Entry<T>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let before = at.record::<T>(self.id, unit)?;
+        let after = Entry { deleted_at: Some(cx.now), ..before.clone() };
+        at.put_changed(cx, Verb::Delete, before, after, unit)
+    }
+}

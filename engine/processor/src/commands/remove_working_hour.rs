@@ -1,0 +1,27 @@
+//! Removes working hours that were set by hand.
+
+use location::{
+    command::{Command, Cx},
+    decision::Decision,
+    ids::WorkingHourId,
+};
+use records::WorkingHour;
+
+use crate::{error::Reject, processor::Processor, request::Request, requests::Saved, unit_of_work::UnitOfWork};
+
+#[derive(Clone)]
+pub struct RemoveWorkingHour(pub u32);
+
+impl Request for RemoveWorkingHour {
+    type Reply = Saved<WorkingHour>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let mut hour = at.working_hour(self.0, unit)?;
+        let decision = at.decide(cx, &Command::RemoveHour { hour: WorkingHourId(self.0) })?;
+        hour.active = false;
+        hour.updated_at = cx.now;
+        hour.deleted_at = Some(cx.now);
+        unit.put(&hour)?;
+        Ok((decision, Saved::of(hour)))
+    }
+}

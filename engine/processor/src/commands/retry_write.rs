@@ -1,0 +1,120 @@
+//! An operator wants a failed write tried again.
+
+use location::{
+    command::{Command, Cx, Retried, RetriedAppointment, Retry},
+    decision::{Decision, Refusal, Reply},
+    event::Work,
+    ids::{AppointmentTypeId, Lane, PatientId, WriteId},
+    pull::{Resource, Verb},
+};
+use records::{
+    Appointment, Patient, WorkingHour, Write, Writeback,
+    entries::{self, Visitor},
+    entry::{Body, Entry, EntryWrite, WriteStatus},
+};
+
+use crate::{
+    error::Reject, processor::Processor, projections::working_hours, request::Request, unit_of_work::UnitOfWork,
+};
+
+#[derive(Clone)]
+pub struct RetryWrite(pub WriteId);
+
+impl Request for RetryWrite {
+    /// The write it is tried as.
+    type Reply = WriteId;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let ended = at.failed_write(self.0, unit)?;
+        let what = at.forgotten(ended.work, unit)?;
+        let lane = ended.lane.unwrap_or(match (ended.work, &what) {
+            (Work::CreatePatient(patient), _) => Lane::Patient(patient),
+            (_, Retried::Appointment(appointment)) => Lane::Patient(appointment.patient),
+            (Work::Record { resource, id, .. }, _) => Lane::Record { resource, id },
+            _ => Lane::Record { resource: Resource::Appointments, id: self.0.0 },
+        });
+        let retry = Retry { write: self.0, work: ended.work, lane, key: ended.key, sent: ended.attempts > 0, what };
+        let decision = at.decide(cx, &Command::RetryWrite(retry))?;
+        match decision.reply {
+            Reply::Retried { write } => Ok((decision, write)),
+            _ => Err(Reject::Damaged("a retry that was not answered as one")),
+        }
+    }
+}
+
+impl Processor {
+    /// A write that ended without being written, and that nobody retried or dropped since.
+    pub fn failed_write(&self, id: WriteId, unit: &mut UnitOfWork<'_>) -> Result<Write, Reject> {
+        let refused = |refusal| Err(Reject::Refused(refusal));
+        if self.machine.state.queue.get(id).is_some() {
+            return refused(Refusal::WriteNotFailed);
+        }
+        let Some(ended) = unit.get::<Write>(self.setup.id.0, id.0)? else { return refused(Refusal::WriteNotFound) };
+        let settled = ended.done || ended.dropped || ended.retried_as.is_some();
+        if settled { refused(Refusal::WriteNotFailed) } else { Ok(ended) }
+    }
+
+    /// What the machine needs of a failed record, if that still stands as the failure left it.
+    fn forgotten(&self, work: Work, unit: &mut UnitOfWork<'_>) -> Result<Retried, Reject> {
+        let institution = self.institution.id.0;
+        let refuse = |refusal| Err(Reject::Refused(refusal));
+        let failed = |failed: bool, what| if failed { Ok(what) } else { refuse(Refusal::WriteNotFailed) };
+        match work {
+            Work::CreatePatient(id) => {
+                let patient = unit.get::<Patient>(institution, u64::from(id.0))?;
+                failed(patient.is_some_and(|it| it.foreign_id.is_none() && it.write_error.is_some()), Retried::Record)
+            }
+            Work::CreateAppointment(id) => {
+                let record = unit.get::<Appointment>(0, id.0)?;
+                let record = record.filter(|it| it.foreign_id.is_none() && !it.cancelled && refused(it));
+                let Some(record) = record else { return refuse(Refusal::WriteNotFailed) };
+                let Some(patient) = record.patient_id else { return refuse(Refusal::WriteNotFailed) };
+                let known = unit.get::<Patient>(institution, u64::from(patient))?;
+                if known.is_none_or(|it| it.foreign_id.is_none() && it.write_error.is_some()) {
+                    return refuse(Refusal::WriteOfPatientFirst);
+                }
+                Ok(Retried::Appointment(RetriedAppointment {
+                    placement: record.placement,
+                    appointment_type: record.appointment_type_id.map(AppointmentTypeId),
+                    patient: PatientId(patient),
+                }))
+            }
+            Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create } => {
+                let record = unit.get::<WorkingHour>(self.setup.id.0, id)?;
+                let record = record.filter(|it| it.refused() && it.deleted_at.is_none());
+                record
+                    .map(|it| Retried::Hour(working_hours::rules(&it)))
+                    .ok_or(Reject::Refused(Refusal::WriteNotFailed))
+            }
+            Work::Record { resource, id, verb: Verb::Create } => {
+                let source = self.source().unwrap_or(0);
+                let found = entries::on(resource, Failed { source, id, unit }).transpose()?;
+                failed(found.unwrap_or_default(), Retried::Record)
+            }
+            _ => refuse(Refusal::WriteWasPutBack),
+        }
+    }
+}
+
+fn refused(record: &Appointment) -> bool {
+    record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed)
+}
+
+/// Whether the write of a record in a frame failed.
+struct Failed<'d, 'p> {
+    source: u32,
+    id: u64,
+    unit: &'d mut UnitOfWork<'p>,
+}
+
+impl Visitor for Failed<'_, '_> {
+    type Output = Result<bool, Reject>;
+
+    fn visit<T: Body>(self) -> Self::Output {
+        let entry = self.unit.get::<Entry<T>>(self.source, self.id)?;
+        let failed = |write: &EntryWrite| write.status == WriteStatus::Failed;
+        Ok(entry.is_some_and(|it| {
+            it.deleted_at.is_none() && it.foreign_id.is_none() && it.write.as_ref().is_some_and(failed)
+        }))
+    }
+}

@@ -1,0 +1,78 @@
+//! Says what of a medical history catalogue applies to a patient, or applies no more: one entry for each item.
+
+use location::{command::Cx, decision::Decision, pull::Resource};
+use query::lists::{Lists, Narrow, Order, Part, Walk};
+use records::{
+    entry::{Entry, WriteStatus},
+    history::{HistoryCategory, HistoryItem, PatientHistoryItem},
+    index::{Field, Term},
+};
+use store::Direction;
+
+use super::{change_record::ChangeRecord, create_record::CreateRecord};
+use crate::{
+    error::Reject,
+    processor::Processor,
+    request::Request,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+/// Entries of one patient's history that are looked through.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Changes the patient's entry for the catalogue's item, or makes one.
+#[derive(Clone)]
+pub struct SaveHistoryItem {
+    pub patient_id: u32,
+    pub category: HistoryCategory,
+    pub item_id: u64,
+    /// None keeps the note there is.
+    pub note: Option<String>,
+    pub active: bool,
+}
+
+impl Request for SaveHistoryItem {
+    type Reply = Saved<Entry<PatientHistoryItem>>;
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Self::Reply), Reject> {
+        let item = unit.get::<Entry<HistoryItem>>(at.source().unwrap_or(0), self.item_id)?;
+        if item.is_none_or(|item| item.body.category != self.category) {
+            return Err(Unmet::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());
+        }
+        let known = self.entry(at)?;
+        let before = known.as_ref().map(|entry| entry.body.clone());
+        let body = PatientHistoryItem {
+            patient_id: self.patient_id,
+            category: self.category,
+            item_id: self.item_id,
+            note: self.note.clone().or_else(|| before.as_ref()?.note.clone()),
+            active: self.active,
+            extra: before.map(|before| before.extra).unwrap_or_default(),
+        };
+        match known {
+            Some(entry) => ChangeRecord { id: entry.id, body }.prepare(at, cx, unit),
+            None => CreateRecord { body, patient: Some(self.patient_id), number: None }.prepare(at, cx, unit),
+        }
+    }
+}
+
+impl SaveHistoryItem {
+    /// The patient's entry for the item, one in force before one that is not. What the EHR would not take counts for nothing.
+    fn entry(&self, at: &Processor) -> Result<Option<Entry<PatientHistoryItem>>, Reject> {
+        let lists = Lists { store: &*at.deps.store, secrets: &at.deps.secrets };
+        let narrow = vec![Narrow::Has(Term::number(Field::Patient, self.patient_id))];
+        let walk = Walk { narrow, ..Walk::new(at.source().unwrap_or(0), Order::Id) };
+        let part = Part { from: None, direction: Direction::Backward, limit: MOST_ENTRIES };
+        let entries = lists.walk::<Entry<PatientHistoryItem>>(&walk, part)?.into_iter().map(|(_, entry)| entry);
+        let failed = |it: &Entry<PatientHistoryItem>| {
+            it.foreign_id.is_none() && it.write.as_ref().is_some_and(|write| write.status == WriteStatus::Failed)
+        };
+        let mut same: Vec<_> = entries
+            .filter(|it| it.deleted_at.is_none() && !failed(it))
+            .filter(|it| it.body.patient_id == self.patient_id && it.body.item_id == self.item_id)
+            .collect();
+        let at = same.iter().position(|it| it.body.active).unwrap_or(0);
+        Ok((at < same.len()).then(|| same.swap_remove(at)))
+    }
+}

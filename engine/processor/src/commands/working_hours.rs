@@ -1,0 +1,116 @@
+//! Working hours set by hand: they offer slots here at once, and an EHR that takes hours is told of them. What making and changing them share.
+
+use location::{
+    command::{Command, Cx},
+    decision::Decision,
+    hours::{HourKind, HourSource},
+    pull::Resource,
+};
+use records::{
+    self,
+    entry::{EntryWrite, WriteStatus},
+};
+
+use super::{references::all_met, save::queued};
+use crate::{
+    error::Reject,
+    processor::Processor,
+    projections::working_hours,
+    requests::{Saved, Unmet},
+    unit_of_work::UnitOfWork,
+};
+
+/// Read as a day, a slip of the pen would open the practice for one.
+const NO_TIME: &str = "working_hour.end_time must differ from begin_time; a whole day is 00:00 to 24:00.";
+const NOT_TAKEN: &str = "The health record system takes no working hours: these stay here only, and offer slots here.";
+const OF_OUR_TYPES: &str = "The working hours are for appointment types the health record system does not have: they stay here only, \
+                            and offer slots here.";
+
+/// Working hours as they should be.
+#[derive(Clone)]
+pub struct WorkingHourDetails {
+    pub provider_id: u32,
+    pub operatory_id: Option<u64>,
+    /// Minutes after local midnight.
+    pub begin: u16,
+    pub end: u16,
+    pub recurrence: location::hours::Recurrence,
+    pub appointment_type_ids: Vec<u32>,
+    pub active: bool,
+}
+
+impl Processor {
+    /// One that is there.
+    pub fn working_hour(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<records::WorkingHour, Reject> {
+        let found = unit.get::<records::WorkingHour>(self.setup.id.0, id.into())?;
+        let found = found.filter(|hour| hour.deleted_at.is_none());
+        Ok(found.ok_or(Unmet::NotFound { resource: Resource::WorkingHours, id: id.into() })?)
+    }
+
+    pub fn put_hour(
+        &self,
+        cx: Cx,
+        id: u32,
+        new: &WorkingHourDetails,
+        before: Option<records::WorkingHour>,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(Decision, Saved<records::WorkingHour>), Reject> {
+        let unknown = self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, unit)?;
+        all_met(unknown)?;
+        if self.setup.map_by_operatory && new.operatory_id.is_none() {
+            return Err(Unmet::Wrong("Operatory uuid can't be blank".to_owned()).into());
+        }
+        let unchanged = before.as_ref().is_some_and(|before| (before.begin, before.end) == (new.begin, new.end));
+        if new.begin == new.end && !unchanged {
+            return Err(Unmet::Wrong(NO_TIME.to_owned()).into());
+        }
+        let mut record = records::WorkingHour {
+            id,
+            location_id: self.setup.id.0,
+            foreign_id: before.as_ref().and_then(|before| before.foreign_id.clone()),
+            provider_id: new.provider_id,
+            operatory_id: new.operatory_id,
+            begin: new.begin,
+            end: new.end,
+            recurrence: new.recurrence.clone(),
+            kind: before.as_ref().map_or(HourKind::WorkingHour, |before| before.kind),
+            source: HourSource::Manual,
+            appointment_type_ids: new.appointment_type_ids.clone(),
+            label: before.as_ref().and_then(|before| before.label.clone()),
+            active: new.active,
+            write: None,
+            created_at: before.as_ref().map_or(cx.now, |before| before.created_at),
+            updated_at: cx.now,
+            deleted_at: None,
+        };
+        let hour = working_hours::rules(&record);
+        if let Err(problems) = hour.validate() {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return Err(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))).into());
+        }
+        let here_only = self.source().is_some() && self.any_type_of_ours(&new.appointment_type_ids, unit)?;
+        let decision = self.decide(cx, &Command::SetHour { hour, here_only })?;
+        let queued = queued(&decision);
+        if let (true, Some(before)) = (decision.events.is_empty(), before) {
+            record = before;
+        } else {
+            record.write = queued.then_some(EntryWrite { status: WriteStatus::Pending, reason: None });
+            unit.put(&record)?;
+        }
+        let stays_here = self.source().is_some() && !queued;
+        let why = if here_only { OF_OUR_TYPES } else { NOT_TAKEN };
+        let warnings = stays_here.then(|| why.to_owned()).into_iter().collect();
+        Ok((decision, Saved { warnings, ..Saved::of(record) }))
+    }
+
+    /// Types made here are unknown to the EHR: it cannot have hours that are for them only.
+    fn any_type_of_ours(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
+        for id in ids {
+            let kind = unit.get::<records::AppointmentType>(self.setup.institution.0, u64::from(*id))?;
+            if kind.is_none_or(|kind| kind.foreign_id.is_none()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

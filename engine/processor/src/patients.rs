@@ -1,0 +1,178 @@
+//! Patients as requests describe them: who is meant, what is missing, and the list by date of birth and last name they are found in.
+
+use location::command::Cx;
+use records::{
+    self,
+    entry::EntryWrite,
+    index::words::{self, phone},
+};
+use store::{Key, keys};
+
+use crate::{
+    error::Reject,
+    processor::{Processor, decode},
+    requests::PatientDetails,
+    unit_of_work::UnitOfWork,
+};
+
+/// Without these nobody knows whom the chair is for, whatever the EHR takes.
+const ALWAYS_REQUIRED: [&str; 3] = ["first_name", "last_name", "date_of_birth"];
+
+impl Processor {
+    /// A patient made here, as they start out.
+    pub fn fresh_patient(&self, cx: Cx, id: u32, details: &PatientDetails) -> records::Patient {
+        let mut patient = records::Patient {
+            id,
+            institution_id: self.institution.id.0,
+            source_id: self.source(),
+            new_patient: true,
+            location_ids: vec![self.setup.id.0],
+            created_at: cx.now,
+            ..records::Patient::default()
+        };
+        describe_patient(cx, &mut patient, details);
+        patient
+    }
+
+    /// The patient of this data source with the same date of birth, first and last name, and phone or e-mail (decisions: Booking
+    /// intent). Twins, and parents and children of one name, share all but one of these.
+    pub fn matching_patient(
+        &self,
+        details: &PatientDetails,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<records::Patient>, Reject> {
+        let number = details.phone_number.as_deref().and_then(phone);
+        let email = details.email.as_deref().map(plain);
+        let same = |patient: &records::Patient| {
+            let phones = [&patient.cell_phone, &patient.home_phone, &patient.work_phone, &patient.primary_phone];
+            let same_phone = number.is_some() && phones.into_iter().flatten().any(|known| phone(known) == number);
+            same_phone || email.is_some() && patient.email.as_deref().map(plain) == email
+        };
+        let mut namesakes = self.namesakes(details, unit)?.into_iter();
+        Ok(namesakes.find(|patient| same_name(&patient.first_name, &details.first_name) && same(patient)))
+    }
+
+    /// Patients of this data source with the same date of birth and last name.
+    pub fn namesakes(
+        &self,
+        details: &PatientDetails,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Vec<records::Patient>, Reject> {
+        let Some(born) = details.date_of_birth else { return Ok(Vec::new()) };
+        let born = born.to_string();
+        let mut ids = Vec::new();
+        for name in [folded(&details.last_name), plain(&details.last_name)] {
+            if let Some(key) = self.match_key(&name, &born) {
+                ids.extend(self.matches(&key, unit)?);
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let mut patients = Vec::new();
+        for id in ids {
+            patients.extend(unit.get::<records::Patient>(self.institution.id.0, u64::from(id))?);
+        }
+        // A list may name one whose name was changed since: only their document says who they are.
+        let same = |patient: &records::Patient| same_name(&patient.last_name, &details.last_name);
+        patients.retain(|patient| patient.date_of_birth.as_ref() == Some(&born) && same(patient));
+        Ok(patients)
+    }
+
+    fn matches(&self, key: &Key, unit: &mut UnitOfWork<'_>) -> Result<Vec<u32>, Reject> {
+        Ok(unit.guarded(key.clone())?.map(|bytes| decode(&bytes)).transpose()?.unwrap_or_default())
+    }
+
+    /// Where patients of one date of birth and last name are listed. A keyed digest: keys on disk are not encrypted. The name is
+    /// `folded`; lists from before that was so stand under the name that is only `plain`.
+    fn match_key(&self, name: &str, born: &str) -> Option<Key> {
+        let scope = self.source().unwrap_or(0);
+        (!name.is_empty()).then(|| {
+            let digest = self.deps.secrets.digest(&[b"patient", name.as_bytes(), born.as_bytes()]);
+            keys::patient_match(self.institution.id.0, scope, &digest)
+        })
+    }
+
+    /// Keeps the list of patients by date of birth and last name.
+    pub fn index_patient(
+        &self,
+        old: Option<&records::Patient>,
+        new: &records::Patient,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<(), Reject> {
+        let key_of = |patient: &records::Patient| {
+            patient.date_of_birth.as_deref().and_then(|born| self.match_key(&folded(&patient.last_name), born))
+        };
+        let (before, after) = (old.and_then(key_of), key_of(new));
+        for (key, present) in [(&before, false), (&after, true)] {
+            let Some(key) = key.as_ref().filter(|_| present || before != after) else { continue };
+            let mut ids = self.matches(key, unit)?;
+            if ids.contains(&new.id) == present {
+                continue;
+            }
+            ids.retain(|id| *id != new.id);
+            ids.extend(present.then_some(new.id));
+            let bytes = serde_json::to_vec(&ids).map_err(|_| Reject::Damaged("a list of patients"))?;
+            unit.put_raw(key.clone(), bytes);
+        }
+        Ok(())
+    }
+
+    /// Fields a new patient needs and the request lacks, named as in the API: who it is, and what the EHR asks for besides.
+    pub fn missing_fields(&self, details: &PatientDetails) -> Vec<String> {
+        let given = |field: &str| match field {
+            "first_name" => !details.first_name.is_empty(),
+            "last_name" => !details.last_name.is_empty(),
+            "middle_name" => details.middle_name.is_some(),
+            "date_of_birth" => details.date_of_birth.is_some(),
+            "phone_number" => details.phone_number.is_some(),
+            "email" => details.email.is_some(),
+            "gender" => details.gender.is_some(),
+            "address" => details.address.is_some(),
+            _ => false,
+        };
+        let by_ehr = self.description.iter().flat_map(|description| &description.required_patient_fields);
+        let mut required: Vec<&str> = ALWAYS_REQUIRED.to_vec();
+        for field in by_ehr.map(String::as_str) {
+            if !required.contains(&field) {
+                required.push(field);
+            }
+        }
+        required.into_iter().filter(|field| !given(field)).map(str::to_owned).collect()
+    }
+}
+
+/// What a request says of a patient.
+pub fn describe_patient(cx: Cx, patient: &mut records::Patient, details: &PatientDetails) {
+    patient.first_name.clone_from(&details.first_name);
+    patient.middle_name.clone_from(&details.middle_name);
+    patient.last_name.clone_from(&details.last_name);
+    patient.date_of_birth = details.date_of_birth.map(|date| date.to_string());
+    patient.cell_phone.clone_from(&details.phone_number);
+    patient.email.clone_from(&details.email);
+    patient.gender.clone_from(&details.gender);
+    patient.address.clone_from(&details.address);
+    patient.write_error = None;
+    patient.write = Some(EntryWrite::pending());
+    patient.updated_at = cx.now;
+}
+
+pub fn narrow(id: u64) -> Result<u32, Reject> {
+    u32::try_from(id).map_err(|_| Reject::Damaged("an id beyond 32 bits"))
+}
+
+/// For comparison only: a name without case, accents and signs. One of signs alone is compared as it is.
+fn folded(name: &str) -> String {
+    let words = words::of(name).join(" ");
+    if words.is_empty() { plain(name) } else { words }
+}
+
+/// Whether two names are the same, but for case, accents and signs. Names that are not known are nobody's.
+pub fn same_name(one: &str, other: &str) -> bool {
+    let name = folded(one);
+    !name.is_empty() && name == folded(other)
+}
+
+/// For comparison only: lower case, without space at the ends.
+pub fn plain(text: &str) -> String {
+    text.trim().to_lowercase()
+}

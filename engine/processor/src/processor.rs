@@ -1,0 +1,242 @@
+//! A location in memory: its machine, who it is, and what the store has of it. `turn` changes it, `actor` owns it.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
+
+use location::{
+    Location,
+    command::{Closed, Command, Cx},
+    decision::{Decision, Reply},
+    event::Event,
+    ids::{AppointmentTypeId, LocationId, OperatoryId},
+    settings::Settings,
+    state::State,
+    time::Timestamp,
+};
+use records::{self, document::Document, ehr::Description};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use setup::{Institution, LocationSetup, Setup, settings};
+use store::{Batch, Store, counters::Ids, due, journal, keys, secrets::Secrets};
+use webhooks::{outbox::Outbox, shapes::Shapes};
+
+use crate::{
+    change_counter::ChangeCounter,
+    error::{LoadError, Reject},
+    id_pool::Pool,
+    note_keys::{description_key, last_turn_key},
+};
+
+/// A snapshot is due after this many records, or as many as there are appointments in memory if those are more: loading reads one
+/// snapshot and a tail of about its weight.
+const SNAPSHOT_AFTER: u64 = 500;
+/// Records of the journal kept for audit behind the snapshot, and deleted at a time beyond them.
+const JOURNAL_KEPT: u64 = 1_000_000;
+const TRIMMED_AT_ONCE: usize = 2_000;
+
+/// What the locations of an engine share.
+pub struct Deps {
+    pub setup: Arc<Setup>,
+    pub store: Arc<dyn Store>,
+    pub ids: Arc<Ids>,
+    pub pool: Pool,
+    pub outbox: Outbox,
+    pub shapes: Arc<dyn Shapes>,
+    pub secrets: Secrets,
+    pub change_counter: ChangeCounter,
+}
+
+/// One record of the journal.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub at: Timestamp,
+    pub events: Vec<Event>,
+}
+
+/// A location in memory, never ahead of the disk.
+pub struct Processor {
+    pub deps: Arc<Deps>,
+    pub setup: Arc<LocationSetup>,
+    pub institution: Arc<Institution>,
+    pub machine: Location,
+    /// What the EHR said it can do.
+    pub description: Option<Description>,
+    /// When its last turn was, as far as that matters to anybody.
+    pub last_turn: Option<Timestamp>,
+    pub(crate) next_seq: u64,
+    pub(crate) since_snapshot: u64,
+    /// Records before the next one is tried, after one that came to nothing.
+    pub(crate) snapshot_not_before: u64,
+    /// It stands in the store as being in memory, so that a restart wakes it.
+    pub(crate) marked: bool,
+    /// The wake time it left memory with last.
+    pub(crate) asleep: Option<i64>,
+    /// Operatories that patients may not book themselves, as of the last page of operatories.
+    pub(crate) closed: OnceLock<BTreeSet<OperatoryId>>,
+}
+
+impl Processor {
+    pub fn load(deps: Arc<Deps>, location: LocationId) -> Result<Processor, LoadError> {
+        let setup = deps.setup.locations.get(&location).ok_or(LoadError::Unknown)?.clone();
+        let institution = deps.setup.institutions.get(&setup.institution).ok_or(LoadError::Unknown)?.clone();
+        let damaged = |why: serde_json::Error| LoadError::Record { location, why: why.to_string() };
+        let description = deps.store.get(&description_key(location))?;
+        let description = description.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(damaged)?;
+        let marked = deps.store.get(&keys::active(location.0))?.is_some();
+        let asleep = deps.store.get(&keys::asleep(location.0))?.and_then(|bytes| bytes.try_into().ok());
+        let asleep = asleep.map(i64::from_be_bytes);
+
+        let loaded = journal::load(&*deps.store, location.0)?;
+        let settings = Arc::new(settings::of(&deps.setup, &setup, description.as_ref()));
+        let state = match &loaded.snapshot {
+            Some((_, bytes)) => serde_json::from_slice(bytes).map_err(damaged)?,
+            None => State::default(),
+        };
+        let mut machine = Location::load(settings, state);
+        let mut last_turn = None;
+        for (_, bytes) in &loaded.tail {
+            let record: Record = serde_json::from_slice(bytes).map_err(damaged)?;
+            last_turn = Some(record.at);
+            for event in &record.events {
+                machine.evolve(record.at, event);
+            }
+        }
+        if last_turn.is_none() {
+            let left = deps.store.get(&last_turn_key(location))?.and_then(|bytes| bytes.try_into().ok());
+            last_turn = left.map(|bytes| Timestamp(i64::from_be_bytes(bytes)));
+        }
+        let since_snapshot = loaded.tail.len() as u64;
+        Ok(Processor {
+            deps,
+            setup,
+            institution,
+            machine,
+            description,
+            last_turn,
+            next_seq: loaded.next_seq,
+            since_snapshot,
+            snapshot_not_before: 0,
+            marked,
+            asleep,
+            closed: OnceLock::new(),
+        })
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.machine.settings
+    }
+
+    /// The machine's decision; what it refuses is rejected.
+    pub fn decide(&self, cx: Cx, command: &Command) -> Result<Decision, Reject> {
+        let decision = self.machine.decide(cx, command);
+        match decision.reply {
+            Reply::Refused(refusal) => Err(Reject::Refused(refusal)),
+            _ => Ok(decision),
+        }
+    }
+
+    /// What the practice books itself (`bookable_online`).
+    pub fn closed_to_patients(&self, appointment_type: Option<AppointmentTypeId>) -> Result<Closed, Reject> {
+        let kind = appointment_type
+            .map(|id| self.read::<records::AppointmentType>(self.institution.id.0, id.0.into()))
+            .transpose()?
+            .flatten();
+        let operatories = self.closed_operatories()?.clone();
+        Ok(Closed { operatories, appointment_type: kind.is_some_and(|kind| !kind.bookable_online) })
+    }
+
+    /// Only pages of the EHR change operatories, so they are read once for all that come between two of them.
+    pub fn closed_operatories(&self) -> Result<&BTreeSet<OperatoryId>, Reject> {
+        if let Some(known) = self.closed.get() {
+            return Ok(known);
+        }
+        let mut closed = BTreeSet::new();
+        for id in self.machine.state.operatories.keys() {
+            let record = self.read::<records::Operatory>(self.setup.id.0, id.0)?;
+            if record.is_some_and(|operatory| !operatory.bookable_online) {
+                closed.insert(*id);
+            }
+        }
+        Ok(self.closed.get_or_init(|| closed))
+    }
+
+    /// New facts about the EHR, to be committed.
+    pub fn describing(&self, description: &Description) -> Result<Batch, Reject> {
+        let bytes = serde_json::to_vec(description).map_err(|_| Reject::Damaged("a description"))?;
+        let mut batch = Batch::new();
+        batch.put(description_key(self.setup.id), bytes);
+        Ok(batch)
+    }
+
+    /// They are durable: what the machine may do follows from them.
+    pub fn described(&mut self, description: Description) {
+        self.description = Some(description);
+        self.machine.settings = Arc::new(settings::of(&self.deps.setup, &self.setup, self.description.as_ref()));
+    }
+
+    /// The state as of the last record, when it is time to keep it.
+    pub fn snapshot_due(&self) -> bool {
+        let after = SNAPSHOT_AFTER.max(self.machine.state.appointments.len() as u64);
+        self.since_snapshot >= after.max(self.snapshot_not_before)
+    }
+
+    pub fn snapshot(&self) -> Result<Batch, Reject> {
+        let mut batch = Batch::new();
+        if self.since_snapshot > 0 {
+            let state = serde_json::to_vec(&self.machine.state).map_err(|_| Reject::Damaged("the state"))?;
+            journal::write_snapshot(&mut batch, self.setup.id.0, self.next_seq - 1, &state);
+            // What this deletes lies behind the snapshot before this one: whatever becomes of the batch, loading finds its records.
+            journal::trim(&*self.deps.store, &mut batch, self.setup.id.0, JOURNAL_KEPT, TRIMMED_AT_ONCE)
+                .map_err(|_| Reject::Damaged("the journal"))?;
+        }
+        Ok(batch)
+    }
+
+    pub fn snapshot_taken(&mut self) {
+        (self.since_snapshot, self.snapshot_not_before) = (0, 0);
+    }
+
+    /// It came to nothing: after some more records, not after each. The journal is complete without it.
+    pub fn snapshot_missed(&mut self) {
+        self.snapshot_not_before = self.since_snapshot + SNAPSHOT_AFTER;
+    }
+
+    /// A location in memory stands in the store as such, from its first commit; when it leaves, its next wake time takes that place. So
+    /// a start finds both without looking at every location, and a busy location does not write its wake time with each commit.
+    pub(crate) fn mark(&self, batch: &mut Batch) {
+        let id = self.setup.id.0;
+        if !self.marked {
+            batch.put(keys::active(id), Vec::new());
+        }
+        if let Some(at) = self.asleep {
+            due::set_wake(batch, id, Some(at), None);
+            batch.delete(keys::asleep(id));
+        }
+    }
+
+    /// A document of this location's turn, for reads outside a turn.
+    pub fn read<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
+        let value = self.deps.store.get(&keys::record(T::KIND.byte(), scope, id))?;
+        value.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// What the EHR has of a record that is being changed here.
+    pub fn read_merge_base<T: Document>(&self, scope: u32, id: u64) -> Result<Option<T>, Reject> {
+        let value = self.deps.store.get(&keys::before(T::KIND.byte(), scope, id))?;
+        value.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    pub fn appointment(&self, id: u64) -> Result<Option<records::Appointment>, Reject> {
+        self.read(0, id)
+    }
+
+    /// What the location refers foreign ids to; a location without EHR has none.
+    pub fn source(&self) -> Option<u32> {
+        self.setup.source
+    }
+}
+
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reject> {
+    serde_json::from_slice(bytes).map_err(|_| Reject::Damaged("a document that cannot be read"))
+}
