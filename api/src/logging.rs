@@ -15,7 +15,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::audit;
+use crate::access::audit;
 
 /// The HTTP library calls each malformed request line an error, which anybody can send: the client is told, the operator is not woken.
 const QUIET: &str = "actix_http=off";

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use engine::{
     engine::{Engine, EngineError, Parts, Refused},
     store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, keys},

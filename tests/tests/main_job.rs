@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use engine::{
     adapter_host::Transport,
     engine::{BookRequest, Engine, Offer, Parts, PatientDetails, Refused},

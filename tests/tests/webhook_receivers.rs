@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use engine::{
     Engine, clock,
     engine::Parts,

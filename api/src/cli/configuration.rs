@@ -11,8 +11,8 @@ use engine::adapter_host::{Host, plain};
 
 use super::{fail, say};
 use crate::{
+    access::keys,
     config::{self, Config, ConfigError},
-    keys,
 };
 
 #[derive(Subcommand)]

@@ -19,14 +19,11 @@ use tokio::{
 
 use super::fail;
 use crate::{
-    app::Api,
+    access::{api::Api, directory::TakenOver, keys::KeyRing},
     config::Config,
-    directory::TakenOver,
-    keys::KeyRing,
-    logging,
-    secret::{self, Secret},
-    server,
-    shapes::Wire,
+    logging, server,
+    values::secret::{self, Secret},
+    views::published::Wire,
 };
 
 pub fn run(file: &Path, accept_empty_store: bool) -> ExitCode {

@@ -25,12 +25,13 @@ use super::{
     reader::{Placed, Problems, Section},
 };
 use crate::{
-    bounds::INT32,
-    cors,
-    directory::Statuses,
-    keys::{ApiKey, Grants},
-    kinds, proxies, routes,
-    secret::Secret,
+    access::{
+        directory::Statuses,
+        keys::{ApiKey, Grants},
+    },
+    http::{cors, proxies},
+    routes::table,
+    values::{kinds, limits::INT32, secret::Secret},
 };
 
 pub fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
@@ -488,7 +489,7 @@ fn read_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.knob("per_minute", 0..=60_000_000, &mut http.rates.per_minute);
     if let Some(s) = s.table("endpoints") {
         for endpoint in s.keys() {
-            if !routes::endpoints().any(|known| known == endpoint.value) {
+            if !table::endpoints().any(|known| known == endpoint.value) {
                 let problem =
                     format!("there is no endpoint `{}`; they are written as in \"GET /appointments\"", endpoint.value);
                 s.problems.add(endpoint.at, problem);

@@ -17,7 +17,10 @@ use engine::setup::Setup;
 use ipnet::IpNet;
 use location::time::{DAY, HOUR, MINUTE, Millis};
 
-use crate::{directory::Statuses, keys::ApiKey, secret::Secret};
+use crate::{
+    access::{directory::Statuses, keys::ApiKey},
+    values::secret::Secret,
+};
 
 /// A complete file with every key, its default and its meaning.
 pub const DEFAULT: &str = include_str!("default.toml");

@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
+    access::keys,
     cli::{DemoArguments, fail, say, serve},
     config::Config,
-    keys, logging,
+    logging,
 };
 
 pub const SUBDOMAIN: &str = "demo-dental";

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::Shape;
+use crate::values::kinds::Shape;
 
 /// Name or path, meaning, example; without an example the kind's own serves.
 #[rustfmt::skip]

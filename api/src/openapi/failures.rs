@@ -5,10 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::{dictionary::describe_name, schemas::Schemas};
 use crate::{
-    errors::ApiError,
-    limits::{Per, Standing},
-    reasons::Reason,
-    route::{Access, Route},
+    http::{
+        errors::ApiError,
+        rate_limit::{Per, Standing},
+    },
+    routes::route::{Access, Route},
+    values::reasons::Reason,
 };
 
 /// Every status of failure, what it means, and a message of it.

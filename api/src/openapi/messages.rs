@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::schemas::Schemas;
 use crate::{
     resources::sync_status::SyncStatusView,
-    versions::Version,
+    values::versions::Version,
     views::{
         catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
         clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},

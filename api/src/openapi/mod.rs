@@ -15,12 +15,16 @@ use serde_json::{Map, Value, json};
 
 use self::{dictionary::describe_name, schemas::Schemas};
 use crate::{
-    bounds::{MAX_IDEMPOTENCY_KEY, MAX_VALUES},
-    describe::{Described, Expected, describe},
-    kinds,
-    route::{Access, Route},
-    routes::TABLE,
-    versions::Version,
+    http::describe::{Described, Expected, describe},
+    routes::{
+        route::{Access, Route},
+        table::TABLE,
+    },
+    values::{
+        kinds,
+        limits::{MAX_IDEMPOTENCY_KEY, MAX_VALUES},
+        versions::Version,
+    },
 };
 
 pub static V3: LazyLock<String> = LazyLock::new(|| text(&[Version::V3_0_0, Version::V3_1_0]));

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::dictionary;
 use crate::{
-    pages::PageInfo,
-    route::{Form, SchemaOf},
+    http::paging::PageInfo,
+    routes::route::{Form, SchemaOf},
 };
 
 const PLACE: &str = "#/components/schemas/";

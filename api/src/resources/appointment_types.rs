@@ -10,14 +10,18 @@ use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, descriptors};
+use super::descriptors;
 use crate::{
-    body::Fields,
-    bounds::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
-    errors::ApiError,
-    kinds::{boolean, id, includes, integer, one_of, person_name},
-    reasons::Reason,
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::{
+        body::Fields,
+        errors::{Answer, ApiError},
+    },
+    values::{
+        kinds::{boolean, id, includes, integer, one_of, person_name},
+        limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
+        reasons::Reason,
+    },
     views::catalogue::AppointmentTypeDetail,
 };
 
@@ -114,7 +118,7 @@ pub async fn descriptors(mut call: Call) -> Answer {
 pub async fn create(mut call: Call) -> Answer {
     let (tenant, (parent, name, minutes, bookable_online, descriptor_ids)) = call.in_tenant(|input| {
         let b = &mut input.body;
-        b.required("appointment_type", crate::kinds::object());
+        b.required("appointment_type", crate::values::kinds::object());
         let parent = Parent::read(b);
         let name = b.required("appointment_type.name", person_name(MAX_NAME));
         let minutes = b.defaulted("appointment_type.minutes", integer(SLOT_MINUTES), DEFAULT_MINUTES);
@@ -132,7 +136,7 @@ pub async fn update(mut call: Call) -> Answer {
     let path_id = call.path_id(id())?;
     let (tenant, (parent, change)) = call.in_tenant(|input| {
         let b = &mut input.body;
-        b.required("appointment_type", crate::kinds::object());
+        b.required("appointment_type", crate::values::kinds::object());
         let parent = Parent::read(b);
         let minutes = b.kept("appointment_type.minutes", integer(SLOT_MINUTES));
         let change = AppointmentTypeChange {

@@ -17,18 +17,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Answer,
     appointments::{AppointmentView, find, view},
     available_slots::minutes,
     providers::Names,
 };
 use crate::{
-    body::Fields,
-    bounds::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
-    errors::ApiError,
-    kinds::{Clock, birth_date, boolean, gender, id, instant, integer, long_id, object, person_name, text},
-    reasons::Reason,
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::{
+        body::Fields,
+        errors::{Answer, ApiError},
+    },
+    values::{
+        kinds::{Clock, birth_date, boolean, gender, id, instant, integer, long_id, object, person_name, text},
+        limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
+        reasons::Reason,
+    },
 };
 
 /// An appointment that was made or changed.

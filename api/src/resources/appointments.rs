@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Answer,
     appointment_types::AppointmentTypeView,
     descriptors,
     operatories::OperatoryView,
@@ -22,18 +21,22 @@ use super::{
     related::{Related, shown},
 };
 use crate::{
-    bounds::MAX_RELATED,
-    errors::ApiError,
-    kinds::{boolean, end_of, id, includes, instant, long_id, sort, zone},
-    pages::Page,
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::{
+        errors::{Answer, ApiError},
+        paging::Page,
+    },
+    values::{
+        kinds::{boolean, end_of, id, includes, instant, long_id, sort, zone},
+        limits::MAX_RELATED,
+        times::{self, At, WritebackState, foreign_id_type},
+    },
     views::{
         Included,
         catalogue::DescriptorView,
         clinical::ProcedureView,
         people::{PatientBasic, UserView},
     },
-    wire::{self, At, WritebackState, foreign_id_type},
 };
 
 /// An appointment, or a block of unavailable time.
@@ -132,10 +135,10 @@ impl<'a> AppointmentView<'a> {
             checked_out_at: record.checked_out_at.map(At),
             referrer: booking.and_then(|it| it.referrer.as_deref()),
             is_past_patient: None,
-            timezone_offset: wire::offset(span.start, zone),
-            start_time_with_tz: wire::with_zone(span.start, zone),
-            end_time_with_tz: wire::with_zone(span.end, zone),
-            created_at_with_tz: wire::with_zone(record.created_at, zone),
+            timezone_offset: times::offset(span.start, zone),
+            start_time_with_tz: times::with_zone(span.start, zone),
+            end_time_with_tz: times::with_zone(span.end, zone),
+            created_at_with_tz: times::with_zone(record.created_at, zone),
             ehr_writeback: booking.map(|it| it.writeback),
             failure_reason: booking.and_then(|it| it.failure_reason.as_deref()),
         }

@@ -4,8 +4,7 @@ use engine::setup::Environment;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Answer;
-use crate::scope::Call;
+use crate::{access::call::Call, http::errors::Answer};
 
 #[derive(Serialize, JsonSchema)]
 pub struct Authorization {

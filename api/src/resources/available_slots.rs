@@ -14,17 +14,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Answer, appointment_types, operatories, providers,
+    appointment_types, operatories, providers,
     slot_weeks::{begin, week},
 };
 use crate::{
-    bounds::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
-    errors::ApiError,
-    kinds::{boolean, date, id, integer, long_id, one_of},
-    query::Params,
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::{
+        errors::{Answer, ApiError},
+        query::Params,
+    },
+    values::{
+        kinds::{boolean, date, id, integer, long_id, one_of},
+        limits::{DEFAULT_MINUTES, MAX_DAYS_AHEAD, MAX_SLOTS, SLOT_DAYS, SLOT_INTERVAL, SLOT_MINUTES},
+        times,
+    },
     views::hours::label_id,
-    wire,
 };
 
 pub const NONE_FOUND: &str =
@@ -156,7 +160,7 @@ impl Gathered {
         self.of.push((place.clone(), slots, next));
         if let Some(end) = self.end {
             for (place, slots, _) in &mut self.of {
-                slots.retain(|slot| wire::local(slot.span.start, place.location.zone).0 < end);
+                slots.retain(|slot| times::local(slot.span.start, place.location.zone).0 < end);
             }
         }
         Ok(())
@@ -306,8 +310,8 @@ fn grouped(place: &Place, asked: &Asked, slots: &[Slot], next: Option<Date>) -> 
 
 fn view(place: &Place, asked: &Asked, slot: &Slot) -> SlotView {
     SlotView {
-        time: wire::with_zone(slot.span.start, place.location.zone),
-        end_time: wire::with_zone(slot.span.end, place.location.zone),
+        time: times::with_zone(slot.span.start, place.location.zone),
+        end_time: times::with_zone(slot.span.end, place.location.zone),
         operatory_id: slot.operatory,
         provider_id: slot.provider,
         working_hour_label_id: asked.label,

@@ -8,14 +8,11 @@ use engine::{
     records::ledger::{GuarantorBalance, InsuranceBalance},
 };
 
-use super::{
-    Answer,
-    related::{Related, shown},
-};
+use super::related::{Related, shown};
 use crate::{
-    errors::ApiError,
-    kinds::{boolean, id, includes, long_id},
-    scope::{Call, Place},
+    access::call::{Call, Place},
+    http::errors::{Answer, ApiError},
+    values::kinds::{boolean, id, includes, long_id},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 

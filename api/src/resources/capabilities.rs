@@ -7,10 +7,11 @@ use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, resource_names::name};
+use super::resource_names::name;
 use crate::{
-    kinds::id,
-    scope::{Call, Place},
+    access::call::{Call, Place},
+    http::errors::Answer,
+    values::kinds::id,
 };
 
 /// What can be read from and written to the health record system of a location.

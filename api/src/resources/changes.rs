@@ -9,20 +9,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    Answer,
-    resource_names::{self, granted, name, resource},
-};
+use super::resource_names::{self, granted, name, resource};
 use crate::{
-    bounds::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
-    cursor::{Bound, Position},
-    errors::{ApiError, name_of},
-    framed::about_patients,
-    kinds::{integer, text},
-    pages::{Found, Page, PageInfo},
-    reasons::Reason,
-    scope::{Call, Place},
-    wire::At,
+    access::call::{Call, Place},
+    http::{
+        errors::{Answer, ApiError, name_of},
+        paging::{Found, Page, PageInfo},
+    },
+    records::visible::about_patients,
+    values::{
+        cursor::{Bound, Position},
+        kinds::{integer, text},
+        limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
+        reasons::Reason,
+        times::At,
+    },
 };
 
 /// The last change of a record since the page before.

@@ -9,15 +9,14 @@ use engine::{
     },
 };
 
-use super::{
-    Answer,
-    related::{Related, shown},
-};
+use super::related::{Related, shown};
 use crate::{
-    bounds::MAX_RELATED,
-    errors::ApiError,
-    kinds::{includes, long_id},
-    scope::Call,
+    access::call::Call,
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{includes, long_id},
+        limits::MAX_RELATED,
+    },
     views::ledger::{ClaimPayoutView, ClaimTotals, ClaimView},
 };
 

@@ -5,13 +5,11 @@ use engine::{
     records::ledger::{Charge, Claim},
 };
 
-use super::{
-    Answer,
-    related::{Related, shown},
-};
+use super::related::{Related, shown};
 use crate::{
-    kinds::{date, includes, long_id},
-    scope::Call,
+    access::call::Call,
+    http::errors::Answer,
+    values::kinds::{date, includes, long_id},
     views::ledger::{ChargePayoutView, ChargeView, ClaimView},
 };
 

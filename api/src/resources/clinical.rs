@@ -13,13 +13,14 @@ use engine::{
     },
 };
 
-use super::Answer;
 use crate::{
-    bounds::MAX_TEXT,
-    errors::ApiError,
-    kinds::{date, instant, long_id, one_of, text},
-    reasons::Reason,
-    scope::Call,
+    access::call::Call,
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{date, instant, long_id, one_of, text},
+        limits::MAX_TEXT,
+        reasons::Reason,
+    },
     views::{
         clinical::{ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, RecallTypeView},
         talk::ConversationView,

@@ -13,15 +13,16 @@ use location::{
     time::{DAY, MINUTE, Millis},
 };
 
-use super::Answer;
 use crate::{
-    bounds::MAX_NOTE,
-    errors::ApiError,
-    kinds::{filled, id, instant, one_of, sorts, text, uuid},
-    reasons::Reason,
-    scope::Call,
+    access::call::Call,
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{filled, id, instant, one_of, sorts, text, uuid},
+        limits::MAX_NOTE,
+        reasons::Reason,
+        record_uuid,
+    },
     views::talk::CommunicationLogView,
-    wire_uuid,
 };
 
 /// How far back a list reaches, unless it is asked for, and at most: in days.
@@ -71,7 +72,8 @@ pub async fn show(mut call: Call) -> Answer {
     let id = call.path_id(uuid())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
-    let (source, own) = wire_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
+    let (source, own) =
+        record_uuid::id_in(CommunicationLog::RESOURCE, call.sources(&tenant), &id).ok_or_else(missing)?;
     let entry: Option<Entry<CommunicationLog>> = call.api.engine.entry(source, own)?;
     let entry = entry.filter(|it| it.write.is_some() && call.made_in_reach(it)).ok_or_else(missing)?;
     call.audit("read", "Communication Log", own);

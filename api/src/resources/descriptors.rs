@@ -8,12 +8,13 @@ use engine::{
 };
 use location::ids::LocationId;
 
-use super::Answer;
 use crate::{
-    bounds::{MAX_NAME, MAX_WHOLE_LIST},
-    errors::ApiError,
-    kinds::{id, text},
-    scope::{Call, Input, Tenant},
+    access::call::{Call, Input, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{id, text},
+        limits::{MAX_NAME, MAX_WHOLE_LIST},
+    },
     views::catalogue::DescriptorView,
 };
 

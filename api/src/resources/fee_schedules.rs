@@ -8,11 +8,13 @@ use engine::{
     },
 };
 
-use super::Answer;
 use crate::{
-    bounds::MAX_WHOLE_LIST,
-    kinds::{boolean, includes, long_id},
-    scope::Call,
+    access::call::Call,
+    http::errors::Answer,
+    values::{
+        kinds::{boolean, includes, long_id},
+        limits::MAX_WHOLE_LIST,
+    },
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 

@@ -11,14 +11,16 @@ use engine::{
 };
 use uuid::Uuid;
 
-use super::{Answer, patients::find_at};
+use super::patients::find_at;
 use crate::{
-    bounds::MAX_ANSWERS,
-    errors::ApiError,
-    kinds::{Kind, id, json_object, long_id, uuid},
-    scope::{Call, Place},
+    access::call::{Call, Place},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{Kind, id, json_object, long_id, uuid},
+        limits::MAX_ANSWERS,
+        record_uuid,
+    },
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
-    wire_uuid,
 };
 
 pub async fn schemas(mut call: Call) -> Answer {
@@ -35,7 +37,7 @@ pub async fn schema(mut call: Call) -> Answer {
 }
 
 fn schema_id(place: &Place, id: &Uuid) -> Result<u64, ApiError> {
-    let found = wire_uuid::id_in(FormSchema::RESOURCE, place.location.source, id);
+    let found = record_uuid::id_in(FormSchema::RESOURCE, place.location.source, id);
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 

@@ -6,15 +6,11 @@ use location::ids::InstitutionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{
-    Answer,
-    locations::{LocationBasic, shown},
-};
+use super::locations::{LocationBasic, shown};
 use crate::{
-    errors::ApiError,
-    kinds::id,
-    scope::{Call, Tenant},
-    wire::At,
+    access::call::{Call, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{kinds::id, times::At},
 };
 
 /// An institution the key may reach.

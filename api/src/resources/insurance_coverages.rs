@@ -11,14 +11,18 @@ use engine::{
 use location::zone::Date;
 use serde_json::json;
 
-use super::{Answer, insurance_plans::subscriber};
+use super::insurance_plans::subscriber;
 use crate::{
-    body::Fields,
-    bounds::{MAX_NAME, MAX_TEXT},
-    errors::{ApiError, name_of},
-    framed::stands,
-    kinds::{Kind, Raw, birth_date, boolean, date, id, integer, long_id, object, one_of, person_name, text},
-    scope::Call,
+    access::call::Call,
+    http::{
+        body::Fields,
+        errors::{Answer, ApiError, name_of},
+    },
+    records::visible::stands,
+    values::{
+        kinds::{Kind, Raw, birth_date, boolean, date, id, integer, long_id, object, one_of, person_name, text},
+        limits::{MAX_NAME, MAX_TEXT},
+    },
     views::insurance::{CoverageView, SubscriberView},
 };
 

@@ -12,14 +12,17 @@ use engine::{
     },
 };
 
-use super::Answer;
 use crate::{
-    body::Fields,
-    bounds::MAX_TEXT,
-    errors::ApiError,
-    framed::stands,
-    kinds::{includes, long_id, object, person_name, text, two_letters},
-    scope::{Call, Tenant},
+    access::call::{Call, Tenant},
+    http::{
+        body::Fields,
+        errors::{Answer, ApiError},
+    },
+    records::visible::stands,
+    values::{
+        kinds::{includes, long_id, object, person_name, text, two_letters},
+        limits::MAX_TEXT,
+    },
     views::{
         catalogue::FeeScheduleView,
         insurance::{CoverageView, InsurancePlanView, SubscriberView},

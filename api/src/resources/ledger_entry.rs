@@ -19,13 +19,17 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    bounds::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
-    errors::{ApiError, name_of},
-    kinds::{Clock, Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
-    once,
-    reasons::Reason,
-    scope::{Call, Input, Place},
-    wire,
+    access::{
+        call::{Call, Input, Place},
+        idempotency,
+    },
+    http::errors::{ApiError, name_of},
+    values::{
+        kinds::{Clock, Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
+        limits::{MAX_NOTE, MAX_TEXT, MAX_VALUES},
+        reasons::Reason,
+        times,
+    },
 };
 
 /// An entry as the client sent it.
@@ -116,12 +120,12 @@ impl Given {
             "charges": by_charge,
             "providers": by_provider,
         });
-        once::numbered(place.location.id, name_of(T::RESOURCE), &self.transaction_id, &said)
+        idempotency::numbered(place.location.id, name_of(T::RESOURCE), &self.transaction_id, &said)
     }
 
     /// The date on the location's calendar; today where none is given.
     pub fn day(&self, call: &Call, place: &Place) -> Day {
-        let at = |moment| wire::local(moment, place.location.zone).0;
+        let at = |moment| times::local(moment, place.location.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
             Some(On::Moment(moment)) => at(moment),

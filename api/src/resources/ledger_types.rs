@@ -2,10 +2,10 @@
 
 use engine::records::catalogue::{AdjustmentType, PaymentType};
 
-use super::Answer;
 use crate::{
-    kinds::{boolean, long_id},
-    scope::Call,
+    access::call::Call,
+    http::errors::Answer,
+    values::kinds::{boolean, long_id},
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 

@@ -11,14 +11,15 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Answer;
 use crate::{
-    bounds::MAX_TEXT,
-    errors::ApiError,
-    kinds::{boolean, id, text},
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{boolean, id, text},
+        limits::MAX_TEXT,
+        times::{At, Whereabouts, foreign_id_type},
+    },
     views::gate::GateView,
-    wire::{At, Whereabouts, foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

@@ -13,14 +13,18 @@ use engine::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{Answer, patients::find_at};
+use super::patients::find_at;
 use crate::{
-    body::Fields,
-    bounds::{MAX_NAME, MAX_NOTE},
-    envelope::REPLAY,
-    errors::{ApiError, name_of},
-    kinds::{Kind, boolean, id, long_id, one_of, text},
-    scope::{Call, Place},
+    access::call::{Call, Place},
+    http::{
+        body::Fields,
+        envelope::REPLAY,
+        errors::{Answer, ApiError, name_of},
+    },
+    values::{
+        kinds::{Kind, boolean, id, long_id, one_of, text},
+        limits::{MAX_NAME, MAX_NOTE},
+    },
     views::history::{HistoryItemView, PatientHistoryItemView},
 };
 

@@ -42,11 +42,6 @@ pub mod webhook_endpoints;
 pub mod webhook_subscriptions;
 pub mod working_hour_labels;
 pub mod working_hours;
+pub mod workstation_socket;
 pub mod workstations;
 pub mod write_requests;
-
-use actix_web::HttpResponse;
-
-use crate::errors::ApiError;
-
-pub type Answer = Result<HttpResponse, ApiError>;

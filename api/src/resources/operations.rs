@@ -10,11 +10,12 @@ use actix_web::{
 use engine::engine::AdapterStatus;
 use serde_json::{Value, json};
 
-use super::Answer;
 use crate::{
-    answered::{Answered, BOUNDS, CLASSES, Sort},
-    app::Api,
-    errors::ApiError,
+    access::api::Api,
+    http::{
+        errors::{Answer, ApiError},
+        metrics::{Answered, BOUNDS, CLASSES, Sort},
+    },
 };
 
 pub async fn healthz(_: HttpRequest) -> Answer {

@@ -7,16 +7,15 @@ use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{
-    Answer,
-    appointment_types::{self, AppointmentTypeView},
-};
+use super::appointment_types::{self, AppointmentTypeView};
 use crate::{
-    bounds::MAX_NAME,
-    errors::ApiError,
-    kinds::{includes, long_id, text},
-    scope::{Call, Place, Tenant},
-    wire::{At, foreign_id_type},
+    access::call::{Call, Place, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{includes, long_id, text},
+        limits::MAX_NAME,
+        times::{At, foreign_id_type},
+    },
 };
 
 /// A chair, column or room where providers see patients.

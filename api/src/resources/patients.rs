@@ -11,8 +11,8 @@ pub mod update;
 use engine::records::Patient;
 
 use crate::{
-    errors::ApiError,
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::errors::ApiError,
 };
 
 /// The one a request names, of any location that is open to the caller.

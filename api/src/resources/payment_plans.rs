@@ -2,13 +2,11 @@
 
 use engine::{index::Field, records::ledger::PaymentPlan};
 
-use super::{
-    Answer,
-    related::{Related, shown},
-};
+use super::related::{Related, shown};
 use crate::{
-    kinds::{includes, long_id},
-    scope::Call,
+    access::call::Call,
+    http::errors::Answer,
+    values::kinds::{includes, long_id},
     views::ledger::PaymentPlanView,
 };
 

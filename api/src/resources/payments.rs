@@ -9,14 +9,15 @@ use engine::{
 };
 
 use super::{
-    Answer, charges,
+    charges,
     ledger_entry::{self, Given},
     related::{Related, shown},
 };
 use crate::{
-    framed::stands,
-    kinds::{includes, long_id},
-    scope::Call,
+    access::call::Call,
+    http::errors::Answer,
+    records::visible::stands,
+    values::kinds::{includes, long_id},
     views::{
         catalogue::PaymentTypeView,
         ledger::{ClaimView, PatientLedgerCharge, PaymentPlanView},

@@ -8,17 +8,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Answer,
     appointment_types::{self, AppointmentTypeView},
     locations::{Facts, LocationView},
     working_hours,
 };
 use crate::{
-    errors::ApiError,
-    kinds::{boolean, id, includes, sort},
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{boolean, id, includes, sort},
+        times::{At, foreign_id_type},
+    },
     views::hours::WorkingHourView,
-    wire::{At, foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

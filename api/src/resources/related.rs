@@ -14,9 +14,9 @@ use engine::{
 };
 
 use crate::{
-    errors::ApiError,
-    framed::stands,
-    scope::{Call, Tenant},
+    access::call::{Call, Tenant},
+    http::errors::ApiError,
+    records::visible::stands,
     views::{
         Included,
         clinical::{ProcedureView, TreatmentPlanView},

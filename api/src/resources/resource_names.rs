@@ -3,8 +3,8 @@
 use location::pull::Resource::{self, *};
 
 use crate::{
-    keys::Grants,
-    kinds::{Kind, one_of},
+    access::keys::Grants,
+    values::kinds::{Kind, one_of},
 };
 
 macro_rules! names {

@@ -14,11 +14,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Answer;
 use crate::{
-    errors::{ApiError, sentence},
-    kinds::{id, json_object},
-    scope::{Call, Place},
+    access::call::{Call, Place},
+    http::errors::{Answer, ApiError, sentence},
+    values::kinds::{id, json_object},
 };
 
 /// What can be done to it, as `Control` names it. Of one call exactly one.

@@ -8,9 +8,9 @@ use location::{
 };
 
 use crate::{
-    errors::ApiError,
-    scope::{Call, Place},
-    wire,
+    access::call::{Call, Place},
+    http::errors::ApiError,
+    values::times,
 };
 
 /// Days asked for at a time. The grid of slots begins anew with each, which shows only where hours never pause.
@@ -42,7 +42,7 @@ pub async fn week(call: &mut Call, place: &Place, query: &SlotQuery, end: Date, 
         let next = if slots.is_empty() { next_available_date } else { Some(after) };
         return Ok(Week { slots, next, cut: false, crowded: false, any_hours });
     };
-    let date = |slot: &Slot| wire::local(slot.span.start, place.location.zone).0;
+    let date = |slot: &Slot| times::local(slot.span.start, place.location.zone).0;
     let beyond = date(&first_beyond);
     if beyond > query.from {
         slots.retain(|slot| date(slot) < beyond);
@@ -53,13 +53,13 @@ pub async fn week(call: &mut Call, place: &Place, query: &SlotQuery, end: Date, 
 }
 
 fn long_ago(place: &Place, at: Timestamp) -> String {
-    let (name, at) = (&place.location.name, wire::for_people(at, place.location.zone));
+    let (name, at) = (&place.location.name, times::for_people(at, place.location.zone));
     format!("The system of {name} was last read on {at}: what was booked there since is not known here.")
 }
 
 /// The day to begin at: today, where the one asked for is over.
 pub fn begin(call: &mut Call, place: &Place, asked: Date) -> Date {
-    let today = wire::local(call.api.engine.now(), place.location.zone).0;
+    let today = times::local(call.api.engine.now(), place.location.zone).0;
     if asked < today {
         warn_once(call, &format!("start_date {asked} is in the past: the search begins today, {today}."));
     }

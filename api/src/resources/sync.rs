@@ -13,11 +13,13 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{
-    Answer,
-    resource_names::{name, resource},
+use super::resource_names::{name, resource};
+use crate::{
+    access::call::Call,
+    http::errors::{Answer, ApiError},
+    values::{kinds::id, times::At},
+    views::gate::GateView,
 };
-use crate::{errors::ApiError, kinds::id, scope::Call, views::gate::GateView, wire::At};
 
 /// How far reading from a location's health record system is, and what waits to be written there.
 #[derive(Serialize, JsonSchema)]

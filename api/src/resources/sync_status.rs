@@ -16,13 +16,15 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, locations::LocationBasic};
+use super::locations::LocationBasic;
 use crate::{
-    errors::ApiError,
-    kinds::{id, name_of},
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{id, name_of},
+        times::At,
+    },
     views::gate::GateView,
-    wire::At,
 };
 
 #[derive(Serialize, JsonSchema)]

@@ -16,18 +16,19 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
-    Answer,
     webhook_endpoints::{endpoint_id, named, own_endpoint, owner},
     webhook_subscriptions::hears,
 };
 use crate::{
-    bounds::MAX_NAME,
-    cursor::Position,
-    errors::ApiError,
-    kinds::{boolean, id, instant, one_of, text, uuid},
-    scope::Call,
-    secret::random,
-    wire::At,
+    access::call::Call,
+    http::errors::{Answer, ApiError},
+    values::{
+        cursor::Position,
+        kinds::{boolean, id, instant, one_of, text, uuid},
+        limits::MAX_NAME,
+        secret::random,
+        times::At,
+    },
 };
 
 /// One message to one endpoint.

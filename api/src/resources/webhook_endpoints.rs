@@ -13,15 +13,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Answer, webhook_subscriptions::might_make};
+use super::webhook_subscriptions::might_make;
 use crate::{
-    bounds::MAX_URL,
-    errors::{ApiError, sentence},
-    kinds::{Kind, boolean, filled, id, integer, text},
-    reasons::Reason,
-    scope::Call,
-    secret::random,
-    wire::At,
+    access::call::Call,
+    http::errors::{Answer, ApiError, sentence},
+    values::{
+        kinds::{Kind, boolean, filled, id, integer, text},
+        limits::MAX_URL,
+        reasons::Reason,
+        secret::random,
+        times::At,
+    },
 };
 
 const LONGEST_OVERLAP: i64 = MAX_SECRET_OVERLAP / HOUR;

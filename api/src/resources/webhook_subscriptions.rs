@@ -14,17 +14,21 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    Answer, resource_names,
+    resource_names,
     webhook_endpoints::{endpoint_id, named, owner},
 };
 use crate::{
-    bounds::MAX_NAME,
-    errors::ApiError,
-    keys::{ApiKey, KeyRing},
-    kinds::{Kind, boolean, filled, id, text},
-    reasons::Reason,
-    scope::{Call, Tenant},
-    wire::At,
+    access::{
+        call::{Call, Tenant},
+        keys::{ApiKey, KeyRing},
+    },
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{Kind, boolean, filled, id, text},
+        limits::MAX_NAME,
+        reasons::Reason,
+        times::At,
+    },
 };
 
 #[derive(Serialize, JsonSchema)]

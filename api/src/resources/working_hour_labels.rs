@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Answer;
 use crate::{
-    bounds::MAX_NAME,
-    cursor::Position,
-    kinds::{boolean, text},
-    pages::Page,
-    scope::Call,
+    access::call::Call,
+    http::{errors::Answer, paging::Page},
+    values::{
+        cursor::Position,
+        kinds::{boolean, text},
+        limits::MAX_NAME,
+    },
     views::hours::{WorkingHourLabelView, label_id},
 };
 

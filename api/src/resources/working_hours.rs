@@ -13,17 +13,18 @@ use location::{
     pull::Resource,
 };
 
-use super::{
-    Answer,
-    appointment_types::{self, AppointmentTypeView},
-};
+use super::appointment_types::{self, AppointmentTypeView};
 use crate::{
-    body::Fields,
-    errors::ApiError,
-    kinds::{boolean, date, id, includes, integer, long_id, object, one_of, time_of_day},
-    scope::{Call, Place, Tenant},
+    access::call::{Call, Place, Tenant},
+    http::{
+        body::Fields,
+        errors::{Answer, ApiError},
+    },
+    values::{
+        kinds::{boolean, date, id, includes, integer, long_id, object, one_of, time_of_day},
+        times,
+    },
     views::hours::{WorkingHourView, label_id},
-    wire,
 };
 
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
@@ -41,7 +42,7 @@ pub async fn list(mut call: Call) -> Answer {
         Some((filter, include, input.listing().id("provider_id", Field::Provider).done()))
     })?;
     let now = call.api.engine.now();
-    let today = wire::local(now, place.location.zone).0;
+    let today = times::local(now, place.location.zone).0;
     let page = listing.page(&call, &[place.location.id.0], &place.sources(), |it: &WorkingHour| {
         let past = matches!(it.recurrence, Recurrence::On(date) if date < today);
         filter.keeps(it) && !(filter.not_past && past)
@@ -155,7 +156,7 @@ fn name_oddities(call: &mut Call, place: &Place, it: &WorkingHour) {
         let (hours, minutes) = (it.end / 60, it.end % 60);
         call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
     }
-    let today = wire::local(call.api.engine.now(), place.location.zone).0;
+    let today = times::local(call.api.engine.now(), place.location.zone).0;
     if let Recurrence::On(date) = it.recurrence
         && date < today
     {

@@ -16,13 +16,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::Answer;
 use crate::{
-    bounds::MAX_NAME,
-    errors::{ApiError, sentence},
-    kinds::{filled, id, integer, person_name, text, uuid},
-    scope::Call,
-    wire::At,
+    access::call::Call,
+    http::errors::{Answer, ApiError, sentence},
+    values::{
+        kinds::{filled, id, integer, person_name, text, uuid},
+        limits::MAX_NAME,
+        times::At,
+    },
 };
 
 /// A code as it may be typed, with hyphens and spaces between its letters.

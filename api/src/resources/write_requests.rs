@@ -13,19 +13,20 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{
-    Answer,
-    resource_names::{granted, name, resource},
-};
+use super::resource_names::{granted, name, resource};
 use crate::{
-    bounds::MAX_NAME,
-    cursor::Position,
-    errors::ApiError,
-    kinds::{Kind, instant, one_of, sort, text},
-    pages::stretch,
-    scope::{Call, Input, Place},
-    wire::At,
-    wire_uuid::uuid,
+    access::call::{Call, Input, Place},
+    http::{
+        errors::{Answer, ApiError},
+        paging::stretch,
+    },
+    values::{
+        cursor::Position,
+        kinds::{Kind, instant, one_of, sort, text},
+        limits::MAX_NAME,
+        record_uuid::uuid,
+        times::At,
+    },
 };
 
 /// A write to the health record system.

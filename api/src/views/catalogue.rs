@@ -15,8 +15,10 @@ use uuid::Uuid;
 use super::Price;
 use crate::{
     resources::appointment_types::AppointmentTypeView,
-    wire::{At, foreign_id_type},
-    wire_uuid::uuid,
+    values::{
+        record_uuid::uuid,
+        times::{At, foreign_id_type},
+    },
 };
 
 /// What a health record system attaches to appointments or types: procedure code, reason, colour.

@@ -12,9 +12,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Price, day};
-use crate::{
-    wire::{At, foreign_id_type},
-    wire_uuid::uuid,
+use crate::values::{
+    record_uuid::uuid,
+    times::{At, foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

@@ -7,7 +7,7 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::wire::At;
+use crate::values::times::At;
 
 #[derive(Serialize, JsonSchema)]
 pub struct DocumentTypeView<'a> {

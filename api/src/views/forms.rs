@@ -10,9 +10,9 @@ use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
 
 use super::{WriteStands, second, status};
-use crate::{
-    wire::{At, foreign_id_type},
-    wire_uuid::uuid,
+use crate::values::{
+    record_uuid::uuid,
+    times::{At, foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

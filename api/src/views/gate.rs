@@ -11,7 +11,7 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::wire::At;
+use crate::values::times::At;
 
 /// Where the gate of a location stands. Only where its health record system is reached through workstations.
 #[derive(Serialize, JsonSchema)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::WriteStands;
-use crate::{resources::appointment_types::AppointmentTypeView, wire};
+use crate::{resources::appointment_types::AppointmentTypeView, values::times};
 
 #[derive(Serialize, JsonSchema)]
 pub struct WorkingHourView<'a> {
@@ -82,7 +82,7 @@ impl<'a> WorkingHourView<'a> {
             days,
             specific_date,
             custom_recurrence,
-            tz_offset: wire::offset(now, zone),
+            tz_offset: times::offset(now, zone),
             active: record.in_force(),
             source: record.source,
             label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location_id, name)),

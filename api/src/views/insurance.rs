@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Included, Price, WriteStands, catalogue::FeeScheduleView, day};
-use crate::wire::At;
+use crate::values::times::At;
 
 /// Specification 2.2.
 #[derive(Serialize, JsonSchema)]

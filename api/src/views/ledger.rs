@@ -21,7 +21,7 @@ use super::{
     day,
     people::{PatientBasic, ProviderBasic, UserView},
 };
-use crate::wire::At;
+use crate::values::times::At;
 
 /// A charge on the ledger.
 #[derive(Serialize, JsonSchema)]

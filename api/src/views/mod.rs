@@ -11,6 +11,7 @@ pub mod hours;
 pub mod insurance;
 pub mod ledger;
 pub mod people;
+pub mod published;
 pub mod talk;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use location::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::wire::{At, WritebackState};
+use crate::values::times::{At, WritebackState};
 
 /// A record that may come along: absent unless asked for, null where there is none.
 pub type Included<T> = Option<Option<T>>;

@@ -11,7 +11,7 @@ use super::{
     ledger::{AdjustmentView, ChargeView, PaymentView},
     talk::PatientAlertView,
 };
-use crate::wire::{At, foreign_id_type};
+use crate::values::times::{At, foreign_id_type};
 
 /// A person as such: a patient or a provider inside another record.
 #[derive(Serialize, JsonSchema)]

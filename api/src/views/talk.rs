@@ -11,10 +11,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{WriteStands, failure_reason, second, status};
-use crate::{
+use crate::values::{
     kinds::{Clock, instant},
-    wire::{At, foreign_id_type},
-    wire_uuid::uuid,
+    record_uuid::uuid,
+    times::{At, foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

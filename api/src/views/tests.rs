@@ -24,7 +24,7 @@ use super::{
     catalogue::*, clinical::*, documents::*, forms::*, history::*, hours::*, insurance::*, ledger::*, people::*,
     talk::*,
 };
-use crate::wire_uuid;
+use crate::values::record_uuid;
 
 fn entry<T: Body>(body: Value) -> Entry<T> {
     Entry {
@@ -173,7 +173,7 @@ fn history_and_talk() {
     let shown = shape(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("failed"), &json!("refused")));
     let id = shown["id"].as_str().unwrap().parse().unwrap();
-    assert_eq!(wire_uuid::id(location::pull::Resource::CommunicationLogs, 3, &id), Some(7));
+    assert_eq!(record_uuid::id(location::pull::Resource::CommunicationLogs, 3, &id), Some(7));
     log.write = Some(EntryWrite { status: WriteStatus::Pending, reason: Some("tried once".to_owned()) });
     let shown = shape(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("pending"), &Value::Null));

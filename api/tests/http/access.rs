@@ -1,7 +1,7 @@
 //! Who may call what: version, User-Agent, token, subdomain, location, environment, grants. Every route, every gate.
 
 use actix_web::http::Method;
-use api::{
+use api::access::{
     directory::{Statuses, TakenOver},
     keys::ApiKey,
 };

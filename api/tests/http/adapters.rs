@@ -14,7 +14,7 @@ const KEY: &str = "psk_of_an_operator";
 
 /// A practice whose location 1 needs the adapter, and whose location 2 has no EHR.
 fn config(dir: &Path) -> Config {
-    let hash = hex::encode(api::keys::hash(KEY));
+    let hash = hex::encode(api::access::keys::hash(KEY));
     let text = format!(
         r#"data_dir = "data"
 [http]

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, Once};
 
-use api::keys::ApiKey;
+use api::access::keys::ApiKey;
 use serde_json::json;
 use tracing::{
     Event, Subscriber,

@@ -235,10 +235,10 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
     let offers = world.offers(MAIN, 2).await;
     let first = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;
     world.post("/intent/booking/hold?subdomain=acme", json!({"slot_token": offers[1]["slot_token"]})).ok().await;
-    world.api = actix_web::web::Data::new(api::app::Api::new(
+    world.api = actix_web::web::Data::new(api::access::api::Api::new(
         world.engine.clone(),
-        api::keys::KeyRing::from(keys()),
-        &api::secret::Secret::from_bytes([8; 32]),
+        api::access::keys::KeyRing::from(keys()),
+        &api::values::secret::Secret::from_bytes([8; 32]),
         world.api.rules.clone(),
     ));
     let again = world.post(BOOK, booking(&offers[0]["slot_token"], "k1")).ok().await;

@@ -1,7 +1,7 @@
 //! What every answer has, whatever it is about.
 
 use actix_web::http::Method;
-use api::{config::HttpRules, cors};
+use api::{config::HttpRules, http::cors};
 use serde_json::json;
 
 use crate::support::*;
@@ -115,7 +115,7 @@ async fn no_web_page_calls_unless_its_origin_is_listed() {
 }
 
 fn limited(refused_per_minute: u32, proxies: &[&str]) -> HttpRules {
-    let trusted_proxies = proxies.iter().map(|it| api::proxies::trusted(it).unwrap()).collect();
+    let trusted_proxies = proxies.iter().map(|it| api::http::proxies::trusted(it).unwrap()).collect();
     HttpRules { refused_per_minute, trusted_proxies, ..HttpRules::default() }
 }
 

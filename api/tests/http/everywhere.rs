@@ -8,11 +8,13 @@ use std::{
 
 use actix_web::http::Method;
 use api::{
-    keys::{ApiKey, Grants, hash},
+    access::keys::{ApiKey, Grants, hash},
     openapi,
-    route::{Access, Route},
-    routes::TABLE,
-    versions::Version,
+    routes::{
+        route::{Access, Route},
+        table::TABLE,
+    },
+    values::versions::Version,
 };
 use engine::{ehr::Ehr, setup::Environment};
 use location::{

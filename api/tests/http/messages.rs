@@ -11,10 +11,10 @@ use actix_web::{
     test::{TestRequest, init_service, try_call_service},
 };
 use api::{
-    guard::guard,
-    resources::Answer,
-    route::{self, Route, get, post},
-    scope::Call,
+    access::call::Call,
+    http::errors::Answer,
+    routes::route::{self, Route, get, post},
+    server::guard::guard,
 };
 use schemars::JsonSchema;
 use serde::Serialize;

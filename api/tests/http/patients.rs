@@ -215,7 +215,7 @@ async fn nobody_was_born_in_the_future() {
 async fn what_changed_since_then_is_listed_whenever_it_was_made() {
     let world = world().await;
     let ada = world.patient("ada").await;
-    let since = api::wire::utc(world.engine.now());
+    let since = api::values::times::utc(world.engine.now());
     let changed = async || {
         let path = format!("/patients?subdomain=acme&location_id=1&updated_since={since}");
         each(&world.get(&path).ok().await["data"], "id")

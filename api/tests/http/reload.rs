@@ -3,7 +3,12 @@
 use std::{future::Future, path::PathBuf, pin::pin, task::Poll};
 
 use actix_web::{HttpResponse, dev::Payload, test::TestRequest};
-use api::{cli::serve::take_over, kept::Known, keys::hash, routes::TABLE, scope::Call, versions::Version};
+use api::{
+    access::{call::Call, keys::hash, page_cache::Known},
+    cli::serve::take_over,
+    routes::table::TABLE,
+    values::versions::Version,
+};
 use location::ids::LocationId;
 
 use crate::support::*;
@@ -147,7 +152,8 @@ async fn a_page_being_read_while_rights_change_is_not_given_out() {
         Poll::Ready(_) => panic!("reading held up the thread that answers"),
     })
     .await;
-    let narrowed = keys().into_iter().map(|key| api::keys::ApiKey { locations: Some(vec![LocationId(SECOND)]), ..key });
+    let narrowed =
+        keys().into_iter().map(|key| api::access::keys::ApiKey { locations: Some(vec![LocationId(SECOND)]), ..key });
     world.api.replace_keys(narrowed.collect());
     assert_eq!(asking.await.status, 404);
 }

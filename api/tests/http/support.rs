@@ -15,12 +15,14 @@ use actix_web::{
     web::Data,
 };
 use api::{
-    app::Api,
+    access::{
+        api::Api,
+        keys::{ApiKey, Grants, KeyRing, hash},
+    },
     config::{HttpRules, RateRules},
-    keys::{ApiKey, Grants, KeyRing, hash},
-    secret::Secret,
     server,
-    shapes::Wire,
+    values::secret::Secret,
+    views::published::Wire,
 };
 use engine::{
     Engine,

@@ -7,12 +7,14 @@ use actix_web::{
     test::{TestRequest, call_service, init_service, read_body},
 };
 use api::{
-    guard::guard,
-    kinds::{id, long_id},
-    resources::Answer,
-    route::{self, Route, delete, get, post},
-    scope::Call,
-    versions::Version,
+    access::call::Call,
+    http::errors::Answer,
+    routes::route::{self, Route, delete, get, post},
+    server::guard::guard,
+    values::{
+        kinds::{id, long_id},
+        versions::Version,
+    },
 };
 use schemars::JsonSchema;
 use serde::Serialize;

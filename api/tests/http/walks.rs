@@ -8,7 +8,7 @@ use std::{
 };
 
 use actix_web::{http::Method, rt::System};
-use api::{route::Form, versions::Version};
+use api::{routes::route::Form, values::versions::Version};
 use location::ids::LocationId;
 use proptest::{
     prelude::*,

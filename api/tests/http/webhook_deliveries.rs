@@ -7,11 +7,13 @@ use std::{
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use api::{
-    app::Api,
+    access::{
+        api::Api,
+        keys::{ApiKey, KeyRing, hash},
+    },
     config::{HttpRules, RateRules},
-    keys::{ApiKey, KeyRing, hash},
-    secret::Secret,
-    shapes::Wire,
+    values::secret::Secret,
+    views::published::Wire,
 };
 use engine::{
     Engine, clock,

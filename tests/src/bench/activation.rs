@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use engine::{
     Engine,
     actor::{

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use engine::{
     Engine,
     actor::turn::description_key,

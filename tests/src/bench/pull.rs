@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use chrono_tz::Tz;
 use engine::{
     Engine, SyncState,

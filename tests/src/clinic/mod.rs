@@ -6,7 +6,7 @@ pub mod open_dental;
 
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use chrono::Datelike;
 use engine::{
     actor::docs::Kind,

@@ -4,11 +4,13 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use actix_web::{dev::ServerHandle, web::Data};
 use api::{
-    app::Api,
+    access::{
+        api::Api,
+        keys::{ApiKey, Grants, hash},
+    },
     config::{HttpRules, RateRules},
-    keys::{ApiKey, Grants, hash},
-    secret::Secret as TokenSecret,
     server,
+    values::secret::Secret as TokenSecret,
 };
 use engine::{
     adapter_host::{Secret, TrytonSession},
@@ -195,7 +197,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::shapes::Wire::shapes());
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::published::Wire::shapes());
     parts.adapters = adapters::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };

@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use api::shapes::Wire;
+use api::views::published::Wire;
 use engine::{
     actor::{
         pool::Pool,

@@ -9,11 +9,12 @@ use super::{
     offers::{like, offers, open, recall},
 };
 use crate::{
-    body::Fields,
-    bounds::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN},
-    errors::ApiError,
-    kinds::{birth_date, email, filled, gender, object, person_name, phone, text},
-    scope::{Call, Input},
+    access::call::{Call, Input},
+    http::{body::Fields, errors::ApiError},
+    values::{
+        kinds::{birth_date, email, filled, gender, object, person_name, phone, text},
+        limits::{MAX_IDEMPOTENCY_KEY, MAX_NAME, MAX_NOTE, MAX_TEXT, MAX_TOKEN},
+    },
 };
 
 struct Asked {

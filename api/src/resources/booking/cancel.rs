@@ -5,10 +5,12 @@ use location::{event::Work, ids::AppointmentId};
 
 use super::{IntentAnswer, booking_ref, failure::Failure, find, told};
 use crate::{
-    bounds::MAX_TEXT,
-    errors::ApiError,
-    kinds::{filled, text},
-    scope::Call,
+    access::call::Call,
+    http::errors::ApiError,
+    values::{
+        kinds::{filled, text},
+        limits::MAX_TEXT,
+    },
 };
 
 pub async fn create(mut call: Call) -> IntentAnswer {

@@ -15,9 +15,8 @@ use serde::Serialize;
 
 use super::offers::OfferView;
 use crate::{
-    errors::{ApiError, Fails, RETRY_READ, described},
-    kinds::echo,
-    reasons::Reason,
+    http::errors::{ApiError, Fails, RETRY_READ, described},
+    values::{kinds::echo, reasons::Reason},
 };
 
 #[derive(Debug)]

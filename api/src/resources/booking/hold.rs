@@ -10,10 +10,12 @@ use super::{
     offers::{like, offers, open},
 };
 use crate::{
-    bounds::MAX_TOKEN,
-    kinds::{filled, text},
-    scope::{Call, Input},
-    wire::{self, At},
+    access::call::{Call, Input},
+    values::{
+        kinds::{filled, text},
+        limits::MAX_TOKEN,
+        times::{self, At},
+    },
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -34,7 +36,8 @@ pub async fn create(mut call: Call) -> IntentAnswer {
     let held = call.api.engine.hold(offer, call.key.short()).await;
     let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
     let zone = place.location.zone;
-    let message = format!("{} is kept for you until {}.", wire::for_people(start, zone), wire::for_people(until, zone));
+    let message =
+        format!("{} is kept for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
     Ok(HttpResponse::Ok().json(Held {
         ok: true,
         message,
@@ -46,7 +49,7 @@ pub async fn create(mut call: Call) -> IntentAnswer {
 pub async fn delete(mut call: Call) -> IntentAnswer {
     let (tenant, at, slot_token) = call.in_places(slot_token)?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
-    let message = format!("{} is no longer kept for you.", wire::for_people(offer.span.start, place.location.zone));
+    let message = format!("{} is no longer kept for you.", times::for_people(offer.span.start, place.location.zone));
     let released = call.api.engine.release(offer).await;
     released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
     Ok(HttpResponse::Ok().json(Held { ok: true, message, held_until: None, description: call.description() }))

@@ -20,11 +20,13 @@ pub use self::{failure::BookingRefusal, hold::Held, search::Found};
 use self::failure::Failure;
 use super::{locations::whereabouts, providers::Names};
 use crate::{
-    bounds::MAX_NAME,
-    errors::ApiError,
-    kinds::{Kind, text},
-    scope::{Call, Place, Tenant},
-    wire::{self, Whereabouts, WritebackState},
+    access::call::{Call, Place, Tenant},
+    http::errors::ApiError,
+    values::{
+        kinds::{Kind, text},
+        limits::MAX_NAME,
+        times::{self, Whereabouts, WritebackState},
+    },
 };
 
 type IntentAnswer = Result<HttpResponse, Failure>;
@@ -89,8 +91,8 @@ fn told(
         booking_status: if it.cancelled { "cancelled" } else { "confirmed" },
         ehr_writeback: booking.writeback,
         appointment_id: it.id,
-        start_local: wire::for_people(start, place.location.zone),
-        start_iso: wire::utc(start),
+        start_local: times::for_people(start, place.location.zone),
+        start_iso: times::utc(start),
         duration_minutes: it.placement.span.length() / location::time::MINUTE,
         provider,
         location: whereabouts(&place.location),

@@ -11,11 +11,13 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use crate::{
-    errors::ApiError,
+    access::call::{Call, Place, Tenant},
+    http::errors::ApiError,
     resources::{locations::whereabouts, providers::Names},
-    scope::{Call, Place, Tenant},
-    slot_token::Terms,
-    wire::{self, At},
+    values::{
+        slot_token::Terms,
+        times::{self, At},
+    },
 };
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,8 +63,8 @@ pub fn offers(call: &Call, place: &Place, wanted: Wanted, slots: &[Slot]) -> Res
     let offer = |(slot, slot_token): (&Slot, String)| {
         Ok(OfferView {
             slot_token,
-            start_iso: wire::utc(slot.span.start),
-            start_local: wire::for_people(slot.span.start, place.location.zone),
+            start_iso: times::utc(slot.span.start),
+            start_local: times::for_people(slot.span.start, place.location.zone),
             duration_minutes: slot.span.length() / MINUTE,
             provider: names.of(slot.provider.0)?,
             provider_id: slot.provider.0,

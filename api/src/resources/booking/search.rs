@@ -19,19 +19,21 @@ use super::{
     offers::{OfferView, Wanted, offers},
 };
 use crate::{
-    bounds::{
-        DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
-    },
-    errors::ApiError,
-    kinds::{Kind, boolean, date, id, integer, long_id, time_of_day},
+    access::call::{Call, Input, Place, Tenant},
+    http::errors::ApiError,
     resources::{
         appointment_types,
         available_slots::{minutes, near},
         operatories, providers,
         slot_weeks::{begin, week},
     },
-    scope::{Call, Input, Place, Tenant},
-    wire,
+    values::{
+        kinds::{Kind, boolean, date, id, integer, long_id, time_of_day},
+        limits::{
+            DAYS_LOOKED_AHEAD, MAX_SLOTS_SIFTED, SEARCH_DAYS, SEARCH_DAYS_DEFAULT, SEARCH_LIMIT, SEARCH_LIMIT_DEFAULT,
+        },
+        times,
+    },
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -60,7 +62,7 @@ struct Asked {
 pub async fn create(mut call: Call) -> IntentAnswer {
     let (place, asked) = call.in_place(Asked::read)?;
     let now = call.api.engine.now();
-    let today = wire::local(now, place.location.zone).0;
+    let today = times::local(now, place.location.zone).0;
     let from = begin(&mut call, &place, asked.start_date.unwrap_or(today));
     near(from, now)?;
     let (query, kind) = asked.query(&call, &place, from, now)?;
@@ -167,7 +169,7 @@ impl Asked {
             if query.from < end {
                 slots.extend(suiting.take(self.limit - slots.len()));
             } else if let Some(slot) = suiting.next() {
-                return Ok((slots, Some(wire::local(slot.span.start, place.location.zone).0)));
+                return Ok((slots, Some(times::local(slot.span.start, place.location.zone).0)));
             }
             next = week.next;
             let Some(from) = next else { break };
@@ -182,7 +184,7 @@ impl Asked {
 
     /// Times of day and days of the week are the location's own.
     fn suits(&self, slot: &Slot, place: &Place) -> bool {
-        let (date, minute) = wire::local(slot.span.start, place.location.zone);
+        let (date, minute) = times::local(slot.span.start, place.location.zone);
         let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
         let in_time = self.latest.is_none_or(|latest| minute <= latest);
         // A latest before the earliest is one of the next day: the night in between is asked for.

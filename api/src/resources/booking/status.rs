@@ -1,7 +1,7 @@
 //! GET /intent/booking/status
 
 use super::{IntentAnswer, booked, booking_ref, find};
-use crate::scope::Call;
+use crate::access::call::Call;
 
 pub async fn show(mut call: Call) -> IntentAnswer {
     let (tenant, reference) = call.in_tenant(|input| input.query.required("booking_ref", booking_ref()))?;

@@ -14,8 +14,14 @@ use actix_web::{
 };
 use sha2::{Digest, Sha256};
 
-use super::Answer;
-use crate::{errors::ApiError, openapi, query::Params, versions::Version};
+use crate::{
+    http::{
+        errors::{Answer, ApiError},
+        query::Params,
+    },
+    openapi,
+    values::versions::Version,
+};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -23,7 +29,7 @@ base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// `?version=v2.2.2` asks for the document of that version.
 pub async fn document(request: HttpRequest) -> Answer {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
-    let version = query.optional("version", crate::kinds::one_of(Version::NAMES));
+    let version = query.optional("version", crate::values::kinds::one_of(Version::NAMES));
     let problems = query.take_problems();
     if !problems.is_empty() {
         return Err(ApiError::BadRequest(problems));

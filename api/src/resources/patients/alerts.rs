@@ -13,12 +13,13 @@ use engine::{
 
 use super::find;
 use crate::{
-    bounds::MAX_NOTE,
-    errors::ApiError,
-    kinds::{boolean, filled, id, long_id, object, text},
-    reasons::Reason,
-    resources::Answer,
-    scope::{Call, Tenant},
+    access::call::{Call, Tenant},
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{boolean, filled, id, long_id, object, text},
+        limits::MAX_NOTE,
+        reasons::Reason,
+    },
     views::talk::PatientAlertView,
 };
 

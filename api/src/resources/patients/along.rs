@@ -15,11 +15,13 @@ use engine::{
 
 use super::{find, reachable};
 use crate::{
-    bounds::{MAX_SORTED, MAX_WHOLE},
-    errors::ApiError,
-    kinds::includes,
+    access::call::{Call, Input, Tenant},
+    http::errors::ApiError,
     resources::{insurance_plans::subscriber, providers::Names},
-    scope::{Call, Input, Tenant},
+    values::{
+        kinds::includes,
+        limits::{MAX_SORTED, MAX_WHOLE},
+    },
     views::{
         Included,
         insurance::{CoverageView, IndividualCoverageView, SubscriberView},

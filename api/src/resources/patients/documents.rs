@@ -11,11 +11,12 @@ use engine::{
 
 use super::find;
 use crate::{
-    errors::ApiError,
-    kinds::{boolean, id, long_id},
-    reasons::Reason,
-    resources::Answer,
-    scope::Call,
+    access::call::Call,
+    http::errors::{Answer, ApiError},
+    values::{
+        kinds::{boolean, id, long_id},
+        reasons::Reason,
+    },
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 

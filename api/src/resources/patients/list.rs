@@ -11,14 +11,17 @@ use super::{
     reachable,
 };
 use crate::{
-    bounds::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
-    errors::ApiError,
-    kinds::{birth_date, boolean, id, phone, text},
-    pages::Page,
-    query::Params,
-    resources::Answer,
-    scope::{Call, Place, Tenant},
-    versions::Version,
+    access::call::{Call, Place, Tenant},
+    http::{
+        errors::{Answer, ApiError},
+        paging::Page,
+        query::Params,
+    },
+    values::{
+        kinds::{birth_date, boolean, id, phone, text},
+        limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
+        versions::Version,
+    },
     views::people::{PatientDetail, PatientDetailed, PatientInList, PatientListed},
 };
 

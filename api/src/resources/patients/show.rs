@@ -5,10 +5,9 @@ use super::{
     find,
 };
 use crate::{
-    kinds::id,
-    resources::Answer,
-    scope::Call,
-    versions::Version,
+    access::call::Call,
+    http::errors::Answer,
+    values::{kinds::id, versions::Version},
     views::people::{PatientDetail, PatientDetailed, PatientShown},
 };
 

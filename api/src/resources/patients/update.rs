@@ -7,11 +7,12 @@ use engine::{
 use location::zone::Date;
 
 use crate::{
-    body::Fields,
-    bounds::{MAX_NAME, MAX_TEXT},
-    kinds::{birth_date, email, filled, gender, id, object, person_name, phone, ssn, text},
-    resources::Answer,
-    scope::Call,
+    access::call::Call,
+    http::{body::Fields, errors::Answer},
+    values::{
+        kinds::{birth_date, email, filled, gender, id, object, person_name, phone, ssn, text},
+        limits::{MAX_NAME, MAX_TEXT},
+    },
     views::people::PatientDetailed,
 };
 

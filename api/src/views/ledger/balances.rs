@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Included, PatientBasic, Price};
-use crate::wire::At;
+use crate::values::times::At;
 
 /// What a guarantor owes. An amount is null where the health record system does not tell it.
 #[derive(Serialize, JsonSchema)]

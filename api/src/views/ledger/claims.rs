@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ChargeView, Included, PatientBasic, Price, ProviderBasic, UserView, day};
-use crate::{views::catalogue::FeeView, wire::At};
+use crate::{values::times::At, views::catalogue::FeeView};
 
 /// An insurance claim.
 #[derive(Serialize, JsonSchema)]

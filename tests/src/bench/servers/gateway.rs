@@ -9,7 +9,7 @@ use std::{
 };
 
 use actix_web::web::Data;
-use api::{app::Api, config::HttpRules, secret::Secret, server, shapes::Wire};
+use api::{access::api::Api, config::HttpRules, server, values::secret::Secret, views::published::Wire};
 use engine::{
     Engine,
     engine::Parts,

@@ -4,12 +4,14 @@ use std::{error::Error, net::SocketAddr, path::Path, sync::Arc};
 
 use actix_web::web::Data;
 use api::{
-    app::Api,
+    access::{
+        api::Api,
+        keys::{ApiKey, Grants, hash},
+    },
     config::{HttpRules, RateRules},
-    keys::{ApiKey, Grants, hash},
-    secret::Secret,
     server,
-    shapes::Wire,
+    values::secret::Secret,
+    views::published::Wire,
 };
 use engine::{Engine, engine::Parts, setup::Environment};
 use location::ids::LocationId;

@@ -1,0 +1,91 @@
+//! What every request may use.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use actix_web::HttpRequest;
+use engine::{Engine, sandbox_host::Hosted};
+use tokio::sync::Semaphore;
+
+use crate::{
+    access::{
+        directory::{Directory, Statuses, TakenOver},
+        keys::{ApiKey, KeyRing, Keys},
+        page_cache::Kept,
+    },
+    config::HttpRules,
+    http::{metrics::Answered, proxies, rate_limit::Limits, rejected_callers::Strangers},
+    values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
+};
+
+pub struct Api {
+    pub engine: Arc<Engine>,
+    /// Simulated EHRs, which operators may make misbehave, by data source.
+    pub simulated: BTreeMap<u32, Arc<Hosted>>,
+    pub directory: Directory,
+    pub tokens: Tokens,
+    pub cursors: Cursors,
+    pub slot_tokens: SlotTokens,
+    pub limits: Limits,
+    pub strangers: Strangers,
+    pub rules: HttpRules,
+    pub answered: Answered,
+    pub kept: Kept,
+    /// One for each workstation that may be connected.
+    pub seats: Arc<Semaphore>,
+    /// The server is about to stop: answers close their connections.
+    pub leaving: AtomicBool,
+    keys: KeyRing,
+}
+
+impl Api {
+    pub fn new(engine: Arc<Engine>, keys: impl Into<KeyRing>, secret: &Secret, rules: HttpRules) -> Api {
+        Api {
+            directory: Directory::new(engine.setup()),
+            tokens: Tokens::new(secret),
+            cursors: Cursors::new(secret),
+            slot_tokens: SlotTokens::new(secret),
+            limits: Limits::new(&rules.rates),
+            strangers: Strangers::new(rules.refused_per_minute),
+            answered: Answered::default(),
+            kept: Kept::new(rules.kept_pages),
+            seats: Arc::new(Semaphore::new(rules.max_workstations)),
+            leaving: AtomicBool::new(false),
+            keys: keys.into(),
+            simulated: BTreeMap::new(),
+            engine,
+            rules,
+        }
+    }
+
+    pub fn with_simulated(self, simulated: BTreeMap<u32, Arc<Hosted>>) -> Api {
+        Api { simulated, ..self }
+    }
+
+    pub fn keys(&self) -> Arc<Keys> {
+        self.keys.keys()
+    }
+
+    /// Takes effect on the next call, also for tokens already handed out, and on what is sent to webhooks from now on.
+    pub fn replace_keys(&self, keys: Vec<ApiKey>) {
+        self.keys.replace(keys);
+        // What a key may see may have changed.
+        self.kept.clear();
+    }
+
+    /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
+    pub fn take_over_statuses(&self, wanted: &Statuses) -> Vec<TakenOver> {
+        let taken = self.directory.take_over(self.engine.setup(), wanted);
+        self.kept.clear();
+        taken
+    }
+
+    /// Whose call it is, behind the proxies that are trusted. None: it came over no network.
+    pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
+        let peer = request.peer_addr()?.ip();
+        Some(proxies::client(&self.rules.trusted_proxies, peer, request.headers()))
+    }
+}

@@ -1,0 +1,117 @@
+//! API keys: who may call, and what for. Only the hash of a key is known here.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use engine::setup::Environment;
+use location::ids::{InstitutionId, LocationId};
+use sha2::{Digest, Sha256};
+
+use crate::values::secret::random;
+
+pub type KeyHash = [u8; 32];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    pub name: String,
+    pub hash: KeyHash,
+    pub environment: Environment,
+    pub institutions: Vec<InstitutionId>,
+    /// None: every location of the institutions.
+    pub locations: Option<Vec<LocationId>>,
+    pub grants: Grants,
+    /// Who owns the webhook endpoints made with this key.
+    pub organisation: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Charges, claims, payments, fee schedules and insurance plans (specification 5.10).
+    pub financial: bool,
+    /// Version v3.1.0.
+    pub beta: bool,
+    /// What runs the service: read cycles, deletions that were stopped, writes that failed (our addition).
+    pub operator: bool,
+}
+
+impl ApiKey {
+    /// Names the key in tokens. A key that was replaced under the same name has another one.
+    pub fn id(&self) -> String {
+        hex::encode(&self.hash[..8])
+    }
+
+    /// Names the key inside, where a number will do.
+    pub fn short(&self) -> u64 {
+        self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    pub fn reaches(&self, location: LocationId) -> bool {
+        self.locations.as_ref().is_none_or(|only| only.contains(&location))
+    }
+}
+
+#[derive(Default)]
+pub struct Keys {
+    by_hash: HashMap<KeyHash, Arc<ApiKey>>,
+    by_id: HashMap<String, Arc<ApiKey>>,
+    by_organisation: HashMap<String, Vec<Arc<ApiKey>>>,
+}
+
+impl Keys {
+    pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Keys {
+        let mut all = Keys::default();
+        for key in keys.into_iter().map(Arc::new) {
+            all.by_hash.insert(key.hash, key.clone());
+            all.by_organisation.entry(key.organisation.clone()).or_default().push(key.clone());
+            all.by_id.insert(key.id(), key);
+        }
+        all
+    }
+
+    /// The key itself, as a client sends it to POST /authenticates.
+    pub fn presented(&self, key: &str) -> Option<&Arc<ApiKey>> {
+        self.by_hash.get(&hash(key))
+    }
+
+    /// The key a token was made for.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
+        self.by_id.get(id)
+    }
+
+    /// Those of an organisation that reach an institution.
+    pub fn of_institution(&self, organisation: &str, institution: InstitutionId) -> impl Iterator<Item = &Arc<ApiKey>> {
+        let all = self.by_organisation.get(organisation).into_iter().flatten();
+        all.filter(move |key| key.institutions.contains(&institution))
+    }
+}
+
+/// The keys as they are now. Who holds it sees them change.
+#[derive(Clone)]
+pub struct KeyRing(Arc<RwLock<Arc<Keys>>>);
+
+impl From<Vec<ApiKey>> for KeyRing {
+    fn from(keys: Vec<ApiKey>) -> KeyRing {
+        KeyRing(Arc::new(RwLock::new(Arc::new(Keys::new(keys)))))
+    }
+}
+
+impl KeyRing {
+    pub fn keys(&self) -> Arc<Keys> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn replace(&self, keys: Vec<ApiKey>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys::new(keys));
+    }
+}
+
+pub fn hash(key: &str) -> KeyHash {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// A new key; nothing but its hash should be kept.
+pub fn new_key() -> String {
+    format!("psk_{}", hex::encode(random::<32>()))
+}

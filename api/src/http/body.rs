@@ -1,0 +1,587 @@
+//! JSON bodies: read under limits, then field by field by path. Fields nobody reads are ignored and named, wrong ones refused, each with
+//! its path.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use actix_web::{
+    body::{BodyStream, to_bytes_limited},
+    dev::Payload,
+    http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap},
+};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::{
+    http::{
+        describe::{Expected, Expects},
+        errors::ApiError,
+    },
+    values::{
+        kinds::{Kind, echo},
+        limits::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
+        reasons::Reason,
+    },
+};
+
+const NO_OBJECT: &str = "The body must be a JSON object.";
+
+/// How much of a body is read, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyRules {
+    pub max_bytes: usize,
+    pub timeout: Duration,
+}
+
+/// The body, or null when there is none.
+pub async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(ApiError::MediaType("Content-Encoding is not supported; send the body as it is.".into()));
+    }
+    let too_large = || ApiError::TooLarge { limit: rules.max_bytes };
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > rules.max_bytes as u64) {
+        return Err(too_large());
+    }
+    let collecting = to_bytes_limited(BodyStream::new(payload), rules.max_bytes);
+    let collected = tokio::time::timeout(rules.timeout, collecting).await.map_err(|_| ApiError::Timeout)?;
+    let complete = collected.map_err(|_| too_large())?;
+    let bytes = complete.map_err(|_| ApiError::bad("The body ended before it was complete."))?;
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    if !is_json(headers) {
+        return Err(ApiError::MediaType("The body must be JSON, sent with Content-Type: application/json.".into()));
+    }
+    if !is_utf8(headers) {
+        return Err(ApiError::MediaType("The body must be in UTF-8: send no other charset.".into()));
+    }
+    parse(&bytes)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+/// JSON is UTF-8; nothing else is read as if it were.
+fn is_utf8(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    let mut charsets = kind.split(';').skip(1).filter_map(|parameter| parameter.trim().strip_prefix("charset="));
+    charsets.all(|charset| ["utf-8", "utf8", "us-ascii"].contains(&charset.trim_matches('"')))
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+    if let Some(offset) = too_deep(bytes) {
+        return Err(ApiError::too_deep(offset));
+    }
+    match serde_json::from_slice(bytes) {
+        // Only a body that is not there is none.
+        Ok(Value::Null) => Err(ApiError::bad(NO_OBJECT)),
+        Ok(body) => match serde_json::from_slice::<Unambiguous>(bytes) {
+            Ok(_) => Ok(body),
+            Err(twice) => Err(ApiError::bad(format!("The body {}.", reason(&twice))).because(Reason::InvalidJson)),
+        },
+        Err(error) => {
+            let offset = offset(bytes, error.line(), error.column());
+            let problem = format!("The body is not valid JSON at byte {offset}: {}.", reason(&error));
+            Err(ApiError::bad(problem).because(Reason::InvalidJson))
+        }
+    }
+}
+
+/// JSON in which no object has a key twice: which of the two counts would be anyone's guess.
+struct Unambiguous;
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unambiguous, D::Error> {
+        deserializer.deserialize_any(Unambiguous)
+    }
+}
+
+impl<'de> Visitor<'de> for Unambiguous {
+    type Value = Unambiguous;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unambiguous, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            map.next_value::<Unambiguous>()?;
+            if let Some(twice) = names.replace(name) {
+                return Err(de::Error::custom(format!("holds the key {:?} twice", echo(&twice))));
+            }
+        }
+        Ok(Unambiguous)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Unambiguous, A::Error> {
+        while elements.next_element::<Unambiguous>()?.is_some() {}
+        Ok(Unambiguous)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+
+    fn visit_unit<E>(self) -> Result<Unambiguous, E> {
+        Ok(Unambiguous)
+    }
+}
+
+/// Where the nesting passes the limit. Told apart from brackets inside strings; whether it is JSON at all is not judged here.
+fn too_deep(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (offset, byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Some(offset);
+        }
+    }
+    None
+}
+
+fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
+    let before: usize =
+        bytes.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + column).min(bytes.len())
+}
+
+/// The message without serde's own position.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// A body read field by field. Paths are written with dots: `patient.first_name`.
+#[derive(Debug, Default)]
+pub struct Fields {
+    body: Value,
+    /// Where this object stands in the whole body: `allergies[2].`
+    prefix: String,
+    problems: Vec<String>,
+    /// Every path that was asked for.
+    known: BTreeSet<String>,
+    /// Of objects in lists, which are read apart.
+    ignored_inside: Vec<String>,
+    expects: Expects,
+}
+
+impl Fields {
+    pub fn new(body: Value) -> Fields {
+        let problems = match body {
+            Value::Null | Value::Object(_) => Vec::new(),
+            _ => vec![NO_OBJECT.to_owned()],
+        };
+        Fields { body, problems, ..Fields::default() }
+    }
+
+    /// Takes nothing in: notes what is asked for, and answers with examples.
+    pub fn describing() -> Fields {
+        Fields { expects: Expects::noting(), ..Fields::default() }
+    }
+
+    /// What was asked for.
+    pub fn expected(&mut self) -> Vec<Expected> {
+        self.expects.take()
+    }
+
+    /// None when it is missing or null, or wrong, which is then among the problems.
+    pub fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind)) {
+            return kind.example();
+        }
+        self.read(path, &kind)
+    }
+
+    fn read<T: 'static>(&mut self, path: &str, kind: &Kind<T>) -> Option<T> {
+        let read = kind.json(self.at(path)?);
+        read.map_err(|problem| self.told(path, &problem)).ok()
+    }
+
+    /// None is always among the problems.
+    pub fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind).required()) {
+            return kind.example();
+        }
+        if self.at(path).is_none() {
+            if !self.inside_missing(path) {
+                self.told(path, "is missing");
+            }
+            return None;
+        }
+        self.read(path, &kind)
+    }
+
+    /// Required where the object `parent` is there.
+    pub fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind).required()) {
+            return kind.example();
+        }
+        self.at(parent)?;
+        self.required(path, kind)
+    }
+
+    /// The default stands for a missing field or null.
+    pub fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
+        self.known.insert(path.to_owned());
+        let default = default.into();
+        if !self.expects.note(|| Expected::of(path, &kind).defaulted(&default))
+            && let Some(value) = self.read(path, &kind)
+        {
+            return value;
+        }
+        kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
+    }
+
+    /// An empty text says as little as a field that is not there.
+    pub fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind)) {
+            return kind.example();
+        }
+        let empty = self.at(path).and_then(Value::as_str).is_some_and(|text| text.trim().is_empty());
+        if empty { None } else { self.read(path, &kind) }
+    }
+
+    /// For changes: None when the field is not there and nothing is to change, Some(None) when it is null and to be emptied.
+    pub fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind)) {
+            return Some(kind.example());
+        }
+        let null = self.found(path)?.is_null();
+        if null { Some(None) } else { self.read(path, &kind).map(Some) }
+    }
+
+    /// The same for a text, whose change to an empty one empties it.
+    pub fn emptied<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.clearable(path, kind).map(Option::unwrap_or_default)
+    }
+
+    /// For changes of what cannot be emptied: null is wrong.
+    pub fn kept<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind).never_null()) {
+            return kind.example();
+        }
+        if self.found(path).is_some_and(Value::is_null) {
+            self.told(path, "must not be empty");
+        }
+        self.read(path, &kind)
+    }
+
+    /// Each element is named when it is wrong: `provider_ids[3]`.
+    pub fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::of(path, &kind).list()) {
+            return kind.example().into_iter().collect();
+        }
+        let mut values = Vec::new();
+        for (index, element) in self.elements(path).iter().enumerate() {
+            match kind.json(element) {
+                Ok(value) => values.push(value),
+                Err(problem) => self.told(&format!("{path}[{index}]"), &problem),
+            }
+        }
+        values
+    }
+
+    /// For changes: None when the list is not there and nothing is to change.
+    pub fn optional_list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Vec<T>> {
+        let there = self.at(path).is_some();
+        Some(self.list(path, kind)).filter(|_| there)
+    }
+
+    /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
+    pub fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
+        self.known.insert(path.to_owned());
+        if self.expects.note(|| Expected::objects(path)) {
+            let mut one = Fields::describing();
+            let value = read(&mut one);
+            self.expects.add(one.expected().into_iter().map(|it| it.below(&format!("{path}[]"))));
+            return value.into_iter().collect();
+        }
+        let mut values = Vec::new();
+        for (index, element) in self.elements(path).into_iter().enumerate() {
+            if !element.is_object() {
+                self.told(&format!("{path}[{index}]"), "must be an object");
+                continue;
+            }
+            let prefix = format!("{}{path}[{index}].", self.prefix);
+            let mut one = Fields { body: element, prefix, ..Fields::default() };
+            values.extend(read(&mut one));
+            self.problems.extend(one.take_problems());
+            let room = MAX_ECHOED_NAMES.saturating_sub(self.ignored_inside.len());
+            self.ignored_inside.extend(one.ignored().into_iter().take(room));
+        }
+        values
+    }
+
+    /// Another name some clients give the object `name`.
+    pub fn may_be_called(&mut self, name: &str, other: &str) {
+        if let Some(object) = self.body.as_object_mut()
+            && !object.contains_key(name)
+            && let Some(value) = object.remove(other)
+        {
+            object.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Lets clients send what is in the object `name` without it.
+    pub fn may_be_unwrapped(&mut self, name: &str) {
+        if self.body.is_object() && self.body.get(name).is_none() {
+            self.body = Value::Object([(name.to_owned(), self.body.take())].into_iter().collect());
+        }
+    }
+
+    pub fn problem(&mut self, problem: impl Into<String>) {
+        self.problems.push(problem.into());
+    }
+
+    /// So that a reader of several fields knows whether one of them was wrong.
+    pub fn problem_count(&self) -> usize {
+        self.problems.len()
+    }
+
+    pub fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// Fields nobody asked for, with their paths. What is in a field that was asked for as a whole is the client's own.
+    pub fn ignored(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.unknown(&self.body, "", &mut names);
+        names.extend(self.ignored_inside.iter().cloned());
+        names.truncate(MAX_ECHOED_NAMES);
+        names
+    }
+
+    fn unknown(&self, object: &Value, path: &str, names: &mut Vec<String>) {
+        for (name, value) in object.as_object().into_iter().flatten() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let inside = format!("{path}.");
+            let parent = self.known.range(inside.clone()..).next().is_some_and(|known| known.starts_with(&inside));
+            match value {
+                _ if names.len() >= MAX_ECHOED_NAMES => return,
+                Value::Object(_) if parent => self.unknown(value, &path, names),
+                _ if parent || self.known.contains(&path) => {}
+                _ => names.push(format!("{}{}", self.prefix, echo(&path))),
+            }
+        }
+    }
+
+    /// The whole body, for what is bound to it.
+    pub fn whole(&self) -> &Value {
+        &self.body
+    }
+
+    /// Whether an object around it was told to be missing: that says it all.
+    fn inside_missing(&self, path: &str) -> bool {
+        let parents = path.match_indices('.').map(|(at, _)| &path[..at]);
+        let told = |parent: &str| self.problems.contains(&format!("{}{parent} is missing.", self.prefix));
+        parents.into_iter().any(told)
+    }
+
+    fn told(&mut self, path: &str, problem: &str) {
+        self.problems.push(format!("{}{path} {problem}.", self.prefix));
+    }
+
+    fn elements(&mut self, path: &str) -> Vec<Value> {
+        match self.at(path).cloned() {
+            None => Vec::new(),
+            Some(Value::Array(elements)) if elements.len() <= MAX_VALUES => elements,
+            Some(Value::Array(_)) => {
+                self.told(path, &format!("holds more than {MAX_VALUES} values"));
+                Vec::new()
+            }
+            Some(_) => {
+                self.told(path, "must be an array");
+                Vec::new()
+            }
+        }
+    }
+
+    fn found(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(&self.body, |value, name| value.get(name))
+    }
+
+    fn at(&self, path: &str) -> Option<&Value> {
+        self.found(path).filter(|value| !value.is_null())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use crate::http::body::*;
+    use crate::values::kinds::{boolean, date, filled, id, integer, long_id, object, text};
+
+    fn problem(bytes: &[u8]) -> String {
+        parse(bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn broken_json_is_answered_with_the_byte() {
+        assert!(problem(b"{\"a\": }").starts_with("The body is not valid JSON at byte 7: expected value"));
+        assert!(problem(b"{\n\"a\": 1,\n}").contains("at byte 11"), "{}", problem(b"{\n\"a\": 1,\n}"));
+        assert!(problem(b"{").contains("at byte 1: EOF"));
+        assert!(problem(b"{\"a\":1} x").contains("trailing"));
+        assert!(problem(b"\"\xff\"").contains("at byte"));
+        assert!(problem(b"{\"a\":1e999}").contains("number out of range"));
+    }
+
+    #[test]
+    fn a_key_stands_once() {
+        assert_eq!(
+            problem(br#"{"a": 1, "b": {"c": [{"d": 1, "e": 2, "d": 3}]}}"#),
+            "The body holds the key \"d\" twice."
+        );
+        assert_eq!(problem(br#"{"a": 1, "\u0061": 1}"#), "The body holds the key \"a\" twice.");
+        assert!(parse(br#"{"a": {"a": [null, true, -1, 1.5, "a"]}, "b": {"a": 18446744073709551615}}"#).is_ok());
+    }
+
+    #[test]
+    fn bodies_are_utf_8() {
+        let with = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, actix_web::http::header::HeaderValue::from_static(kind));
+            is_json(&headers) && is_utf8(&headers)
+        };
+        for right in ["application/json", "application/json; charset=UTF-8", "application/json;charset=\"utf-8\""] {
+            assert!(with(right), "{right}");
+        }
+        for wrong in ["application/json; charset=utf-16", "application/json; charset=latin1"] {
+            assert!(!with(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_missing_says_it_all() {
+        let mut fields = Fields::new(json!({"name": "x"}));
+        fields.may_be_called("working_hour", "availability");
+        fields.required("working_hour", object());
+        fields.required("working_hour.days", id());
+        assert_eq!(fields.take_problems(), ["working_hour is missing."]);
+        assert_eq!(fields.ignored(), ["name"]);
+        let mut fields = Fields::new(json!({"availability": {"days": 1}}));
+        fields.may_be_called("working_hour", "availability");
+        assert_eq!(fields.required("working_hour.days", id()), Some(1));
+        assert!(fields.ignored().is_empty());
+    }
+
+    #[test]
+    fn null_is_a_body_that_is_no_object() {
+        assert_eq!(problem(b" null "), NO_OBJECT);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_it_is_parsed() {
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+        assert!(parse(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(
+            problem(&nested(MAX_DEPTH + 1)),
+            format!("The body is nested deeper than 64 levels at byte {MAX_DEPTH}.")
+        );
+        assert!(problem(&vec![b'{'; 1_000_000]).contains("deeper"));
+        let quoted = format!("[\"{}\\\"[\"]", "[".repeat(500));
+        assert!(parse(quoted.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn fields_are_named_with_their_path() {
+        let body = json!({
+            "patient": {"first_name": 7, "date_of_birth": "0000-01-01", "last_name": " Lee "},
+            "provider_ids": [1, "2x", -3, 4.5, 5.0],
+            "days": "seven", "limit": 0, "big": u64::MAX, "note": null, "extra": {"ignored": true},
+            "flag": 1, "operatory_ids": 3
+        });
+        let mut fields = Fields::new(body);
+        assert_eq!(fields.required("patient", object()), Some(()));
+        assert_eq!(fields.optional("patient.last_name", filled(text(10))), Some("Lee".into()));
+        assert_eq!(fields.optional("note", text(10)), None);
+        fields.optional("patient.first_name", text(10));
+        fields.optional("patient.date_of_birth", date());
+        assert_eq!(fields.list("provider_ids", id()), vec![1, 5]);
+        fields.optional("days", integer(1..=60));
+        fields.optional("limit", integer(1..=100));
+        fields.optional("big", integer(1..=100));
+        fields.optional("flag", boolean());
+        fields.list("operatory_ids", long_id());
+        fields.required("slot_token", text(10));
+        fields.required("patient.first_name.deeper", text(10));
+        let expected = [
+            "patient.first_name must be a string.",
+            "patient.date_of_birth must be a date in the form YYYY-MM-DD.",
+            "provider_ids[1] must be an integer.",
+            "provider_ids[2] must lie between 1 and 2147483647.",
+            "provider_ids[3] must be an integer.",
+            "days must be an integer.",
+            "limit must lie between 1 and 100.",
+            "big must lie between 1 and 100.",
+            "flag must be true or false.",
+            "operatory_ids must be an array.",
+            "slot_token is missing.",
+            "patient.first_name.deeper is missing.",
+        ];
+        assert_eq!(fields.take_problems(), expected);
+    }
+
+    #[test]
+    fn fields_nobody_reads_are_named_with_their_path() {
+        let mut fields = Fields::new(json!({
+            "patient": {"first_name": "Pat", "frist_name": "x", "bio": {"gendr": 1}, "more": {"deep": 1}},
+            "free": {"any": {"thing": 1}}, "items": [{"id": 1, "nte": "x"}, {"id": 2}], "foo": null,
+        }));
+        fields.required("patient", object());
+        fields.optional("patient.first_name", text(10));
+        fields.optional("patient.bio.gender", text(10));
+        fields.optional("free", crate::values::kinds::json_object());
+        fields.objects("items", |one| one.required("id", id()));
+        assert!(fields.take_problems().is_empty());
+        assert_eq!(
+            fields.ignored(),
+            ["foo", "patient.bio.gendr", "patient.frist_name", "patient.more", "items[0].nte"]
+        );
+        let many: serde_json::Map<String, Value> = (0..1_000).map(|n| (format!("f{n}"), json!(n))).collect();
+        assert_eq!(Fields::new(Value::Object(many)).ignored().len(), MAX_ECHOED_NAMES);
+    }
+
+    #[test]
+    fn a_body_is_an_object() {
+        for body in [json!([]), json!("x"), json!(1)] {
+            assert_eq!(Fields::new(body).take_problems(), ["The body must be a JSON object."]);
+        }
+        assert!(Fields::new(Value::Null).take_problems().is_empty());
+    }
+}

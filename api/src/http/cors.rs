@@ -1,0 +1,74 @@
+//! Calls from web pages of other origins (CORS): none, unless the operator lists origins.
+
+use actix_web::{
+    HttpResponse,
+    dev::ServiceRequest,
+    http::{
+        Method,
+        header::{
+            ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+            ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderMap,
+            HeaderValue, ORIGIN, VARY,
+        },
+    },
+};
+
+/// What a page may send, and what it may read of an answer.
+const SENT: HeaderValue =
+    HeaderValue::from_static("Authorization, Content-Type, Svc-Api-Version, Idempotency-Key, X-Request-Id");
+const READ: HeaderValue = HeaderValue::from_static(
+    "X-Request-Id, Retry-After, Idempotent-Replay, X-Ignored-Parameters, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset",
+);
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE");
+/// How long a browser remembers, in seconds.
+const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
+
+/// An origin as browsers write it: scheme, host and port, and nothing behind them.
+pub fn origin(text: &str) -> Result<HeaderValue, String> {
+    let wrong = || "must be an origin such as \"https://app.example.com\"".to_owned();
+    let url = reqwest::Url::parse(text).map_err(|_| wrong())?;
+    let web = ["http", "https"].contains(&url.scheme()) && url.origin().ascii_serialization() == text;
+    if web { HeaderValue::from_str(text).map_err(|_| wrong()) } else { Err(wrong()) }
+}
+
+/// The origin of a call that may be read there.
+pub fn allowed(origins: &[HeaderValue], request: &ServiceRequest) -> Option<HeaderValue> {
+    let from = request.headers().get(ORIGIN)?;
+    origins.iter().find(|origin| *origin == from).cloned()
+}
+
+/// A browser's question whether a page may call at all.
+pub fn is_preflight(request: &ServiceRequest) -> bool {
+    request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+pub fn preflight() -> HttpResponse {
+    HttpResponse::NoContent()
+        .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
+        .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, SENT))
+        .insert_header((ACCESS_CONTROL_MAX_AGE, REMEMBERED))
+        .finish()
+}
+
+pub fn open(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, READ);
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::http::cors::*;
+
+    #[test]
+    fn origins_are_written_as_browsers_send_them() {
+        for right in ["https://app.example.com", "http://localhost:3000"] {
+            assert_eq!(origin(right).unwrap(), right);
+        }
+        for wrong in ["*", "null", "app.example.com", "https://app.example.com/", "https://App.example.com", "ftp://x"]
+        {
+            assert!(origin(wrong).is_err(), "{wrong}");
+        }
+    }
+}

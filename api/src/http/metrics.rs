@@ -1,0 +1,109 @@
+//! Answers counted for /metrics: how many, of which route, and how long they took.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{http::rate_limit::Per, routes::route::Route};
+
+/// Upper bounds of the histogram, in seconds. Single records take some milliseconds, long lists some hundred.
+pub const BOUNDS: [f64; 7] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0];
+
+/// Of which answers are counted together: the method and path of the table, and the class of the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sort {
+    pub path: &'static str,
+    pub method: &'static str,
+    pub class: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Histogram {
+    /// Answers within each bound; those beyond the last are in `count` alone.
+    pub within: [u64; BOUNDS.len()],
+    pub count: u64,
+    pub seconds: f64,
+}
+
+/// Their number is bounded by the table of routes.
+#[derive(Default)]
+pub struct Answered {
+    sorts: Mutex<BTreeMap<Sort, Histogram>>,
+    limited: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Answered {
+    /// Without a route: there is none at that path, or it was never looked for.
+    pub fn count(&self, route: Option<&'static Route>, status: u16, took: Duration) {
+        let (method, path) = route.map_or(("-", "-"), |route| (route.method_name(), route.path));
+        let sort = Sort { path, method, class: class(status) };
+        let seconds = took.as_secs_f64();
+        let mut sorts = self.sorts.lock().unwrap_or_else(PoisonError::into_inner);
+        let histogram = sorts.entry(sort).or_default();
+        histogram.count += 1;
+        histogram.seconds += seconds;
+        let bounds = BOUNDS.iter().zip(&mut histogram.within);
+        bounds.filter(|(bound, _)| seconds <= **bound).for_each(|(_, within)| *within += 1);
+    }
+
+    /// An answer 429, by the limit that was reached; None: a limit of another sort than calls of a key.
+    pub fn limited(&self, per: Option<Per>) {
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        *limited.entry(limit_name(per)).or_default() += 1;
+    }
+
+    pub fn histograms(&self) -> BTreeMap<Sort, Histogram> {
+        self.sorts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All limits, those too that no one has reached.
+    pub fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = [Some(Per::Second), Some(Per::Minute), Some(Per::Endpoint), None].map(limit_name);
+        all.into_iter().map(move |name| (name, limited.get(name).copied().unwrap_or(0)))
+    }
+}
+
+pub const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+fn class(status: u16) -> &'static str {
+    CLASSES[usize::from(status / 100).clamp(1, CLASSES.len()) - 1]
+}
+
+fn limit_name(per: Option<Per>) -> &'static str {
+    match per {
+        Some(Per::Second) => "key_second",
+        Some(Per::Minute) => "key_minute",
+        Some(Per::Endpoint) => "endpoint",
+        None => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::http::metrics::*;
+
+    #[test]
+    fn each_answer_is_in_every_bound_it_kept() {
+        let answered = Answered::default();
+        for milliseconds in [1, 30, 30, 60_000] {
+            answered.count(None, 200, Duration::from_millis(milliseconds));
+        }
+        answered.count(None, 599, Duration::ZERO);
+        let all: Vec<_> = answered.histograms().into_iter().collect();
+        assert_eq!(all.len(), 2);
+        assert_eq!((all[0].0.class, all[0].1.within, all[0].1.count), ("2xx", [1, 1, 3, 3, 3, 3, 3], 4));
+        assert_eq!((all[1].0.class, all[1].1.count), ("5xx", 1));
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let answered = Answered::default();
+        answered.limited(Some(Per::Minute));
+        answered.limited(None);
+        let all: Vec<_> = answered.by_limit().collect();
+        assert_eq!(all, [("key_second", 0), ("key_minute", 1), ("endpoint", 0), ("other", 1)]);
+    }
+}

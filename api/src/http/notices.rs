@@ -1,0 +1,94 @@
+//! What the answer says of the request besides its result: names nobody read, and what was withheld. The same for queries and bodies,
+//! for success and for failure.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix_web::{
+    HttpResponse,
+    http::header::{HeaderName, HeaderValue},
+};
+
+use crate::values::limits::MAX_ECHOED_NAMES;
+
+/// The ignored names, where logs and programs see them.
+pub const IGNORED: HeaderName = HeaderName::from_static("x-ignored-parameters");
+
+/// Of one request; written when it was read, and seen by whoever answers.
+#[derive(Clone, Default)]
+pub struct Noted(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    sentence: Option<String>,
+    header: Option<HeaderValue>,
+}
+
+impl Noted {
+    /// `said`: how something was read, in sentences; `withheld`: what the key lacks a grant for, and the grant.
+    pub fn write(&self, said: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
+        ignored.truncate(MAX_ECHOED_NAMES);
+        let mut sentences = said;
+        if !ignored.is_empty() {
+            sentences.push(format!("Note that following parameters are ignored: {}.", ignored.join(", ")));
+        }
+        let mut grants: Vec<&str> = withheld.iter().map(|(_, grant)| *grant).collect();
+        grants.dedup();
+        for grant in grants {
+            let of_grant = withheld.iter().filter(|(_, known)| *known == grant).map(|(name, _)| name.as_str());
+            let names: Vec<&str> = of_grant.collect();
+            sentences.push(format!("Withheld, as the API key lacks the grant `{grant}`: {}.", names.join(", ")));
+        }
+        let sentence = (!sentences.is_empty()).then(|| sentences.join(" "));
+        *self.inner() = Inner { sentence, header: header(&ignored) };
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn sentence(&self) -> Option<String> {
+        self.inner().sentence.clone()
+    }
+
+    pub fn put_into(&self, answer: &mut HttpResponse) {
+        if let Some(names) = self.inner().header.take() {
+            answer.headers_mut().insert(IGNORED, names);
+        }
+    }
+}
+
+/// Names are the client's: what is no plain ASCII is escaped as in a URL.
+fn header(names: &[String]) -> Option<HeaderValue> {
+    let plain = |b: u8| b.is_ascii_graphic() && !b"%,".contains(&b);
+    let escaped = |name: &String| -> String {
+        name.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    };
+    let names = names.iter().map(escaped).collect::<Vec<_>>().join(", ");
+    HeaderValue::from_str(&names).ok().filter(|names| !names.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::http::notices::*;
+
+    #[test]
+    fn names_in_headers_are_plain() {
+        let names = ["patient_id", "é", "a,b", "x\r\ny: z"].map(str::to_owned);
+        assert_eq!(header(&names).unwrap(), "patient_id, %C3%A9, a%2Cb, x%0D%0Ay:%20z");
+        assert_eq!(header(&[]), None);
+    }
+
+    #[test]
+    fn what_is_withheld_is_not_called_ignored() {
+        let noted = Noted::default();
+        let withheld = [("charges".to_owned(), "financial"), ("payments".to_owned(), "financial")];
+        noted.write(Vec::new(), vec!["a".into()], &withheld);
+        assert_eq!(
+            noted.sentence().unwrap(),
+            "Note that following parameters are ignored: a. Withheld, as the API key lacks the grant `financial`: charges, payments."
+        );
+        noted.write(Vec::new(), Vec::new(), &[]);
+        assert_eq!(noted.sentence(), None);
+    }
+}

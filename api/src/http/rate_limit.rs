@@ -1,0 +1,274 @@
+//! Rate limits: per API key over all its locations, and tighter ones per endpoint. Each is a bucket that refills all the time. A refused
+//! call costs no disk write.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    num::NonZeroU32,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock, DefaultClock},
+    middleware::{StateInformationMiddleware, StateSnapshot},
+    state::keyed::DefaultKeyedStateStore,
+};
+
+use crate::{access::keys::KeyHash, config::RateRules, http::errors::ApiError};
+
+type Bucket = RateLimiter<KeyHash, DefaultKeyedStateStore<KeyHash>, DefaultClock, StateInformationMiddleware>;
+
+/// What a call may wait for its turn. A client that makes one call after the other is slowed down and never refused.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Calls of one key that wait at one time: a client that makes one after the other has one, and some workers of it are not many more.
+const WAITING: usize = 4;
+
+/// Buckets exist per configured key only, so their number is bounded.
+pub struct Limits {
+    per_key: Vec<(Per, Bucket)>,
+    per_endpoint: HashMap<String, Bucket>,
+    waiting: Mutex<HashMap<KeyHash, usize>>,
+    clock: DefaultClock,
+}
+
+/// A call that waits for its turn.
+struct Waiting<'a>(&'a Limits, KeyHash);
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    Second,
+    Minute,
+    /// Calls of one endpoint in a second.
+    Endpoint,
+}
+
+/// Where a caller stands within a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub per: Per,
+    /// Calls a full bucket holds.
+    pub limit: u32,
+    pub remaining: u32,
+    /// Seconds until the bucket is full again, if nothing is taken meanwhile.
+    pub reset: u64,
+}
+
+/// A call that came too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    pub standing: Standing,
+    pub retry_after: u64,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = match self.per {
+            Per::Second => "per second with this API key",
+            Per::Minute => "per minute with this API key",
+            Per::Endpoint => "per second to this endpoint",
+        };
+        write!(f, "{} calls {of}", self.limit)
+    }
+}
+
+impl From<Exceeded> for ApiError {
+    fn from(Exceeded { standing, retry_after }: Exceeded) -> ApiError {
+        ApiError::RateLimit { retry_after, limit: standing }
+    }
+}
+
+impl Limits {
+    pub fn new(rules: &RateRules) -> Limits {
+        let bucket = |count: u32, quota: fn(NonZeroU32) -> Quota| {
+            let keyed = NonZeroU32::new(count).map(quota).map(RateLimiter::keyed);
+            keyed.map(|keyed| keyed.with_middleware::<StateInformationMiddleware>())
+        };
+        let per_key = [
+            (Per::Second, bucket(rules.per_second, Quota::per_second)),
+            (Per::Minute, bucket(rules.per_minute, Quota::per_minute)),
+        ];
+        let endpoint = |(name, count): (&String, &u32)| Some((name.clone(), bucket(*count, Quota::per_second)?));
+        Limits {
+            per_key: per_key.into_iter().filter_map(|(per, bucket)| Some((per, bucket?))).collect(),
+            per_endpoint: rules.endpoints.iter().filter_map(endpoint).collect(),
+            waiting: Mutex::default(),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    /// `endpoint` as in `GET /appointments`. Tells of the bucket with the fewest calls left. What refills soonest is asked first: a call
+    /// that is refused there takes nothing from the minute. Where the limit is one per second, a call waits for its turn if that comes
+    /// soon.
+    pub async fn admit(&self, key: &KeyHash, endpoint: &str) -> Result<Option<Standing>, Exceeded> {
+        let of_endpoint = self.per_endpoint.get(endpoint).map(|bucket| (Per::Endpoint, bucket));
+        let of_key = self.per_key.iter().map(|(per, bucket)| (*per, bucket));
+        let (mut left, mut place, mut tightest) = (PATIENCE, None, None::<Standing>);
+        for (per, bucket) in of_endpoint.into_iter().chain(of_key) {
+            let taken = loop {
+                let until = match bucket.check_key(key) {
+                    Ok(taken) => break taken,
+                    Err(until) => until,
+                };
+                let wait = until.wait_time_from(self.clock.now());
+                let patient = per != Per::Minute && wait <= left;
+                if patient && place.is_none() {
+                    place = self.wait(key);
+                }
+                if !patient || place.is_none() {
+                    let standing = Standing::of(per, until.quota(), 0);
+                    return Err(Exceeded { standing, retry_after: whole_seconds(wait).max(1) });
+                }
+                left -= wait;
+                tokio::time::sleep(wait).await;
+            };
+            let standing = Standing::after(per, &taken);
+            if tightest.is_none_or(|it| standing.remaining < it.remaining) {
+                tightest = Some(standing);
+            }
+        }
+        Ok(tightest)
+    }
+
+    /// None: enough calls of this key wait already.
+    fn wait(&self, key: &KeyHash) -> Option<Waiting<'_>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waiting.entry(*key).or_default();
+        let free = *count < WAITING;
+        *count += usize::from(free);
+        free.then(|| Waiting(self, *key))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = waiting.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.1);
+            }
+        }
+    }
+}
+
+impl Standing {
+    fn after(per: Per, taken: &StateSnapshot) -> Standing {
+        Standing::of(per, taken.quota(), taken.remaining_burst_capacity())
+    }
+
+    fn of(per: Per, quota: Quota, remaining: u32) -> Standing {
+        let limit = quota.burst_size().get();
+        let reset = whole_seconds(quota.replenish_interval() * limit.saturating_sub(remaining));
+        Standing { per, limit, remaining, reset }
+    }
+}
+
+/// Rounded up.
+pub fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        future::{Future, poll_fn},
+        task::Poll,
+        time::Instant,
+    };
+
+    use crate::http::rate_limit::*;
+
+    fn rules(per_second: u32, per_minute: u32, endpoint: u32) -> RateRules {
+        RateRules { per_second, per_minute, endpoints: [("GET /appointments".to_owned(), endpoint)].into() }
+    }
+
+    /// Those of so many calls at one time that pass, and those that pass at once.
+    async fn passed(limits: &Limits, key: u8, endpoint: &str, calls: u32) -> (usize, usize) {
+        let (started, key) = (Instant::now(), [key; 32]);
+        let calls: Vec<_> = (0..calls).map(|_| Box::pin(limits.admit(&key, endpoint))).collect();
+        let (mut passed, mut at_once, mut waiting) = (0, 0, Vec::new());
+        for mut call in calls {
+            match poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await {
+                Poll::Ready(answer) => at_once += usize::from(answer.is_ok()),
+                Poll::Pending => waiting.push(call),
+            }
+        }
+        for call in waiting {
+            passed += usize::from(call.await.is_ok());
+        }
+        assert!(started.elapsed() < Duration::from_secs(3));
+        (passed + at_once, at_once)
+    }
+
+    #[tokio::test]
+    async fn keys_have_buckets_of_their_own() {
+        let limits = Limits::new(&rules(0, 5, 100));
+        assert_eq!(passed(&limits, 1, "GET /locations", 20).await, (5, 5));
+        assert_eq!(passed(&limits, 2, "GET /locations", 20).await, (5, 5));
+    }
+
+    #[tokio::test]
+    async fn endpoints_are_limited_further() {
+        let limits = Limits::new(&rules(100, 1_000, 3));
+        assert_eq!(passed(&limits, 1, "GET /appointments", 20).await, (3 + WAITING, 3));
+        assert_eq!(passed(&limits, 1, "GET /locations", 20).await, (20, 20));
+    }
+
+    #[tokio::test]
+    async fn one_call_after_the_other_waits_and_is_not_refused() {
+        let limits = Limits::new(&rules(0, 0, 20));
+        for _ in 0..50 {
+            assert!(limits.admit(&[1; 32], "GET /appointments").await.is_ok());
+        }
+        assert!(limits.waiting.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_call_that_went_away_waits_no_more() {
+        let limits = Limits::new(&rules(1, 0, 0));
+        assert!(limits.admit(&[1; 32], "x").await.is_ok());
+        for _ in 0..3 * WAITING {
+            let call = tokio::time::timeout(Duration::from_millis(1), limits.admit(&[1; 32], "x"));
+            assert!(call.await.is_err(), "it waits");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_says_how_long_to_wait() {
+        let limits = Limits::new(&rules(100, 2, 100));
+        assert_eq!(passed(&limits, 1, "x", 2).await, (2, 2));
+        let Err(Exceeded { standing, retry_after }) = limits.admit(&[1; 32], "x").await else { panic!("passed") };
+        assert!((25..=30).contains(&retry_after), "{retry_after}");
+        assert_eq!((standing.per, standing.limit, standing.remaining, standing.reset), (Per::Minute, 2, 0, 60));
+        assert_eq!(standing.to_string(), "2 calls per minute with this API key");
+    }
+
+    #[tokio::test]
+    async fn a_call_hears_of_the_tightest_limit() {
+        let limits = Limits::new(&rules(100, 30, 20));
+        let standing = async |endpoint| limits.admit(&[1; 32], endpoint).await.unwrap().unwrap();
+        let (first, second) = (standing("x").await, standing("x").await);
+        assert_eq!((first.limit, second.remaining), (30, 28));
+        let of_endpoint = standing("GET /appointments").await;
+        assert_eq!((of_endpoint.per, of_endpoint.limit, of_endpoint.remaining), (Per::Endpoint, 20, 19));
+    }
+
+    #[tokio::test]
+    async fn refused_calls_leave_the_minute_alone() {
+        let limits = Limits::new(&rules(100, 50, 3));
+        assert_eq!(passed(&limits, 1, "GET /appointments", 500).await, (3 + WAITING, 3));
+        let left = 50 - 3 - WAITING;
+        // Waiting took some seconds, in which the minute's bucket filled a little.
+        let now = passed(&limits, 1, "GET /locations", 500).await.1;
+        assert!((left..left + 5).contains(&now), "{now}");
+    }
+
+    #[tokio::test]
+    async fn zero_switches_a_limit_off() {
+        assert_eq!(passed(&Limits::new(&rules(0, 0, 0)), 1, "GET /appointments", 500).await, (500, 500));
+    }
+}

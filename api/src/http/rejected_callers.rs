@@ -1,0 +1,104 @@
+//! Calls with a key or a token that is not accepted: limited per address, so that a flood of them is answered shortly and leaves a trace.
+//! A key has 256 random bits, which no one guesses: whoever shows one that is accepted is let in, whatever else comes from the address.
+
+use std::{
+    net::IpAddr,
+    num::NonZeroU32,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use governor::{
+    DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter,
+    clock::{Clock, DefaultClock},
+};
+
+use crate::http::{errors::ApiError, proxies::network, rate_limit::whole_seconds};
+
+/// Addresses that are counted at one time: some megabytes. Beyond them those who have been quiet are forgotten.
+const ADDRESSES: usize = 50_000;
+/// A line of the log at most so often, and so many at once.
+const LOGGED_EVERY: Duration = Duration::from_secs(10);
+const LOGGED_AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
+
+pub struct Strangers {
+    /// None: no limit.
+    addresses: Option<DefaultKeyedRateLimiter<IpAddr>>,
+    log: DefaultDirectRateLimiter,
+    unlogged: AtomicU64,
+    clock: DefaultClock,
+}
+
+impl Strangers {
+    pub fn new(per_minute: u32) -> Strangers {
+        let log = Quota::with_period(LOGGED_EVERY).expect("a period above zero").allow_burst(LOGGED_AT_ONCE);
+        Strangers {
+            addresses: NonZeroU32::new(per_minute).map(Quota::per_minute).map(RateLimiter::keyed),
+            log: RateLimiter::direct(log),
+            unlogged: AtomicU64::new(0),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    /// What a caller whose key or token was not accepted is answered: why, or that there were too many of them from that address. Who
+    /// has no address is on this machine.
+    pub fn refused(&self, client: Option<IpAddr>, what: &'static str, why: ApiError) -> ApiError {
+        let Some(client) = client else { return why };
+        let retry_after = self.count(client);
+        if self.log.check().is_ok() {
+            let unlogged = self.unlogged.swap(0, Ordering::Relaxed);
+            tracing::warn!(address = %client, what, limited = retry_after.is_some(), unlogged, "a caller was not accepted");
+        } else {
+            self.unlogged.fetch_add(1, Ordering::Relaxed);
+        }
+        let message =
+            "Too many calls from this address with a key or token that is not accepted; please wait.".to_owned();
+        retry_after.map_or(why, |retry_after| ApiError::TooMany { message, retry_after })
+    }
+
+    /// The seconds to wait, once there were too many.
+    fn count(&self, client: IpAddr) -> Option<u64> {
+        let addresses = self.addresses.as_ref()?;
+        if addresses.len() >= ADDRESSES {
+            addresses.retain_recent();
+        }
+        let checked = addresses.check_key(&network(client));
+        checked.err().map(|until| whole_seconds(until.wait_time_from(self.clock.now())).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::http::rejected_callers::*;
+
+    #[test]
+    fn addresses_are_counted_apart() {
+        let strangers = Strangers::new(3);
+        let refused = |address: &str| strangers.refused(Some(address.parse().unwrap()), "key", ApiError::Token);
+        for _ in 0..3 {
+            assert_eq!(refused("192.0.2.1"), ApiError::Token);
+        }
+        assert!(matches!(refused("192.0.2.1"), ApiError::TooMany { retry_after: 1..=20, .. }));
+        assert_eq!(refused("192.0.2.2"), ApiError::Token);
+    }
+
+    #[test]
+    fn one_network_of_ipv6_is_one_address() {
+        let strangers = Strangers::new(1);
+        let refused = |address: &str| strangers.refused(Some(address.parse().unwrap()), "key", ApiError::Credentials);
+        assert_eq!(refused("2001:db8::1"), ApiError::Credentials);
+        assert!(matches!(refused("2001:db8::2"), ApiError::TooMany { .. }));
+        assert_eq!(refused("2001:db8:0:1::1"), ApiError::Credentials);
+    }
+
+    #[test]
+    fn zero_switches_it_off() {
+        let address = Some("192.0.2.1".parse().unwrap());
+        let [off, on] = [0, 1].map(Strangers::new);
+        for _ in 0..100 {
+            assert_eq!(off.refused(address, "key", ApiError::Token), ApiError::Token);
+            assert_eq!(on.refused(None, "key", ApiError::Token), ApiError::Token);
+        }
+    }
+}

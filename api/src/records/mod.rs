@@ -1,0 +1,5 @@
+//! Records.
+
+pub mod listing;
+pub mod saving;
+pub mod visible;

@@ -1,0 +1,75 @@
+//! What handlers have saved, and how they answer it.
+
+use actix_web::HttpResponse;
+use engine::{
+    EngineError, Refused,
+    once::Once,
+    records::entry::{Body, Entry},
+    saving::{NewEntry, SaveRequest, Saved, Saving},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    access::call::{Call, Place, Tenant},
+    http::errors::name_of,
+};
+
+impl Call {
+    /// Warnings go into the answer.
+    pub async fn save<T: DeserializeOwned>(&mut self, place: &Place, what: Saving) -> Result<Saved<T>, Refused> {
+        let once = self.once();
+        self.save_once(place, what, once).await
+    }
+
+    /// With a key of its own, where one request saves several things.
+    pub async fn save_once<T: DeserializeOwned>(
+        &mut self,
+        place: &Place,
+        what: Saving,
+        once: Option<Once>,
+    ) -> Result<Saved<T>, Refused> {
+        let request = SaveRequest { location: place.location.id, what, once };
+        let saved: Saved<T> = self.api.engine.save(request).await?;
+        saved.warnings.iter().for_each(|warning| self.warn(warning));
+        Ok(saved)
+    }
+
+    /// A new record in a frame; `patient` is whose it is.
+    pub async fn save_entry<T: Body>(
+        &mut self,
+        place: &Place,
+        body: &T,
+        patient: Option<u32>,
+    ) -> Result<Saved<Entry<T>>, Refused> {
+        self.save_numbered(place, body, patient, None).await
+    }
+
+    /// The same; `number` is the client's own number of it, which only one record has.
+    pub async fn save_numbered<T: Body>(
+        &mut self,
+        place: &Place,
+        body: &T,
+        patient: Option<u32>,
+        number: Option<Once>,
+    ) -> Result<Saved<Entry<T>>, Refused> {
+        let body = serde_json::to_value(body).map_err(|_| EngineError::Internal)?;
+        let what = Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient, number });
+        let saved: Saved<Entry<T>> = self.save(place, what).await?;
+        self.audit("write", name_of(T::RESOURCE), saved.record.id);
+        Ok(saved)
+    }
+
+    /// What was made, or what an earlier request made that was the same.
+    pub fn made<T: Serialize>(&self, replay: bool, data: T) -> HttpResponse {
+        if replay { self.replayed(data) } else { self.show(data) }
+    }
+
+    /// Where a shared record is written when the request names no location: one of `preferred` that is open to the caller, or any other
+    /// of its data source.
+    pub fn place_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<Place> {
+        let mut places = self.open_places(tenant);
+        places.retain(|place| place.location.source == Some(source));
+        let at = places.iter().position(|place| preferred.contains(&place.location.id.0)).unwrap_or(0);
+        (at < places.len()).then(|| places.swap_remove(at))
+    }
+}

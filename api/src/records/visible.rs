@@ -1,0 +1,183 @@
+//! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
+
+use engine::{
+    actor::docs::Document,
+    entries::rules,
+    lists::{Narrow, Order, Part, Walk},
+    records::entry::{Body, Entry, WriteStatus},
+    store::Direction,
+};
+use location::{ids::LocationId, pull::Resource};
+
+use crate::{
+    access::call::{Call, Place, Tenant},
+    http::{
+        errors::{ApiError, name_of},
+        paging::Page,
+    },
+    records::listing::Listing,
+    values::limits::MAX_WHOLE,
+};
+
+impl Listing {
+    /// Records of data sources, but not what was made at a location that is closed to the caller.
+    pub fn entries<T: Body>(
+        &self,
+        call: &Call,
+        sources: &[u32],
+        keep: impl Fn(&Entry<T>) -> bool,
+    ) -> Result<Page<Entry<T>>, ApiError> {
+        let page = self.page(call, sources, sources, |it: &Entry<T>| call.made_in_reach(it) && keep(it))?;
+        page.rows.iter().for_each(|it| call.saw(it));
+        Ok(page)
+    }
+
+    /// Records of a location: those of its data source, but not what was made at another location.
+    pub fn entries_at<T: Body>(
+        &self,
+        call: &Call,
+        place: &Place,
+        keep: impl Fn(&Entry<T>) -> bool,
+    ) -> Result<Page<Entry<T>>, ApiError> {
+        let here = |entry: &Entry<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
+        self.entries(call, &place.sources(), |entry| here(entry) && keep(entry))
+    }
+}
+
+impl Place {
+    /// Whose lists show the location's shared records: its data source; none without an EHR.
+    pub fn sources(&self) -> Vec<u32> {
+        self.location.source.into_iter().collect()
+    }
+}
+
+impl Call {
+    /// The data sources of all locations of the institution that are open to the caller.
+    pub fn sources(&self, tenant: &Tenant) -> Vec<u32> {
+        let mut sources: Vec<u32> = self.open_places(tenant).iter().filter_map(|place| place.location.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    /// The one a path names.
+    pub fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Entry<T>, ApiError> {
+        let found = self.try_entry(tenant, id)?;
+        found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+
+    /// One that another record refers to, where there is one.
+    pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
+        for source in self.sources(tenant) {
+            if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
+                let entry = Some(entry).filter(|entry| self.made_in_reach(entry));
+                entry.iter().for_each(|entry| self.saw(entry));
+                return Ok(entry);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The one a path names, where no institution is named.
+    pub fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Entry<T>), ApiError> {
+        for tenant in tenants {
+            if let Some(entry) = self.try_entry(tenant, id)? {
+                return Ok((tenant.clone(), entry));
+            }
+        }
+        Err(ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
+    }
+
+    /// The one a path names, at a location.
+    pub fn entry_at<T: Body>(&self, place: &Place, id: u64) -> Result<Entry<T>, ApiError> {
+        let found = match place.location.source {
+            Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
+            None => None,
+        };
+        let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
+        self.saw(&found);
+        Ok(found)
+    }
+
+    /// Those of one location, or of all that are open to the caller.
+    pub fn sources_at(&self, tenant: &Tenant, place: Option<&Place>) -> Vec<u32> {
+        place.map_or_else(|| self.sources(tenant), Place::sources)
+    }
+
+    /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
+    pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
+        self.whole_up_to(MAX_WHOLE, owners, narrow)
+    }
+
+    /// The same with a limit of its own, for what is put in another order: those with the lowest ids are not those wanted first.
+    pub fn whole_up_to<D: Document>(
+        &mut self,
+        limit: usize,
+        owners: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<D>, ApiError> {
+        let mut rows = Vec::new();
+        for owner in owners {
+            let walk = Walk { narrow: narrow.clone(), ..Walk::new(*owner, Order::Id) };
+            let part = Part { from: None, direction: Direction::Forward, limit: limit + 1 };
+            rows.extend(self.api.engine.walk::<D>(&walk, part)?);
+        }
+        rows.sort_by_key(|(position, _)| *position);
+        if rows.len() > limit {
+            rows.truncate(limit);
+            self.ends_after(limit);
+        }
+        let rows = rows.into_iter().map(|(_, record)| record);
+        Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
+    }
+
+    pub fn ends_after(&mut self, limit: usize) {
+        self.warn(&format!("A list ends after {limit} records; there are more."));
+    }
+
+    /// The same of records in a frame that stand and may be seen, for shapes that tell that one is deleted.
+    pub fn whole_entries_ever<T: Body>(
+        &mut self,
+        sources: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<Entry<T>>, ApiError> {
+        let mut rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
+        rows.retain(|it| self.made_in_reach(it) && stands(it));
+        rows.iter().for_each(|it| self.saw(it));
+        Ok(rows)
+    }
+
+    /// Those that are not deleted.
+    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+        let mut rows = self.whole_entries_ever(sources, narrow)?;
+        rows.retain(|it| it.deleted_at.is_none());
+        Ok(rows)
+    }
+
+    /// The system a record comes from, as `foreign_id_type` names it.
+    pub fn adapter_of<T>(&self, entry: &Entry<T>) -> Option<&str> {
+        self.api.directory.adapter_of_source(Some(entry.source_id))
+    }
+
+    /// It came from the EHR, or was made at a location that is open to the caller.
+    pub fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
+        entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
+    }
+
+    /// A record about a patient was shown.
+    fn saw<T: Body>(&self, entry: &Entry<T>) {
+        if about_patients(T::RESOURCE) {
+            self.audit("read", name_of(T::RESOURCE), entry.id);
+        }
+    }
+}
+
+/// What was made here and the EHR refused is in force nowhere.
+pub fn stands<T>(entry: &Entry<T>) -> bool {
+    entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
+}
+
+/// Whether records in a frame are about a patient.
+pub fn about_patients(resource: Resource) -> bool {
+    rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
+}

@@ -1,0 +1,256 @@
+//! What a WebSocket has to keep before anything of it is kept: how long its messages are, and how many come. The codec behind it waits
+//! for the whole of a frame, however long, before it refuses it.
+
+use std::{
+    cell::Cell,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use actix_web::{
+    dev::Payload,
+    error::PayloadError,
+    web::{Buf, Bytes},
+};
+use engine::workstations::limits::FRAMES_WITHIN;
+use futures_core::Stream;
+
+/// Browsers cut a long message into frames of some 64 KiB: far more than the longest message has.
+const MAX_FRAGMENTS: u32 = 10_000;
+/// Two bytes, a length of eight, a mask of four.
+const LONGEST_HEAD: usize = 14;
+
+/// Which wall was run into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    TooLong,
+    Flood,
+}
+
+/// How high the walls are, and whether one was run into. Whoever reads the messages holds the other end.
+pub struct Gauge {
+    pub max_message: Cell<u64>,
+    max_messages: u32,
+    breach: Cell<Option<Breach>>,
+}
+
+impl Gauge {
+    pub fn new(max_message: u64, max_messages: u32) -> Rc<Gauge> {
+        Rc::new(Gauge { max_message: Cell::new(max_message), max_messages, breach: Cell::new(None) })
+    }
+
+    pub fn breach(&self) -> Option<Breach> {
+        self.breach.get()
+    }
+}
+
+/// The bytes of a socket, as long as they keep within the walls.
+pub struct Walled {
+    bytes: Payload,
+    frames: Frames,
+    gauge: Rc<Gauge>,
+}
+
+impl Walled {
+    pub fn new(bytes: Payload, gauge: Rc<Gauge>) -> Walled {
+        Walled { bytes, frames: Frames::default(), gauge }
+    }
+}
+
+impl Stream for Walled {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = Pin::new(&mut self.bytes).poll_next(cx);
+        if let Poll::Ready(Some(Ok(bytes))) = &polled {
+            let gauge = self.gauge.clone();
+            if let Err(breach) = self.frames.follow(bytes, &gauge, Instant::now()) {
+                gauge.breach.set(Some(breach));
+                return Poll::Ready(Some(Err(PayloadError::Overflow)));
+            }
+        }
+        polled
+    }
+}
+
+/// Where in the sequence of frames the bytes are (RFC 6455, section 5.2).
+#[derive(Default)]
+struct Frames {
+    /// Of a frame whose head is not complete yet.
+    head: Vec<u8>,
+    /// Bytes of the present frame that are still to come.
+    rest: u64,
+    /// Length of the present message so far.
+    message: u64,
+    window: Option<Window>,
+}
+
+struct Window {
+    since: Instant,
+    messages: u32,
+    fragments: u32,
+}
+
+struct Head {
+    opcode: u8,
+    length: u64,
+}
+
+impl Frames {
+    fn follow(&mut self, mut bytes: &[u8], gauge: &Gauge, now: Instant) -> Result<(), Breach> {
+        while !bytes.is_empty() {
+            if self.rest > 0 {
+                let step = self.rest.min(bytes.len() as u64);
+                bytes.advance(step as usize);
+                self.rest -= step;
+                continue;
+            }
+            self.head.push(bytes.get_u8());
+            debug_assert!(self.head.len() <= LONGEST_HEAD);
+            if let Some(head) = Head::of(&self.head) {
+                self.head.clear();
+                self.rest = head.length;
+                self.begun(&head, gauge, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begun(&mut self, head: &Head, gauge: &Gauge, now: Instant) -> Result<(), Breach> {
+        let continues = head.opcode == 0;
+        match head.opcode {
+            0 => self.message = self.message.saturating_add(head.length),
+            1 | 2 => self.message = head.length,
+            // Control frames come between those of a message.
+            _ => {}
+        }
+        if self.message.max(head.length) > gauge.max_message.get() {
+            return Err(Breach::TooLong);
+        }
+        let window = self.window.get_or_insert(Window { since: now, messages: 0, fragments: 0 });
+        if now.duration_since(window.since) >= FRAMES_WITHIN {
+            *window = Window { since: now, messages: 0, fragments: 0 };
+        }
+        window.messages += u32::from(!continues);
+        window.fragments += u32::from(continues);
+        let flood = window.messages > gauge.max_messages || window.fragments > MAX_FRAGMENTS;
+        if flood { Err(Breach::Flood) } else { Ok(()) }
+    }
+}
+
+impl Head {
+    /// None: it is not complete.
+    fn of(bytes: &[u8]) -> Option<Head> {
+        let (first, second) = (*bytes.first()?, *bytes.get(1)?);
+        let extended = match second & 0x7f {
+            126 => 2,
+            127 => 8,
+            _ => 0,
+        };
+        let mask = if second & 0x80 == 0 { 0 } else { 4 };
+        if bytes.len() < 2 + extended + mask {
+            return None;
+        }
+        let long = bytes[2..2 + extended].iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
+        let length = if extended == 0 { u64::from(second & 0x7f) } else { long };
+        Some(Head { opcode: first & 0x0f, length })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use crate::resources::workstation_socket::frame_limits::*;
+
+    const TEXT: u8 = 1;
+    const CONTINUED: u8 = 0;
+    const PING: u8 = 9;
+
+    /// As a browser sends it, or any part of it.
+    fn head(opcode: u8, length: u64) -> Vec<u8> {
+        let mut head = vec![0x80 | opcode];
+        match length {
+            ..126 => head.push(0x80 | length as u8),
+            126..65_536 => {
+                head.push(0x80 | 126);
+                head.extend((length as u16).to_be_bytes());
+            }
+            _ => {
+                head.push(0x80 | 127);
+                head.extend(length.to_be_bytes());
+            }
+        }
+        head.extend([0; 4]);
+        head
+    }
+
+    fn frame(opcode: u8, length: u64) -> Vec<u8> {
+        let mut frame = head(opcode, length);
+        // Bytes that would be heads if anyone took them for one.
+        frame.resize(frame.len() + length as usize, 0xff);
+        frame
+    }
+
+    fn follow(frames: &mut Frames, bytes: &[u8], gauge: &Gauge) -> Result<(), Breach> {
+        frames.follow(bytes, gauge, Instant::now())
+    }
+
+    #[test]
+    fn a_length_that_is_announced_is_enough() {
+        for (length, said) in [(100, Ok(())), (101, Err(Breach::TooLong)), (u64::MAX, Err(Breach::TooLong))] {
+            let gauge = Gauge::new(100, 50);
+            assert_eq!(follow(&mut Frames::default(), &head(TEXT, length), &gauge), said, "{length}");
+        }
+    }
+
+    #[test]
+    fn fragments_count_together_and_control_frames_for_themselves() {
+        let gauge = Gauge::new(100, 50);
+        let mut frames = Frames::default();
+        for part in [frame(TEXT, 60), frame(PING, 90), frame(CONTINUED, 40), frame(TEXT, 100), frame(PING, 100)] {
+            assert_eq!(follow(&mut frames, &part, &gauge), Ok(()));
+        }
+        assert_eq!(follow(&mut frames, &frame(TEXT, 60), &gauge), Ok(()));
+        assert_eq!(follow(&mut frames, &head(CONTINUED, 41), &gauge), Err(Breach::TooLong));
+    }
+
+    #[test]
+    fn so_many_messages_in_a_while_and_no_more() {
+        let gauge = Gauge::new(100, 3);
+        let mut frames = Frames::default();
+        let begin = Instant::now();
+        let mut at =
+            |thousandth: u32| frames.follow(&frame(TEXT, 5), &gauge, begin + FRAMES_WITHIN * thousandth / 1_000);
+        assert_eq!([at(0), at(10), at(999), at(1_000), at(1_500)], [Ok(()); 5]);
+        assert_eq!([at(1_900), at(1_999)], [Ok(()), Err(Breach::Flood)]);
+    }
+
+    #[test]
+    fn empty_fragments_are_a_flood_too() {
+        let gauge = Gauge::new(100, 3);
+        let mut frames = Frames::default();
+        follow(&mut frames, &frame(TEXT, 5), &gauge).unwrap();
+        let all = frame(CONTINUED, 0).repeat(MAX_FRAGMENTS as usize);
+        assert_eq!(follow(&mut frames, &all, &gauge), Ok(()));
+        assert_eq!(follow(&mut frames, &frame(CONTINUED, 0), &gauge), Err(Breach::Flood));
+    }
+
+    proptest! {
+        /// However the network cuts the bytes.
+        #[test]
+        fn cuts_change_nothing(lengths in prop::collection::vec((0..3_u8, 0..70_000_u64), 1..8), cut in 1..40_usize) {
+            let opcode = |kind: u8| [TEXT, CONTINUED, PING][kind as usize];
+            let bytes: Vec<u8> = lengths.iter().flat_map(|(kind, length)| frame(opcode(*kind), *length)).collect();
+            let gauge = Gauge::new(150_000, 5);
+            let now = Instant::now();
+            let whole = Frames::default().follow(&bytes, &gauge, now);
+            let mut frames = Frames::default();
+            let pieces = bytes.chunks(cut).try_for_each(|piece| frames.follow(piece, &gauge, now));
+            prop_assert_eq!(whole, pieces);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! GET /workstations/connect: a WebSocket between a workstation's extension and the engine's gateway
+//! (`adapters/extension/PROTOCOL.md`). The gateway has the rules; here is what a socket has to keep.
+
+mod frame_limits;
+
+use std::{pin::Pin, rc::Rc, sync::Arc, time::Duration};
+
+use actix_web::{
+    FromRequest, HttpRequest, dev,
+    error::PayloadError,
+    http::header::{HeaderMap, ORIGIN, SEC_WEBSOCKET_PROTOCOL},
+    web::{self, Bytes, Data, Payload},
+};
+use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason};
+use bytestring::ByteString;
+use engine::workstations::{
+    ByeReason, Gateway, Messages, Session, ToWorkstation,
+    limits::{FRAME_BYTES, FRAMES, HELLO},
+    protocol::SUBPROTOCOL,
+};
+use futures_core::Stream;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+
+use crate::{
+    access::api::Api,
+    http::errors::{Answer, ApiError},
+    resources::workstation_socket::frame_limits::{Gauge, Walled},
+    values::reasons::Reason,
+};
+
+type BoxedPayloadStream = Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>>;
+
+/// Longest `hello`: a token and a version. Whoever sends it is not known yet.
+const HELLO_BYTES: u64 = 4_096;
+/// How long a workstation may leave unread what no buffer has room for.
+const UNREAD: Duration = Duration::from_secs(10);
+/// Longer frames are read where they hold nobody up: those who share the thread wait for answers of the API.
+const LONG_FRAME: usize = 64 << 10;
+/// When there may be a seat again.
+const FULL: u64 = 60;
+
+pub async fn connect(request: HttpRequest, payload: Payload) -> Answer {
+    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    from_extension(request.headers())?;
+    in_our_words(request.headers())?;
+    let seat = api.seats.clone().try_acquire_owned().map_err(|_| ApiError::Unavailable { retry_after: FULL })?;
+    let gauge = Gauge::new(HELLO_BYTES, FRAMES);
+    let walled: BoxedPayloadStream = Box::pin(Walled::new(payload.into_inner(), gauge.clone()));
+    let walled =
+        Payload::from_request(&request, &mut dev::Payload::from(walled)).await.map_err(|_| ApiError::Internal)?;
+    let handshake = actix_ws::handle_with_protocols(&request, walled, &[SUBPROTOCOL]);
+    let (response, out, frames) =
+        handshake.map_err(|error| ApiError::bad(format!("This is not a WebSocket's handshake: {error}.")))?;
+    let frames = frames.max_frame_size(FRAME_BYTES).aggregate_continuations().max_continuation_size(FRAME_BYTES);
+    let socket = Socket { out, frames, gauge };
+    actix_web::rt::spawn(socket.serve(api.engine.gateway().clone(), seat));
+    Ok(response)
+}
+
+/// Browsers name the page a WebSocket is opened from, and no page is asked for permission: web pages are kept out here.
+fn from_extension(headers: &HeaderMap) -> Result<(), ApiError> {
+    let extension = |origin: &str| origin.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("-extension"));
+    let all = headers.get_all(ORIGIN).all(|origin| origin.to_str().is_ok_and(extension));
+    if all { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OriginRefused)) }
+}
+
+fn in_our_words(headers: &HeaderMap) -> Result<(), ApiError> {
+    let mut offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|names| names.to_str().ok());
+    let ours = offered.any(|names| names.split(',').any(|name| name.trim() == SUBPROTOCOL));
+    if ours { Ok(()) } else { Err(ApiError::bad(format!("Sec-WebSocket-Protocol must name {SUBPROTOCOL}."))) }
+}
+
+struct Socket {
+    out: actix_ws::Session,
+    frames: AggregatedMessageStream,
+    gauge: Rc<Gauge>,
+}
+
+enum Heard {
+    Text(ByteString),
+    /// The other end closed, or the connection broke.
+    Gone,
+    Wrong(ByeReason),
+}
+
+impl Socket {
+    async fn serve(mut self, gateway: Arc<Gateway>, _seat: OwnedSemaphorePermit) {
+        let begun = match timeout(HELLO, self.hear()).await {
+            Ok(Heard::Text(hello)) => gateway.connect(&hello),
+            Ok(Heard::Gone) => return,
+            Ok(Heard::Wrong(reason)) => Err(reason),
+            Err(_) => Err(ByeReason::Protocol),
+        };
+        let mut out = self.out.clone();
+        match begun {
+            Ok((session, messages)) => {
+                self.gauge.max_message.set(FRAME_BYTES as u64);
+                // Whichever ends first ends both: the engine has nothing more to say, or nobody is there to hear it.
+                tokio::select! {
+                    () = told(messages, &mut out) => {}
+                    () = self.listen(Arc::new(session)) => {}
+                }
+            }
+            Err(reason) => drop(tell(&ToWorkstation::Bye { reason }, &mut out).await),
+        }
+        // Closed already where the other end closed.
+        drop(timeout(UNREAD, out.close(Some(CloseReason::from(CloseCode::Normal)))).await);
+    }
+
+    /// Until the other end is gone. What was wrong is for the gateway to say.
+    async fn listen(&mut self, session: Arc<Session>) {
+        loop {
+            match self.hear().await {
+                Heard::Text(frame) => {
+                    if !received(&session, frame).await {
+                        return last_word_is_spoken().await;
+                    }
+                }
+                Heard::Gone => return,
+                Heard::Wrong(reason) => {
+                    session.end(reason);
+                    return last_word_is_spoken().await;
+                }
+            }
+        }
+    }
+
+    async fn hear(&mut self) -> Heard {
+        loop {
+            match self.frames.recv().await {
+                Some(Ok(AggregatedMessage::Text(text))) => return Heard::Text(text),
+                Some(Ok(AggregatedMessage::Ping(bytes))) => {
+                    let answered = timeout(UNREAD, self.out.pong(&bytes)).await;
+                    if !matches!(answered, Ok(Ok(()))) {
+                        return Heard::Gone;
+                    }
+                }
+                Some(Ok(AggregatedMessage::Pong(_))) => {}
+                Some(Ok(AggregatedMessage::Binary(_))) => return Heard::Wrong(ByeReason::Protocol),
+                Some(Ok(AggregatedMessage::Close(_))) | None => return Heard::Gone,
+                Some(Err(_)) if self.gauge.breach().is_some() => return Heard::Wrong(ByeReason::Flood),
+                Some(Err(actix_ws::ProtocolError::Io(error))) if error.kind() != std::io::ErrorKind::InvalidData => {
+                    return Heard::Gone;
+                }
+                Some(Err(_)) => return Heard::Wrong(ByeReason::Protocol),
+            }
+        }
+    }
+}
+
+/// Never ends: what ends the connection is that the engine has said all it had to say.
+async fn last_word_is_spoken() {
+    std::future::pending().await
+}
+
+/// False: nothing more is heard of this session.
+async fn received(session: &Arc<Session>, frame: ByteString) -> bool {
+    if frame.len() <= LONG_FRAME {
+        return session.received(&frame).is_ok();
+    }
+    let session = session.clone();
+    let read = web::block(move || session.received(&frame).is_ok()).await;
+    // The pool is gone only when the process ends.
+    read.unwrap_or(false)
+}
+
+/// What the engine has to say, until it has nothing more to say or nobody reads it.
+async fn told(mut messages: Messages, out: &mut actix_ws::Session) {
+    while let Some(message) = messages.recv().await {
+        if tell(&message, out).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// None: nobody reads it.
+async fn tell(message: &ToWorkstation, out: &mut actix_ws::Session) -> Option<()> {
+    timeout(UNREAD, out.text(message.text())).await.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use actix_web::http::header::HeaderValue;
+
+    use crate::resources::workstation_socket::*;
+
+    fn headers(pairs: &[(actix_web::http::header::HeaderName, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(name.clone(), HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn extensions_and_programs_come_in_and_web_pages_do_not() {
+        assert_eq!(from_extension(&headers(&[])), Ok(()));
+        for origin in ["chrome-extension://abcdefghijklmnop", "moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc"] {
+            assert_eq!(from_extension(&headers(&[(ORIGIN, origin)])), Ok(()), "{origin}");
+        }
+        for origin in ["https://ehr.example", "http://localhost", "null", "", "chrome-extension", "file://"] {
+            assert_eq!(
+                from_extension(&headers(&[(ORIGIN, origin)])),
+                Err(ApiError::Forbidden.because(Reason::OriginRefused)),
+                "{origin}"
+            );
+        }
+        let both = [(ORIGIN, "chrome-extension://abc"), (ORIGIN, "https://ehr.example")];
+        assert_eq!(from_extension(&headers(&both)), Err(ApiError::Forbidden.because(Reason::OriginRefused)));
+    }
+
+    #[test]
+    fn the_protocol_is_named() {
+        assert_eq!(in_our_words(&headers(&[(SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)])), Ok(()));
+        assert_eq!(in_our_words(&headers(&[(SEC_WEBSOCKET_PROTOCOL, "x, practice-sync.workstation.v1")])), Ok(()));
+        for other in ["", "practice-sync.workstation.v2", "practice-sync.workstation.v11"] {
+            assert!(in_our_words(&headers(&[(SEC_WEBSOCKET_PROTOCOL, other)])).is_err(), "{other}");
+        }
+        assert!(in_our_words(&headers(&[])).is_err());
+    }
+}

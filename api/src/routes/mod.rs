@@ -1,0 +1,4 @@
+//! Routes.
+
+pub mod route;
+pub mod table;

@@ -1,0 +1,743 @@
+//! Every endpoint of the API, declared once. Dispatch, 405, grants, versions, rate limits and the OpenAPI document come from this table
+//! and from the code of the handlers; nothing is written twice.
+//!
+//! A new endpoint is a handler and a line here. The handler names what it reads in its one `in_*` call, and nowhere else:
+//!
+//! ```ignore
+//! /// A payment on the ledger.                                  // becomes the schema's description
+//! #[derive(Serialize, JsonSchema)]
+//! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
+//!
+//! pub async fn list(mut call: Call) -> Answer {
+//!     let (place, (paging, patient, deleted)) = call.in_place(|input| {
+//!         let patient = input.query.optional("patient_id", id());
+//!         let deleted = input.query.defaulted("include_deleted", boolean(), false);
+//!         Some((input.paging(), patient, deleted))              // read everything before the first `?`
+//!     })?;
+//!     let page = paging.collect(false, fetch, keep, |it| Position::id(it.id))?;
+//!     Ok(call.page(&Page { rows: page.rows.iter().map(PaymentView::of).collect(), found: page.found }))
+//! }
+//!
+//! pub async fn show(mut call: Call) -> Answer {
+//!     let id = call.path_id(long_id())?;                        // path first, also `call.path("alert_id", long_id())`
+//!     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["patient"]))))?;
+//!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
+//! }
+//!
+//! pub async fn create(mut call: Call) -> Answer {               // `update` is the same with `call.path_id` and `clearable`
+//!     let (place, (patient, amount, note)) = call.in_place(|input| {
+//!         let b = &mut input.body;
+//!         let patient = b.required("payment.patient_id", id());
+//!         let amount = b.required("payment.amount", nonzero_money());
+//!         let note = b.unless_empty("payment.note", text(MAX_NOTE));
+//!         Some((patient?, amount?, note))
+//!     })?;
+//!     let made = engine_call(call.once()).await?;               // Idempotency-Key, where the client sent one
+//!     Ok(if made.replay { call.replayed(view) } else { call.show(view) })
+//! }
+//!
+//! get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10").financial(),
+//! get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10").financial(),
+//! post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").financial(),
+//! ```
+//!
+//! Scopes: `in_place` (subdomain and location_id), `in_tenant` (subdomain), `in_places` (location_id narrows), `in_tenants` (subdomain
+//! narrows), `anywhere`, `in_tenant_of_query` (a subdomain that is not in the query is 403). Kinds are in `kinds`; objects in lists are
+//! read with `Fields::objects`. What a reading closure asks for must not depend on what it was given: it is also run to write the
+//! documentation. The tests of `openapi` say what a new endpoint lacks.
+
+use std::sync::LazyLock;
+
+use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
+
+use crate::{
+    http::errors::ApiError,
+    resources::{
+        adjustments,
+        appointment_types::{self, AppointmentTypeView},
+        appointment_writes::{self, AppointmentSaved},
+        appointments::{self, AppointmentDetail, AppointmentView},
+        authenticates::{self, Authorization},
+        available_slots::{self, SlotsView},
+        balances,
+        booking::{self, Booked, BookingRefusal, Found, Held},
+        capabilities::{self, CapabilitiesView},
+        changes::{self, ChangeView},
+        charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
+        institutions::{self, InstitutionDetail},
+        insurance_coverages, insurance_plans, ledger_types,
+        locations::{self, InstitutionView, LocationDetail},
+        medical_history, operations,
+        operatories::{self, OperatoryView},
+        patients, payment_plans, payments,
+        providers::{self, ProviderView},
+        simulated_ehr::{self, SimulatedEhrView},
+        sync::{self, LocationSyncView},
+        sync_status::{self, SyncStatusView},
+        webhook_deliveries::{self, DeliveryDetail, DeliveryView, ReplayView},
+        webhook_endpoints::{self, EndpointView},
+        webhook_subscriptions::{self, SubscriptionView},
+        working_hour_labels, working_hours, workstation_socket,
+        workstations::{self, PairedView, PairingCodeView, WorkstationView},
+        write_requests::{self, WriteRequestView},
+    },
+    routes::route::{self, Access, Route, delete, get, open, patch, post, websocket},
+    values::{reasons::Reason, versions::Version::V2_2_2},
+    views::{
+        catalogue::{
+            AdjustmentTypeView, AppointmentTypeDetail, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
+        },
+        clinical::{
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
+            RecallTypeView, TreatmentPlanView,
+        },
+        documents::{DocumentTypeView, PatientDocumentView},
+        forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
+        history::{HistoryItemView, PatientHistoryItemView},
+        hours::{WorkingHourLabelView, WorkingHourView},
+        insurance::{CoverageView, InsurancePlanView},
+        ledger::{
+            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
+            PaymentView,
+        },
+        people::{PatientCreated, PatientDetail, PatientDetailed, PatientInList, PatientShown},
+        talk::{CommunicationLogView, ConversationView, PatientAlertView},
+    },
+};
+
+pub static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    [
+        operation(),
+        group("Access", access()),
+        group("Practice", practice()),
+        group("Workstations", workstations_of_staff()),
+        group("Schedule", schedule()),
+        group("Booking intent", booking_intent()),
+        group("Patients", patients_and_documents()),
+        group("Insurance", insurance()),
+        group("Intake", intake()),
+        group("Care", care()),
+        group("Communication", communication()),
+        group("Ledger", ledger()),
+        group("Webhooks", webhooks()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+});
+
+fn operation() -> Vec<Route> {
+    vec![
+        open("/healthz", operations::healthz),
+        open("/readyz", operations::readyz),
+        open("/metrics", operations::metrics),
+        open("/openapi.json", documentation::document),
+        open("/", documentation::elsewhere),
+        open("/docs", documentation::page),
+        open("/docs/", documentation::elsewhere),
+        open("/docs/webhooks", documentation::webhooks),
+        open("/docs/sandbox", documentation::sandbox),
+        open("/docs/style.css", documentation::style),
+        open("/docs/script.js", documentation::script),
+        websocket("/workstations/connect", workstation_socket::connect),
+    ]
+}
+
+fn access() -> Vec<Route> {
+    vec![
+        post("/authenticates", authenticates::create)
+            .creates::<Authorization>("Exchange an API key for a bearer token", "5")
+            .with_api_key()
+            .named("authenticate"),
+    ]
+}
+
+fn practice() -> Vec<Route> {
+    let mut all = institutions_and_locations();
+    all.extend(writes_and_changes());
+    all
+}
+
+/// Of health record systems that open only in the browser session of a staff member.
+fn workstations_of_staff() -> Vec<Route> {
+    let only = "Only where the health record system is reached through workstations.";
+    vec![
+        post("/locations/{id}/pairing_codes", workstations::new_code)
+            .shows::<PairingCodeView>("A code to pair a workstation with a location", "6")
+            .named("create_pairing_code")
+            .fails(&[422])
+            .noting(
+                "Good once, for ten minutes; with `uses` and `expires_in_hours` a long one for a roll-out. It is shown this once. Only \
+                 where the health record system is reached through workstations.",
+            )
+            .operator(),
+        get("/locations/{id}/workstations", workstations::list)
+            .lists_all::<WorkstationView>("Workstations paired with a location", "6")
+            .fails(&[422])
+            .noting(only)
+            .operator(),
+        delete("/locations/{id}/workstations/{workstation}", workstations::revoke)
+            .empty("Take a workstation's token from it and end its connection", "6")
+            .fails(&[422])
+            .noting(only)
+            .operator(),
+        post("/workstations/pair", workstations::pair)
+            .creates_plain::<PairedView>("Exchange a pairing code for a workstation's token", "6")
+            .named("pair_workstation")
+            .fails(&[422])
+            .noting(
+                "For the browser extension, which comes from `chrome-extension://...` and with its host permission needs no CORS; no web \
+                 page can call it. An installation that is paired again keeps its workstation, and its earlier token is void. Unknown, \
+                 used and expired codes are all 404; too many of them 429, by address. With the token the extension opens the WebSocket \
+                 `GET /workstations/connect`, subprotocol `practice-sync.workstation.v1`, which refuses web pages by their `Origin`.",
+            )
+            .with_code(),
+    ]
+}
+
+const SIMULATED_ONLY: &str = "Only where the health record system is the simulated one of the sandbox; everywhere else it is refused with 422. \
+    Exactly one thing is done by a call, and holds for all locations of the system; they are read at once. Switches end with the process. \
+    `GET /docs/sandbox` has examples, and the names of patients that need no operator.";
+
+fn institutions_and_locations() -> Vec<Route> {
+    vec![
+        get("/locations", locations::list)
+            .lists_all::<InstitutionView>("Institutions and their locations", "4.10")
+            .noting("Institutions subscribe to no features here: `filter_by_subscription_feature` is named among the ignored parameters."),
+        get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
+        get("/locations/{id}/capabilities", capabilities::show)
+            .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
+            .named("get_capabilities"),
+        get("/locations/{id}/sync", sync::show)
+            .shows::<LocationSyncView>("How far reading from a location's health record system is", "6")
+            .named("get_location_sync")
+            .operator(),
+        post("/locations/{id}/sync", sync::start)
+            .shows::<LocationSyncView>("Read now from a location's health record system, and try waiting writes at once", "6")
+            .named("start_location_sync")
+            .operator(),
+        post("/locations/{id}/sync/accept_deletions", sync::accept_deletions)
+            .shows::<LocationSyncView>("Let records go that the health record system no longer shows", "6")
+            .named("accept_deletions")
+            .noting(
+                "A pass that would delete most of a resource is stopped, as it is more often a fault than a fact. What it shows next is \
+                 believed.",
+            )
+            .operator(),
+        get("/locations/{id}/simulated_ehr", simulated_ehr::show)
+            .shows::<SimulatedEhrView>("How a simulated health record system behaves", "6")
+            .fails(&[422])
+            .noting(SIMULATED_ONLY)
+            .named("get_simulated_ehr")
+            .operator(),
+        post("/locations/{id}/simulated_ehr", simulated_ehr::control)
+            .shows::<SimulatedEhrView>("Have a simulated health record system misbehave, or its staff do something", "6")
+            .fails(&[409, 422])
+            .noting(SIMULATED_ONLY)
+            .named("control_simulated_ehr")
+            .operator(),
+        get("/institutions", institutions::list).lists_all::<InstitutionDetail>("Institutions of the key", "4.10"),
+        get("/institutions/{id}", institutions::show).shows::<InstitutionDetail>("One institution", "4.10"),
+        get("/operatories", operatories::list).lists::<OperatoryView>("Operatories of a location", "2.9"),
+        get("/operatories/{id}", operatories::show).shows::<OperatoryView>("One operatory", "2.9"),
+        get("/providers/{id}", providers::show).shows::<ProviderView>("One provider", "4.10"),
+        get("/providers", providers::list).lists::<ProviderView>("Providers of an institution", "4.10").noting(
+            "With `location_id`: those with working hours there, and those of its health record system who have none anywhere.",
+        ),
+        get("/sync_status", sync_status::list)
+            .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
+    ]
+}
+
+fn writes_and_changes() -> Vec<Route> {
+    vec![
+        get("/write_requests", write_requests::list)
+            .lists::<WriteRequestView>("Writes to the health record system of a location", "3")
+            .noting(
+                "The newest first; `sort=queued_at` begins with the oldest. `resource` with `record_id`: those of one record. What is under \
+                 way counts as changed since any time.",
+            ),
+        get("/write_requests/{id}", write_requests::show)
+            .shows::<WriteRequestView>("One write to the health record system", "3"),
+        post("/write_requests/{id}/retry", write_requests::retry)
+            .shows::<WriteRequestView>("Try again to write what failed to be made", "3")
+            .named("retry_write_request")
+            .noting(
+                "The answer is the new write, with the write key of the first: the health record system is asked for that first, and a \
+                 booking must win its slot again. A refused change was put back and is asked for anew.",
+            )
+            .operator(),
+        post("/write_requests/{id}/drop", write_requests::give_up)
+            .shows::<WriteRequestView>("Give up a write that waits or failed", "3")
+            .named("drop_write_request")
+            .noting("What rests on it is given up too; a booking's slot is free again.")
+            .operator(),
+        get("/changes", changes::list)
+            .lists::<ChangeView>("What changed at a location", "4.10")
+            .from_v3()
+            .noting(
+                "Without `since` the list is empty and `page_info.end_cursor` is the position of now; each answer's `end_cursor` is the \
+                 `since` of the next call, and `has_next_page` says that there is more already. Each record is there once, with its \
+                 last change. Changes are kept for 30 days. Records of endpoints that need a grant need it here too.",
+            ),
+    ]
+}
+
+const SLOTS_NOTES: &str = "At most 93 days times locations, and 10,000 slots: a longer answer ends at a day, `next_available_date` and \
+    `description` say where to go on. Without `slot_length` and type a slot has 30 minutes. Until a location's schedule was read once the \
+    answer is 503.";
+
+fn schedule() -> Vec<Route> {
+    vec![
+        get("/available_slots", available_slots::list)
+            .lists_all::<SlotsView>("Free slots", "4.10")
+            .from_v3()
+            .noting(SLOTS_NOTES),
+        get("/appointment_slots", available_slots::list)
+            .lists_all::<SlotsView>("Free slots", "9")
+            .only(&[V2_2_2])
+            .noting(SLOTS_NOTES),
+        get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a span of time", "4.10"),
+        get("/appointments/{id}", appointments::show).shows::<AppointmentDetail>("One appointment", "4.10"),
+        post("/appointments", appointment_writes::create)
+            .creates::<AppointmentSaved>("Book an appointment", "4.10")
+            .fails(&[422])
+            .noting(
+                "It reaches the health record system afterwards. Where `operatory_id` is not required and not given, the first free \
+                 operatory of the provider is taken. Without `end_time` it lasts as long as its type. A time without an offset is one of \
+                 the location's clocks, and `description` says as what it was read. `location_id` may stand in the body instead.",
+            ),
+        patch("/appointments/{id}", appointment_writes::update)
+            .shows::<AppointmentSaved>("Change or cancel an appointment", "4.10")
+            .noting("Only what is given changes. `cancelled: true` stands alone. `subdomain` counts in the query only."),
+        get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
+            .lists_all::<DescriptorView>("Descriptors of an appointment", "4.10"),
+        get("/locations/{id}/appointment_descriptors", descriptors::of_location)
+            .lists_all::<DescriptorView>("Appointment descriptors of a location", "4.10"),
+    ]
+    .into_iter()
+    .chain(types())
+    .chain(hours())
+    .collect()
+}
+
+fn types() -> Vec<Route> {
+    let (all, one) = ("/appointment_types", "/appointment_types/{id}");
+    let belongs = "Of the whole institution, or with `parent_type` `Location` of one location. Types of the health record system are \
+                   changed there.";
+    vec![
+        get(all, appointment_types::list)
+            .lists_all::<AppointmentTypeDetail>("Appointment types of an institution", "2.9"),
+        get(one, appointment_types::show).shows::<AppointmentTypeDetail>("One appointment type", "2.9"),
+        get("/appointment_types/{id}/appointment_descriptors", appointment_types::descriptors)
+            .lists_all::<DescriptorView>("Descriptors of an appointment type", "2.9"),
+        post(all, appointment_types::create)
+            .creates::<AppointmentTypeView>("Make an appointment type", "2.9")
+            .noting(belongs),
+        patch(one, appointment_types::update)
+            .shows::<AppointmentTypeView>("Change an appointment type", "2.9")
+            .noting(belongs),
+        delete(one, appointment_types::delete)
+            .shows::<AppointmentTypeView>("Remove an appointment type", "2.9")
+            .noting(belongs),
+    ]
+}
+
+/// The paths of v2.2.2 have other names (specification 9).
+fn hours() -> Vec<Route> {
+    let set = "Exactly one of `days`, `specific_date` and `custom_recurrence` says when; an end not after the begin means the next day. \
+               Hours set here offer slots at once and are told to the health record system where it takes hours; else `description` warns \
+               that they stay here only. What it refuses is put back, and `failure_reason` says why.";
+    let of = |all: &'static str, one: &'static str| {
+        vec![
+            get(all, working_hours::list).lists::<WorkingHourView>("Working hours of a location", "4.10"),
+            get(one, working_hours::show).shows::<WorkingHourView>("One record of working hours", "4.10"),
+            post(all, working_hours::create).creates::<WorkingHourView>("Set working hours", "4.10").noting(set),
+            patch(one, working_hours::update).shows::<WorkingHourView>("Change working hours", "4.10").noting(set),
+            delete(one, working_hours::delete)
+                .empty("Remove working hours", "4.10")
+                .noting("Those that were set here."),
+        ]
+    };
+    let now = of("/working_hours", "/working_hours/{id}").into_iter().map(Route::from_v3);
+    let before = of("/availabilities", "/availabilities/{id}").into_iter().map(|it| it.only(&[V2_2_2]));
+    let labels = get("/working_hour_labels", working_hour_labels::list)
+        .lists::<WorkingHourLabelView>("Labels of working hours", "4.10");
+    now.chain(before).chain([labels]).collect()
+}
+
+fn booking_intent() -> Vec<Route> {
+    let search = "/intent/booking/search";
+    let hold = "/intent/booking/hold";
+    vec![
+        post(search, booking::search::create)
+            .answers::<Found>("Find open times, each with a token that books it", "4.8")
+            .noting(
+                "Every field of the body is optional; `{}` asks for the next seven days. A `slot_token` is an offer, not a hold: it books its \
+                 time until `expires_at` (half an hour, unless the operator set otherwise) as long as nobody else has booked it; it works \
+                 for this institution only and cannot be altered. Keep nothing else of a slot: provider, operatory, length and type are in \
+                 the token. Where nothing is open, `next_available_date` is the next day to ask for. `message` can be read to the caller. \
+                 Then POST /intent/booking/book, or POST /intent/booking/hold first where the caller needs time.",
+            )
+            .fails_as::<BookingRefusal>(&[503])
+            .named("search_open_times"),
+        post(hold, booking::hold::create)
+            .answers::<Held>("Keep an open time for a while", "4.8")
+            .noting(
+                "Optional: nobody else can book the time until `held_until` (five minutes, unless the operator set otherwise), while POST \
+                 /intent/booking/book with the same `slot_token` can. Asked again with the same token it answers with the same hold; it \
+                 lapses by itself. Refused with `reason` `slot_not_found` (404), `slot_taken` (409, with `alternatives`, each a slot \
+                 as a search shows it) or `slot_expired` (410).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
+            .named("hold_open_time"),
+        delete(hold, booking::hold::delete)
+            .answers::<Held>("Release a held time", "4.8")
+            .noting("Others can book it at once. `slot_token` may stand in the query or in the body.")
+            .fails_as::<BookingRefusal>(&[404, 409, 410])
+            .named("release_open_time"),
+        post("/intent/booking/book", booking::book::create)
+            .answers::<Booked>("Book an open time for a patient", "4.8")
+            .noting(
+                "`slot_token` is one of a search; the example's is a placeholder. Choose one `idempotency_key` per attempt: the same key with the \
+                 same data answers with the same booking and `replay: true`, however often it is sent, and never books twice; with other \
+                 data it is refused as `idempotency_conflict`. A refusal is not kept: the same key may be tried again. The answer means that \
+                 the time is taken and the appointment exists here; the practice's system is told afterwards. Ask GET \
+                 /intent/booking/status every few seconds until `ehr_writeback` is `confirmed` or `failed`, or subscribe to \
+                 `appointment_insertion`; where the practice has no health record system it stays `pending`. Refused with `reason` \
+                 `slot_not_found` (404), `slot_taken` (409, with `alternatives`), `idempotency_conflict` (409), `slot_expired` (410), \
+                 `patient_fields_required` (422, with `missing_fields`) or `new_patient_not_supported` (422).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
+            .named("book"),
+        get("/intent/booking/status", booking::status::show)
+            .answers::<Booked>("How a booking stands", "4.8")
+            .noting(
+                "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has the appointment \
+                 (`confirmed`) or will not take it (`failed`, with `failure_reason`; the time is free again then). `start_iso` follows \
+                 the appointment when the practice moves it.",
+            )
+            .fails_as::<BookingRefusal>(&[404])
+            .named("get_booking"),
+        post("/intent/booking/cancel", booking::cancel::create)
+            .answers::<Booked>("Cancel a booking", "4.8")
+            .noting(
+                "Also while the booking is on its way to the practice's system. Cancelling again answers the same. Refused with `reason` \
+                 `booking_not_found` (404), `booking_failed` or `booking_not_open` (409).",
+            )
+            .fails_as::<BookingRefusal>(&[404, 409])
+            .named("cancel_booking"),
+    ]
+}
+
+fn patients_and_documents() -> Vec<Route> {
+    let (alerts, alert) = ("/patients/{id}/alerts", "/patients/{id}/alerts/{alert_id}");
+    let documents = "/patients/{id}/documents";
+    vec![
+        get("/patients", patients::list::list)
+            .lists::<PatientDetail>("Patients of the location's health record system", "4.10")
+            .only(&[V2_2_2])
+            .noting(
+                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named. \
+                 With `include[]` a page has at most 100 patients.",
+            ),
+        get("/patients", patients::list::list)
+            .lists::<PatientInList>("Patients of the location's health record system", "4.10")
+            .from_v3()
+            .noting(
+                "`name` looks in all names, `first_name` and `last_name` in that one; each word begins a word of it. Of the location's \
+                 health record system and its other locations, unless `location_strict`.",
+            ),
+        post("/patients", patients::create::create)
+            .creates::<PatientCreated>("Register a patient, or find the one with the same data", "4.10")
+            .or(200)
+            .fails(&[409, 422]),
+        get("/patients/{id}", patients::show::show)
+            .shows::<PatientShown>("One patient, with what is to come along", "4.10")
+            .noting(
+                "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
+                 among the ignored parameters.",
+            ),
+        patch("/patients/{id}", patients::update::update)
+            .shows::<PatientDetailed>("Change a patient", "4.4")
+            .beta()
+            .fails(&[422])
+            .noting(
+                "Only what is given changes. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
+                 `email` and the whole `address`. Nothing else can be cleared: phone numbers are given anew or left out.",
+            ),
+        get(alerts, patients::alerts::list).lists_all::<PatientAlertView>("Alerts of a patient", "4.10"),
+        get(alert, patients::alerts::show).shows::<PatientAlertView>("One alert of a patient", "4.10"),
+        post(alerts, patients::alerts::create)
+            .creates::<PatientAlertView>("Alert whoever opens the patient's file", "4.10")
+            .fails(&[409]),
+        patch(alert, patients::alerts::update)
+            .shows::<PatientAlertView>("Disable an alert", "4.10")
+            .noting("A disabled alert cannot be enabled again: health record systems have no such change."),
+        get(documents, patients::documents::list)
+            .lists_all::<PatientDocumentView>("Documents of a patient", "4.10")
+            .noting("Of documents that only the health record system keeps, `url` is null."),
+        post(documents, patients::documents::create)
+            .creates::<PatientDocumentView>("Upload a document", "4.10")
+            .leaving_body()
+            .noting("No health record system takes documents through this API yet: the answer is always 400."),
+        get("/document_types", patients::documents::types).lists_all::<DocumentTypeView>("Types of documents", "4.10"),
+        get("/document_types/{id}", patients::documents::show_type)
+            .shows::<DocumentTypeView>("One type of documents", "4.10"),
+    ]
+}
+
+fn insurance() -> Vec<Route> {
+    let (plans, coverages) = ("/insurance_plans", "/insurance_coverages");
+    vec![
+        get(plans, insurance_plans::list).lists::<InsurancePlanView>("Insurance plans", "4.2").financial(),
+        get("/insurance_plans/{id}", insurance_plans::show)
+            .shows::<InsurancePlanView>("One insurance plan", "4.2")
+            .financial(),
+        post(plans, insurance_plans::create)
+            .creates::<InsurancePlanView>("Enter an insurance plan", "4.2")
+            .financial()
+            .beta()
+            .fails(&[409])
+            .noting("A name longer than the health record system takes is accepted; `description` warns of it."),
+        get(coverages, insurance_coverages::list).lists::<CoverageView>("Who is covered by which plan", "4.2"),
+        get("/insurance_coverages/{id}", insurance_coverages::show)
+            .shows::<CoverageView>("One coverage, with its subscriber", "4.2"),
+        post(coverages, insurance_coverages::create)
+            .creates::<CoverageView>("Cover a patient by a plan", "4.2")
+            .beta()
+            .fails(&[409, 422])
+            .noting("The body may also be sent without the object `insurance_coverage` around it. `insurance_subscription` needs a `name`."),
+        delete("/insurance_coverages/{id}", insurance_coverages::delete)
+            .empty("End a coverage", "4.2")
+            .beta(),
+    ]
+}
+
+fn intake() -> Vec<Route> {
+    let (items, responses) = ("/medical_history/patient_items", "/form_responses");
+    vec![
+        get("/medical_history/items", medical_history::items)
+            .lists::<HistoryItemView>("Catalogue of a medical history", "4.3")
+            .beta(),
+        get(items, medical_history::patient_items)
+            .lists_all::<PatientHistoryItemView>("Medical history of a patient", "4.3")
+            .beta(),
+        post(items, medical_history::save)
+            .creates_list::<PatientHistoryItemView>("Enter, change or end items of a patient's medical history", "4.3")
+            .beta()
+            .fails(&[409, 422])
+            .noting(
+                "All items are checked before the first is saved. The patient's entry for an item is changed where there is one; \
+                 a `note` that is left out stays.",
+            ),
+        get("/form_schemas", forms::schemas).lists::<FormSchemaView>("Intake forms", "4.6").beta(),
+        get("/form_schemas/{uuid}", forms::schema).shows::<FormSchemaDetail>("One intake form", "4.6").beta(),
+        get(responses, forms::responses).lists::<FormResponseView>("What a patient answered", "4.6").beta(),
+        get("/form_responses/{id}", forms::response).shows::<FormResponseView>("One form's answers", "4.6").beta(),
+        post(responses, forms::respond)
+            .creates::<FormResponseView>("Answer an intake form", "4.6")
+            .beta()
+            .fails(&[409, 422])
+            .noting("What the form requires and shows must be answered, each answer in its type; more answers are kept as they are."),
+    ]
+}
+
+fn care() -> Vec<Route> {
+    vec![
+        get("/procedure_code_categories", clinical::categories)
+            .lists::<ProcedureCodeCategoryView>("Categories of procedure codes", "4.7")
+            .beta(),
+        get("/procedure_code_categories/{id}", clinical::category)
+            .shows::<ProcedureCodeCategoryView>("One category of procedure codes", "4.7")
+            .beta(),
+        get("/procedure_codes", clinical::codes).lists::<ProcedureCodeView>("Procedure codes", "4.7").beta(),
+        get("/procedures", clinical::procedures)
+            .lists::<ProcedureView>("Planned and performed procedures", "4.10")
+            .noting("A procedure deleted in the health record system is `inactive`."),
+        get("/procedures/{id}", clinical::procedure).shows::<ProcedureView>("One procedure", "4.10"),
+        get("/treatment_plans", clinical::plans).lists::<TreatmentPlanView>("Treatment plans", "4.10"),
+        get("/treatment_plans/{id}", clinical::plan).shows::<TreatmentPlanView>("One treatment plan", "4.10"),
+        get("/clinical_notes", clinical::notes).lists::<ClinicalNoteView>("Clinical notes", "4.10"),
+        get("/recall_types", clinical::recall_types).lists_all::<RecallTypeView>("Kinds of recall", "4.10"),
+        get("/recall_types/{id}", clinical::recall_type).shows::<RecallTypeView>("One kind of recall", "4.10"),
+        get("/patient_recalls", clinical::recalls).lists::<PatientRecallView>("Patients due for recall", "4.10"),
+        get("/patient_recalls/{id}", clinical::recall).shows::<PatientRecallView>("One patient's recall", "4.10"),
+    ]
+}
+
+fn communication() -> Vec<Route> {
+    let logs = "/communication_logs";
+    vec![
+        get(logs, communication_logs::list)
+            .lists::<CommunicationLogView>("Requests to append to communication logs", "4.5")
+            .beta()
+            .noting("Requests of the location that were made through this API in the last 30 days, or since `created_since`."),
+        get("/communication_logs/{id}", communication_logs::show)
+            .shows::<CommunicationLogView>("One request to append to a communication log", "4.5")
+            .beta(),
+        post(logs, communication_logs::create)
+            .accepts::<CommunicationLogView>("Append to a patient's communication log", "4.5")
+            .beta()
+            .fails(&[409, 422]),
+        get("/conversations", clinical::conversations)
+            .lists::<ConversationView>("Conversations the health record system keeps", "4.10"),
+        post("/conversations/{id}/messages", clinical::message)
+            .empty("Write to a patient", "4.10")
+            .leaving_body()
+            .noting("No health record system takes messages: the answer is always 403."),
+    ]
+}
+
+/// The catalogues hold no amounts and need no grant.
+fn ledger() -> Vec<Route> {
+    let entered = "The adjustment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
+                   GET /write_requests. Without a date it is of today, at the location. A negative amount lowers the balance, a \
+                   positive one raises it; splits have the sign of the amount. There is one adjustment of each `transaction_id` at \
+                   a location: the same one with equal data gives the first again, with `Idempotent-Replay: true`, for as long as \
+                   it is kept, also if the health record system refused it; with other data 409.";
+    let paid = "The payment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
+                GET /write_requests. Without a date it is of today, at the location. A payment lowers the balance: `-138.00` with \
+                negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Refunds are \
+                adjustments. There is one payment of each `transaction_id` at a location: the same one with equal data gives the \
+                first again, with `Idempotent-Replay: true`, for as long as it is kept, also if the health record system refused \
+                it; with other data 409.";
+    let amounts = vec![
+        get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
+        get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
+        get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10"),
+        get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10"),
+        post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").noting(paid),
+        get("/adjustments", adjustments::list).lists::<AdjustmentView>("Adjustments on the ledger", "4.10"),
+        get("/adjustments/{id}", adjustments::show).shows::<AdjustmentView>("One adjustment", "4.10"),
+        post("/adjustments", adjustments::create)
+            .accepts::<AdjustmentView>("Enter an adjustment", "4.10")
+            .noting(entered),
+        get("/claims", claims::list).lists::<ClaimView>("Insurance claims", "4.10"),
+        get("/claims/{id}", claims::show).shows::<ClaimView>("One claim", "4.10"),
+        get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Plans of payments", "4.10"),
+        get("/payment_plans/{id}", payment_plans::show).shows::<PaymentPlanView>("One plan of payments", "4.10"),
+        get("/fee_schedules", fee_schedules::list).lists::<FeeScheduleView>("Fee schedules", "2.4"),
+        get("/fee_schedules/{id}", fee_schedules::show).shows::<FeeScheduleView>("One fee schedule", "2.4"),
+        get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
+        get("/guarantor_balances", balances::of_guarantors)
+            .lists::<GuarantorBalanceView>("What guarantors owe", "4.10")
+            .noting("`patient_id` asks for the balance of whoever answers for the patient."),
+        get("/guarantor_balances/{id}", balances::of_guarantor)
+            .shows::<GuarantorBalanceView>("What one guarantor owes", "4.10"),
+        get("/insurance_balances", balances::of_insurance)
+            .lists::<InsuranceBalanceView>("What insurance is expected to pay", "4.10"),
+        get("/insurance_balances/{id}", balances::of_insurance_one)
+            .shows::<InsuranceBalanceView>("What insurance is expected to pay for one patient", "4.10"),
+    ];
+    let catalogues = vec![
+        get("/payment_types", ledger_types::payment_types).lists::<PaymentTypeView>("Payment types", "4.10"),
+        get("/payment_types/{id}", ledger_types::payment_type).shows::<PaymentTypeView>("One payment type", "4.10"),
+        get("/adjustment_types", ledger_types::adjustment_types)
+            .lists::<AdjustmentTypeView>("Adjustment types", "4.10"),
+        get("/adjustment_types/{id}", ledger_types::adjustment_type)
+            .shows::<AdjustmentTypeView>("One adjustment type", "4.10"),
+    ];
+    amounts.into_iter().map(Route::financial).chain(catalogues).collect()
+}
+
+fn webhooks() -> Vec<Route> {
+    let (endpoints, endpoint) = ("/webhook_endpoints", "/webhook_endpoints/{id}");
+    let subscriptions = "/webhook_endpoints/{id}/webhook_subscriptions";
+    let subscription = "/webhook_endpoints/{id}/webhook_subscriptions/{subscription_id}";
+    vec![
+        get(endpoints, webhook_endpoints::list).lists_all::<EndpointView>("Webhook endpoints", "4.9"),
+        post(endpoints, webhook_endpoints::create).creates::<EndpointView>("Register a webhook endpoint", "4.9"),
+        patch(endpoint, webhook_endpoints::update)
+            .shows::<EndpointView>("Change a webhook endpoint", "4.9")
+            .noting(
+                "One that is active again gets nothing until its subscriptions are set to active too (6.4). It is changed and removed by a \
+                 key that could make all its subscriptions. Those that no key of its owner could make any more become inactive.",
+            ),
+        get(endpoint, webhook_endpoints::show).shows::<EndpointView>("One webhook endpoint", "4.9"),
+        delete(endpoint, webhook_endpoints::delete).empty("Remove a webhook endpoint with its subscriptions", "4.9"),
+        get(subscriptions, webhook_subscriptions::list)
+            .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
+        post(subscriptions, webhook_subscriptions::create)
+            .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9")
+            .noting(
+                "Messages show the version the subscription was made under, and tell of all locations of the institution: a key that \
+                 reaches only some of them, or lacks a grant the records need, is refused.",
+            )
+            .fails(&[409]),
+        patch(subscription, webhook_subscriptions::update)
+            .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")
+            .noting("A key changes and ends the subscriptions that it could make.")
+            .fails(&[409]),
+        get(subscription, webhook_subscriptions::show).shows::<SubscriptionView>("One subscription", "4.9"),
+        delete(subscription, webhook_subscriptions::delete).empty("End a subscription", "4.9"),
+    ]
+    .into_iter()
+    .chain(webhook_deliveries())
+    .collect()
+}
+
+fn webhook_deliveries() -> Vec<Route> {
+    let (deliveries, delivery) =
+        ("/webhook_endpoints/{id}/deliveries", "/webhook_endpoints/{id}/deliveries/{delivery_id}");
+    vec![
+        post("/webhook_endpoints/{id}/rotate_secret", webhook_endpoints::rotate_secret)
+            .creates::<EndpointView>("Give a webhook endpoint a new secret", "6.3")
+            .fails(&[409])
+            .noting(
+                "`secret_key` of the answer is the new one. Until `earlier_secret_until` the header `signature` is still made with the \
+                 earlier secret and `signature-next` with the new one; `webhook-signature` carries both. With `overlap_hours` 0 the new \
+                 one signs alone at once. While an earlier secret still signs, only that is possible. A key does this that could make all \
+                 subscriptions of the endpoint.",
+            )
+            .named("rotate_webhook_secret"),
+        post("/webhook_endpoints/{id}/test", webhook_deliveries::test)
+            .creates::<DeliveryView>("Send a test message to a webhook endpoint", "6.2")
+            .noting(
+                "Its `resource_type` is `webhook_endpoint` and its `event_name` `webhook_endpoint.test`. It is signed, retried and logged \
+                 like any other.",
+            )
+            .named("test_webhook_endpoint"),
+        post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
+            .shows::<ReplayView>("Send the messages of a time again", "6.4")
+            .noting(
+                "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time, and as many \
+                 as may wait for the endpoint: `next_since` says where to go on.",
+            )
+            .named("replay_webhook_deliveries"),
+        get(deliveries, webhook_deliveries::list)
+            .lists::<DeliveryView>("Messages sent to a webhook endpoint, the newest first", "6.4")
+            .always_fresh()
+            .from_v3()
+            .noting("Those of institutions the key may reach, and test messages. They are kept for as long as the operator has set."),
+        get(delivery, webhook_deliveries::show)
+            .shows::<DeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
+        post("/webhook_endpoints/{id}/deliveries/{delivery_id}/redeliver", webhook_deliveries::redeliver)
+            .shows::<DeliveryView>("Send a message again", "6.4")
+            .noting("With the `delivery-id` it had, so that a receiver that has it already can tell.")
+            .named("redeliver_webhook_delivery"),
+    ]
+}
+
+fn group(name: &'static str, routes: Vec<Route>) -> Vec<Route> {
+    routes.into_iter().map(|route| route.in_group(name)).collect()
+}
+
+pub fn serve(app: &mut ServiceConfig) {
+    route::serve(&TABLE, app);
+}
+
+/// Whether a path is for anyone: operators' machines, readers of the documentation.
+pub fn is_open(path: &str) -> bool {
+    TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
+}
+
+/// As rate limits name them: `GET /appointments`.
+pub fn endpoints() -> impl Iterator<Item = String> {
+    TABLE.iter().filter(|route| route.is_limited()).map(Route::endpoint)
+}
+
+pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let slash = request.path().len() > 1 && request.path().ends_with('/');
+    Err(ApiError::NoSuchRoute.because(if slash { Reason::TrailingSlash } else { Reason::UnknownPath }))
+}

@@ -1,0 +1,171 @@
+//! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote.
+
+use std::{
+    cell::Cell,
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    time::Instant,
+};
+
+use actix_web::{
+    Error, HttpMessage, HttpResponse, ResponseError,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    error::InternalError,
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
+    },
+    middleware::Next,
+    web::Data,
+};
+
+use crate::{
+    access::api::Api,
+    http::{cors, errors::ApiError, rate_limit::Standing},
+    routes::{route::Route, table},
+    values::limits::MAX_REQUEST_ID,
+};
+
+/// What is learnt of a request on its way, for those around it.
+#[derive(Default)]
+pub struct About {
+    pub route: Cell<Option<&'static Route>>,
+    /// Within the rate limits of its key.
+    pub standing: Cell<Option<Standing>>,
+}
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Of the limit the caller is nearest to.
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+pub async fn guard(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let started = Instant::now();
+    let id = request_id(request.headers());
+    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let about = Rc::new(About::default());
+    request.extensions_mut().insert(about.clone());
+    let client = api.client(request.request());
+    let origin = cors::allowed(&api.rules.cors_origins, &request);
+    let mut answer = if origin.is_some() && cors::is_preflight(&request) {
+        Ok(request.into_response(cors::preflight()))
+    } else if named(&api, &request) {
+        caught(next.call(request)).await
+    } else {
+        Ok(request.into_response(ApiError::UserAgent.error_response()))
+    };
+    let (status, headers) = match &mut answer {
+        Ok(response) => (response.status(), response.headers_mut()),
+        Err(response) => (response.status(), response.headers_mut()),
+    };
+    headers.insert(REQUEST_ID, id.clone());
+    head(headers, about.standing.get());
+    origin.into_iter().for_each(|origin| cors::open(headers, origin));
+    let took = started.elapsed();
+    api.answered.count(about.route.get(), status.as_u16(), took);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        api.answered.limited(about.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
+    }
+    let route = about.route.get().map_or("-", |route| route.path);
+    let request = id.to_str().unwrap_or_default();
+    tracing::debug!(
+        status = status.as_u16(),
+        route,
+        ?took,
+        request,
+        client = client.map(tracing::field::display),
+        "answered"
+    );
+    // Without its request an answer travels as an error; the client sees the same.
+    answer.map_err(|response| InternalError::from_response("", response).into())
+}
+
+/// Answers hold data of patients, keys and tokens: nobody on the way keeps them, unless they say otherwise, and browsers take them for
+/// what they are said to be.
+fn head(headers: &mut HeaderMap, standing: Option<Standing>) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if let Some(Standing { limit, remaining, reset, .. }) = standing {
+        headers.insert(RATE_LIMIT, limit.into());
+        headers.insert(RATE_REMAINING, remaining.into());
+        headers.insert(RATE_RESET, reset.into());
+    }
+}
+
+/// The client's own id where it is a sane one, so that support can find the request.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let sane = |b: &u8| b.is_ascii_alphanumeric() || b"-_.:".contains(b);
+    let given =
+        headers.get(REQUEST_ID).filter(|id| (1..=MAX_REQUEST_ID).contains(&id.len()) && id.as_bytes().iter().all(sane));
+    let new = || HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("a uuid is a valid header value");
+    given.cloned().unwrap_or_else(new)
+}
+
+/// Whether the calling application names itself (specification 5.8).
+fn named(api: &Api, request: &ServiceRequest) -> bool {
+    let Some(refused) = &api.rules.refused_user_agents else { return true };
+    if table::is_open(request.path()) {
+        return true;
+    }
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().trim();
+    // The first product it names (RFC 9110, 10.1.5): `node` is not `NodeClinic/2.0`.
+    let product = agent.split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
+    !product.is_empty() && !refused.iter().any(|refused| refused.eq_ignore_ascii_case(product))
+}
+
+/// A panic fails its request and no other.
+async fn caught<B: MessageBody + 'static>(
+    answering: impl Future<Output = Result<ServiceResponse<B>, Error>>,
+) -> Result<ServiceResponse<BoxBody>, HttpResponse> {
+    let mut answering = Box::pin(answering);
+    let poll = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Ok),
+        Err(_) => std::task::Poll::Ready(Err(())),
+    });
+    match poll.await {
+        Ok(Ok(response)) => Ok(response.map_into_boxed_body()),
+        Ok(Err(error)) => Err(error.error_response()),
+        Err(()) => {
+            tracing::error!("a request ended in a panic");
+            Err(ApiError::Internal.error_response())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::server::guard::*;
+
+    fn answered_id(given: Option<&'static str>) -> String {
+        let mut headers = HeaderMap::new();
+        if let Some(id) = given {
+            headers.insert(REQUEST_ID, HeaderValue::from_static(id));
+        }
+        request_id(&headers).to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn sane_ids_are_echoed_and_others_replaced() {
+        assert_eq!(answered_id(Some("call-7.a_b:c")), "call-7.a_b:c");
+        let long: &'static str = Box::leak("x".repeat(129).into_boxed_str());
+        for given in [None, Some(""), Some("a b"), Some("<script>"), Some(long)] {
+            assert_eq!(answered_id(given).len(), 36, "{given:?}");
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_panic_becomes_an_answer() {
+        let panics = async { panic!("on purpose") };
+        let answer = caught::<BoxBody>(panics).await.unwrap_err();
+        assert_eq!(answer.status(), 500);
+    }
+}

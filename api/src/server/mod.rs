@@ -1,0 +1,81 @@
+//! The HTTP server: workers, timeouts, limits of connections.
+
+pub mod guard;
+
+use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Duration};
+
+use actix_web::{
+    App, Error, HttpServer,
+    body::{BoxBody, MessageBody},
+    dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse},
+    http::{ConnectionType, KeepAlive},
+    middleware::{Next, from_fn},
+    web::{self, Data},
+};
+
+use crate::{access::api::Api, routes::table, server::guard::guard};
+
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
+/// How long a connection that is to be closed may still send what no one reads. actix's clock ticks every half second: with
+/// less than that a connection could stay open for good.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub fn app(
+    api: Data<Api>,
+) -> App<
+    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
+> {
+    App::new()
+        .app_data(api)
+        .configure(table::serve)
+        .default_service(web::to(table::no_such_route))
+        .wrap(from_fn(guard))
+        .wrap(from_fn(leaving))
+}
+
+/// Once the server is to stop, each answer closes its connection: no client sends a request into one that is closed just then.
+async fn leaving(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let api = request.app_data::<Data<Api>>().cloned();
+    let mut answer = next.call(request).await?.map_into_boxed_body();
+    if api.is_some_and(|api| api.leaving.load(Ordering::Relaxed)) {
+        answer.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
+    Ok(answer)
+}
+
+/// Takes the port at once, so that a taken one is known before anything else starts. Runs until its handle stops it.
+pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Server, SocketAddr)> {
+    let address = listener.local_addr()?;
+    let rules = api.rules.clone();
+    let keep_alive =
+        if rules.keep_alive.is_zero() { KeepAlive::Disabled } else { KeepAlive::Timeout(rules.keep_alive) };
+    let server = HttpServer::new(move || app(api.clone()))
+        .workers(rules.workers)
+        .max_connections(rules.max_connections.div_ceil(rules.workers))
+        .backlog(BACKLOG)
+        .keep_alive(keep_alive)
+        .client_request_timeout(rules.header_timeout)
+        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+        .shutdown_timeout(for_requests(rules.shutdown_timeout).as_secs())
+        // Whoever runs it says when it stops.
+        .disable_signals()
+        .listen(listener)?
+        .run();
+    Ok((server, address))
+}
+
+/// What a stop has for the engine at least.
+pub const LAST_SECOND: Duration = Duration::from_secs(1);
+
+/// What requests under way get of the time a stop may take: beside the engine's second there is the one in which clients hear of it.
+fn for_requests(shutdown_timeout: Duration) -> Duration {
+    shutdown_timeout.saturating_sub(2 * LAST_SECOND)
+}
+
+pub fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    std::net::TcpListener::bind(address)
+}

@@ -1,0 +1,131 @@
+//! Cursors: where a page began or ended. Opaque to clients, and bound to the query they came from.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+
+use location::time::Timestamp;
+
+use crate::values::secret::{Key, Secret};
+
+const TAG: usize = 16;
+/// Place, id, and the time of the walk's first page.
+const CONTENT: usize = 24;
+
+/// A record's place in a list: lists are ordered by `at`, then `id`; lists by id alone have `at` 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub at: i64,
+    pub id: u64,
+}
+
+impl Position {
+    pub fn id(id: u64) -> Position {
+        Position { at: 0, id }
+    }
+}
+
+pub struct Cursors(Key);
+
+impl Cursors {
+    pub fn new(secret: &Secret) -> Cursors {
+        Cursors(secret.key("cursor"))
+    }
+
+    /// For one query: its path and every parameter but the paging ones, in whatever order they came.
+    pub fn bound_to(&self, path: &str, mut parameters: Vec<(&str, &str)>) -> Bound {
+        parameters.sort_unstable();
+        let lengths_and_texts: Vec<Vec<u8>> = [("", path)]
+            .into_iter()
+            .chain(parameters)
+            .flat_map(|(name, value)| [framed(name), framed(value)])
+            .collect();
+        let parts: Vec<&[u8]> = lengths_and_texts.iter().map(Vec::as_slice).collect();
+        Bound { key: self.0.clone(), query: self.0.tag(&parts) }
+    }
+}
+
+/// So that no two different lists of texts run together into the same bytes.
+fn framed(text: &str) -> Vec<u8> {
+    let mut bytes = (text.len() as u64).to_be_bytes().to_vec();
+    bytes.extend_from_slice(text.as_bytes());
+    bytes
+}
+
+/// Makes and reads the cursors of one query.
+#[derive(Clone)]
+pub struct Bound {
+    key: Key,
+    query: [u8; 32],
+}
+
+impl Bound {
+    pub fn seal(&self, position: Position, as_of: Timestamp) -> String {
+        let mut bytes = [position.at.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
+        let tag = self.key.tag(&[&self.query, &bytes]);
+        bytes.extend_from_slice(&tag[..TAG]);
+        BASE64.encode(bytes)
+    }
+
+    pub fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
+        let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == CONTENT + TAG)?;
+        let (content, tag) = bytes.split_at(CONTENT);
+        if !self.key.verifies(&[&self.query, content], tag) {
+            return None;
+        }
+        let part = |at: usize| content.get(at..at + 8)?.try_into().ok();
+        let position = Position { at: i64::from_be_bytes(part(0)?), id: u64::from_be_bytes(part(8)?) };
+        Some((position, Timestamp(i64::from_be_bytes(part(16)?))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::values::cursor::*;
+
+    fn cursors() -> Cursors {
+        Cursors::new(&Secret::from_bytes([1; 32]))
+    }
+
+    #[test]
+    fn a_cursor_leads_back_to_its_position() {
+        let bound = cursors().bound_to("/providers", vec![("subdomain", "a"), ("inactive", "true")]);
+        for position in [Position::id(0), Position::id(u64::MAX), Position { at: i64::MIN, id: 7 }] {
+            let as_of = Timestamp(77);
+            assert_eq!(bound.open(&bound.seal(position, as_of)), Some((position, as_of)));
+        }
+        let reordered = cursors().bound_to("/providers", vec![("inactive", "true"), ("subdomain", "a")]);
+        let cursor = bound.seal(Position::id(3), Timestamp(0));
+        assert_eq!(reordered.open(&cursor), Some((Position::id(3), Timestamp(0))));
+    }
+
+    #[test]
+    fn it_opens_under_its_own_query_only() {
+        let cursor = cursors().bound_to("/providers", vec![("subdomain", "a")]).seal(Position::id(3), Timestamp(0));
+        let others = [
+            ("/operatories", vec![("subdomain", "a")]),
+            ("/providers", vec![("subdomain", "b")]),
+            ("/providers", vec![("subdomain", "a"), ("inactive", "true")]),
+            ("/providers", vec![("subdomai", "na")]),
+            ("/providers", vec![]),
+        ];
+        for (path, parameters) in others {
+            assert_eq!(cursors().bound_to(path, parameters.clone()).open(&cursor), None, "{path} {parameters:?}");
+        }
+        let elsewhere = Cursors::new(&Secret::from_bytes([2; 32])).bound_to("/providers", vec![("subdomain", "a")]);
+        assert_eq!(elsewhere.open(&cursor), None);
+    }
+
+    #[test]
+    fn altered_cursors_are_refused() {
+        let bound = cursors().bound_to("/providers", vec![]);
+        let cursor = bound.seal(Position::id(3), Timestamp(0));
+        for at in 0..cursor.len() {
+            let mut altered = cursor.clone().into_bytes();
+            altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(bound.open(&String::from_utf8(altered).unwrap()), None, "byte {at}");
+        }
+        for wrong in ["", "x", "=", "é", &cursor[1..], &cursor.repeat(2)] {
+            assert_eq!(bound.open(wrong), None);
+        }
+    }
+}

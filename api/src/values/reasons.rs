@@ -1,0 +1,166 @@
+//! Why a request failed, in one word that stays the same: programs act on it, the message is for people. One list for the whole API.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+/// The list, with cause and fix where the message of the failure does not say them.
+macro_rules! reasons {
+    ($($name:ident $word:literal $advice:literal,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason { $($name,)* }
+
+        impl Reason {
+            pub const ALL: &[Reason] = &[$(Reason::$name,)*];
+
+            pub fn word(self) -> &'static str {
+                match self { $(Reason::$name => $word,)* }
+            }
+
+            /// Cause and fix; empty where the message says enough.
+            pub fn advice(self) -> &'static str {
+                match self { $(Reason::$name => $advice,)* }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+reasons! {
+    // 400
+    InvalidRequest "invalid_request" "",
+    InvalidJson "invalid_json" "",
+    CursorExpired "cursor_expired" "",
+    UploadNotSupported "upload_not_supported" "",
+    OperatoryRequired "operatory_required" "The location has `map_by_operatory`: send the operatory of the slot.",
+    OutsideWorkingHours "outside_working_hours"
+        "The provider has no working hours in this operatory that cover the whole time from start to end. GET /available_slots shows what can be booked.",
+    AppointmentTypeNotAccepted "appointment_type_not_accepted"
+        "The working hours at that time are kept for other appointment types. Ask GET /available_slots with the appointment_type_id you book with.",
+    AppointmentPast "appointment_past" "",
+    AppointmentCancelled "appointment_cancelled" "",
+    AppointmentFailed "appointment_failed" "Book another time.",
+    AppointmentNotOpen "appointment_not_open" "",
+    AppointmentNotSynced "appointment_not_synced"
+        "The health record system does not have the appointment yet. Try again once its `foreign_id` is set; POST /intent/booking/cancel cancels a booking before that.",
+    UnavailableNotSupported "unavailable_not_supported" "Blocks of unavailable time are made in the health record system.",
+    NotSupportedByEhr "not_supported_by_ehr"
+        "The location's health record system cannot do this. GET /locations/{id}/capabilities says what it can.",
+    HourOfEhr "hour_of_ehr" "",
+    TooManyHours "too_many_hours" "",
+    NotUsable "not_usable" "It is not in use any more, or comes from the health record system and is changed there.",
+    PatientOfOtherEhr "patient_of_other_ehr"
+        "The patient belongs to a location with another health record system. Register the patient at this location first.",
+    PatientNotConverted "patient_not_converted"
+        "The health record system keeps the patient as new until the first visit. Try again after the practice has converted the patient.",
+    DuplicatePatient "duplicate_patient"
+        "Use the patient named in the message, or send `return_existing_if_match`: true to be answered with it.",
+    WriteNotFailed "write_not_failed" "",
+    WriteOnItsWay "write_on_its_way" "",
+    WriteWasPutBack "write_was_put_back" "",
+    WriteOfPatientFirst "write_of_patient_first" "",
+    NoDeletionsStopped "no_deletions_stopped" "",
+    // 401
+    InvalidCredentials "invalid_credentials"
+        "`Authorization` must hold the API key as it is, without `Bearer`. A bearer token is not accepted here.",
+    TokenMissing "token_missing"
+        "No single Authorization header was sent. Exchange the key at POST /authenticates and send the token as Bearer.",
+    TokenMalformed "token_malformed" "The header must read `Authorization: Bearer <token>`, with the token of POST /authenticates.",
+    ApiKeyInsteadOfToken "api_key_instead_of_token"
+        "This is no bearer token. Exchange the key at POST /authenticates and send the token as Bearer.",
+    TokenExpired "token_expired" "The bearer token has expired. Ask POST /authenticates for a new one.",
+    TokenInvalid "token_invalid" "The bearer token was altered or is not from here. Ask POST /authenticates for a new one.",
+    KeyRevoked "key_revoked" "The API key of this token is not admitted any more. Authenticate with another key.",
+    // 403
+    SubdomainMissing "subdomain_missing" "Send `subdomain` in the query, not in the body.",
+    SubdomainOutOfReach "subdomain_out_of_reach"
+        "This API key reaches no institution of this subdomain. Subdomains are in lower case; sandbox keys reach no production practice, production keys no demo.",
+    GrantMissing "grant_missing" "",
+    LocationPending "location_pending" "The location is not active yet; it refuses all calls until the practice is set up.",
+    OutOfReach "out_of_reach" "It concerns locations or records this API key does not reach.",
+    UserAgentRefused "user_agent_refused" "Error 1010: the first product in User-Agent is a library, or there is none.",
+    MessagesNotSupported "messages_not_supported" "No health record system takes messages through this API.",
+    OriginRefused "origin_refused" "Only the browser extension may connect.",
+    Forbidden "forbidden" "",
+    // 404
+    NotFound "not_found" "",
+    LocationNotFound "location_not_found"
+        "Unknown, closed, or out of this API key's reach. Send the id of a location, not of an institution: GET /locations lists them.",
+    VersionMissing "version_missing" "Send the header `Svc-Api-Version`, such as `Svc-Api-Version: v3.0.0`.",
+    VersionUnknown "version_unknown" "`Svc-Api-Version` must be one of v3.0.0, v20240412, v3.1.0, v2.2.2, v2.",
+    VersionWithoutEndpoint "version_without_endpoint" "",
+    UnknownPath "unknown_path" "There is no such path. GET /docs lists all of them.",
+    TrailingSlash "trailing_slash" "Paths have no slash at their end.",
+    SlotNotFound "slot_not_found" "",
+    BookingNotFound "booking_not_found" "",
+    // 405 to 415
+    MethodNotAllowed "method_not_allowed" "",
+    RequestTimeout "request_timeout" "",
+    BodyTooLarge "body_too_large" "",
+    UnsupportedMediaType "unsupported_media_type" "",
+    // 409, 410
+    Conflict "conflict" "",
+    IdempotencyConflict "idempotency_conflict" "Send the request that the key was first used for, or choose a new key.",
+    SlotTaken "slot_taken" "Something else is booked then. Ask for free slots again.",
+    BookingFailed "booking_failed" "",
+    BookingNotOpen "booking_not_open" "",
+    SlotExpired "slot_expired" "",
+    // 422
+    Refused "refused" "",
+    PatientNotSynced "patient_not_synced"
+        "Wait until the patient's `foreign_id` is set; GET /write_requests shows how the write stands.",
+    PatientFieldsRequired "patient_fields_required" "",
+    NewPatientNotSupported "new_patient_not_supported" "",
+    NotBookableOnline "not_bookable_online" "",
+    // 429
+    RateLimited "rate_limited" "Wait for the seconds of `Retry-After`.",
+    TooMany "too_many" "",
+    // 500, 503
+    InternalError "internal_error" "After a failed create read the record back before sending it again.",
+    ScheduleNotRead "schedule_not_read" "",
+    LocationUnavailable "location_unavailable" "Try again after the seconds of `Retry-After`.",
+    Unavailable "unavailable" "Try again after the seconds of `Retry-After`.",
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl JsonSchema for Reason {
+    fn schema_name() -> Cow<'static, str> {
+        "Reason".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = Reason::ALL.iter().map(|reason| reason.word()).collect();
+        json_schema!({
+            "type": "string",
+            "enum": words,
+            "description": "Why the request failed, for programs. The list grows; words never change their meaning.",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::values::reasons::*;
+
+    #[test]
+    fn words_stand_once_and_are_words() {
+        let mut words: Vec<&str> = Reason::ALL.iter().map(|reason| reason.word()).collect();
+        assert!(words.iter().all(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), Reason::ALL.len());
+    }
+
+    #[test]
+    fn advice_is_sentences() {
+        for advice in Reason::ALL.iter().map(|reason| reason.advice()).filter(|advice| !advice.is_empty()) {
+            assert!(advice.ends_with('.'), "{advice}");
+        }
+    }
+}

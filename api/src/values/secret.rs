@@ -1,0 +1,156 @@
+//! The one secret of the HTTP edge, and the keys derived from it for tokens, cursors and slot tokens.
+
+use std::{fs, io, path::Path};
+
+use engine::files;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+pub const FILE: &str = "token.secret";
+
+#[derive(Clone)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    pub fn from_bytes(bytes: [u8; 32]) -> Secret {
+        Secret(bytes)
+    }
+
+    /// From 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Secret> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text.trim(), &mut bytes).ok()?;
+        Some(Secret(bytes))
+    }
+
+    /// The secret of a data directory, made at the first start so that tokens outlive a restart.
+    pub fn of_directory(dir: &Path) -> io::Result<Secret> {
+        let path = dir.join(FILE);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(&path),
+            text => text?,
+        };
+        match text.trim().split_once(' ') {
+            Some((digits, check)) => {
+                Secret::parse(digits).filter(|secret| secret.check() == check).ok_or_else(|| damaged(&path))
+            }
+            // As it was written before it had a checksum.
+            None => {
+                let secret = Secret::parse(&text).ok_or_else(|| damaged(&path))?;
+                files::replace(&path, &secret.written())?;
+                Ok(secret)
+            }
+        }
+    }
+
+    fn create(path: &Path) -> io::Result<Secret> {
+        let secret = Secret(random());
+        match files::write_new(path, &secret.written())? {
+            true => Ok(secret),
+            // Another process was faster.
+            false => Secret::of_directory(path.parent().unwrap_or(Path::new("."))),
+        }
+    }
+
+    /// The line of its file: a digit that changes on the disk would void every token without a word.
+    fn written(&self) -> String {
+        format!("{} {}", hex::encode(self.0), self.check())
+    }
+
+    fn check(&self) -> String {
+        hex::encode(&self.key("checksum of its file").tag(&[])[..4])
+    }
+
+    /// A key for one purpose; keys of different purposes tell nothing about each other.
+    pub fn key(&self, purpose: &str) -> Key {
+        Key(mac(&self.0, &[purpose.as_bytes()]))
+    }
+}
+
+/// Authenticates what is handed to clients and comes back.
+#[derive(Clone)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    pub fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
+        mac(&self.0, parts)
+    }
+
+    /// In constant time. `tag` may be the first bytes only.
+    pub fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
+        hmac(&self.0, parts).verify_truncated_left(tag).is_ok()
+    }
+}
+
+fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    parts.iter().for_each(|part| mac.update(part));
+    mac
+}
+
+fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+    hmac(key, parts).finalize().into_bytes().into()
+}
+
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    bytes
+}
+
+fn damaged(path: &Path) -> io::Error {
+    let what = "is damaged: put it back from a backup, or remove it, which voids every token handed out so far";
+    io::Error::new(io::ErrorKind::InvalidData, format!("{} {what}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::values::secret::*;
+
+    #[test]
+    fn a_directory_keeps_its_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Secret::of_directory(dir.path()).unwrap();
+        assert_eq!(first.0, Secret::of_directory(dir.path()).unwrap().0);
+        fs::write(dir.path().join(FILE), "short").unwrap();
+        assert_eq!(Secret::of_directory(dir.path()).err().unwrap().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_damaged_secret_is_said_and_never_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let made = Secret::of_directory(dir.path()).unwrap();
+        let written = fs::read(&path).unwrap();
+        for at in 0..written.len() - 1 {
+            let mut bent = written.clone();
+            bent[at] = if bent[at] == b'0' { b'1' } else { b'0' };
+            fs::write(&path, &bent).unwrap();
+            assert!(
+                Secret::of_directory(dir.path()).is_err_and(|error| error.to_string().contains("is damaged")),
+                "{at}"
+            );
+            assert_eq!(fs::read(&path).unwrap(), bent, "nothing is written in its place");
+        }
+        for cut in 1..64 {
+            fs::write(&path, &written[..cut]).unwrap();
+            assert!(Secret::of_directory(dir.path()).is_err(), "{cut}");
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        // One from before the checksum is taken over.
+        fs::write(&path, &written[..64]).unwrap();
+        assert_eq!(Secret::of_directory(dir.path()).unwrap().0, made.0);
+        assert_eq!(fs::read(&path).unwrap(), written);
+    }
+
+    #[test]
+    fn keys_of_different_purposes_differ() {
+        let secret = Secret::from_bytes([7; 32]);
+        let tag = secret.key("a").tag(&[b"x"]);
+        assert!(secret.key("a").verifies(&[b"x"], &tag[..16]));
+        assert!(!secret.key("b").verifies(&[b"x"], &tag[..16]));
+        assert!(!secret.key("a").verifies(&[b"y"], &tag[..16]));
+        assert!(!secret.key("a").verifies(&[b"x"], &[]));
+    }
+}

@@ -1,0 +1,131 @@
+//! How times look on the wire: UTC with Z, local with offset, and for people.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Offset, TimeZone, Utc};
+use chrono_tz::Tz;
+use location::{ids::LocationId, time::Timestamp, zone::Date};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+/// A time as the API shows it: `2026-12-01T14:30:00.000Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At(pub Timestamp);
+
+impl Serialize for At {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&utc(self.0))
+    }
+}
+
+impl JsonSchema for At {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "At".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
+    }
+}
+
+pub fn utc(t: Timestamp) -> String {
+    instant(t).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// `2026-12-01T09:30:00.000-05:00`
+pub fn with_zone(t: Timestamp, zone: Tz) -> String {
+    instant(t).with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+}
+
+/// The zone's offset at that instant: `-05:00`.
+pub fn offset(t: Timestamp, zone: Tz) -> String {
+    instant(t).with_timezone(&zone).format("%:z").to_string()
+}
+
+/// `Tue, Dec 1 2026, 9:30 AM EST`
+pub fn for_people(t: Timestamp, zone: Tz) -> String {
+    instant(t).with_timezone(&zone).format("%a, %b %-d %Y, %-I:%M %p %Z").to_string()
+}
+
+/// The local date, and the minutes after its midnight that clocks show.
+pub fn local(t: Timestamp, zone: Tz) -> (Date, i64) {
+    let offset = zone.offset_from_utc_datetime(&instant(t).naive_utc()).fix().local_minus_utc();
+    let seconds = instant(t).timestamp() + i64::from(offset);
+    // A calendar's days fit many times over.
+    let days = seconds.div_euclid(86_400).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+    (Date(days), seconds.rem_euclid(86_400) / 60)
+}
+
+/// Times beyond what a calendar can show are shown as its end.
+fn instant(t: Timestamp) -> DateTime<Utc> {
+    let end = if t.0 < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
+    DateTime::from_timestamp_millis(t.0).unwrap_or(end)
+}
+
+/// How the insert of a booking into the practice's system stands, as the engine writes it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+pub enum WritebackState {
+    Pending,
+    Confirmed,
+    Failed,
+}
+
+/// Shared by every record that names its origin: `nex` exists only here.
+pub fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
+    match (foreign_id, adapter) {
+        (Some(_), Some(adapter)) => adapter,
+        _ => "nex",
+    }
+}
+
+/// A location as a booking shows it.
+#[derive(Serialize, JsonSchema)]
+pub struct Whereabouts<'a> {
+    #[schemars(with = "u32")]
+    pub location_id: LocationId,
+    pub name: &'a str,
+    pub address: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::values::times::*;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp(DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())
+    }
+
+    #[test]
+    fn times_are_shown_at_their_instants_offset() {
+        let zone: Tz = "America/New_York".parse().unwrap();
+        let winter = at("2026-12-01T14:30:00Z");
+        assert_eq!(utc(winter), "2026-12-01T14:30:00.000Z");
+        assert_eq!(with_zone(winter, zone), "2026-12-01T09:30:00.000-05:00");
+        assert_eq!(offset(at("2026-07-01T14:30:00Z"), zone), "-04:00");
+        assert_eq!(for_people(winter, zone), "Tue, Dec 1 2026, 9:30 AM EST");
+        let (date, minutes) = local(winter, zone);
+        assert_eq!((date.to_string().as_str(), minutes), ("2026-12-01", 9 * 60 + 30));
+    }
+
+    #[test]
+    fn both_passes_of_an_overlap_are_told_apart() {
+        let zone: Tz = "America/New_York".parse().unwrap();
+        assert_eq!(for_people(at("2026-11-01T05:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EDT");
+        assert_eq!(for_people(at("2026-11-01T06:30:00Z"), zone), "Sun, Nov 1 2026, 1:30 AM EST");
+    }
+
+    #[test]
+    fn impossible_times_do_not_panic() {
+        for t in [Timestamp::MIN, Timestamp::MAX] {
+            let zone: Tz = "UTC".parse().unwrap();
+            assert!(!utc(t).is_empty() && !for_people(t, zone).is_empty());
+            assert!((0..1_440).contains(&local(t, zone).1));
+        }
+    }
+}

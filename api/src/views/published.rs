@@ -1,0 +1,182 @@
+//! Records as their own endpoints show them, made from what the store keeps: for the feed of changes and for messages to subscribers.
+
+use std::sync::Arc;
+
+use engine::{
+    SyncState,
+    actor::docs::Document as Stored,
+    records::{
+        Appointment, AppointmentType, Operatory, Patient, Provider, WorkingHour,
+        catalogue::{AdjustmentType, AppointmentDescriptor, Fee, FeeSchedule, PaymentType},
+        clinical::{
+            ClinicalNote, PatientRecall, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType, TreatmentPlan,
+        },
+        documents::{Document, DocumentType},
+        entry::Entry,
+        forms::{FormResponse, FormSchema},
+        history::{HistoryItem, PatientHistoryItem},
+        insurance::{Coverage, InsurancePlan},
+        ledger::{Adjustment, Charge, Claim, GuarantorBalance, InsuranceBalance, Payment, PaymentPlan},
+        talk::{CommunicationLog, Conversation, PatientAlert},
+    },
+    webhooks::shapes::{Related, Scene, Shapes, Unshaped},
+};
+use location::pull::Resource::{self, *};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{
+    resources::{appointment_types::AppointmentTypeView, operatories::OperatoryView, sync_status},
+    values::versions::Version,
+    views::{
+        catalogue::{AdjustmentTypeView, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView},
+        clinical::{
+            ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
+            RecallTypeView, TreatmentPlanView,
+        },
+        documents::{DocumentTypeView, PatientDocumentView},
+        forms::{FormResponseView, FormSchemaDetail},
+        history::{HistoryItemView, PatientHistoryItemView},
+        hours::WorkingHourView,
+        insurance::{CoverageView, InsurancePlanView},
+        ledger::{
+            AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
+            PaymentView,
+        },
+        people::{PatientDetail, PatientDetailed, ProviderBasic},
+        talk::{CommunicationLogView, ConversationView, PatientAlertView},
+        told::AppointmentTold,
+    },
+};
+
+/// What the engine shows subscribers.
+pub struct Wire;
+
+impl Wire {
+    pub fn shapes() -> Arc<dyn Shapes> {
+        Arc::new(Wire)
+    }
+}
+
+impl Shapes for Wire {
+    fn record(
+        &self,
+        scene: &Scene<'_>,
+        resource: Resource,
+        stored: &[u8],
+        related: &dyn Related,
+    ) -> Result<Value, Unshaped> {
+        shape(scene, resource, stored, related)
+    }
+
+    fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
+        json(&sync_status::view(scene.setup, &sync_status::of_one(scene.location, state, scene.now)))
+    }
+}
+
+/// The one place that makes a wire shape of any record.
+pub fn shape(scene: &Scene<'_>, resource: Resource, stored: &[u8], related: &dyn Related) -> Result<Value, Unshaped> {
+    let adapter = scene.adapter(scene.location.source);
+    match resource {
+        Providers => {
+            let it: Provider = read(stored)?;
+            json(&ProviderBasic::of(&it, scene.adapter(Some(it.source_id))))
+        }
+        Patients => patient(scene, &read(stored)?),
+        Operatories => {
+            let it: Operatory = read(stored)?;
+            json(&OperatoryView::basic(&it, adapter))
+        }
+        WorkingHours => {
+            let it: WorkingHour = read(stored)?;
+            json(&WorkingHourView::of(&it, scene.location.zone, scene.now))
+        }
+        AppointmentTypes => {
+            let it: AppointmentType = read(stored)?;
+            json(&AppointmentTypeView::of(&it))
+        }
+        Appointments => appointment(scene, &read(stored)?, related),
+        AppointmentDescriptors => {
+            entry(stored, |it: &Entry<AppointmentDescriptor>| json(&DescriptorView::of(it, adapter)))
+        }
+        FeeSchedules => entry(stored, |it: &Entry<FeeSchedule>| json(&FeeScheduleView::of(it))),
+        InsurancePlans => {
+            entry(stored, |it: &Entry<InsurancePlan>| json(&InsurancePlanView::of(it).amounts(scene.amounts)))
+        }
+        Coverages => entry(stored, |it: &Entry<Coverage>| json(&CoverageView::of(it))),
+        HistoryItems => entry(stored, |it: &Entry<HistoryItem>| json(&HistoryItemView::of(it))),
+        PatientHistoryItems => entry(stored, |it: &Entry<PatientHistoryItem>| {
+            let item: Option<Entry<HistoryItem>> = related.get(it.source_id, it.body.item_id)?;
+            json(&PatientHistoryItemView::of(it, item.as_ref()))
+        }),
+        PatientAlerts => entry(stored, |it: &Entry<PatientAlert>| json(&PatientAlertView::of(it))),
+        CommunicationLogs => entry(stored, |it: &Entry<CommunicationLog>| json(&CommunicationLogView::of(it))),
+        Conversations => entry(stored, |it: &Entry<Conversation>| json(&ConversationView::of(it, adapter))),
+        FormSchemas => entry(stored, |it: &Entry<FormSchema>| json(&FormSchemaDetail::of(it))),
+        FormResponses => entry(stored, |it: &Entry<FormResponse>| json(&FormResponseView::of(it, adapter))),
+        ProcedureCodeCategories => {
+            entry(stored, |it: &Entry<ProcedureCodeCategory>| json(&ProcedureCodeCategoryView::of(it)))
+        }
+        ProcedureCodes => entry(stored, |it: &Entry<ProcedureCode>| json(&ProcedureCodeView::of(it, adapter))),
+        Fees => entry(stored, |it: &Entry<Fee>| json(&FeeView::of(it))),
+        Procedures => entry(stored, |it: &Entry<Procedure>| json(&ProcedureView::of(it).amounts(scene.amounts))),
+        TreatmentPlans => entry(stored, |it: &Entry<TreatmentPlan>| {
+            let mut procedures: Vec<Entry<Procedure>> = Vec::new();
+            for id in &it.body.procedure_ids {
+                procedures.extend(related.get(it.source_id, *id)?);
+            }
+            json(&TreatmentPlanView::of(it, &procedures).amounts(scene.amounts))
+        }),
+        ClinicalNotes => entry(stored, |it: &Entry<ClinicalNote>| json(&ClinicalNoteView::of(it))),
+        RecallTypes => entry(stored, |it: &Entry<RecallType>| json(&RecallTypeView::of(it, adapter))),
+        PatientRecalls => entry(stored, |it: &Entry<PatientRecall>| {
+            let kind = it.body.recall_type_id.map(|id| related.get::<Entry<RecallType>>(it.source_id, id));
+            json(&PatientRecallView::of(it, kind.transpose()?.flatten().as_ref(), adapter))
+        }),
+        DocumentTypes => entry(stored, |it: &Entry<DocumentType>| json(&DocumentTypeView::of(it))),
+        Documents => entry(stored, |it: &Entry<Document>| json(&PatientDocumentView::of(it, None))),
+        PaymentTypes => entry(stored, |it: &Entry<PaymentType>| json(&PaymentTypeView::of(it))),
+        AdjustmentTypes => entry(stored, |it: &Entry<AdjustmentType>| json(&AdjustmentTypeView::of(it))),
+        Charges => entry(stored, |it: &Entry<Charge>| json(&ChargeView::of(it))),
+        Claims => entry(stored, |it: &Entry<Claim>| json(&ClaimView::of(it))),
+        PaymentPlans => entry(stored, |it: &Entry<PaymentPlan>| json(&PaymentPlanView::of(it))),
+        Payments => entry(stored, |it: &Entry<Payment>| json(&PaymentView::of(it))),
+        Adjustments => entry(stored, |it: &Entry<Adjustment>| json(&AdjustmentView::of(it))),
+        GuarantorBalances => entry(stored, |it: &Entry<GuarantorBalance>| json(&GuarantorBalanceView::of(it))),
+        InsuranceBalances => entry(stored, |it: &Entry<InsuranceBalance>| json(&InsuranceBalanceView::of(it))),
+    }
+}
+
+fn patient(scene: &Scene<'_>, it: &Patient) -> Result<Value, Unshaped> {
+    let adapter = scene.adapter(it.source_id);
+    match Version::kept(scene.version) {
+        Version::V3_1_0 => json(&PatientDetailed::of(it, adapter)),
+        Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::of(it, adapter)),
+    }
+}
+
+fn appointment(scene: &Scene<'_>, it: &Appointment, related: &dyn Related) -> Result<Value, Unshaped> {
+    let (institution, place) = (it.institution_id, &it.placement);
+    let patient = it.patient_id.map(|id| related.get::<Patient>(institution, id.into())).transpose()?.flatten();
+    let provider = place.provider.map(|id| related.get::<Provider>(institution, id.0.into())).transpose()?.flatten();
+    let operatory = place.operatory.map(|id| related.get::<Operatory>(it.location_id, id.0)).transpose()?.flatten();
+    json(&AppointmentTold::of(it, scene, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+}
+
+fn entry<T: DeserializeOwned>(
+    stored: &[u8],
+    view: impl FnOnce(&Entry<T>) -> Result<Value, Unshaped>,
+) -> Result<Value, Unshaped>
+where
+    Entry<T>: Stored,
+{
+    view(&read(stored)?)
+}
+
+fn read<T: DeserializeOwned>(stored: &[u8]) -> Result<T, Unshaped> {
+    serde_json::from_slice(stored).map_err(|_| Unshaped::Damaged)
+}
+
+fn json(view: &impl Serialize) -> Result<Value, Unshaped> {
+    serde_json::to_value(view).map_err(|_| Unshaped::Damaged)
+}
