@@ -10,14 +10,15 @@ use actix_web::HttpRequest;
 use engine::{Engine, sandbox_host::Hosted};
 use tokio::sync::Semaphore;
 
+use super::{
+    directory::{Directory, Statuses, TakenOver},
+    keys::{ApiKey, KeyRing, Keys},
+    page_cache::PageCache,
+};
 use crate::{
-    access::{
-        directory::{Directory, Statuses, TakenOver},
-        keys::{ApiKey, KeyRing, Keys},
-        page_cache::Kept,
+    http::{
+        metrics::RequestMetrics, proxies, rate_limit::RateLimits, rejected_callers::RejectedCallers, rules::HttpRules,
     },
-    config::HttpRules,
-    http::{metrics::Answered, proxies, rate_limit::Limits, rejected_callers::Strangers},
     values::{cursor::Cursors, secret::Secret, slot_token::SlotTokens, token::Tokens},
 };
 
@@ -29,11 +30,11 @@ pub struct Api {
     pub tokens: Tokens,
     pub cursors: Cursors,
     pub slot_tokens: SlotTokens,
-    pub limits: Limits,
-    pub strangers: Strangers,
+    pub rate_limits: RateLimits,
+    pub rejected_callers: RejectedCallers,
     pub rules: HttpRules,
-    pub answered: Answered,
-    pub kept: Kept,
+    pub metrics: RequestMetrics,
+    pub page_cache: PageCache,
     /// One for each workstation that may be connected.
     pub seats: Arc<Semaphore>,
     /// The server is about to stop: answers close their connections.
@@ -48,10 +49,10 @@ impl Api {
             tokens: Tokens::new(secret),
             cursors: Cursors::new(secret),
             slot_tokens: SlotTokens::new(secret),
-            limits: Limits::new(&rules.rates),
-            strangers: Strangers::new(rules.refused_per_minute),
-            answered: Answered::default(),
-            kept: Kept::new(rules.kept_pages),
+            rate_limits: RateLimits::new(&rules.rate_limits),
+            rejected_callers: RejectedCallers::new(rules.refused_per_minute),
+            metrics: RequestMetrics::default(),
+            page_cache: PageCache::new(rules.list_cache_bytes),
             seats: Arc::new(Semaphore::new(rules.max_workstations)),
             leaving: AtomicBool::new(false),
             keys: keys.into(),
@@ -73,13 +74,13 @@ impl Api {
     pub fn replace_keys(&self, keys: Vec<ApiKey>) {
         self.keys.replace(keys);
         // What a key may see may have changed.
-        self.kept.clear();
+        self.page_cache.clear();
     }
 
     /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
     pub fn take_over_statuses(&self, wanted: &Statuses) -> Vec<TakenOver> {
         let taken = self.directory.take_over(self.engine.setup(), wanted);
-        self.kept.clear();
+        self.page_cache.clear();
         taken
     }
 

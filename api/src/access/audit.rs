@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::access::{call::Call, keys::ApiKey};
+use super::keys::ApiKey;
 
 /// The target of these lines, for `logging`.
 pub const TARGET: &str = "audit";
@@ -22,25 +22,16 @@ impl Access {
     }
 }
 
-/// What one call was shown, so that a kept answer leaves the same lines each time it is given.
+/// What one call was shown, so that a cached answer leaves the same lines each time it is given.
 #[derive(Clone, Default)]
 pub struct Trail(Arc<Mutex<Vec<Access>>>);
 
 impl Trail {
-    fn add(&self, access: Access) {
+    pub fn add(&self, access: Access) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(access);
     }
 
     pub fn take(&self) -> Vec<Access> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Call {
-    /// Records that patient data left the house, or was changed.
-    pub fn audit(&self, what: &'static str, record: &'static str, id: u64) {
-        let access = Access { what, record, id };
-        access.log(&self.key);
-        self.trail.add(access);
     }
 }

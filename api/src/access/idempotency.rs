@@ -37,6 +37,14 @@ pub fn numbered(location: LocationId, record: &str, number: &str, said: &Value) 
     Once { key, fingerprint: digest([canonical(said).as_bytes()]) }
 }
 
+/// The key of one of several things a request saves.
+pub fn nth(once: Once, n: usize) -> Once {
+    let mut key = Sha256::new();
+    key.update(once.key);
+    key.update((n as u64).to_be_bytes());
+    Once { key: key.finalize().into(), ..once }
+}
+
 fn given(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut all = headers.get_all(KEY);
     let Some(first) = all.next() else { return Ok(None) };
@@ -79,7 +87,7 @@ mod tests {
     use engine::setup::Environment;
     use serde_json::json;
 
-    use crate::access::idempotency::*;
+    use super::*;
     use crate::access::keys::Grants;
 
     fn key(hash: u8) -> ApiKey {

@@ -10,7 +10,7 @@ use adapter_kit::{KitError, Report};
 use clap::Subcommand;
 use engine::adapter_host::{Host, HostLimits, plain};
 
-use super::{fail, say};
+use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
 pub enum Command {

@@ -9,10 +9,10 @@ use std::{
 use clap::Subcommand;
 use engine::adapter_host::{Host, plain};
 
-use super::{fail, say};
 use crate::{
     access::keys,
     config::{self, Config, ConfigError},
+    terminal::{fail, say},
 };
 
 #[derive(Subcommand)]

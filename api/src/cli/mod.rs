@@ -2,20 +2,18 @@
 
 mod adapter;
 mod configuration;
-pub mod serve;
+mod serve;
 mod store;
 
-use std::{
-    fmt::Display,
-    io::{self, Write},
-    net::SocketAddr,
-    path::PathBuf,
-    process::ExitCode,
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    demo::{self, DemoArguments},
+    openapi,
+    terminal::say,
 };
-
-use clap::{Args, Parser, Subcommand};
-
-use crate::{demo, openapi};
 
 #[derive(Parser)]
 #[command(name = "practice-sync", version, about = "One HTTP API to the schedules and patients of many practices")]
@@ -54,21 +52,6 @@ enum Command {
     Demo(DemoArguments),
 }
 
-#[derive(Args, Clone, Debug)]
-pub struct DemoArguments {
-    #[arg(long, default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-    /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
-    #[arg(long)]
-    pub cloud: bool,
-    /// Where the demo keeps its data; started again on it, it continues. Without it `demo-data`, with --cloud `demo-cloud-data`.
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// Only serve, without the story.
-    #[arg(long)]
-    pub no_walkthrough: bool,
-}
-
 pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve { config, accept_empty_store } => serve::run(&config, accept_empty_store),
@@ -82,17 +65,4 @@ pub fn main() -> ExitCode {
         }
         Command::Demo(arguments) => demo::run(arguments),
     }
-}
-
-/// What went wrong before anything was served.
-pub fn fail(problem: impl Display) -> ExitCode {
-    let line = problem.to_string().trim_end().replace('\n', " ");
-    // There is no one left to tell when stderr is gone.
-    let _ = writeln!(io::stderr(), "practice-sync: {line}");
-    ExitCode::from(2)
-}
-
-/// To stdout. A reader that has gone away is not an error.
-pub fn say(text: impl Display) {
-    let _ = writeln!(io::stdout(), "{text}");
 }

@@ -1,30 +1,8 @@
-//! `serve`: configuration, port, engine, server, in this order; and back.
+//! `serve`
 
-use std::{
-    collections::BTreeMap,
-    io,
-    net::SocketAddr,
-    path::Path,
-    process::ExitCode,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{path::Path, process::ExitCode};
 
-use actix_web::{dev::ServerHandle, rt::task::JoinHandle, web::Data};
-use engine::{Engine, sandbox_host::Hosted};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    time::Instant,
-};
-
-use super::fail;
-use crate::{
-    access::{api::Api, directory::TakenOver, keys::KeyRing},
-    config::Config,
-    logging, server,
-    values::secret::{self, Secret},
-    views::published::Wire,
-};
+use crate::{config::Config, logging, service, terminal::fail};
 
 pub fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     let mut config = match Config::load(file) {
@@ -47,128 +25,8 @@ pub fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     std::process::exit(code)
 }
 
-/// A server that answers, and what is behind it.
-pub struct Running {
-    pub address: SocketAddr,
-    pub engine: Arc<Engine>,
-    /// Simulated EHRs the engine hosts, by data source.
-    pub sandboxes: BTreeMap<u32, Arc<Hosted>>,
-    api: Data<Api>,
-    server: JoinHandle<io::Result<()>>,
-    handle: ServerHandle,
-}
-
-pub async fn start(config: Config) -> Result<Running, String> {
-    let listener = server::listen(config.http.listen).map_err(|error| format!("{}: {error}", config.http.listen))?;
-    let data_dir = &config.data_dir;
-    std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
-    let keys = KeyRing::from(config.keys);
-    let served_before = data_dir.join("store").exists();
-    let opened = engine::open(config.setup, data_dir, Wire::shapes(), Arc::new(keys.clone())).await;
-    let opened = opened.map_err(|error| error.to_string())?;
-    if config.secret.is_none() && served_before && !data_dir.join(secret::FILE).exists() {
-        tracing::warn!(
-            "token.secret is missing and made anew: tokens, cursors and slot tokens handed out so far are void"
-        );
-    }
-    let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
-    let secret = secret.map_err(|error| format!("{}: {error}", data_dir.display()))?;
-    let engine = opened.engine;
-    let api = Api::new(engine.clone(), keys, &secret, config.http).with_simulated(opened.sandboxes.clone());
-    let api = Data::new(api);
-    let (server, address) = server::start(api.clone(), listener).map_err(|error| error.to_string())?;
-    tracing::info!(%address, "serving");
-    // It runs from its first poll on: nobody should have to wait for `wait`.
-    let handle = server.handle();
-    let server = actix_web::rt::spawn(server);
-    Ok(Running { address, engine, sandboxes: opened.sandboxes, api, server, handle })
-}
-
-impl Running {
-    /// Serves until a signal ends it, then lets the engine end in order.
-    pub async fn wait(self) -> Result<(), String> {
-        let Running { engine, api, mut server, handle, .. } = self;
-        let may_take = api.rules.shutdown_timeout;
-        let ended = tokio::select! {
-            ended = &mut server => Some(ended),
-            () = asked_to_stop() => None,
-        };
-        let deadline = Instant::now() + may_take;
-        let served = match ended {
-            Some(ended) => ended,
-            None => {
-                // Workstations stay for hours, and the server waits for whoever is connected.
-                engine.gateway().stop();
-                api.leaving.store(true, Ordering::Relaxed);
-                tokio::time::sleep(LAST_REQUESTS.min(may_take / 4)).await;
-                handle.stop(true).await;
-                server.await
-            }
-        };
-        let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
-        if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
-            tracing::warn!("stopped before everything had ended; what was under way is done after the next start");
-        }
-        served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
-    }
-}
-
-/// How long clients may still send on connections they keep, and are told that those close.
-const LAST_REQUESTS: Duration = Duration::from_secs(1);
-
-async fn asked_to_stop() {
-    let listening = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    let [Ok(mut terminate), Ok(mut interrupt)] = listening else { return std::future::pending().await };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-}
-
 async fn serve(config: Config, file: &Path) -> Result<(), String> {
-    let running = start(config).await?;
-    actix_web::rt::spawn(reload(running.api.clone(), file.to_path_buf()));
+    let running = service::start(config).await?;
+    running.reload_from(file);
     running.wait().await
-}
-
-/// SIGHUP reads the API keys and the status of locations again, so that a key can be revoked and a location closed without a restart.
-/// Everything else waits for the next start.
-async fn reload(api: Data<Api>, file: std::path::PathBuf) {
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        tracing::warn!("no SIGHUP here: keys and locations change with a restart only");
-        return;
-    };
-    while hangups.recv().await.is_some() {
-        take_over(&api, &file);
-    }
-}
-
-/// What has nothing to do with keys and statuses holds neither of them up: a file that would not start the service still revokes a key.
-pub fn take_over(api: &Api, file: &Path) {
-    let (access, problems) = match Config::access(file) {
-        Ok(read) => read,
-        Err(error) => {
-            tracing::error!(%error, "the configuration cannot be read; API keys and locations stay as they are");
-            return;
-        }
-    };
-    let keys = access.keys.len();
-    api.replace_keys(access.keys);
-    for TakenOver { location, status, gone, taken } in api.take_over_statuses(&access.statuses) {
-        let status = format!("{status:?}").to_lowercase();
-        match (taken, gone) {
-            // What its actor has begun, it ends; it is started as closed the next time, or not at all.
-            (true, true) => {
-                tracing::warn!(%location, "the location is gone from the file: it is closed from the next call on")
-            }
-            (true, false) => {
-                tracing::info!(%location, status, "location read again: callers see it so from the next call on")
-            }
-            (false, _) => tracing::warn!(%location, status, "this location opens with the next start only"),
-        }
-    }
-    for problem in &problems {
-        tracing::error!(%problem, "the configuration is wrong: the next start would fail, and what a key is given here it does not have");
-    }
-    tracing::info!(keys, "API keys and statuses of locations read again; all other settings wait for the next start");
 }

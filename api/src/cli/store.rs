@@ -8,8 +8,10 @@ use engine::store::{
     salvage::{Report, Salvaged},
 };
 
-use super::{fail, say};
-use crate::config::Config;
+use crate::{
+    config::Config,
+    terminal::{fail, say},
+};
 
 /// Lost values named one by one in each key space; the rest is counted.
 const NAMED: usize = 50;

@@ -20,16 +20,16 @@ use location::{
 use toml::de::DeTable;
 
 use super::{
-    Access, Config, HttpRules, Problem,
+    contents::{Access, Config},
     knobs::Knobs,
-    reader::{Placed, Problems, Section},
+    reader::{Placed, Problem, Problems, Section},
 };
 use crate::{
     access::{
         directory::Statuses,
         keys::{ApiKey, Grants},
     },
-    http::{cors, proxies},
+    http::{cors, proxies, rules::HttpRules},
     routes::table,
     values::{kinds, limits::INT32, secret::Secret},
 };
@@ -466,7 +466,7 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
     s.std_duration("shutdown_timeout", 0..=HOUR, &mut http.shutdown_timeout);
     s.knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
-    s.knob("kept_pages", 0..=16 * 1024 * 1024 * 1024, &mut http.kept_pages);
+    s.knob("kept_pages", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
     s.duration("token_production", MINUTE..=DAY, &mut http.token_production);
     s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
     s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
@@ -485,8 +485,8 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
 }
 
 fn read_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
-    s.knob("per_second", 0..=1_000_000, &mut http.rates.per_second);
-    s.knob("per_minute", 0..=60_000_000, &mut http.rates.per_minute);
+    s.knob("per_second", 0..=1_000_000, &mut http.rate_limits.per_second);
+    s.knob("per_minute", 0..=60_000_000, &mut http.rate_limits.per_minute);
     if let Some(s) = s.table("endpoints") {
         for endpoint in s.keys() {
             if !table::endpoints().any(|known| known == endpoint.value) {
@@ -496,7 +496,7 @@ fn read_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
             }
             let mut limit = 0;
             s.knob(&endpoint.value, 0..=1_000_000, &mut limit);
-            http.rates.endpoints.insert(endpoint.value, limit);
+            http.rate_limits.endpoints.insert(endpoint.value, limit);
         }
     }
 }

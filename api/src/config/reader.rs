@@ -1,6 +1,6 @@
 //! Reads a TOML table key by key, remembering the line of each problem. What no one asked for is an unknown key.
 
-use std::{cell::RefCell, collections::BTreeSet, ops::RangeInclusive, rc::Rc, time::Duration};
+use std::{cell::RefCell, collections::BTreeSet, fmt, ops::RangeInclusive, rc::Rc, time::Duration};
 
 use location::time::Millis;
 use toml::{
@@ -8,9 +8,20 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::Problem;
-
 type Value<'a> = Spanned<DeValue<'a>>;
+
+/// One thing wrong in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub line: usize,
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
 
 /// All problems of one file.
 #[derive(Clone)]

@@ -1,13 +1,14 @@
 #![allow(clippy::unwrap_used)]
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, path::Path};
 
 use engine::{
     adapter_host::Login,
     setup::{EngineRules, LocationStatus},
 };
-use location::{ids::LocationId, settings::ConflictRule};
+use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
-use super::{knobs::Knobs, *};
+use super::{knobs::Knobs, reader::Problem, *};
+use crate::http::rules::DEFAULT_AGENTS;
 
 fn parse(text: &str) -> Result<Config, Vec<Problem>> {
     Config::parse(text, Path::new("/nowhere"))

@@ -10,15 +10,14 @@ use std::{
 
 use cloud_ehr::{CloudEhr, Settings, User};
 use reqwest::Method;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    LOCATIONS, SOURCE, SUBDOMAIN,
+    file::{CloudFacts, LOCATIONS, SOURCE, SUBDOMAIN},
     story::{LOOK_AGAIN, Story, text},
 };
-use crate::cli::say;
+use crate::terminal::say;
 
 /// Its folder in `adapters/`.
 pub const ADAPTER: &str = "gated-cloud";
@@ -30,24 +29,13 @@ const FOR_EVER: Duration = Duration::MAX;
 /// The books of the first start are made again this long.
 const BOOKS_LAST: i64 = 5 * 86_400;
 
-/// What a person or a test needs to log in, and what the next start goes on with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Facts {
-    pub url: String,
-    pub user: String,
-    pub password: String,
-    pub port: u16,
-    /// The present its books were made for, in seconds since 1970.
-    pub seeded_at: i64,
-}
-
 pub struct Cloud {
     ehr: CloudEhr,
-    pub facts: Facts,
+    pub facts: CloudFacts,
 }
 
 /// On the port it had, else the one behind the API's, else any.
-pub fn start(listen: SocketAddr, known: Option<&Facts>) -> io::Result<Cloud> {
+pub fn start(listen: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
@@ -63,7 +51,7 @@ pub fn start(listen: SocketAddr, known: Option<&Facts>) -> io::Result<Cloud> {
     let next = if listen.port() == 0 { 0 } else { listen.port().saturating_add(1) };
     let wanted = known.map_or(next, |known| known.port);
     let ehr = begin(wanted).or_else(|_| begin(0))?;
-    let facts = Facts {
+    let facts = CloudFacts {
         url: format!("{}/app", ehr.origin()),
         user: USER.into(),
         password: PASSWORD.into(),
@@ -112,7 +100,7 @@ map_by_operatory = true
     }
 
     pub fn introduce(&self) {
-        let Facts { url, user, password, .. } = &self.facts;
+        let CloudFacts { url, user, password, .. } = &self.facts;
         say(format_args!("the practice's cloud EHR: {url}, user {user}, password {password}"));
         say(
             "It has no API. It is read and written only while somebody is logged in to it in a browser with the extension.",
@@ -121,7 +109,7 @@ map_by_operatory = true
 
     /// Waits for a person at each step, and tells what happened.
     pub async fn tell(&self, story: &mut Story) -> Result<(), String> {
-        let Facts { url, user, password, .. } = &self.facts;
+        let CloudFacts { url, user, password, .. } = &self.facts;
         say("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
         say(
             "   Then open chrome://extensions in Chrome or Chromium, switch on \"Developer mode\", choose \"Load unpacked\" and",

@@ -2,6 +2,7 @@
 //! serving. With `--cloud` the practice's EHR is a web application that the reader's own browser has to open.
 
 mod cloud;
+mod file;
 mod sink;
 mod story;
 
@@ -12,36 +13,30 @@ use std::{
     process::ExitCode,
 };
 
-use serde::{Deserialize, Serialize};
+use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::file::{DemoFile, LOCATIONS, SOURCE, SUBDOMAIN};
 use crate::{
     access::keys,
-    cli::{DemoArguments, fail, say, serve},
     config::Config,
-    logging,
+    logging, service,
+    terminal::{fail, say},
 };
 
-pub const SUBDOMAIN: &str = "demo-dental";
-pub const LOCATIONS: [u32; 2] = [101, 102];
-/// The demo's data source.
-pub const SOURCE: u32 = 11;
-
-/// `DIR/demo.json`: what a client needs, and what the next start goes on with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DemoFile {
-    pub base_url: String,
-    pub api_key: String,
-    pub subdomain: String,
-    pub location_ids: Vec<u32>,
-    /// Where the demo receives its webhook messages, and shows them.
-    pub webhook_dev_sink: String,
-    pub webhook_endpoint_id: Option<i64>,
-    pub webhook_secret_key: Option<String>,
-    pub config: PathBuf,
-    /// With `--cloud`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cloud_ehr: Option<cloud::Facts>,
+#[derive(Args, Clone, Debug)]
+pub struct DemoArguments {
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
+    #[arg(long)]
+    pub cloud: bool,
+    /// Where the demo keeps its data; started again on it, it continues. Without it `demo-data`, with --cloud `demo-cloud-data`.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Only serve, without the story.
+    #[arg(long)]
+    pub no_walkthrough: bool,
 }
 
 pub fn run(arguments: DemoArguments) -> ExitCode {
@@ -57,7 +52,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let dir = std::path::absolute(&data).map_err(|error| format!("{}: {error}", data.display()))?;
     let at = |error: io::Error| format!("{} cannot be used: {error}", dir.display());
     fs::create_dir_all(&dir).map_err(at)?;
-    let known = read(&dir.join("demo.json"));
+    let known = file::read(&dir.join("demo.json"));
     if known.as_ref().is_some_and(|known| known.cloud_ehr.is_some() != arguments.cloud) {
         return Err(format!(
             "{} holds the data of the other demo, the one {} --cloud",
@@ -81,7 +76,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     fs::write(&file, configuration(&api_key, &practice)).map_err(at)?;
     let mut config = Config::load(&file).map_err(|error| error.to_string())?;
     config.http.listen = arguments.listen;
-    let running = serve::start(config).await?;
+    let running = service::start(config).await?;
 
     let sink = sink::start(known.as_ref().and_then(|known| port_of(&known.webhook_dev_sink))).map_err(at)?;
     let mut facts = DemoFile {
@@ -101,7 +96,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     }
     let ehr = running.sandboxes.get(&SOURCE).cloned();
     let mut story = story::Story::begin(facts, sink, ehr).await?;
-    write(&dir.join("demo.json"), story.facts()).map_err(at)?;
+    file::write(&dir.join("demo.json"), story.facts()).map_err(at)?;
     say(format_args!("practice-sync demo: {}, data in {}", story.facts().base_url, dir.display()));
     if let Some(cloud) = &cloud {
         cloud.introduce();
@@ -221,18 +216,6 @@ zip_code = "94016"
 "#,
         adapter = adapter.display()
     )
-}
-
-fn read(file: &Path) -> Option<DemoFile> {
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
-}
-
-/// Whole or not at all: scripts wait for this file.
-fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
-    let text = serde_json::to_vec_pretty(facts).map_err(io::Error::other)?;
-    let partial = file.with_extension("json.partial");
-    fs::write(&partial, text)?;
-    fs::rename(partial, file)
 }
 
 fn port_of(url: &str) -> Option<u16> {

@@ -7,8 +7,11 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{DemoFile, LOCATIONS, SUBDOMAIN, sink::Sink};
-use crate::cli::say;
+use super::{
+    file::{DemoFile, LOCATIONS, SUBDOMAIN},
+    sink::Sink,
+};
+use crate::terminal::say;
 
 const USER_AGENT: &str = "practice-sync-demo/1.0";
 /// How long the first pull, the write-back and the message may take.

@@ -12,11 +12,9 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::{
-    http::{
-        describe::{Expected, Expects},
-        errors::ApiError,
-    },
+    http::errors::ApiError,
     values::{
+        expected::{Expected, Expects},
         kinds::{Kind, echo},
         limits::{MAX_DEPTH, MAX_ECHOED_NAMES, MAX_VALUES},
         reasons::Reason,
@@ -444,7 +442,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
-    use crate::http::body::*;
+    use super::*;
     use crate::values::kinds::{boolean, date, filled, id, integer, long_id, object, text};
 
     fn problem(bytes: &[u8]) -> String {

@@ -59,7 +59,7 @@ pub fn open(headers: &mut HeaderMap, origin: HeaderValue) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::http::cors::*;
+    use super::*;
 
     #[test]
     fn origins_are_written_as_browsers_send_them() {

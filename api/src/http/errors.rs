@@ -15,7 +15,10 @@ use location::{
 };
 
 use crate::{
-    http::{envelope::Envelope, rate_limit::Standing},
+    http::{
+        envelope::Envelope,
+        rate_limit::{Exceeded, Standing},
+    },
     values::{limits::MAX_DEPTH, reasons::Reason},
 };
 
@@ -254,6 +257,12 @@ impl ResponseError for ApiError {
 
     fn error_response(&self) -> HttpResponse {
         self.clone().answer(None)
+    }
+}
+
+impl From<Exceeded> for ApiError {
+    fn from(Exceeded { standing, retry_after }: Exceeded) -> ApiError {
+        ApiError::RateLimit { retry_after, limit: standing }
     }
 }
 

@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use crate::{http::rate_limit::Per, routes::route::Route};
+use super::{context::EndpointLabel, rate_limit::Per};
 
 /// Upper bounds of the histogram, in seconds. Single records take some milliseconds, long lists some hundred.
 pub const BOUNDS: [f64; 7] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0];
 
 /// Of which answers are counted together: the method and path of the table, and the class of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sort {
+pub struct Series {
     pub path: &'static str,
     pub method: &'static str,
     pub class: &'static str,
@@ -29,19 +29,19 @@ pub struct Histogram {
 
 /// Their number is bounded by the table of routes.
 #[derive(Default)]
-pub struct Answered {
-    sorts: Mutex<BTreeMap<Sort, Histogram>>,
+pub struct RequestMetrics {
+    series: Mutex<BTreeMap<Series, Histogram>>,
     limited: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-impl Answered {
-    /// Without a route: there is none at that path, or it was never looked for.
-    pub fn count(&self, route: Option<&'static Route>, status: u16, took: Duration) {
-        let (method, path) = route.map_or(("-", "-"), |route| (route.method_name(), route.path));
-        let sort = Sort { path, method, class: class(status) };
+impl RequestMetrics {
+    /// Without an endpoint: there is none at that path, or it was never looked for.
+    pub fn count(&self, endpoint: Option<EndpointLabel>, status: u16, took: Duration) {
+        let (method, path) = endpoint.map_or(("-", "-"), |it| (it.method, it.path));
+        let series = Series { path, method, class: class(status) };
         let seconds = took.as_secs_f64();
-        let mut sorts = self.sorts.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = sorts.entry(sort).or_default();
+        let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let histogram = all.entry(series).or_default();
         histogram.count += 1;
         histogram.seconds += seconds;
         let bounds = BOUNDS.iter().zip(&mut histogram.within);
@@ -54,8 +54,8 @@ impl Answered {
         *limited.entry(limit_name(per)).or_default() += 1;
     }
 
-    pub fn histograms(&self) -> BTreeMap<Sort, Histogram> {
-        self.sorts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn histograms(&self) -> BTreeMap<Series, Histogram> {
+        self.series.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// All limits, those too that no one has reached.
@@ -83,16 +83,16 @@ fn limit_name(per: Option<Per>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use crate::http::metrics::*;
+    use super::*;
 
     #[test]
     fn each_answer_is_in_every_bound_it_kept() {
-        let answered = Answered::default();
+        let metrics = RequestMetrics::default();
         for milliseconds in [1, 30, 30, 60_000] {
-            answered.count(None, 200, Duration::from_millis(milliseconds));
+            metrics.count(None, 200, Duration::from_millis(milliseconds));
         }
-        answered.count(None, 599, Duration::ZERO);
-        let all: Vec<_> = answered.histograms().into_iter().collect();
+        metrics.count(None, 599, Duration::ZERO);
+        let all: Vec<_> = metrics.histograms().into_iter().collect();
         assert_eq!(all.len(), 2);
         assert_eq!((all[0].0.class, all[0].1.within, all[0].1.count), ("2xx", [1, 1, 3, 3, 3, 3, 3], 4));
         assert_eq!((all[1].0.class, all[1].1.count), ("5xx", 1));
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn limits_are_named() {
-        let answered = Answered::default();
-        answered.limited(Some(Per::Minute));
-        answered.limited(None);
-        let all: Vec<_> = answered.by_limit().collect();
+        let metrics = RequestMetrics::default();
+        metrics.limited(Some(Per::Minute));
+        metrics.limited(None);
+        let all: Vec<_> = metrics.by_limit().collect();
         assert_eq!(all, [("key_second", 0), ("key_minute", 1), ("endpoint", 0), ("other", 1)]);
     }
 }

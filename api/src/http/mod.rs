@@ -1,8 +1,21 @@
-//! HTTP.
+//! One request and one answer, whoever asks: reading under limits, problems by name, paging, errors, counters. Knows no API key, no
+//! institution and no record.
+//!
+//! ```text
+//!  query ─┐                                       ┌─► envelope ◄── errors ◄── rejected_callers, version_header
+//!  body ──┼─► paging ─► notices                   │
+//!         └─► describe (what was asked for)       └── reasons and messages of every failure
+//!  endpoint   what the table declares of an endpoint, without its handler
+//!  context    what is learnt of a request on its way ─► metrics
+//!  rules      what an operator may tune ─► rate_limit
+//!  cors, proxies
+//! ```
 
 pub mod body;
+pub mod context;
 pub mod cors;
 pub mod describe;
+pub mod endpoint;
 pub mod envelope;
 pub mod errors;
 pub mod metrics;
@@ -12,3 +25,5 @@ pub mod proxies;
 pub mod query;
 pub mod rate_limit;
 pub mod rejected_callers;
+pub mod rules;
+pub mod version_header;

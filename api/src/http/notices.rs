@@ -15,7 +15,7 @@ pub const IGNORED: HeaderName = HeaderName::from_static("x-ignored-parameters");
 
 /// Of one request; written when it was read, and seen by whoever answers.
 #[derive(Clone, Default)]
-pub struct Noted(Arc<Mutex<Inner>>);
+pub struct Notices(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
@@ -23,7 +23,7 @@ struct Inner {
     header: Option<HeaderValue>,
 }
 
-impl Noted {
+impl Notices {
     /// `said`: how something was read, in sentences; `withheld`: what the key lacks a grant for, and the grant.
     pub fn write(&self, said: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
         ignored.truncate(MAX_ECHOED_NAMES);
@@ -70,7 +70,7 @@ fn header(names: &[String]) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::http::notices::*;
+    use super::*;
 
     #[test]
     fn names_in_headers_are_plain() {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_withheld_is_not_called_ignored() {
-        let noted = Noted::default();
+        let noted = Notices::default();
         let withheld = [("charges".to_owned(), "financial"), ("payments".to_owned(), "financial")];
         noted.write(Vec::new(), vec!["a".into()], &withheld);
         assert_eq!(

@@ -309,7 +309,7 @@ impl<F, K, P> Walk<F, K, P> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::http::paging::*;
+    use super::*;
     use crate::values::{cursor::Cursors, secret::Secret};
 
     fn bound() -> Bound {

@@ -49,7 +49,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use actix_web::http::header::HeaderValue;
 
-    use crate::http::proxies::*;
+    use super::*;
 
     fn seen(proxies: &[&str], peer: &str, forwarded: &[&str]) -> String {
         let proxies: Vec<IpNet> = proxies.iter().map(|it| trusted(it).unwrap()).collect();

@@ -4,12 +4,10 @@
 use actix_web::web::Query;
 use serde_json::Value;
 
-use crate::{
-    http::describe::{Expected, Expects},
-    values::{
-        kinds::{Kind, Parsed, echo},
-        limits::{MAX_ECHOED_NAMES, MAX_PARAMETERS, MAX_VALUES},
-    },
+use crate::values::{
+    expected::{Expected, Expects},
+    kinds::{Kind, Parsed, echo},
+    limits::{MAX_ECHOED_NAMES, MAX_PARAMETERS, MAX_VALUES},
 };
 
 /// Names that can only mean one known parameter, by which some clients call it. They count where an endpoint reads that one and nothing
@@ -230,7 +228,7 @@ impl Given {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::http::query::*;
+    use super::*;
     use crate::values::kinds::{boolean, date, id, integer, text};
 
     #[test]

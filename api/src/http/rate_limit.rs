@@ -16,9 +16,12 @@ use governor::{
     state::keyed::DefaultKeyedStateStore,
 };
 
-use crate::{access::keys::KeyHash, config::RateRules, http::errors::ApiError};
+use super::rules::RateRules;
 
-type Bucket = RateLimiter<KeyHash, DefaultKeyedStateStore<KeyHash>, DefaultClock, StateInformationMiddleware>;
+/// Whose calls are counted: the hash of an API key.
+type Caller = [u8; 32];
+
+type Bucket = RateLimiter<Caller, DefaultKeyedStateStore<Caller>, DefaultClock, StateInformationMiddleware>;
 
 /// What a call may wait for its turn. A client that makes one call after the other is slowed down and never refused.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,15 +29,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: usize = 4;
 
 /// Buckets exist per configured key only, so their number is bounded.
-pub struct Limits {
+pub struct RateLimits {
     per_key: Vec<(Per, Bucket)>,
     per_endpoint: HashMap<String, Bucket>,
-    waiting: Mutex<HashMap<KeyHash, usize>>,
+    waiting: Mutex<HashMap<Caller, usize>>,
     clock: DefaultClock,
 }
 
 /// A call that waits for its turn.
-struct Waiting<'a>(&'a Limits, KeyHash);
+struct Waiting<'a>(&'a RateLimits, Caller);
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +77,8 @@ impl fmt::Display for Standing {
     }
 }
 
-impl From<Exceeded> for ApiError {
-    fn from(Exceeded { standing, retry_after }: Exceeded) -> ApiError {
-        ApiError::RateLimit { retry_after, limit: standing }
-    }
-}
-
-impl Limits {
-    pub fn new(rules: &RateRules) -> Limits {
+impl RateLimits {
+    pub fn new(rules: &RateRules) -> RateLimits {
         let bucket = |count: u32, quota: fn(NonZeroU32) -> Quota| {
             let keyed = NonZeroU32::new(count).map(quota).map(RateLimiter::keyed);
             keyed.map(|keyed| keyed.with_middleware::<StateInformationMiddleware>())
@@ -91,7 +88,7 @@ impl Limits {
             (Per::Minute, bucket(rules.per_minute, Quota::per_minute)),
         ];
         let endpoint = |(name, count): (&String, &u32)| Some((name.clone(), bucket(*count, Quota::per_second)?));
-        Limits {
+        RateLimits {
             per_key: per_key.into_iter().filter_map(|(per, bucket)| Some((per, bucket?))).collect(),
             per_endpoint: rules.endpoints.iter().filter_map(endpoint).collect(),
             waiting: Mutex::default(),
@@ -102,7 +99,7 @@ impl Limits {
     /// `endpoint` as in `GET /appointments`. Tells of the bucket with the fewest calls left. What refills soonest is asked first: a call
     /// that is refused there takes nothing from the minute. Where the limit is one per second, a call waits for its turn if that comes
     /// soon.
-    pub async fn admit(&self, key: &KeyHash, endpoint: &str) -> Result<Option<Standing>, Exceeded> {
+    pub async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<Standing>, Exceeded> {
         let of_endpoint = self.per_endpoint.get(endpoint).map(|bucket| (Per::Endpoint, bucket));
         let of_key = self.per_key.iter().map(|(per, bucket)| (*per, bucket));
         let (mut left, mut place, mut tightest) = (PATIENCE, None, None::<Standing>);
@@ -133,7 +130,7 @@ impl Limits {
     }
 
     /// None: enough calls of this key wait already.
-    fn wait(&self, key: &KeyHash) -> Option<Waiting<'_>> {
+    fn wait(&self, key: &Caller) -> Option<Waiting<'_>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.entry(*key).or_default();
         let free = *count < WAITING;
@@ -180,14 +177,14 @@ mod tests {
         time::Instant,
     };
 
-    use crate::http::rate_limit::*;
+    use super::*;
 
     fn rules(per_second: u32, per_minute: u32, endpoint: u32) -> RateRules {
         RateRules { per_second, per_minute, endpoints: [("GET /appointments".to_owned(), endpoint)].into() }
     }
 
     /// Those of so many calls at one time that pass, and those that pass at once.
-    async fn passed(limits: &Limits, key: u8, endpoint: &str, calls: u32) -> (usize, usize) {
+    async fn passed(limits: &RateLimits, key: u8, endpoint: &str, calls: u32) -> (usize, usize) {
         let (started, key) = (Instant::now(), [key; 32]);
         let calls: Vec<_> = (0..calls).map(|_| Box::pin(limits.admit(&key, endpoint))).collect();
         let (mut passed, mut at_once, mut waiting) = (0, 0, Vec::new());
@@ -206,21 +203,21 @@ mod tests {
 
     #[tokio::test]
     async fn keys_have_buckets_of_their_own() {
-        let limits = Limits::new(&rules(0, 5, 100));
+        let limits = RateLimits::new(&rules(0, 5, 100));
         assert_eq!(passed(&limits, 1, "GET /locations", 20).await, (5, 5));
         assert_eq!(passed(&limits, 2, "GET /locations", 20).await, (5, 5));
     }
 
     #[tokio::test]
     async fn endpoints_are_limited_further() {
-        let limits = Limits::new(&rules(100, 1_000, 3));
+        let limits = RateLimits::new(&rules(100, 1_000, 3));
         assert_eq!(passed(&limits, 1, "GET /appointments", 20).await, (3 + WAITING, 3));
         assert_eq!(passed(&limits, 1, "GET /locations", 20).await, (20, 20));
     }
 
     #[tokio::test]
     async fn one_call_after_the_other_waits_and_is_not_refused() {
-        let limits = Limits::new(&rules(0, 0, 20));
+        let limits = RateLimits::new(&rules(0, 0, 20));
         for _ in 0..50 {
             assert!(limits.admit(&[1; 32], "GET /appointments").await.is_ok());
         }
@@ -229,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_went_away_waits_no_more() {
-        let limits = Limits::new(&rules(1, 0, 0));
+        let limits = RateLimits::new(&rules(1, 0, 0));
         assert!(limits.admit(&[1; 32], "x").await.is_ok());
         for _ in 0..3 * WAITING {
             let call = tokio::time::timeout(Duration::from_millis(1), limits.admit(&[1; 32], "x"));
@@ -239,7 +236,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_says_how_long_to_wait() {
-        let limits = Limits::new(&rules(100, 2, 100));
+        let limits = RateLimits::new(&rules(100, 2, 100));
         assert_eq!(passed(&limits, 1, "x", 2).await, (2, 2));
         let Err(Exceeded { standing, retry_after }) = limits.admit(&[1; 32], "x").await else { panic!("passed") };
         assert!((25..=30).contains(&retry_after), "{retry_after}");
@@ -249,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_hears_of_the_tightest_limit() {
-        let limits = Limits::new(&rules(100, 30, 20));
+        let limits = RateLimits::new(&rules(100, 30, 20));
         let standing = async |endpoint| limits.admit(&[1; 32], endpoint).await.unwrap().unwrap();
         let (first, second) = (standing("x").await, standing("x").await);
         assert_eq!((first.limit, second.remaining), (30, 28));
@@ -259,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn refused_calls_leave_the_minute_alone() {
-        let limits = Limits::new(&rules(100, 50, 3));
+        let limits = RateLimits::new(&rules(100, 50, 3));
         assert_eq!(passed(&limits, 1, "GET /appointments", 500).await, (3 + WAITING, 3));
         let left = 50 - 3 - WAITING;
         // Waiting took some seconds, in which the minute's bucket filled a little.
@@ -269,6 +266,6 @@ mod tests {
 
     #[tokio::test]
     async fn zero_switches_a_limit_off() {
-        assert_eq!(passed(&Limits::new(&rules(0, 0, 0)), 1, "GET /appointments", 500).await, (500, 500));
+        assert_eq!(passed(&RateLimits::new(&rules(0, 0, 0)), 1, "GET /appointments", 500).await, (500, 500));
     }
 }

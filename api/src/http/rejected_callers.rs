@@ -21,7 +21,7 @@ const ADDRESSES: usize = 50_000;
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 const LOGGED_AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
 
-pub struct Strangers {
+pub struct RejectedCallers {
     /// None: no limit.
     addresses: Option<DefaultKeyedRateLimiter<IpAddr>>,
     log: DefaultDirectRateLimiter,
@@ -29,10 +29,10 @@ pub struct Strangers {
     clock: DefaultClock,
 }
 
-impl Strangers {
-    pub fn new(per_minute: u32) -> Strangers {
+impl RejectedCallers {
+    pub fn new(per_minute: u32) -> RejectedCallers {
         let log = Quota::with_period(LOGGED_EVERY).expect("a period above zero").allow_burst(LOGGED_AT_ONCE);
-        Strangers {
+        RejectedCallers {
             addresses: NonZeroU32::new(per_minute).map(Quota::per_minute).map(RateLimiter::keyed),
             log: RateLimiter::direct(log),
             unlogged: AtomicU64::new(0),
@@ -70,12 +70,12 @@ impl Strangers {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::http::rejected_callers::*;
+    use super::*;
 
     #[test]
     fn addresses_are_counted_apart() {
-        let strangers = Strangers::new(3);
-        let refused = |address: &str| strangers.refused(Some(address.parse().unwrap()), "key", ApiError::Token);
+        let callers = RejectedCallers::new(3);
+        let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", ApiError::Token);
         for _ in 0..3 {
             assert_eq!(refused("192.0.2.1"), ApiError::Token);
         }
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn one_network_of_ipv6_is_one_address() {
-        let strangers = Strangers::new(1);
-        let refused = |address: &str| strangers.refused(Some(address.parse().unwrap()), "key", ApiError::Credentials);
+        let callers = RejectedCallers::new(1);
+        let refused = |address: &str| callers.refused(Some(address.parse().unwrap()), "key", ApiError::Credentials);
         assert_eq!(refused("2001:db8::1"), ApiError::Credentials);
         assert!(matches!(refused("2001:db8::2"), ApiError::TooMany { .. }));
         assert_eq!(refused("2001:db8:0:1::1"), ApiError::Credentials);
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn zero_switches_it_off() {
         let address = Some("192.0.2.1".parse().unwrap());
-        let [off, on] = [0, 1].map(Strangers::new);
+        let [off, on] = [0, 1].map(RejectedCallers::new);
         for _ in 0..100 {
             assert_eq!(off.refused(address, "key", ApiError::Token), ApiError::Token);
             assert_eq!(on.refused(None, "key", ApiError::Token), ApiError::Token);

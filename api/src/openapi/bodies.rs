@@ -6,7 +6,7 @@ use super::{
     dictionary::{describe_name, example},
     schemas::Schemas,
 };
-use crate::{http::describe::Expected, values::limits::MAX_VALUES};
+use crate::values::{expected::Expected, limits::MAX_VALUES};
 
 pub fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
     if fields.is_empty() {

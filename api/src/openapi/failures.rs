@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use super::{dictionary::describe_name, schemas::Schemas};
 use crate::{
     http::{
+        endpoint::Access,
         errors::ApiError,
         rate_limit::{Per, Standing},
     },
-    routes::route::{Access, Route},
+    routes::route::Route,
     values::reasons::Reason,
 };
 
@@ -99,7 +100,7 @@ fn statuses(route: &Route) -> Vec<u16> {
 pub fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
     let mut responses = Map::new();
     for status in statuses(route) {
-        let own = route.failure_form.filter(|_| route.failures.contains(&status));
+        let own = route.failure_view.filter(|_| route.failures.contains(&status));
         let response = match own {
             None => json!({"$ref": format!("#/components/responses/{}", name(status))}),
             Some(form) => {

@@ -11,18 +11,20 @@ use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
 use crate::{
-    resources::sync_status::SyncStatusView,
     values::versions::Version,
     views::{
+        appointments::AppointmentTold,
         catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
         clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},
         forms::FormResponseView,
+        history::MedicalHistoryTold,
         hours::WorkingHourView,
         insurance::CoverageView,
         ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
-        people::{PatientDetail, PatientDetailed, ProviderBasic},
+        patients::{PatientDetail, PatientDetailed},
+        people::ProviderBasic,
+        sync_status::SyncStatusView,
         talk::ConversationView,
-        told::{AppointmentTold, MedicalHistoryTold},
     },
 };
 

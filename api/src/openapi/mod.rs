@@ -1,7 +1,14 @@
 //! The OpenAPI 3.1 document: the table of routes, and what each handler asks for, written down. v2.2.2 pages and nests its lists in
-//! another way, so it has a document of its own.
+//! another way, so it has a document of its own. Nothing that answers requests knows it: the server hands the text to
+//! `resources::documentation`.
+//!
+//! ```text
+//!  describe                     runs each handler as far as it reads its input
+//!  dictionary ◄── schemas ◄── bodies, failures, messages ◄── this file
+//! ```
 
 mod bodies;
+mod describe;
 mod dictionary;
 mod failures;
 pub mod messages;
@@ -15,12 +22,11 @@ use serde_json::{Map, Value, json};
 
 use self::{dictionary::describe_name, schemas::Schemas};
 use crate::{
-    http::describe::{Described, Expected, describe},
-    routes::{
-        route::{Access, Route},
-        table::TABLE,
-    },
+    http::{describe::Described, endpoint::Access},
+    openapi::describe::describe,
+    routes::{route::Route, table::TABLE},
     values::{
+        expected::Expected,
         kinds,
         limits::{MAX_IDEMPOTENCY_KEY, MAX_VALUES},
         versions::Version,
@@ -210,7 +216,7 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
     let mut response = json!({"description": meaning, "headers": headers});
     let reads = |name: &str| told.query.iter().any(|it| it.name == name);
     let numbered = reads("page") && !reads("end_cursor");
-    if let Some(schema) = schemas.success(&route.form, route.nested_as(), numbered) {
+    if let Some(schema) = schemas.success(&route.success, route.nested_as(), numbered) {
         response["content"] = json!({"application/json": schemas.with_example(schema)});
     }
     response

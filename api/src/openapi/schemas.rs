@@ -4,9 +4,9 @@ use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::dictionary;
-use crate::{
-    http::paging::PageInfo,
-    routes::route::{Form, SchemaOf},
+use crate::http::{
+    endpoint::{SchemaOf, Success},
+    paging::PageInfo,
 };
 
 const PLACE: &str = "#/components/schemas/";
@@ -26,15 +26,15 @@ impl Schemas {
     }
 
     /// The schema of a successful answer; None where there is no body.
-    pub fn success(&mut self, form: &Form, nested: Option<&str>, numbered: bool) -> Option<Value> {
-        match form {
-            Form::Empty => None,
-            Form::Plain(of) => Some(self.view(*of)),
-            Form::One(of) => Some(self.envelope(*of, "Answer", |view| (view, json!({})))),
-            Form::List(of) => Some(
+    pub fn success(&mut self, success: &Success, nested: Option<&str>, numbered: bool) -> Option<Value> {
+        match success {
+            Success::Empty => None,
+            Success::Plain(of) => Some(self.view(*of)),
+            Success::One(of) => Some(self.envelope(*of, "Answer", |view| (view, json!({})))),
+            Success::List(of) => Some(
                 self.envelope(*of, "List", |view| (json!({"type": "array", "items": view}), json!({"count": count()}))),
             ),
-            Form::Page(of) if numbered => Some(self.envelope(*of, "Page", |view| {
+            Success::Page(of) if numbered => Some(self.envelope(*of, "Page", |view| {
                 let rows = json!({"type": "array", "items": view});
                 let data = match nested {
                     Some(name) => json!({"type": "object", "required": [name], "properties": {name: rows}}),
@@ -42,7 +42,7 @@ impl Schemas {
                 };
                 (data, json!({"count": count()}))
             })),
-            Form::Page(of) => {
+            Success::Page(of) => {
                 let info = self.view(|views| views.subschema_for::<PageInfo>());
                 Some(self.envelope(*of, "Page", |view| {
                     (json!({"type": "array", "items": view}), json!({"page_info": info}))

@@ -12,7 +12,7 @@ use engine::{
 use location::time::{Span, Timestamp};
 
 use crate::{
-    access::call::{Call, Input},
+    access::{call::Call, input::Input},
     http::{
         errors::ApiError,
         paging::{Page, Paging},

@@ -1,23 +1,25 @@
 //! What handlers have saved, and how they answer it.
 
-use actix_web::HttpResponse;
 use engine::{
     EngineError, Refused,
     once::Once,
     records::entry::{Body, Entry},
     saving::{NewEntry, SaveRequest, Saved, Saving},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::errors::name_of,
 };
 
 impl Call {
     /// Warnings go into the answer.
     pub async fn save<T: DeserializeOwned>(&mut self, place: &Place, what: Saving) -> Result<Saved<T>, Refused> {
-        let once = self.once();
+        let once = self.idempotency_key();
         self.save_once(place, what, once).await
     }
 
@@ -57,11 +59,6 @@ impl Call {
         let saved: Saved<Entry<T>> = self.save(place, what).await?;
         self.audit("write", name_of(T::RESOURCE), saved.record.id);
         Ok(saved)
-    }
-
-    /// What was made, or what an earlier request made that was the same.
-    pub fn made<T: Serialize>(&self, replay: bool, data: T) -> HttpResponse {
-        if replay { self.replayed(data) } else { self.show(data) }
     }
 
     /// Where a shared record is written when the request names no location: one of `preferred` that is open to the caller, or any other

@@ -10,7 +10,10 @@ use engine::{
 use location::{ids::LocationId, pull::Resource};
 
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         errors::{ApiError, name_of},
         paging::Page,

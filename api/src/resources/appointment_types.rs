@@ -7,12 +7,13 @@ use engine::{
     saving::{AppointmentTypeChange, NewAppointmentType, Saving},
 };
 use location::ids::LocationId;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::descriptors;
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         body::Fields,
         errors::{Answer, ApiError},
@@ -22,37 +23,8 @@ use crate::{
         limits::{DEFAULT_MINUTES, MAX_NAME, SLOT_MINUTES},
         reasons::Reason,
     },
-    views::catalogue::AppointmentTypeDetail,
+    views::catalogue::{AppointmentTypeDetail, AppointmentTypeView},
 };
-
-/// A kind of appointment.
-#[derive(Clone, Serialize, JsonSchema)]
-pub struct AppointmentTypeView {
-    id: u32,
-    name: String,
-    category: Option<()>,
-    #[schemars(extend("enum" = ["Institution", "Location"]))]
-    parent_type: &'static str,
-    parent_id: u32,
-    minutes: u32,
-    position: Option<()>,
-    bookable_online: bool,
-}
-
-impl AppointmentTypeView {
-    pub fn of(record: &AppointmentType) -> AppointmentTypeView {
-        AppointmentTypeView {
-            id: record.id,
-            name: record.name.clone(),
-            category: None,
-            parent_type: if record.location_id.is_some() { "Location" } else { "Institution" },
-            parent_id: record.location_id.unwrap_or(record.institution_id),
-            minutes: record.minutes,
-            position: None,
-            bookable_online: record.bookable_online,
-        }
-    }
-}
 
 /// The types of an institution that were not deleted, by id.
 pub fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {

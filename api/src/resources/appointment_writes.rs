@@ -17,12 +17,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    appointments::{AppointmentView, find, view},
+    appointments::{find, view},
     available_slots::minutes,
     providers::Names,
 };
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         body::Fields,
         errors::{Answer, ApiError},
@@ -32,6 +35,7 @@ use crate::{
         limits::{APPOINTMENT_MINUTES, MAX_DAYS_AHEAD, MAX_NAME, MAX_NOTE},
         reasons::Reason,
     },
+    views::appointments::AppointmentView,
 };
 
 /// An appointment that was made or changed.

@@ -3,8 +3,7 @@
 use engine::{
     index::{Field, Term},
     lists::Narrow,
-    records::{Appointment, Writeback, catalogue::AppointmentDescriptor, clinical::Procedure, entry::Entry},
-    setup::LocationSetup,
+    records::{Appointment, catalogue::AppointmentDescriptor, clinical::Procedure, entry::Entry},
 };
 use location::{
     ids::{AppointmentId, LocationId},
@@ -14,14 +13,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    appointment_types::AppointmentTypeView,
     descriptors,
-    operatories::OperatoryView,
     providers::Names,
     related::{Related, shown},
 };
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         errors::{Answer, ApiError},
         paging::Page,
@@ -29,121 +29,16 @@ use crate::{
     values::{
         kinds::{boolean, end_of, id, includes, instant, long_id, sort, zone},
         limits::MAX_RELATED,
-        times::{self, At, WritebackState, foreign_id_type},
     },
     views::{
-        Included,
-        catalogue::DescriptorView,
+        appointments::AppointmentView,
+        catalogue::{AppointmentTypeView, DescriptorView},
         clinical::ProcedureView,
+        operatories::OperatoryView,
+        parts::Included,
         people::{PatientBasic, UserView},
     },
 };
-
-/// An appointment, or a block of unavailable time.
-#[derive(Serialize, JsonSchema)]
-pub struct AppointmentView<'a> {
-    id: u64,
-    patient_id: Option<u32>,
-    provider_id: Option<u32>,
-    provider_name: Option<String>,
-    start_time: At,
-    confirmed: bool,
-    patient_missed: bool,
-    created_at: At,
-    updated_at: At,
-    note: Option<&'a str>,
-    end_time: At,
-    unavailable: bool,
-    cancelled: bool,
-    timezone: &'static str,
-    institution_id: u32,
-    appointment_type_id: Option<u32>,
-    checkin_at: Option<At>,
-    location_id: u32,
-    foreign_id: Option<&'a str>,
-    foreign_id_type: &'a str,
-    misc: Option<()>,
-    last_sync_time: Option<At>,
-    patient_confirmed: bool,
-    created_by_user_id: Option<()>,
-    is_guardian: Option<bool>,
-    patient_confirmed_at: Option<At>,
-    cancelled_at: Option<At>,
-    is_new_clients_patient: Option<bool>,
-    confirmed_at: Option<At>,
-    sooner_if_possible: Option<()>,
-    operatory_id: Option<u64>,
-    checked_out: bool,
-    checked_out_at: Option<At>,
-    referrer: Option<&'a str>,
-    is_past_patient: Option<()>,
-    timezone_offset: String,
-    start_time_with_tz: String,
-    end_time_with_tz: String,
-    created_at_with_tz: String,
-    /// Only for appointments made here (specification 3).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<WritebackState>")]
-    ehr_writeback: Option<Writeback>,
-    /// Why it could not be entered into the health record system; only where it could not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure_reason: Option<&'a str>,
-}
-
-impl<'a> AppointmentView<'a> {
-    pub fn of(
-        record: &'a Appointment,
-        location: &LocationSetup,
-        adapter: Option<&'a str>,
-        provider_name: Option<String>,
-    ) -> Self {
-        let (span, zone) = (record.placement.span, location.zone);
-        let booking = record.booking.as_ref();
-        AppointmentView {
-            id: record.id,
-            patient_id: record.patient_id,
-            provider_id: record.placement.provider.map(|it| it.0),
-            provider_name,
-            start_time: At(span.start),
-            confirmed: record.confirmed,
-            patient_missed: record.patient_missed,
-            created_at: At(record.created_at),
-            updated_at: At(record.updated_at),
-            note: record.note.as_deref(),
-            end_time: At(span.end),
-            unavailable: record.unavailable,
-            cancelled: record.cancelled,
-            timezone: zone.name(),
-            institution_id: record.institution_id,
-            appointment_type_id: record.appointment_type_id,
-            checkin_at: record.checkin_at.map(At),
-            location_id: record.location_id,
-            foreign_id: record.foreign_id.as_deref(),
-            foreign_id_type: foreign_id_type(record.foreign_id.as_deref(), adapter),
-            misc: None,
-            last_sync_time: record.last_sync_time.map(At),
-            patient_confirmed: record.patient_confirmed,
-            created_by_user_id: None,
-            is_guardian: booking.map(|it| it.is_guardian),
-            patient_confirmed_at: record.patient_confirmed_at.map(At),
-            cancelled_at: record.cancelled_at.map(At),
-            is_new_clients_patient: booking.map(|it| it.is_new_clients_patient),
-            confirmed_at: record.confirmed_at.map(At),
-            sooner_if_possible: None,
-            operatory_id: record.placement.operatory.map(|it| it.0),
-            checked_out: record.checked_out_at.is_some(),
-            checked_out_at: record.checked_out_at.map(At),
-            referrer: booking.and_then(|it| it.referrer.as_deref()),
-            is_past_patient: None,
-            timezone_offset: times::offset(span.start, zone),
-            start_time_with_tz: times::with_zone(span.start, zone),
-            end_time_with_tz: times::with_zone(span.end, zone),
-            created_at_with_tz: times::with_zone(record.created_at, zone),
-            ehr_writeback: booking.map(|it| it.writeback),
-            failure_reason: booking.and_then(|it| it.failure_reason.as_deref()),
-        }
-    }
-}
 
 /// One appointment with what was asked to come along.
 #[derive(Serialize, JsonSchema)]

@@ -18,7 +18,10 @@ use super::{
     slot_weeks::{begin, week},
 };
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         errors::{Answer, ApiError},
         query::Params,

@@ -10,7 +10,7 @@ use engine::{
 
 use super::related::{Related, shown};
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, tenancy::Place},
     http::errors::{Answer, ApiError},
     values::kinds::{boolean, id, includes, long_id},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},

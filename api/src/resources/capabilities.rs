@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::resource_names::name;
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, tenancy::Place},
     http::errors::Answer,
     values::kinds::id,
 };

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::resource_names::{self, granted, name, resource};
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, tenancy::Place},
     http::{
         errors::{Answer, ApiError, name_of},
         paging::{Found, Page, PageInfo},

@@ -9,7 +9,7 @@ use engine::{
 use location::ids::LocationId;
 
 use crate::{
-    access::call::{Call, Input, Tenant},
+    access::{call::Call, input::Input, tenancy::Tenant},
     http::errors::{Answer, ApiError},
     values::{
         kinds::{id, text},

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::patients::find_at;
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, tenancy::Place},
     http::errors::{Answer, ApiError},
     values::{
         kinds::{Kind, id, json_object, long_id, uuid},

@@ -6,11 +6,12 @@ use location::ids::InstitutionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::locations::{LocationBasic, shown};
+use super::locations::shown;
 use crate::{
-    access::call::{Call, Tenant},
+    access::{call::Call, tenancy::Tenant},
     http::errors::{Answer, ApiError},
     values::{kinds::id, times::At},
+    views::locations::LocationBasic,
 };
 
 /// An institution the key may reach.

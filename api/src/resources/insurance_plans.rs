@@ -13,7 +13,7 @@ use engine::{
 };
 
 use crate::{
-    access::call::{Call, Tenant},
+    access::{call::Call, tenancy::Tenant},
     http::{
         body::Fields,
         errors::{Answer, ApiError},

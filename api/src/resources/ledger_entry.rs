@@ -19,10 +19,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    access::{
-        call::{Call, Input, Place},
-        idempotency,
-    },
+    access::{call::Call, idempotency, input::Input, tenancy::Place},
     http::errors::{ApiError, name_of},
     values::{
         kinds::{Clock, Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},

@@ -12,14 +12,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::errors::{Answer, ApiError},
     values::{
         kinds::{boolean, id, text},
         limits::MAX_TEXT,
-        times::{At, Whereabouts, foreign_id_type},
+        times::At,
     },
-    views::gate::GateView,
+    views::{gate::GateView, parts::foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -60,22 +63,6 @@ pub struct LocationDetail<'a> {
     /// Where the health record system is reached through workstations.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateView>,
-}
-
-/// A location inside another resource.
-#[derive(Serialize, JsonSchema)]
-pub struct LocationBasic<'a> {
-    #[schemars(with = "u32")]
-    id: LocationId,
-    name: &'a str,
-    street_address: Option<&'a str>,
-    street_address_2: Option<&'a str>,
-    city: Option<&'a str>,
-    state: Option<&'a str>,
-    zip_code: Option<&'a str>,
-    phone_number: Option<&'a str>,
-    email: Option<&'a str>,
-    inactive: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -132,31 +119,6 @@ impl<'a> LocationView<'a> {
             specialty: None,
         }
     }
-}
-
-impl<'a> LocationBasic<'a> {
-    pub fn of(location: &'a LocationSetup) -> LocationBasic<'a> {
-        LocationBasic {
-            id: location.id,
-            name: &location.name,
-            street_address: location.street_address.as_deref(),
-            street_address_2: location.street_address_2.as_deref(),
-            city: location.city.as_deref(),
-            state: location.state.as_deref(),
-            zip_code: location.zip_code.as_deref(),
-            phone_number: location.phone_number.as_deref(),
-            email: location.email.as_deref(),
-            inactive: location.status == LocationStatus::Closed,
-        }
-    }
-}
-
-pub fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
-    let state_and_zip =
-        [&location.state, &location.zip_code].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
-    let parts = [location.street_address.as_deref(), location.street_address_2.as_deref(), location.city.as_deref()];
-    let parts = parts.into_iter().flatten().chain((!state_and_zip.is_empty()).then_some(state_and_zip.as_str()));
-    Whereabouts { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }
 }
 
 /// Pending locations are not open yet and not shown; closed ones are shown as inactive.

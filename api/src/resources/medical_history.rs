@@ -1,24 +1,20 @@
 //! Medical history: catalogues and patients' items (specification 4.3)
 
-use actix_web::http::header::HeaderValue;
 use engine::{
     index::{Field, Term},
     lists::Narrow,
-    once::Once,
     records::{
         entry::{Body, Entry},
         history::{HistoryCategory, HistoryItem, PatientHistoryItem},
     },
     saving::{NewHistoryItem, Saving},
 };
-use sha2::{Digest, Sha256};
 
 use super::patients::find_at;
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, idempotency, tenancy::Place},
     http::{
         body::Fields,
-        envelope::REPLAY,
         errors::{Answer, ApiError, name_of},
     },
     values::{
@@ -90,18 +86,14 @@ pub async fn save(mut call: Call) -> Answer {
     }
     let (mut entries, mut replays) = (Vec::new(), 0);
     for (n, item) in new.into_iter().enumerate() {
-        let once = call.once().map(|once| nth(once, n));
+        let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
         let saved = call.save_once::<Entry<PatientHistoryItem>>(&place, Saving::HistoryItem(item), once).await?;
         replays += usize::from(saved.replay);
         entries.push(saved.record);
     }
     call.audit("update", "patient", patient.into());
     let items = items_of(&call, &entries)?;
-    let mut answer = call.list(&views(&entries, &items));
-    if replays > 0 && replays == entries.len() {
-        answer.headers_mut().insert(REPLAY, HeaderValue::from_static("true"));
-    }
-    Ok(answer)
+    Ok(call.made_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
 }
 
 fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
@@ -131,12 +123,4 @@ fn check(call: &Call, place: &Place, new: &NewHistoryItem) -> Result<(), ApiErro
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));
     if usable { Ok(()) } else { Err(missing()) }
-}
-
-/// The key of one of several things a request saves.
-fn nth(once: Once, n: usize) -> Once {
-    let mut key = Sha256::new();
-    key.update(once.key);
-    key.update((n as u64).to_be_bytes());
-    Once { key: key.finalize().into(), ..once }
 }

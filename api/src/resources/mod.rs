@@ -1,4 +1,11 @@
-//! One file per resource: its parameters, its shape, its handlers.
+//! One file per resource: its parameters, its own views, its handlers. A handler reads its input, asks the engine, and shows a view; it
+//! knows neither routes nor the server. Views that several resources share are in `views`.
+//!
+//! ```text
+//!  adjustments, payments ─► ledger_entry, related          workstations, workstation_socket
+//!  booking ─► slot_weeks, available_slots ─► providers     webhook_endpoints, _subscriptions, _deliveries ─► webhook_ownership
+//!  patients/ ─► providers, insurance_plans                 documentation, operations (open to anyone)
+//! ```
 
 pub mod adjustments;
 pub mod appointment_types;
@@ -39,6 +46,7 @@ pub mod sync;
 pub mod sync_status;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
+mod webhook_ownership;
 pub mod webhook_subscriptions;
 pub mod working_hour_labels;
 pub mod working_hours;

@@ -14,7 +14,7 @@ use crate::{
     access::api::Api,
     http::{
         errors::{Answer, ApiError},
-        metrics::{Answered, BOUNDS, CLASSES, Sort},
+        metrics::{BOUNDS, CLASSES, RequestMetrics, Series},
     },
 };
 
@@ -58,7 +58,7 @@ pub async fn metrics(request: HttpRequest) -> Answer {
     let version = env!("CARGO_PKG_VERSION");
     family(&mut text, "build_info", "gauge", "Always 1; says which program this is.");
     sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
-    answers(&mut text, &api.answered);
+    answers(&mut text, &api.metrics);
     let engine = [
         ("locations_active", "gauge", "Locations in memory.", numbers.locations_active),
         ("commits_total", "counter", "Durable commits.", numbers.commits),
@@ -126,21 +126,21 @@ pub async fn metrics(request: HttpRequest) -> Answer {
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")).body(text))
 }
 
-fn answers(text: &mut String, answered: &Answered) {
-    let histograms = answered.histograms();
+fn answers(text: &mut String, metrics: &RequestMetrics) {
+    let histograms = metrics.histograms();
     family(text, "http_responses_total", "counter", "Answers by class of status.");
     for class in CLASSES {
-        let count: u64 = histograms.iter().filter(|(sort, _)| sort.class == class).map(|(_, it)| it.count).sum();
+        let count: u64 = histograms.iter().filter(|(series, _)| series.class == class).map(|(_, it)| it.count).sum();
         sample(text, &format!("http_responses_total{{class=\"{class}\"}}"), count);
     }
     family(text, "http_seconds_total", "counter", "Time spent on answers.");
     sample(text, "http_seconds_total", histograms.values().map(|it| it.seconds).sum::<f64>());
     family(text, "http_limited_total", "counter", "Answers 429, by the limit that was reached.");
-    for (limit, count) in answered.by_limit() {
+    for (limit, count) in metrics.by_limit() {
         sample(text, &format!("http_limited_total{{limit=\"{limit}\"}}"), count);
     }
     family(text, "http_request_seconds", "histogram", "Time until an answer, by route and class of status.");
-    for (Sort { method, path, class }, histogram) in histograms {
+    for (Series { method, path, class }, histogram) in histograms {
         let labels = format!("method=\"{method}\",route=\"{path}\",class=\"{class}\"");
         for (bound, within) in BOUNDS.iter().zip(histogram.within) {
             sample(text, &format!("http_request_seconds_bucket{{{labels},le=\"{bound}\"}}"), within);

@@ -11,7 +11,10 @@ pub mod update;
 use engine::records::Patient;
 
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::errors::ApiError,
 };
 

@@ -8,18 +8,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    appointment_types::{self, AppointmentTypeView},
+    appointment_types,
     locations::{Facts, LocationView},
     working_hours,
 };
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::errors::{Answer, ApiError},
     values::{
         kinds::{boolean, id, includes, sort},
-        times::{At, foreign_id_type},
+        times::At,
     },
-    views::hours::WorkingHourView,
+    views::{catalogue::AppointmentTypeView, hours::WorkingHourView, parts::foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

@@ -14,14 +14,14 @@ use engine::{
 };
 
 use crate::{
-    access::call::{Call, Tenant},
+    access::{call::Call, tenancy::Tenant},
     http::errors::ApiError,
     records::visible::stands,
     views::{
-        Included,
         clinical::{ProcedureView, TreatmentPlanView},
         insurance::InsurancePlanView,
         ledger::{AdjustmentView, ChargeView, PaymentView},
+        parts::Included,
         people::{PatientBasic, ProviderBasic, UserView},
     },
 };

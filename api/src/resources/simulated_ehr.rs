@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, tenancy::Place},
     http::errors::{Answer, ApiError, sentence},
     values::kinds::{id, json_object},
 };

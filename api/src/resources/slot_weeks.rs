@@ -8,7 +8,7 @@ use location::{
 };
 
 use crate::{
-    access::call::{Call, Place},
+    access::{call::Call, tenancy::Place},
     http::errors::ApiError,
     values::times,
 };

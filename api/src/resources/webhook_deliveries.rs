@@ -15,10 +15,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{
-    webhook_endpoints::{endpoint_id, named, own_endpoint, owner},
-    webhook_subscriptions::hears,
-};
+use super::webhook_ownership::{endpoint_id, hears, named, own_endpoint, owner};
 use crate::{
     access::call::Call,
     http::errors::{Answer, ApiError},
@@ -218,7 +215,7 @@ pub async fn test(mut call: Call) -> Answer {
     let endpoint = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
     let engine = &call.api.engine;
-    let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.once());
+    let (random, once) = (uuid::Builder::from_random_bytes(random()).into_uuid(), call.idempotency_key());
     let made = engine.webhook_log().test(&owner(&call), endpoint, random, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), endpoint))?;
     Ok(call.made(made.replay, DeliveryView::of(&made.record)))

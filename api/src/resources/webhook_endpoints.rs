@@ -1,11 +1,8 @@
 //! /webhook_endpoints (specification 6.1); rotation of secrets is our addition.
 
-use std::sync::Arc;
-
 use engine::webhooks::{
     limits::MAX_SECRET_OVERLAP,
-    model::{Endpoint, EndpointId, Owner},
-    registry::RegistryError,
+    model::{Endpoint, EndpointId},
     sign::SecretKey,
 };
 use location::time::HOUR;
@@ -13,12 +10,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::webhook_subscriptions::might_make;
+use super::webhook_ownership::{endpoint_id, might_make, named, own_endpoint, owner};
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError, sentence},
+    http::errors::{Answer, ApiError},
     values::{
-        kinds::{Kind, boolean, filled, id, integer, text},
+        kinds::{Kind, boolean, filled, integer, text},
         limits::MAX_URL,
         reasons::Reason,
         secret::random,
@@ -77,10 +74,6 @@ impl<'a> EndpointView<'a> {
     }
 }
 
-pub fn owner(call: &Call) -> Owner {
-    Owner(call.key.organisation.clone())
-}
-
 /// What else it must not be, the engine says.
 fn https_url() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "uri", "maxLength": MAX_URL, "pattern": "^https://"});
@@ -96,7 +89,7 @@ pub async fn create(mut call: Call) -> Answer {
     })?;
     let engine = &call.api.engine;
     let secret_key = SecretKey::from_entropy(random());
-    let (once, now) = (call.once(), engine.now());
+    let (once, now) = (call.idempotency_key(), engine.now());
     let registry = engine.webhooks();
     let made = registry.create_endpoint(&owner(&call), &target_url, active, secret_key, once.as_ref(), now).await?;
     Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
@@ -115,7 +108,7 @@ pub async fn rotate_secret(mut call: Call) -> Answer {
     let engine = &call.api.engine;
     let registry = engine.webhooks();
     let overlap = hours.map_or(registry.rules().secret_overlap, |hours| hours * HOUR);
-    let (secret_key, once) = (SecretKey::from_entropy(random()), call.once());
+    let (secret_key, once) = (SecretKey::from_entropy(random()), call.idempotency_key());
     let made = registry.rotate_secret(&owner(&call), id, secret_key, overlap, once.as_ref(), engine.now()).await;
     let made = made.map_err(|error| named(error.into(), id))?;
     Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
@@ -144,16 +137,6 @@ pub async fn delete(mut call: Call) -> Answer {
     Ok(call.empty())
 }
 
-/// The endpoint a path names.
-pub fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
-    call.path_id(id()).map(|id| EndpointId(id as i32))
-}
-
-/// The caller's, or none at all.
-pub fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
-    call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
-}
-
 /// Where messages go, what signs them and whether they are sent at all is changed by a key that may hear all of them. What no key of
 /// the organisation may hear any more is nobody's hindrance: a change leaves it inactive.
 fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
@@ -164,36 +147,10 @@ fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
-pub fn named(error: ApiError, id: EndpointId) -> ApiError {
-    match error {
-        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
-        other => other,
-    }
-}
-
 pub async fn list(mut call: Call) -> Answer {
     let active = call.anywhere(|input| Some(input.query.optional("active", boolean())))?;
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));
     let rows: Vec<_> = wanted.map(|endpoint| EndpointView::of(&call, endpoint)).collect();
     Ok(call.list(&rows))
-}
-
-impl From<RegistryError> for ApiError {
-    fn from(error: RegistryError) -> ApiError {
-        match error {
-            RegistryError::TargetUrl(_)
-            | RegistryError::UnknownPair(_)
-            | RegistryError::NoTarget(_)
-            | RegistryError::NotActive(_)
-            | RegistryError::TooMany { .. } => ApiError::bad(format!("{error}.")),
-            RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
-            RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
-                ApiError::Conflict(sentence(&error.to_string()))
-            }
-            RegistryError::Ids(_) | RegistryError::Commit(_) | RegistryError::Store(_) => {
-                ApiError::from(engine::EngineError::StoreFull)
-            }
-        }
-    }
 }

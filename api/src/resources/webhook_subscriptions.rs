@@ -4,24 +4,17 @@ use std::sync::Arc;
 
 use engine::webhooks::{
     catalogue::{self, ResourceType},
-    model::{EndpointId, Owner, Subscription, SubscriptionId},
+    model::{EndpointId, Subscription, SubscriptionId},
     registry::NewSubscription,
-    subscriptions::Audience,
 };
 use location::ids::{InstitutionId, LocationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    resource_names,
-    webhook_endpoints::{endpoint_id, named, owner},
-};
+use super::webhook_ownership::{endpoint_id, hears, might_make, named, owner};
 use crate::{
-    access::{
-        call::{Call, Tenant},
-        keys::{ApiKey, KeyRing},
-    },
+    access::{call::Call, tenancy::Tenant},
     http::errors::{Answer, ApiError},
     values::{
         kinds::{Kind, boolean, filled, id, text},
@@ -88,7 +81,7 @@ pub async fn create(mut call: Call) -> Answer {
         api_version: call.version.name(),
     };
     let engine = &call.api.engine;
-    let (once, now) = (call.once(), engine.now());
+    let (once, now) = (call.idempotency_key(), engine.now());
     let made = engine.webhooks().create_subscription(&owner(&call), id, new, once.as_ref(), now).await;
     let made = made.map_err(|error| named(error.into(), id))?;
     Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
@@ -99,30 +92,6 @@ pub async fn show(mut call: Call) -> Answer {
     let tenants = call.in_tenants(|_| Some(()))?.0;
     let here = of_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(SubscriptionView::of(&here)))
-}
-
-/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
-pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
-    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
-    key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
-}
-
-/// An organisation hears what one of its keys might subscribe to now, whichever key did so once; and is shown what that key is.
-impl Audience for KeyRing {
-    fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
-        self.keys().of_institution(&owner.0, institution).any(|key| hears(key, kind))
-    }
-
-    fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool {
-        let sees = |key: &Arc<ApiKey>| key.locations.is_none() && key.grants.financial;
-        self.keys().of_institution(&owner.0, institution).any(sees)
-    }
-}
-
-/// Whether the caller might have made the subscription. Nobody else changes it, ends it, or changes where its messages go.
-pub fn might_make(call: &Call, subscription: &Subscription) -> bool {
-    let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
-    own && hears(&call.key, subscription.event.resource_type())
 }
 
 pub async fn update(mut call: Call) -> Answer {

@@ -13,9 +13,12 @@ use location::{
     pull::Resource,
 };
 
-use super::appointment_types::{self, AppointmentTypeView};
+use super::appointment_types;
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         body::Fields,
         errors::{Answer, ApiError},
@@ -24,7 +27,10 @@ use crate::{
         kinds::{boolean, date, id, includes, integer, long_id, object, one_of, time_of_day},
         times,
     },
-    views::hours::{WorkingHourView, label_id},
+    views::{
+        catalogue::AppointmentTypeView,
+        hours::{WorkingHourView, label_id},
+    },
 };
 
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::resource_names::{granted, name, resource};
 use crate::{
-    access::call::{Call, Input, Place},
+    access::{call::Call, input::Input, tenancy::Place},
     http::{
         errors::{Answer, ApiError},
         paging::stretch,

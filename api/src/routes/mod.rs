@@ -1,4 +1,10 @@
-//! Routes.
+//! The table of contents of the API, and the way of a request through it. Above all resources, below the server and the documentation.
+//!
+//! ```text
+//!  route ◄── dispatch ◄── table
+//!  (a row)   (request → row → call → answer)   (all rows)
+//! ```
 
+pub mod dispatch;
 pub mod route;
 pub mod table;

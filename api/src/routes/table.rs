@@ -32,7 +32,7 @@
 //!         let note = b.unless_empty("payment.note", text(MAX_NOTE));
 //!         Some((patient?, amount?, note))
 //!     })?;
-//!     let made = engine_call(call.once()).await?;               // Idempotency-Key, where the client sent one
+//!     let made = engine_call(call.idempotency_key()).await?;               // Idempotency-Key, where the client sent one
 //!     Ok(if made.replay { call.replayed(view) } else { call.show(view) })
 //! }
 //!
@@ -51,12 +51,11 @@ use std::sync::LazyLock;
 use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 
 use crate::{
-    http::errors::ApiError,
+    http::{endpoint::Access, errors::ApiError},
     resources::{
-        adjustments,
-        appointment_types::{self, AppointmentTypeView},
+        adjustments, appointment_types,
         appointment_writes::{self, AppointmentSaved},
-        appointments::{self, AppointmentDetail, AppointmentView},
+        appointments::{self, AppointmentDetail},
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
         balances,
@@ -67,13 +66,11 @@ use crate::{
         institutions::{self, InstitutionDetail},
         insurance_coverages, insurance_plans, ledger_types,
         locations::{self, InstitutionView, LocationDetail},
-        medical_history, operations,
-        operatories::{self, OperatoryView},
-        patients, payment_plans, payments,
+        medical_history, operations, operatories, patients, payment_plans, payments,
         providers::{self, ProviderView},
         simulated_ehr::{self, SimulatedEhrView},
         sync::{self, LocationSyncView},
-        sync_status::{self, SyncStatusView},
+        sync_status,
         webhook_deliveries::{self, DeliveryDetail, DeliveryView, ReplayView},
         webhook_endpoints::{self, EndpointView},
         webhook_subscriptions::{self, SubscriptionView},
@@ -81,11 +78,16 @@ use crate::{
         workstations::{self, PairedView, PairingCodeView, WorkstationView},
         write_requests::{self, WriteRequestView},
     },
-    routes::route::{self, Access, Route, delete, get, open, patch, post, websocket},
+    routes::{
+        dispatch,
+        route::{Route, delete, get, open, patch, post, websocket},
+    },
     values::{reasons::Reason, versions::Version::V2_2_2},
     views::{
+        appointments::AppointmentView,
         catalogue::{
-            AdjustmentTypeView, AppointmentTypeDetail, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
+            AdjustmentTypeView, AppointmentTypeDetail, AppointmentTypeView, DescriptorView, FeeScheduleView, FeeView,
+            PaymentTypeView,
         },
         clinical::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
@@ -100,7 +102,9 @@ use crate::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
             PaymentView,
         },
-        people::{PatientCreated, PatientDetail, PatientDetailed, PatientInList, PatientShown},
+        operatories::OperatoryView,
+        patients::{PatientCreated, PatientDetail, PatientDetailed, PatientInList, PatientShown},
+        sync_status::SyncStatusView,
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
 };
@@ -724,7 +728,7 @@ fn group(name: &'static str, routes: Vec<Route>) -> Vec<Route> {
 }
 
 pub fn serve(app: &mut ServiceConfig) {
-    route::serve(&TABLE, app);
+    dispatch::serve(&TABLE, app);
 }
 
 /// Whether a path is for anyone: operators' machines, readers of the documentation.
@@ -734,7 +738,7 @@ pub fn is_open(path: &str) -> bool {
 
 /// As rate limits name them: `GET /appointments`.
 pub fn endpoints() -> impl Iterator<Item = String> {
-    TABLE.iter().filter(|route| route.is_limited()).map(Route::endpoint)
+    TABLE.iter().filter(|route| route.is_limited()).map(|route| route.method_and_path())
 }
 
 pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {

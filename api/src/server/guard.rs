@@ -1,7 +1,6 @@
 //! Around every request: its id, the User-Agent rule, panics, counting, and a log line without anything a client wrote.
 
 use std::{
-    cell::Cell,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
@@ -23,18 +22,10 @@ use actix_web::{
 
 use crate::{
     access::api::Api,
-    http::{cors, errors::ApiError, rate_limit::Standing},
-    routes::{route::Route, table},
+    http::{context::RequestContext, cors, errors::ApiError, rate_limit::Standing},
+    routes::table,
     values::limits::MAX_REQUEST_ID,
 };
-
-/// What is learnt of a request on its way, for those around it.
-#[derive(Default)]
-pub struct About {
-    pub route: Cell<Option<&'static Route>>,
-    /// Within the rate limits of its key.
-    pub standing: Cell<Option<Standing>>,
-}
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Of the limit the caller is nearest to.
@@ -49,8 +40,8 @@ pub async fn guard(
     let started = Instant::now();
     let id = request_id(request.headers());
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
-    let about = Rc::new(About::default());
-    request.extensions_mut().insert(about.clone());
+    let context = Rc::new(RequestContext::default());
+    request.extensions_mut().insert(context.clone());
     let client = api.client(request.request());
     let origin = cors::allowed(&api.rules.cors_origins, &request);
     let mut answer = if origin.is_some() && cors::is_preflight(&request) {
@@ -65,14 +56,14 @@ pub async fn guard(
         Err(response) => (response.status(), response.headers_mut()),
     };
     headers.insert(REQUEST_ID, id.clone());
-    head(headers, about.standing.get());
+    head(headers, context.standing.get());
     origin.into_iter().for_each(|origin| cors::open(headers, origin));
     let took = started.elapsed();
-    api.answered.count(about.route.get(), status.as_u16(), took);
+    api.metrics.count(context.endpoint.get(), status.as_u16(), took);
     if status == StatusCode::TOO_MANY_REQUESTS {
-        api.answered.limited(about.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
+        api.metrics.limited(context.standing.get().filter(|standing| standing.remaining == 0).map(|it| it.per));
     }
-    let route = about.route.get().map_or("-", |route| route.path);
+    let route = context.endpoint.get().map_or("-", |it| it.path);
     let request = id.to_str().unwrap_or_default();
     tracing::debug!(
         status = status.as_u16(),
@@ -143,7 +134,7 @@ async fn caught<B: MessageBody + 'static>(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::server::guard::*;
+    use super::*;
 
     fn answered_id(given: Option<&'static str>) -> String {
         let mut headers = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! The HTTP server: workers, timeouts, limits of connections.
+//! The HTTP server: workers, timeouts, limits of connections. `guard` stands around every request, whatever the table makes of it.
 
 pub mod guard;
 
@@ -13,7 +13,7 @@ use actix_web::{
     web::{self, Data},
 };
 
-use crate::{access::api::Api, routes::table, server::guard::guard};
+use crate::{access::api::Api, openapi, resources::documentation::Documents, routes::table, server::guard::guard};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
@@ -28,6 +28,7 @@ pub fn app(
 > {
     App::new()
         .app_data(api)
+        .app_data(Documents { v3: || &openapi::V3, v2: || &openapi::V2 })
         .configure(table::serve)
         .default_service(web::to(table::no_such_route))
         .wrap(from_fn(guard))

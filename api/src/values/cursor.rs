@@ -80,7 +80,7 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::cursor::*;
+    use super::*;
 
     fn cursors() -> Cursors {
         Cursors::new(&Secret::from_bytes([1; 32]))

@@ -459,7 +459,7 @@ pub fn json_object() -> Kind<Map<String, Value>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::kinds::*;
+    use super::*;
 
     fn all<T: 'static>(kind: Kind<T>, right: &[&str], wrong: &[&str]) {
         assert!(kind.example().is_some(), "its own example {}", kind.shape().example);

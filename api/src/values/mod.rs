@@ -1,6 +1,16 @@
-//! Values.
+//! What one value is: how it is read, checked, signed and written. Knows neither requests nor answers, neither callers nor records;
+//! whatever is above may use it.
+//!
+//! ```text
+//!  kinds ◄── expected          what a parameter or field must be, and how the documentation describes it
+//!  limits                      every fixed limit, with its reason
+//!  times, versions, reasons    closed lists and formats that appear in JSON
+//!  record_uuid                 ids of records as UUIDs
+//!  secret ◄── token, cursor, slot_token      what is handed to clients and comes back, signed
+//! ```
 
 pub mod cursor;
+pub mod expected;
 pub mod kinds;
 pub mod limits;
 pub mod reasons;

@@ -146,7 +146,7 @@ impl JsonSchema for Reason {
 
 #[cfg(test)]
 mod tests {
-    use crate::values::reasons::*;
+    use super::*;
 
     #[test]
     fn words_stand_once_and_are_words() {

@@ -36,7 +36,7 @@ pub fn id_in(resource: Resource, sources: impl IntoIterator<Item = u32>, of: &Uu
 
 #[cfg(test)]
 mod tests {
-    use crate::values::record_uuid::*;
+    use super::*;
 
     #[test]
     fn a_uuid_leads_back_to_its_record_and_to_no_other() {

@@ -106,7 +106,7 @@ fn damaged(path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::secret::*;
+    use super::*;
 
     #[test]
     fn a_directory_keeps_its_secret() {

@@ -150,7 +150,7 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::slot_token::*;
+    use super::*;
 
     fn terms() -> Terms {
         Terms {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
-use location::{ids::LocationId, time::Timestamp, zone::Date};
+use location::{time::Timestamp, zone::Date};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -66,36 +66,10 @@ fn instant(t: Timestamp) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(t.0).unwrap_or(end)
 }
 
-/// How the insert of a booking into the practice's system stands, as the engine writes it.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case", inline)]
-pub enum WritebackState {
-    Pending,
-    Confirmed,
-    Failed,
-}
-
-/// Shared by every record that names its origin: `nex` exists only here.
-pub fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
-    match (foreign_id, adapter) {
-        (Some(_), Some(adapter)) => adapter,
-        _ => "nex",
-    }
-}
-
-/// A location as a booking shows it.
-#[derive(Serialize, JsonSchema)]
-pub struct Whereabouts<'a> {
-    #[schemars(with = "u32")]
-    pub location_id: LocationId,
-    pub name: &'a str,
-    pub address: String,
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::times::*;
+    use super::*;
 
     fn at(text: &str) -> Timestamp {
         Timestamp(DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis())

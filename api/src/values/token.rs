@@ -77,7 +77,7 @@ pub fn looks_like_a_token(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::token::*;
+    use super::*;
     use location::time::HOUR;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_000);

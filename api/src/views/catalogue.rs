@@ -12,14 +12,39 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::Price;
 use crate::{
-    resources::appointment_types::AppointmentTypeView,
-    values::{
-        record_uuid::uuid,
-        times::{At, foreign_id_type},
-    },
+    values::{record_uuid::uuid, times::At},
+    views::parts::{Price, foreign_id_type},
 };
+
+/// A kind of appointment.
+#[derive(Clone, Serialize, JsonSchema)]
+pub struct AppointmentTypeView {
+    id: u32,
+    name: String,
+    category: Option<()>,
+    #[schemars(extend("enum" = ["Institution", "Location"]))]
+    parent_type: &'static str,
+    parent_id: u32,
+    minutes: u32,
+    position: Option<()>,
+    bookable_online: bool,
+}
+
+impl AppointmentTypeView {
+    pub fn of(record: &AppointmentType) -> AppointmentTypeView {
+        AppointmentTypeView {
+            id: record.id,
+            name: record.name.clone(),
+            category: None,
+            parent_type: if record.location_id.is_some() { "Location" } else { "Institution" },
+            parent_id: record.location_id.unwrap_or(record.institution_id),
+            minutes: record.minutes,
+            position: None,
+            bookable_online: record.bookable_online,
+        }
+    }
+}
 
 /// What a health record system attaches to appointments or types: procedure code, reason, colour.
 #[derive(Serialize, JsonSchema)]

@@ -11,10 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Price, day};
-use crate::values::{
-    record_uuid::uuid,
-    times::{At, foreign_id_type},
+use crate::{
+    values::{record_uuid::uuid, times::At},
+    views::parts::{Price, day, foreign_id_type},
 };
 
 #[derive(Serialize, JsonSchema)]

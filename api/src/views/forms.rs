@@ -9,10 +9,9 @@ use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use uuid::Uuid;
 
-use super::{WriteStands, second, status};
-use crate::values::{
-    record_uuid::uuid,
-    times::{At, foreign_id_type},
+use crate::{
+    values::{record_uuid::uuid, times::At},
+    views::parts::{WriteStands, foreign_id_type, second, status},
 };
 
 #[derive(Serialize, JsonSchema)]

@@ -7,7 +7,7 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::WriteStands;
+use crate::views::parts::WriteStands;
 
 /// An entry of a catalogue.
 #[derive(Serialize, JsonSchema)]
@@ -50,4 +50,11 @@ impl<'a> PatientHistoryItemView<'a> {
             write: WriteStands::of(entry.write.as_ref()),
         }
     }
+}
+
+/// The items of a patient's medical history that changed together.
+#[derive(Serialize, JsonSchema)]
+pub struct MedicalHistoryTold<'a> {
+    patient_id: u32,
+    patient_items: Vec<PatientHistoryItemView<'a>>,
 }

@@ -10,8 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::WriteStands;
-use crate::{resources::appointment_types::AppointmentTypeView, values::times};
+use crate::{
+    values::times,
+    views::{catalogue::AppointmentTypeView, parts::WriteStands},
+};
 
 #[derive(Serialize, JsonSchema)]
 pub struct WorkingHourView<'a> {

@@ -8,8 +8,11 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Included, Price, WriteStands, catalogue::FeeScheduleView, day};
-use crate::values::times::At;
+use super::catalogue::FeeScheduleView;
+use crate::{
+    values::times::At,
+    views::parts::{Included, Price, WriteStands, day},
+};
 
 /// Specification 2.2.
 #[derive(Serialize, JsonSchema)]

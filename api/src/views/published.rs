@@ -26,10 +26,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    resources::{appointment_types::AppointmentTypeView, operatories::OperatoryView, sync_status},
     values::versions::Version,
     views::{
-        catalogue::{AdjustmentTypeView, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView},
+        appointments::AppointmentTold,
+        catalogue::{
+            AdjustmentTypeView, AppointmentTypeView, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
+        },
         clinical::{
             ClinicalNoteView, PatientRecallView, ProcedureCodeCategoryView, ProcedureCodeView, ProcedureView,
             RecallTypeView, TreatmentPlanView,
@@ -43,9 +45,11 @@ use crate::{
             AdjustmentView, ChargeView, ClaimView, GuarantorBalanceView, InsuranceBalanceView, PaymentPlanView,
             PaymentView,
         },
-        people::{PatientDetail, PatientDetailed, ProviderBasic},
+        operatories::OperatoryView,
+        patients::{PatientDetail, PatientDetailed},
+        people::ProviderBasic,
+        sync_status,
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
-        told::AppointmentTold,
     },
 };
 

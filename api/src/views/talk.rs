@@ -10,11 +10,13 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{WriteStands, failure_reason, second, status};
-use crate::values::{
-    kinds::{Clock, instant},
-    record_uuid::uuid,
-    times::{At, foreign_id_type},
+use crate::{
+    values::{
+        kinds::{Clock, instant},
+        record_uuid::uuid,
+        times::At,
+    },
+    views::parts::{WriteStands, failure_reason, foreign_id_type, second, status},
 };
 
 #[derive(Serialize, JsonSchema)]

@@ -21,8 +21,8 @@ use serde::Serialize;
 use serde_json::{Value, json, to_value};
 
 use super::{
-    catalogue::*, clinical::*, documents::*, forms::*, history::*, hours::*, insurance::*, ledger::*, people::*,
-    talk::*,
+    catalogue::*, clinical::*, documents::*, forms::*, history::*, hours::*, insurance::*, ledger::*, patients::*,
+    people::*, talk::*,
 };
 use crate::values::record_uuid;
 

@@ -255,7 +255,7 @@ async fn a_retry_finds_its_booking_when_the_secret_of_its_token_is_lost() {
 
 #[actix_web::test]
 async fn a_lapsed_offer_is_gone() {
-    let rules = api::config::HttpRules { slot_token: -1_000, ..api::config::HttpRules::default() };
+    let rules = api::http::rules::HttpRules { slot_token: -1_000, ..api::http::rules::HttpRules::default() };
     let world = world_with(rules).await;
     let offer = world.offers(MAIN, 1).await.remove(0);
     let refused = world.post(BOOK, booking(&offer["slot_token"], "k1")).answers(410).await;

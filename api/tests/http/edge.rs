@@ -1,7 +1,7 @@
 //! What every answer has, whatever it is about.
 
 use actix_web::http::Method;
-use api::{config::HttpRules, http::cors};
+use api::http::{cors, rules::HttpRules};
 use serde_json::json;
 
 use crate::support::*;

@@ -9,11 +9,9 @@ use std::{
 use actix_web::http::Method;
 use api::{
     access::keys::{ApiKey, Grants, hash},
+    http::endpoint::Access,
     openapi,
-    routes::{
-        route::{Access, Route},
-        table::TABLE,
-    },
+    routes::{route::Route, table::TABLE},
     values::versions::Version,
 };
 use engine::{ehr::Ehr, setup::Environment};
@@ -70,7 +68,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
         route.versions.iter().map(move |version| {
             let document: &'static Value = if version.is_v2() { &V2 } else { &V3 };
             let operation = &document["paths"][route.path][route.method.as_str().to_lowercase()];
-            assert!(operation.is_object(), "{} is not documented", route.endpoint());
+            assert!(operation.is_object(), "{} is not documented", route.method_and_path());
             Endpoint { route, version: *version, operation }
         })
     })
@@ -83,7 +81,7 @@ pub fn guarded() -> impl Iterator<Item = Endpoint> {
 
 impl Endpoint {
     pub fn name(&self) -> String {
-        format!("{} in {}", self.route.endpoint(), self.version.name())
+        format!("{} in {}", self.route.method_and_path(), self.version.name())
     }
 
     pub fn parameters(&self) -> impl Iterator<Item = &'static Value> {
@@ -360,7 +358,7 @@ async fn the_financial_endpoints_are_those_of_the_specification() {
     let groups = ["/charges", "/claims", "/payments", "/fee_schedules", "/insurance_plans"];
     for route in TABLE.iter() {
         if groups.iter().any(|group| route.path == *group || route.path.starts_with(&format!("{group}/"))) {
-            assert!(route.financial, "{}", route.endpoint());
+            assert!(route.financial, "{}", route.method_and_path());
         }
     }
 }

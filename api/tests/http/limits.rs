@@ -1,11 +1,11 @@
-use api::config::{HttpRules, RateRules};
+use api::http::rules::{HttpRules, RateRules};
 use serde_json::json;
 
 use crate::support::*;
 
 fn rules(per_second: u32, per_minute: u32, endpoint: &str, count: u32) -> HttpRules {
     let rates = RateRules { per_second, per_minute, endpoints: [(endpoint.to_owned(), count)].into() };
-    HttpRules { rates, ..HttpRules::default() }
+    HttpRules { rate_limits: rates, ..HttpRules::default() }
 }
 
 #[actix_web::test]

@@ -13,7 +13,10 @@ use actix_web::{
 use api::{
     access::call::Call,
     http::errors::Answer,
-    routes::route::{self, Route, get, post},
+    routes::{
+        dispatch,
+        route::{Route, get, post},
+    },
     server::guard::guard,
 };
 use schemars::JsonSchema;
@@ -277,7 +280,7 @@ async fn a_problem_of_the_server_is_told_without_details() {
     let routes = [get("/broken", broken), post("/broken", broken)];
     let routes = routes.map(|route| route.shows::<Nothing>("Broken", "7.2"));
     let table: &'static [Route] = Vec::from(routes).leak();
-    let app = App::new().app_data(world.api.clone()).configure(|app| route::serve(table, app)).wrap(from_fn(guard));
+    let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
     let app = init_service(app).await;
     // What only reads runs on another thread than what writes.
     for method in [Method::GET, Method::POST] {

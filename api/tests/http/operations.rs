@@ -1,4 +1,4 @@
-use api::config::HttpRules;
+use api::http::rules::HttpRules;
 use serde_json::json;
 
 use crate::support::*;

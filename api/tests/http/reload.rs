@@ -4,9 +4,9 @@ use std::{future::Future, path::PathBuf, pin::pin, task::Poll};
 
 use actix_web::{HttpResponse, dev::Payload, test::TestRequest};
 use api::{
-    access::{call::Call, keys::hash, page_cache::Known},
-    cli::serve::take_over,
+    access::{cached::Lookup, call::Call, keys::hash},
     routes::table::TABLE,
+    service::take_over,
     values::versions::Version,
 };
 use location::ids::LocationId;
@@ -122,7 +122,7 @@ async fn a_file_that_is_not_toml_changes_nothing() {
 }
 
 async fn received(world: &World) -> Call {
-    let route = TABLE.iter().find(|route| route.endpoint() == "GET /patients").unwrap();
+    let route = TABLE.iter().find(|route| route.method_and_path() == "GET /patients").unwrap();
     let request = TestRequest::with_uri(LIST).app_data(world.api.clone());
     let request = request.insert_header(("Authorization", world.token(ACME_KEY))).to_http_request();
     Call::receive(route, Version::V3_0_0, &request, Payload::None).await.unwrap_or_else(|error| panic!("{error}"))
@@ -131,15 +131,15 @@ async fn received(world: &World) -> Call {
 #[actix_web::test]
 async fn a_page_read_under_earlier_rights_is_not_kept() {
     let world = world().await;
-    let look_up = |call: &Call| world.api.kept.look_up(&world.api, call, "/patients", "subdomain=acme&location_id=1");
+    let look_up = |call: &Call| call.cached_page("/patients", "subdomain=acme&location_id=1");
     let before = received(&world).await;
-    let Known::Open(open) = look_up(&before) else { panic!("nothing is kept yet") };
+    let Lookup::Miss(vacancy) = look_up(&before) else { panic!("nothing is kept yet") };
     world.api.replace_keys(keys());
-    world.api.kept.keep(open, HttpResponse::Ok().body("of earlier rights"));
+    world.api.page_cache.fill(vacancy, HttpResponse::Ok().body("of earlier rights"));
     let after = received(&world).await;
-    let Known::Open(open) = look_up(&after) else { panic!("the page is kept") };
-    world.api.kept.keep(open, HttpResponse::Ok().body("of these rights"));
-    assert!(matches!(look_up(&received(&world).await), Known::Answered(_)));
+    let Lookup::Miss(vacancy) = look_up(&after) else { panic!("the page is kept") };
+    world.api.page_cache.fill(vacancy, HttpResponse::Ok().body("of these rights"));
+    assert!(matches!(look_up(&received(&world).await), Lookup::Hit(_)));
 }
 
 #[actix_web::test]

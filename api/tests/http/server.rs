@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::{config::HttpRules, server};
+use api::{http::rules::HttpRules, server};
 
 use crate::support::*;
 

@@ -19,7 +19,7 @@ use api::{
         api::Api,
         keys::{ApiKey, Grants, KeyRing, hash},
     },
-    config::{HttpRules, RateRules},
+    http::rules::{HttpRules, RateRules},
     server,
     values::secret::Secret,
     views::published::Wire,
@@ -96,7 +96,7 @@ pub struct World {
 
 pub async fn world() -> World {
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_with(HttpRules { rates, ..HttpRules::default() }).await
+    world_with(HttpRules { rate_limits: rates, ..HttpRules::default() }).await
 }
 
 /// The engine as it is, over a store in memory, after its first pull.
@@ -112,7 +112,7 @@ pub async fn world_gated() -> World {
     source.allowed_paths = vec!["/api/".into()];
     source.workstation = Some(WorkstationAccess { probe: "/api/session".into() });
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_set_up(setup, HttpRules { rates, ..HttpRules::default() }).await
+    world_set_up(setup, HttpRules { rate_limits: rates, ..HttpRules::default() }).await
 }
 
 /// The same, with messages to receivers on this machine.
@@ -120,7 +120,7 @@ pub async fn world_that_sends() -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    world_set_up(setup, HttpRules { rates, ..HttpRules::default() }).await
+    world_set_up(setup, HttpRules { rate_limits: rates, ..HttpRules::default() }).await
 }
 
 /// Nothing can be read of any practice, from the beginning.
@@ -146,7 +146,7 @@ pub async fn world_read_every(every: i64) -> World {
 
 fn free_rates() -> HttpRules {
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    HttpRules { rates, ..HttpRules::default() }
+    HttpRules { rate_limits: rates, ..HttpRules::default() }
 }
 
 async fn world_set_up(setup: Setup, rules: HttpRules) -> World {

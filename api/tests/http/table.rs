@@ -9,7 +9,10 @@ use actix_web::{
 use api::{
     access::call::Call,
     http::errors::Answer,
-    routes::route::{self, Route, delete, get, post},
+    routes::{
+        dispatch,
+        route::{Route, delete, get, post},
+    },
     server::guard::guard,
     values::{
         kinds::{id, long_id},
@@ -31,7 +34,7 @@ struct Seen {
 
 async fn show(mut call: Call) -> Answer {
     call.anywhere(|_| Some(()))?;
-    let once = call.once();
+    let once = call.idempotency_key();
     let seen = Seen {
         key: once.map(|once| hex(once.key)),
         fingerprint: once.map(|once| hex(once.fingerprint)),
@@ -77,7 +80,7 @@ async fn ask(
     body: Value,
 ) -> Reply {
     let table = table();
-    let app = App::new().app_data(world.api.clone()).configure(|app| route::serve(table, app)).wrap(from_fn(guard));
+    let app = App::new().app_data(world.api.clone()).configure(|app| dispatch::serve(table, app)).wrap(from_fn(guard));
     let app = init_service(app).await;
     let mut request = TestRequest::with_uri(path).method(method).insert_header(("User-Agent", "test-suite/1.0"));
     request = request.insert_header(("Authorization", world.token(key))).insert_header(("Svc-Api-Version", version));

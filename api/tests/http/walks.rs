@@ -8,7 +8,7 @@ use std::{
 };
 
 use actix_web::{http::Method, rt::System};
-use api::{routes::route::Form, values::versions::Version};
+use api::{http::endpoint::Success, values::versions::Version};
 use location::ids::LocationId;
 use proptest::{
     prelude::*,
@@ -150,7 +150,7 @@ fn key(row: &Value) -> String {
 /// Every list by cursor, in each order it knows.
 fn lists() -> Vec<(String, Version)> {
     let mut all = Vec::new();
-    let pages = guarded().filter(|it| matches!(it.route.form, Form::Page(_)) && it.version == Version::V3_1_0);
+    let pages = guarded().filter(|it| matches!(it.route.success, Success::Page(_)) && it.version == Version::V3_1_0);
     for it in pages {
         let path = wide(&it.path(&Asking::right()));
         let sorts = it.parameters().find(|it| it["name"] == "sort").map(|it| it["schema"]["enum"].clone());

@@ -11,7 +11,7 @@ use api::{
         api::Api,
         keys::{ApiKey, KeyRing, hash},
     },
-    config::{HttpRules, RateRules},
+    http::rules::{HttpRules, RateRules},
     values::secret::Secret,
     views::published::Wire,
 };
@@ -85,7 +85,7 @@ async fn world_over(store: Arc<MemoryStore>) -> World {
     let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, Wire::shapes()) };
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { rates, ..HttpRules::default() };
+    let rules = HttpRules { rate_limits: rates, ..HttpRules::default() };
     let api = Api::new(engine.clone(), ring, &Secret::from_bytes([7; 32]), rules);
     World { api: web::Data::new(api), engine, books: Arc::default() }
 }

@@ -183,7 +183,7 @@ fn drained(report: &mut Report) -> Outcome {
         let text = office::configuration(dir.path(), "127.0.0.1:0", &ehr.origin(), &rules);
         let config = api::config::Config::parse(&text, dir.path());
         let config = config.map_err(|problems| format!("{problems:?}"))?;
-        let running = api::cli::serve::start(config).await?;
+        let running = api::service::start(config).await?;
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();
         let code = engine.gateway().new_code(place, engine::workstations::CodeKind::Single).await?.code;

@@ -3,15 +3,7 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use actix_web::{dev::ServerHandle, web::Data};
-use api::{
-    access::{
-        api::Api,
-        keys::{ApiKey, Grants, hash},
-    },
-    config::{HttpRules, RateRules},
-    server,
-    values::secret::Secret as TokenSecret,
-};
+use api::{access::{api::Api, keys::{ApiKey, Grants, hash}}, server, values::secret::Secret as TokenSecret, http::rules::{HttpRules, RateRules}};
 use engine::{
     adapter_host::{Secret, TrytonSession},
     clock,
@@ -201,7 +193,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     parts.adapters = adapters::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };
-    let rules = HttpRules { workers: 1, rates, shutdown_timeout: Duration::ZERO, ..HttpRules::default() };
+    let rules = HttpRules { workers: 1, rate_limits: rates, shutdown_timeout: Duration::ZERO, ..HttpRules::default() };
     let key = ApiKey {
         name: "tests".to_owned(),
         hash: hash(API_KEY),

@@ -9,7 +9,7 @@ use super::{
     offers::{like, offers, open, recall},
 };
 use crate::{
-    access::call::{Call, Input},
+    access::{call::Call, input::Input},
     http::{body::Fields, errors::ApiError},
     values::{
         kinds::{birth_date, email, filled, gender, object, person_name, phone, text},

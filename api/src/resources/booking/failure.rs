@@ -13,7 +13,7 @@ use location::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::offers::OfferView;
+use super::offer_view::OfferView;
 use crate::{
     http::errors::{ApiError, Fails, RETRY_READ, described},
     values::{kinds::echo, reasons::Reason},

@@ -10,7 +10,7 @@ use super::{
     offers::{like, offers, open},
 };
 use crate::{
-    access::call::{Call, Input},
+    access::{call::Call, input::Input},
     values::{
         kinds::{filled, text},
         limits::MAX_TOKEN,

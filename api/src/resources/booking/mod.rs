@@ -5,6 +5,7 @@ pub mod book;
 pub mod cancel;
 mod failure;
 pub mod hold;
+mod offer_view;
 mod offers;
 pub mod search;
 pub mod status;
@@ -18,14 +19,21 @@ use serde::Serialize;
 pub use self::{failure::BookingRefusal, hold::Held, search::Found};
 
 use self::failure::Failure;
-use super::{locations::whereabouts, providers::Names};
+use super::providers::Names;
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::errors::ApiError,
     values::{
         kinds::{Kind, text},
         limits::MAX_NAME,
-        times::{self, Whereabouts, WritebackState},
+        times,
+    },
+    views::{
+        locations::{Whereabouts, whereabouts},
+        parts::WritebackState,
     },
 };
 

@@ -6,39 +6,24 @@ use location::{
     slots::Slot,
     time::{MINUTE, Timestamp},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::failure::Failure;
+use super::{
+    failure::Failure,
+    offer_view::{OfferPlace, OfferView},
+};
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::errors::ApiError,
-    resources::{locations::whereabouts, providers::Names},
+    resources::providers::Names,
     values::{
         slot_token::Terms,
         times::{self, At},
     },
+    views::locations::whereabouts,
 };
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct OfferView {
-    slot_token: String,
-    start_iso: String,
-    pub start_local: String,
-    duration_minutes: i64,
-    provider: Option<String>,
-    provider_id: u32,
-    operatory_id: Option<u64>,
-    location: OfferPlace,
-    expires_at: At,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-struct OfferPlace {
-    location_id: u32,
-    name: String,
-    address: String,
-}
 
 /// What is offered besides the time.
 #[derive(Clone, Copy)]

@@ -16,10 +16,15 @@ use serde_json::json;
 use super::{
     IntentAnswer,
     failure::Failure,
-    offers::{OfferView, Wanted, offers},
+    offer_view::OfferView,
+    offers::{Wanted, offers},
 };
 use crate::{
-    access::call::{Call, Input, Place, Tenant},
+    access::{
+        call::Call,
+        input::Input,
+        tenancy::{Place, Tenant},
+    },
     http::errors::ApiError,
     resources::{
         appointment_types,

@@ -13,7 +13,7 @@ use engine::{
 
 use super::find;
 use crate::{
-    access::call::{Call, Tenant},
+    access::{call::Call, tenancy::Tenant},
     http::errors::{Answer, ApiError},
     values::{
         kinds::{boolean, filled, id, long_id, object, text},

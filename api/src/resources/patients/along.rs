@@ -15,7 +15,7 @@ use engine::{
 
 use super::{find, reachable};
 use crate::{
-    access::call::{Call, Input, Tenant},
+    access::{call::Call, input::Input, tenancy::Tenant},
     http::errors::ApiError,
     resources::{insurance_plans::subscriber, providers::Names},
     values::{
@@ -23,9 +23,10 @@ use crate::{
         limits::{MAX_SORTED, MAX_WHOLE},
     },
     views::{
-        Included,
         insurance::{CoverageView, IndividualCoverageView, SubscriberView},
-        people::{AppointmentBasic, ComesAlong, PatientAddressView, UserView},
+        parts::Included,
+        patients::{AppointmentBasic, ComesAlong, PatientAddressView},
+        people::UserView,
         talk::PatientAlertView,
     },
 };

@@ -14,7 +14,7 @@ use crate::{
         kinds::{birth_date, boolean, email, gender, id, integer, person_name, phone, ssn, text},
         limits::{MAX_NAME, MAX_TEXT},
     },
-    views::people::{PatientBasic, PatientCreated},
+    views::{patients::PatientCreated, people::PatientBasic},
 };
 
 pub async fn create(mut call: Call) -> Answer {

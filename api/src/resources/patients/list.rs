@@ -11,7 +11,10 @@ use super::{
     reachable,
 };
 use crate::{
-    access::call::{Call, Place, Tenant},
+    access::{
+        call::Call,
+        tenancy::{Place, Tenant},
+    },
     http::{
         errors::{Answer, ApiError},
         paging::Page,
@@ -22,7 +25,7 @@ use crate::{
         limits::{MAX_EMAIL, MAX_NAME, MAX_PAGE_WITH_RELATED},
         versions::Version,
     },
-    views::people::{PatientDetail, PatientDetailed, PatientInList, PatientListed},
+    views::patients::{PatientDetail, PatientDetailed, PatientInList, PatientListed},
 };
 
 pub async fn list(mut call: Call) -> Answer {

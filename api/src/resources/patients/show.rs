@@ -8,7 +8,7 @@ use crate::{
     access::call::Call,
     http::errors::Answer,
     values::{kinds::id, versions::Version},
-    views::people::{PatientDetail, PatientDetailed, PatientShown},
+    views::patients::{PatientDetail, PatientDetailed, PatientShown},
 };
 
 pub async fn show(mut call: Call) -> Answer {

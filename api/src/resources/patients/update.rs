@@ -13,7 +13,7 @@ use crate::{
         kinds::{birth_date, email, filled, gender, id, object, person_name, phone, ssn, text},
         limits::{MAX_NAME, MAX_TEXT},
     },
-    views::people::PatientDetailed,
+    views::patients::PatientDetailed,
 };
 
 const MAX_EXTENSION: usize = 20;

@@ -164,7 +164,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
-    use crate::resources::workstation_socket::frame_limits::*;
+    use super::*;
 
     const TEXT: u8 = 1;
     const CONTINUED: u8 = 0;

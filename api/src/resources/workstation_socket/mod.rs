@@ -183,7 +183,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use actix_web::http::header::HeaderValue;
 
-    use crate::resources::workstation_socket::*;
+    use super::*;
 
     fn headers(pairs: &[(actix_web::http::header::HeaderName, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();

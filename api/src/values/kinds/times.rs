@@ -248,7 +248,7 @@ fn offset_of(text: &str) -> Option<FixedOffset> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::values::kinds::times::*;
+    use super::*;
 
     fn new_york() -> Clock {
         Clock::of("America/New_York".parse().unwrap())

@@ -7,8 +7,13 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Included, PatientBasic, Price};
-use crate::values::times::At;
+use crate::{
+    values::times::At,
+    views::{
+        parts::{Included, Price},
+        people::PatientBasic,
+    },
+};
 
 /// What a guarantor owes. An amount is null where the health record system does not tell it.
 #[derive(Serialize, JsonSchema)]

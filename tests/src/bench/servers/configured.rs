@@ -2,12 +2,12 @@
 
 use std::{error::Error, path::Path};
 
-use api::{cli::serve, config::Config};
+use api::{config::Config, service};
 
 use super::ready;
 
 pub async fn serve(file: &Path) -> Result<(), Box<dyn Error>> {
-    let running = serve::start(Config::load(file)?).await?;
+    let running = service::start(Config::load(file)?).await?;
     ready(running.address);
     Ok(running.wait().await?)
 }

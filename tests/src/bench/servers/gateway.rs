@@ -9,7 +9,7 @@ use std::{
 };
 
 use actix_web::web::Data;
-use api::{access::api::Api, config::HttpRules, server, values::secret::Secret, views::published::Wire};
+use api::{access::api::Api, server, values::secret::Secret, views::published::Wire, http::rules::HttpRules};
 use engine::{
     Engine,
     engine::Parts,

@@ -3,16 +3,7 @@
 use std::{error::Error, net::SocketAddr, path::Path, sync::Arc};
 
 use actix_web::web::Data;
-use api::{
-    access::{
-        api::Api,
-        keys::{ApiKey, Grants, hash},
-    },
-    config::{HttpRules, RateRules},
-    server,
-    values::secret::Secret,
-    views::published::Wire,
-};
+use api::{access::{api::Api, keys::{ApiKey, Grants, hash}}, server, values::secret::Secret, views::published::Wire, http::rules::{HttpRules, RateRules}};
 use engine::{Engine, engine::Parts, setup::Environment};
 use location::ids::LocationId;
 
@@ -41,7 +32,7 @@ pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Resul
         first_sync(&engine, LocationId(id)).await?;
     }
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
-    let rules = HttpRules { workers: WORKERS, rates, kept_pages: kept, ..HttpRules::default() };
+    let rules = HttpRules { workers: WORKERS, rate_limits: rates, list_cache_bytes: kept, ..HttpRules::default() };
     let key = ApiKey {
         name: "benchmark".to_owned(),
         hash: hash(API_KEY),

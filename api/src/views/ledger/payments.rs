@@ -1,115 +1,21 @@
-//! The ledger: charges, payments, adjustments, payment plans, balances. Claims are in `claims`.
-
-mod balances;
-mod claims;
+//! Payments, adjustments and payment plans.
 
 use engine::records::{
     entry::Entry,
-    ledger::{Adjustment, Charge, Payment, PaymentPlan},
+    ledger::{Adjustment, Payment, PaymentPlan},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::{
-    balances::{GuarantorBalanceView, InsuranceBalanceView},
-    claims::{ChargePayoutView, ClaimPayoutView, ClaimTotals, ClaimView, PatientLedgerCharge},
+use super::charges_and_claims::{ClaimView, PatientLedgerCharge};
+use crate::{
+    values::times::At,
+    views::{
+        catalogue::{AdjustmentTypeView, PaymentTypeView},
+        parts::{Included, Price, WriteStands, day},
+        people::{PatientBasic, ProviderBasic},
+    },
 };
-use super::{
-    Included, Price, WriteStands,
-    catalogue::{AdjustmentTypeView, PaymentTypeView},
-    clinical::ProcedureView,
-    day,
-    people::{PatientBasic, ProviderBasic, UserView},
-};
-use crate::values::times::At;
-
-/// A charge on the ledger.
-#[derive(Serialize, JsonSchema)]
-pub struct ChargeView<'a> {
-    id: u64,
-    foreign_id: Option<&'a str>,
-    /// Null where the health record system does not tell.
-    location_id: Option<u32>,
-    patient_id: Option<u32>,
-    guarantor_id: Option<u32>,
-    provider_id: Option<u32>,
-    procedure_id: Option<u64>,
-    procedure_code: Option<&'a str>,
-    updated_at: At,
-    description: Option<&'a str>,
-    fee: Option<Price>,
-    #[schemars(extend("format" = "date"))]
-    charged_at: Option<String>,
-    /// When it was deleted in the health record system.
-    deleted_at: Option<At>,
-    /// In v2.2.2, besides the newer names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Included<Price>,
-    /// In v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date"))]
-    date: Included<String>,
-    /// In v2.2.2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notes: Included<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub patient: Included<PatientBasic<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Included<ProviderBasic<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guarantor: Included<UserView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub procedure: Included<ProcedureView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim_payouts: Option<Vec<ClaimPayoutView>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claims: Option<Vec<ClaimView<'a>>>,
-    /// Sums over the claims for this charge.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub totals: Option<ClaimTotals>,
-}
-
-impl<'a> ChargeView<'a> {
-    pub fn of(entry: &'a Entry<Charge>) -> ChargeView<'a> {
-        let charge = &entry.body;
-        ChargeView {
-            id: entry.id,
-            foreign_id: entry.foreign_id.as_deref(),
-            location_id: entry.location_id,
-            patient_id: charge.patient_id,
-            guarantor_id: charge.guarantor_id,
-            provider_id: charge.provider_id,
-            procedure_id: charge.procedure_id,
-            procedure_code: charge.procedure_code.as_deref(),
-            updated_at: At(entry.updated_at),
-            description: charge.description.as_deref(),
-            fee: Price::maybe(&charge.fee),
-            charged_at: day(&charge.charged_at),
-            deleted_at: entry.deleted_at.map(At),
-            value: None,
-            date: None,
-            notes: None,
-            patient: None,
-            provider: None,
-            guarantor: None,
-            procedure: None,
-            claim_payouts: None,
-            claims: None,
-            totals: None,
-        }
-    }
-
-    /// With the names v2.2.2 has.
-    pub fn older(entry: &'a Entry<Charge>) -> ChargeView<'a> {
-        let charge = &entry.body;
-        ChargeView {
-            value: Some(Price::maybe(&charge.fee)),
-            date: Some(day(&charge.charged_at)),
-            notes: Some(charge.description.as_deref()),
-            ..ChargeView::of(entry)
-        }
-    }
-}
 
 /// A payment on the ledger.
 #[derive(Serialize, JsonSchema)]

@@ -1,0 +1,51 @@
+//! A call that the page cache can answer.
+
+use actix_web::{HttpResponse, http::header::CONTENT_TYPE};
+use location::ids::InstitutionId;
+
+use super::{
+    call::Call,
+    page_cache::{CacheKey, Vacancy},
+};
+use crate::http::notices::IGNORED;
+
+/// What is known of a call's answer before its handler runs.
+pub enum Lookup {
+    Hit(HttpResponse),
+    Miss(Vacancy),
+    /// Answers of this endpoint are not cached.
+    Uncached,
+}
+
+impl Call {
+    /// A cached page leaves the same audit trail each time it is given out.
+    pub fn cached_page(&self, path: &str, query: &str) -> Lookup {
+        if !self.endpoint.is_cached() {
+            return Lookup::Uncached;
+        }
+        let Some(stamp) = self.institution().and_then(|id| self.api.engine.stamp(id)) else { return Lookup::Uncached };
+        let at = self.api.engine.now();
+        let (path, query) = (path.to_owned(), query.to_owned());
+        let key = CacheKey { generation: self.generation, key: self.key.hash, version: self.version, path, query };
+        match self.api.page_cache.get(&key, stamp, at) {
+            Some(page) => {
+                page.shown.iter().for_each(|access| access.log(&self.key));
+                let mut answer = HttpResponse::Ok();
+                answer.insert_header((CONTENT_TYPE, "application/json"));
+                if let Some(names) = page.ignored {
+                    answer.insert_header((IGNORED, names));
+                }
+                Lookup::Hit(answer.body(page.body))
+            }
+            None => Lookup::Miss(Vacancy { key, stamp, at, trail: self.trail.clone() }),
+        }
+    }
+
+    /// The institution the query names, where the caller may reach it.
+    fn institution(&self) -> Option<InstitutionId> {
+        let named = self.query_text("subdomain")?;
+        let institution = self.api.directory.institution(named)?;
+        let own = self.key.institutions.contains(&institution.id) && institution.environment == self.key.environment;
+        own.then_some(institution.id)
+    }
+}

@@ -1,0 +1,36 @@
+//! What a client sent with a call.
+
+use chrono_tz::Tz;
+use location::{time::Timestamp, zone::Date};
+
+use crate::{
+    http::{body::Fields, paging::Paging, query::Params},
+    values::{cursor::Bound, kinds::Clock, versions::Version},
+};
+
+/// Where the date changes first.
+pub const EARLIEST: Tz = Tz::Pacific__Kiritimati;
+
+/// What the client sent, to be read by name.
+pub struct Input {
+    pub query: Params,
+    pub body: Fields,
+    pub now: Timestamp,
+    /// Of the location that is named. Where none is, the latest date there is anywhere.
+    pub today: Date,
+    /// Of the location that is named; where none is, of all locations of the institution, if theirs are alike.
+    pub clock: Clock,
+    pub(super) version: Version,
+    pub(super) cursors: Bound,
+}
+
+impl Input {
+    pub fn paging(&mut self) -> Paging {
+        Paging::read(&mut self.query, self.version, self.cursors.clone(), self.now)
+    }
+
+    /// For lists that are alike in all versions.
+    pub fn paging_by_cursor(&mut self) -> Paging {
+        Paging::read(&mut self.query, Version::V3_0_0, self.cursors.clone(), self.now)
+    }
+}

@@ -1,0 +1,208 @@
+//! Which institutions and locations a call may reach, and which of them it names.
+
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+use engine::{
+    Engine,
+    setup::{Institution, LocationSetup, LocationStatus},
+};
+use location::ids::LocationId;
+
+use super::{call::Call, input::Input};
+use crate::{
+    http::errors::ApiError,
+    values::{
+        kinds::{id, text},
+        limits::MAX_TEXT,
+        reasons::Reason,
+        times,
+    },
+};
+
+/// An institution the caller may reach.
+#[derive(Clone)]
+pub struct Tenant {
+    pub institution: Arc<Institution>,
+}
+
+/// A location the caller may reach.
+#[derive(Clone)]
+pub struct Place {
+    pub institution: Arc<Institution>,
+    pub location: Arc<LocationSetup>,
+}
+
+impl Call {
+    /// For endpoints where `subdomain` narrows: one institution, or all of the key.
+    pub fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Vec<Tenant>, T), ApiError> {
+        let named = self.input.query.optional("subdomain", text(MAX_TEXT));
+        let named = self.tenant_named(named)?;
+        let value = read(&mut self.input);
+        let value = self.finish(value)?;
+        Ok((named.map_or_else(|| self.tenants(), |tenant| vec![tenant]), value))
+    }
+
+    /// Like `in_tenant`; a caller who names no institution in the query is refused access, and may name one of its locations there
+    /// (specification 5.7).
+    pub fn in_tenant_of_query<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Tenant, T), ApiError> {
+        self.in_places_of_query(read).map(|(tenant, _, value)| (tenant, value))
+    }
+
+    /// The same where `location_id` narrows.
+    pub fn in_places_of_query<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Tenant, Option<Place>, T), ApiError> {
+        let tenant = self.tenant()?;
+        if tenant.is_none() && self.notes.is_none() {
+            return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
+        }
+        let location = self.input.query.optional("location_id", id());
+        let place = self.named_place(tenant.as_ref(), location)?;
+        self.times_of(tenant.as_ref());
+        let value = read(&mut self.input);
+        let (tenant, value) = self.finish(tenant.zip(value))?;
+        Ok((tenant, place, value))
+    }
+
+    /// For endpoints of an institution, named by `subdomain`.
+    pub fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
+        let tenant = self.tenant()?;
+        self.times_of(tenant.as_ref());
+        let value = read(&mut self.input);
+        self.finish(tenant.zip(value))
+    }
+
+    /// For endpoints of a location, named by `subdomain` and `location_id`.
+    pub fn in_place<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
+        let tenant = self.tenant()?;
+        let id = self.input.query.required("location_id", id());
+        let place = self.named_place(tenant.as_ref(), id)?;
+        let value = read(&mut self.input);
+        self.finish(place.zip(value))
+    }
+
+    /// The same; the location may also be named in the body.
+    pub fn in_place_of_body<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
+        let tenant = self.tenant()?;
+        let in_query = self.input.query.optional("location_id", id());
+        let in_body = self.input.body.optional("location_id", id());
+        match (in_query, in_body) {
+            (None, None) => self.input.query.problem("location_id is missing."),
+            (Some(query), Some(body)) if query != body => {
+                self.input.query.problem("location_id names one location in the query and another in the body.");
+            }
+            _ => {}
+        }
+        let place = self.named_place(tenant.as_ref(), in_query.or(in_body))?;
+        let value = read(&mut self.input);
+        self.finish(place.zip(value))
+    }
+
+    /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
+    pub fn in_places<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Tenant, Option<Place>, T), ApiError> {
+        let tenant = self.tenant()?;
+        let id = self.input.query.optional("location_id", id());
+        let place = self.named_place(tenant.as_ref(), id)?;
+        self.times_of(tenant.as_ref());
+        let value = read(&mut self.input);
+        let (tenant, value) = self.finish(tenant.zip(value))?;
+        Ok((tenant, place, value))
+    }
+
+    /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
+    pub fn place(&self, tenant: &Tenant, id: LocationId) -> Result<Place, ApiError> {
+        let place = self.places.get(id);
+        let here = place.filter(|place| place.institution == tenant.institution.id && self.key.reaches(id));
+        let location = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
+        match location.status {
+            LocationStatus::Active => Ok(Place { institution: tenant.institution.clone(), location }),
+            LocationStatus::Pending => Err(ApiError::Forbidden.because(Reason::LocationPending)),
+            LocationStatus::Closed => Err(ApiError::location_not_found(id)),
+        }
+    }
+
+    /// The location a query names, whose date is today's from here on.
+    fn named_place(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<Place>, ApiError> {
+        let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
+        let place = self.place(tenant, LocationId(id))?;
+        self.input.today = times::local(self.input.now, place.location.zone).0;
+        if !self.input.clock.has_zone() {
+            self.input.clock.set(place.location.zone);
+        }
+        Ok(Some(place))
+    }
+
+    /// Times without an offset are those of this location's clocks, whatever location the query names. Before the call's `in_*`.
+    pub fn times_at(&mut self, location: impl FnOnce(&Engine) -> Option<LocationId>) {
+        if self.notes.is_none()
+            && let Some(place) = location(&self.api.engine).and_then(|id| self.places.get(id))
+            && self.key.institutions.contains(&place.institution)
+            && self.opens(place)
+        {
+            self.input.clock.set(place.zone);
+        }
+    }
+
+    /// Where no location is named: as the clocks of the institution's locations show, if they agree.
+    fn times_of(&mut self, tenant: Option<&Tenant>) {
+        let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
+        let mut zones: Vec<Tz> = self.open_places(tenant).iter().map(|place| place.location.zone).collect();
+        zones.dedup();
+        if let [zone] = zones[..] {
+            self.input.clock.set(zone);
+        }
+    }
+
+    /// The same where no institution is named.
+    pub fn place_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
+        let institution = self.places.get(id).map(|location| location.institution);
+        let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
+        self.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
+    }
+
+    /// All locations of the institution that are open to the caller.
+    pub fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
+        let all = self.places.of_institution(tenant.institution.id).iter();
+        let open = all.filter(|location| self.opens(location));
+        open.map(|location| Place { institution: tenant.institution.clone(), location: location.clone() }).collect()
+    }
+
+    /// Whether what was made at a location is shown to the caller.
+    pub fn is_open(&self, id: LocationId) -> bool {
+        self.places.get(id).is_some_and(|location| self.opens(location))
+    }
+
+    fn opens(&self, location: &LocationSetup) -> bool {
+        location.status == LocationStatus::Active && self.key.reaches(location.id)
+    }
+
+    /// All institutions of the key.
+    pub fn tenants(&self) -> Vec<Tenant> {
+        let known = self.key.institutions.iter().filter_map(|id| self.api.engine.setup().institutions.get(id));
+        let own = known.filter(|institution| institution.environment == self.key.environment);
+        own.map(|institution| Tenant { institution: institution.clone() }).collect()
+    }
+
+    /// None is among the problems.
+    fn tenant(&mut self) -> Result<Option<Tenant>, ApiError> {
+        let subdomain = self.input.query.required("subdomain", text(MAX_TEXT));
+        self.tenant_named(subdomain)
+    }
+
+    /// One answer for all that is not the caller's, so that it tells nothing about others.
+    fn tenant_named(&self, subdomain: Option<String>) -> Result<Option<Tenant>, ApiError> {
+        let Some(subdomain) = subdomain.filter(|_| self.notes.is_none()) else { return Ok(None) };
+        let found = self.api.directory.institution(&subdomain);
+        let own = found.filter(|it| self.key.institutions.contains(&it.id) && it.environment == self.key.environment);
+        let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
+        own.ok_or(ApiError::Forbidden.because(Reason::SubdomainOutOfReach))
+    }
+}

@@ -1,0 +1,30 @@
+//! What a configuration file says.
+
+use std::path::PathBuf;
+
+use engine::setup::Setup;
+
+use crate::{
+    access::{directory::Statuses, keys::ApiKey},
+    http::rules::HttpRules,
+    values::secret::Secret,
+};
+
+/// What `serve` needs to know.
+#[derive(Clone)]
+pub struct Config {
+    pub setup: Setup,
+    pub http: HttpRules,
+    pub keys: Vec<ApiKey>,
+    pub data_dir: PathBuf,
+    /// None: one is made in the data directory at the first start.
+    pub secret: Option<Secret>,
+    pub log: String,
+}
+
+/// What of a file takes effect while the service runs.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub keys: Vec<ApiKey>,
+    pub statuses: Statuses,
+}

@@ -1,0 +1,107 @@
+//! What an operator may tune at the HTTP edge. Fixed limits are in `values::limits`.
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use actix_web::http::header::HeaderValue;
+use ipnet::IpNet;
+use location::time::{DAY, HOUR, MINUTE, Millis};
+
+/// Knobs of the HTTP edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpRules {
+    pub listen: SocketAddr,
+    pub workers: usize,
+    pub max_connections: usize,
+    /// Of them, those that workstations may hold open.
+    pub max_workstations: usize,
+    pub keep_alive: Duration,
+    pub header_timeout: Duration,
+    pub body_timeout: Duration,
+    pub shutdown_timeout: Duration,
+    pub max_body: usize,
+    /// Room for the pages of lists that are cached for clients that poll; 0 caches none.
+    pub list_cache_bytes: u64,
+    pub token_production: Millis,
+    pub token_sandbox: Millis,
+    pub slot_token: Millis,
+    /// Products that User-Agents must not begin with; empty and missing ones are refused too. None: the rule is off.
+    pub refused_user_agents: Option<Vec<String>>,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whose web pages may call.
+    pub cors_origins: Vec<HeaderValue>,
+    /// Calls of one address with a key or token that is not accepted; 0 switches the limit off.
+    pub refused_per_minute: u32,
+    pub rate_limits: RateRules,
+}
+
+/// Calls per API key; 0 switches a limit off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateRules {
+    pub per_second: u32,
+    pub per_minute: u32,
+    /// Per second, by endpoint as in `GET /appointments`.
+    pub endpoints: BTreeMap<String, u32>,
+}
+
+impl Default for HttpRules {
+    fn default() -> HttpRules {
+        HttpRules {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            workers: 2,
+            max_connections: 10_000,
+            max_workstations: 8_000,
+            keep_alive: Duration::from_secs(75),
+            header_timeout: Duration::from_secs(5),
+            body_timeout: Duration::from_secs(10),
+            shutdown_timeout: Duration::from_secs(10),
+            max_body: 1024 * 1024,
+            list_cache_bytes: 64 << 20,
+            token_production: HOUR,
+            token_sandbox: DAY,
+            slot_token: 30 * MINUTE,
+            refused_user_agents: Some(DEFAULT_AGENTS.iter().map(|agent| (*agent).to_owned()).collect()),
+            trusted_proxies: Vec::new(),
+            cors_origins: Vec::new(),
+            refused_per_minute: 60,
+            rate_limits: RateRules::default(),
+        }
+    }
+}
+
+impl Default for RateRules {
+    fn default() -> RateRules {
+        let slow =
+            ["GET /appointments", "GET /available_slots", "GET /appointment_slots", "POST /intent/booking/search"];
+        RateRules {
+            per_second: 100,
+            per_minute: 2_000,
+            endpoints: slow.into_iter().map(|endpoint| (endpoint.to_owned(), 10)).collect(),
+        }
+    }
+}
+
+/// The products common libraries name when no one names the application.
+pub const DEFAULT_AGENTS: [&str; 21] = [
+    "curl",
+    "Wget",
+    "python-requests",
+    "Python-urllib",
+    "Python",
+    "aiohttp",
+    "python-httpx",
+    "Go-http-client",
+    "okhttp",
+    "axios",
+    "node-fetch",
+    "undici",
+    "node",
+    "Java",
+    "Java-http-client",
+    "Apache-HttpClient",
+    "Ruby",
+    "Faraday",
+    "reqwest",
+    "GuzzleHttp",
+    "libwww-perl",
+];

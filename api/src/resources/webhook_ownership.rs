@@ -1,0 +1,85 @@
+//! Whose a webhook endpoint is, and what its messages may tell whom.
+
+use std::sync::Arc;
+
+use engine::webhooks::{
+    catalogue::ResourceType,
+    model::{Endpoint, EndpointId, Owner, Subscription},
+    registry::RegistryError,
+    subscriptions::Audience,
+};
+use location::ids::InstitutionId;
+
+use super::resource_names;
+use crate::{
+    access::{
+        call::Call,
+        keys::{ApiKey, KeyRing},
+    },
+    http::errors::{ApiError, sentence},
+    values::kinds::id,
+};
+
+pub fn owner(call: &Call) -> Owner {
+    Owner(call.key.organisation.clone())
+}
+
+/// The endpoint a path names.
+pub fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
+    call.path_id(id()).map(|id| EndpointId(id as i32))
+}
+
+/// The caller's, or none at all.
+pub fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+    call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
+}
+
+pub fn named(error: ApiError, id: EndpointId) -> ApiError {
+    match error {
+        ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
+        other => other,
+    }
+}
+
+/// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
+pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
+    let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
+    key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
+}
+
+/// An organisation hears what one of its keys might subscribe to now, whichever key did so once; and is shown what that key is.
+impl Audience for KeyRing {
+    fn hears(&self, owner: &Owner, institution: InstitutionId, kind: ResourceType) -> bool {
+        self.keys().of_institution(&owner.0, institution).any(|key| hears(key, kind))
+    }
+
+    fn sees_amounts(&self, owner: &Owner, institution: InstitutionId) -> bool {
+        let sees = |key: &Arc<ApiKey>| key.locations.is_none() && key.grants.financial;
+        self.keys().of_institution(&owner.0, institution).any(sees)
+    }
+}
+
+/// Whether the caller might have made the subscription. Nobody else changes it, ends it, or changes where its messages go.
+pub fn might_make(call: &Call, subscription: &Subscription) -> bool {
+    let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
+    own && hears(&call.key, subscription.event.resource_type())
+}
+
+impl From<RegistryError> for ApiError {
+    fn from(error: RegistryError) -> ApiError {
+        match error {
+            RegistryError::TargetUrl(_)
+            | RegistryError::UnknownPair(_)
+            | RegistryError::NoTarget(_)
+            | RegistryError::NotActive(_)
+            | RegistryError::TooMany { .. } => ApiError::bad(format!("{error}.")),
+            RegistryError::NotFound => ApiError::NotFound("Webhook endpoint".into()),
+            RegistryError::Duplicate { .. } | RegistryError::Rotating | RegistryError::KeyReused => {
+                ApiError::Conflict(sentence(&error.to_string()))
+            }
+            RegistryError::Ids(_) | RegistryError::Commit(_) | RegistryError::Store(_) => {
+                ApiError::from(engine::EngineError::StoreFull)
+            }
+        }
+    }
+}

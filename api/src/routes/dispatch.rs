@@ -1,0 +1,142 @@
+//! From a request to its route: path, method, version; and from a call to its answer, which may come from the page cache.
+
+use std::rc::Rc;
+
+use actix_web::{
+    Error, HttpMessage, HttpRequest, HttpResponse, ResponseError,
+    body::MessageBody,
+    dev,
+    http::{Method, StatusCode, header::HeaderMap},
+    web::{self, Bytes, Data, Payload, ServiceConfig},
+};
+
+use super::route::{Handler, Route};
+use crate::{
+    access::{api::Api, cached::Lookup, call::Call},
+    http::{context::RequestContext, endpoint::Access, errors::ApiError, version_header},
+    values::{reasons::Reason, versions::Version},
+};
+
+/// Every path once, with all that the table has for it.
+pub fn serve(table: &'static [Route], app: &mut ServiceConfig) {
+    let mut paths: Vec<&'static str> = table.iter().map(|route| route.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths {
+        let here: Vec<&'static Route> = table.iter().filter(|route| route.path == path).collect();
+        let here: &'static [&'static Route] = here.leak();
+        app.service(
+            web::resource(path).to(move |request: HttpRequest, payload: Payload| dispatch(here, request, payload)),
+        );
+    }
+}
+
+async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payload) -> Result<HttpResponse, Error> {
+    // HEAD is a GET whose answer comes without its body (RFC 9110, 9.3.2), which the connection leaves out.
+    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    let mut of_method = here.iter().filter(|route| route.method == method).peekable();
+    let Some(first) = of_method.peek() else {
+        let version = version_header::asked_for(request.headers()).ok();
+        return Err(ApiError::Method { allowed: allowed(here, version) }.into());
+    };
+    let context = request.extensions().get::<Rc<RequestContext>>().cloned();
+    let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
+    if let Handler::Open(handler) = &first.handler {
+        here_is(first);
+        return handler(request, payload).await;
+    }
+    let version = match first.access {
+        Access::Code => Version::V3_0_0,
+        _ => version_header::asked_for(request.headers())?,
+    };
+    let elsewhere = || elsewhere(here, request.method(), version);
+    let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
+    here_is(route);
+    let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
+    let mut payload = payload.into_inner();
+    for _ in 0..READ_UNDER_RIGHTS {
+        let generation = api.page_cache.generation();
+        let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
+        let answer = match call.cached_page(request.path(), request.query_string()) {
+            Lookup::Hit(answer) => Ok(answer),
+            Lookup::Miss(vacancy) => finish(route, call).await.map(|answer| api.page_cache.fill(vacancy, answer)),
+            Lookup::Uncached => finish(route, call).await,
+        };
+        if route.method != Method::GET || generation == api.page_cache.generation() {
+            return answer;
+        }
+    }
+    Err(ApiError::Unavailable { retry_after: 1 }.into())
+}
+
+/// What was read while the rights of keys changed is not given out, but read again under those there are now: so many times.
+const READ_UNDER_RIGHTS: usize = 3;
+
+/// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
+/// sort, a probe of the process for one, do not wait for it.
+async fn finish(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
+    if route.method != Method::GET {
+        return route.answer(call).ok_or(ApiError::Internal)?.await;
+    }
+    let runtime = tokio::runtime::Handle::current();
+    let read = web::block(move || {
+        let Some(answering) = route.answer(call) else { return Finished::of(ApiError::Internal.error_response()) };
+        let answer = runtime.block_on(answering);
+        Finished::of(answer.unwrap_or_else(|error| error.error_response()))
+    });
+    let finished = read.await.map_err(|_| {
+        tracing::error!(route = route.path, "a request ended in a panic");
+        ApiError::Internal
+    })?;
+    Ok(finished.answer())
+}
+
+/// An answer that may go from one thread to another.
+struct Finished {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Finished {
+    fn of(answer: HttpResponse) -> Finished {
+        let (head, body) = answer.into_parts();
+        let (status, headers) = (head.status(), head.headers().clone());
+        match body.try_into_bytes() {
+            Ok(body) => Finished { status, headers, body },
+            // No GET with a token answers with a stream.
+            Err(_) => Finished::of(ApiError::Internal.error_response()),
+        }
+    }
+
+    fn answer(self) -> HttpResponse {
+        let mut answer = HttpResponse::with_body(self.status, self.body).map_into_boxed_body();
+        *answer.headers_mut() = self.headers;
+        answer
+    }
+}
+
+/// The endpoint is there in other versions only.
+fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiError {
+    let of_method = here.iter().filter(|route| route.method == method);
+    let names: Vec<&str> = of_method.flat_map(|route| route.versions).map(|version| version.name()).collect();
+    let why =
+        format!("{} does not have this endpoint; send `Svc-Api-Version: {}`.", asked.name(), names.join("` or `"));
+    ApiError::NoSuchRoute.explained(Reason::VersionWithoutEndpoint, why)
+}
+
+/// The methods of a path in the version asked for; of all versions where it is not there in that one.
+fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
+    let of_version = |route: &&&Route| version.is_some_and(|version| route.versions.contains(&version));
+    let anywhere = !here.iter().any(|route| of_version(&route));
+    let mut methods: Vec<&str> = Vec::new();
+    for route in here.iter().filter(|route| anywhere || of_version(route)) {
+        let with_head = (route.method == Method::GET).then_some("HEAD");
+        for method in [route.method.as_str()].into_iter().chain(with_head) {
+            if !methods.contains(&method) {
+                methods.push(method);
+            }
+        }
+    }
+    methods.join(", ")
+}

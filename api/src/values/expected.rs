@@ -1,0 +1,91 @@
+//! One parameter or field as an endpoint expects it of its callers. Whoever reads it can note it instead, for the documentation.
+
+use serde_json::{Value, json};
+
+use super::kinds::{Kind, Shape};
+
+/// One parameter or field.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// A parameter's name without brackets, or a field's path: `patient.bio.date_of_birth`, `allergies[].item_id`.
+    pub name: String,
+    pub required: bool,
+    /// Null does not stand for a field that is left out.
+    pub never_null: bool,
+    pub list: bool,
+    pub default: Option<Value>,
+    pub shape: Shape,
+    /// Whether the kind can read its own example; cursors cannot.
+    pub example_reads: bool,
+}
+
+impl Expected {
+    pub fn of<T: 'static>(name: &str, kind: &Kind<T>) -> Expected {
+        let example_reads = kind.example().is_some();
+        Expected {
+            name: name.to_owned(),
+            required: false,
+            never_null: false,
+            list: false,
+            default: None,
+            shape: kind.shape(),
+            example_reads,
+        }
+    }
+
+    /// A list whose elements are told one by one.
+    pub fn objects(name: &str) -> Expected {
+        let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false, chosen: false };
+        let name = name.to_owned();
+        let example_reads = true;
+        Expected { name, required: false, never_null: false, list: true, default: None, shape, example_reads }
+    }
+
+    pub fn required(self) -> Expected {
+        Expected { required: true, never_null: true, ..self }
+    }
+
+    pub fn never_null(self) -> Expected {
+        Expected { never_null: true, ..self }
+    }
+
+    pub fn list(self) -> Expected {
+        Expected { list: true, ..self }
+    }
+
+    pub fn defaulted(self, default: &Value) -> Expected {
+        Expected { default: Some(default.clone()), ..self }
+    }
+
+    pub fn below(self, path: &str) -> Expected {
+        Expected { name: format!("{path}.{}", self.name), ..self }
+    }
+}
+
+/// Notes what is asked for, or does nothing.
+#[derive(Debug, Default)]
+pub struct Expects(Option<Vec<Expected>>);
+
+impl Expects {
+    pub fn noting() -> Expects {
+        Expects(Some(Vec::new()))
+    }
+
+    /// Whether this is only a description.
+    pub fn note(&mut self, expected: impl FnOnce() -> Expected) -> bool {
+        if let Some(noted) = &mut self.0 {
+            noted.push(expected());
+        }
+        self.0.is_some()
+    }
+
+    pub fn add(&mut self, more: impl IntoIterator<Item = Expected>) {
+        if let Some(noted) = &mut self.0 {
+            noted.extend(more);
+        }
+    }
+
+    pub fn take(&mut self) -> Vec<Expected> {
+        self.0.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}

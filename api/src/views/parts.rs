@@ -1,0 +1,105 @@
+//! What several views share: money, the state of a write, where a record comes from, dates.
+
+use engine::records::{
+    Writeback,
+    entry::{Entry, EntryWrite, WriteStatus},
+    money::Money,
+    values::Seconds,
+};
+use location::time::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::values::times::At;
+
+/// A record that may come along: absent unless asked for, null where there is none.
+pub type Included<T> = Option<Option<T>>;
+
+/// An amount of money.
+#[derive(Serialize, JsonSchema)]
+pub struct Price {
+    /// In whole units, with the decimals of its currency: `-12.50`.
+    amount: String,
+    /// ISO 4217 code.
+    currency: String,
+}
+
+impl Price {
+    pub fn of(money: &Money) -> Price {
+        let money = money.spelled();
+        Price { amount: money.amount.to_string(), currency: money.currency.to_string() }
+    }
+
+    pub fn maybe(money: &Option<Money>) -> Option<Price> {
+        money.as_ref().map(Price::of)
+    }
+}
+
+/// How the last write of a record to the health record system goes. Nothing of a record that no client wrote.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+pub struct WriteStands<'a> {
+    /// Only of what a client made or changed here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WritebackState>")]
+    ehr_writeback: Option<Writeback>,
+    /// Why the health record system would not have the record, or its last change; only where it would not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<&'a str>,
+}
+
+impl<'a> WriteStands<'a> {
+    pub fn of(write: Option<&'a EntryWrite>) -> WriteStands<'a> {
+        WriteStands {
+            ehr_writeback: write.map(|write| match write.status {
+                WriteStatus::Pending => Writeback::Pending,
+                WriteStatus::Succeeded => Writeback::Confirmed,
+                WriteStatus::Failed => Writeback::Failed,
+            }),
+            failure_reason: write.and_then(refusal),
+        }
+    }
+}
+
+/// The write-back of a record made here; what came from the EHR is written by nature.
+pub fn status<T>(entry: &Entry<T>) -> &'static str {
+    match entry.write.as_ref().map(|write| write.status) {
+        Some(WriteStatus::Pending) => "pending",
+        Some(WriteStatus::Failed) => "failed",
+        Some(WriteStatus::Succeeded) | None => "succeeded",
+    }
+}
+
+pub fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
+    entry.write.as_ref().and_then(refusal)
+}
+
+fn refusal(write: &EntryWrite) -> Option<&str> {
+    Some(write).filter(|write| write.status == WriteStatus::Failed)?.reason.as_deref()
+}
+
+/// A time of which the second is known, of a record made at `created_at`: in the same second it does not lie before that.
+pub fn second(at: Seconds, created_at: Timestamp) -> At {
+    At(if Seconds::from(created_at) == at { created_at } else { at.at() })
+}
+
+/// A date on the wire.
+pub fn day(day: &Option<engine::records::values::Day>) -> Option<String> {
+    day.map(|day| day.to_string())
+}
+
+/// How the insert of a booking into the practice's system stands, as the engine writes it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+pub enum WritebackState {
+    Pending,
+    Confirmed,
+    Failed,
+}
+
+/// Shared by every record that names its origin: `nex` exists only here.
+pub fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
+    match (foreign_id, adapter) {
+        (Some(_), Some(adapter)) => adapter,
+        _ => "nex",
+    }
+}

@@ -1,0 +1,133 @@
+//! How reading from and writing to a health record system stand.
+
+use std::sync::Arc;
+
+use engine::{
+    SyncState,
+    setup::{LocationSetup, Setup},
+};
+use location::{ids::InstitutionId, time::Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{gate::GateView, locations::LocationBasic};
+use crate::values::times::At;
+
+#[derive(Serialize, JsonSchema)]
+pub struct SyncStatusView<'a> {
+    #[schemars(with = "u32")]
+    institution_id: InstitutionId,
+    sync_source_type: Option<&'static str>,
+    sync_source_name: Option<&'a str>,
+    emr: Option<Emr>,
+    read_status: &'static str,
+    read_status_at: At,
+    write_status: &'static str,
+    write_status_at: At,
+    locations: Vec<LocationBasic<'a>>,
+    /// One of each location, where the health record system is reached through workstations.
+    #[serde(skip_serializing_if = "<[GateView]>::is_empty")]
+    gates: &'a [GateView],
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Emr {
+    id: u32,
+    name: String,
+    display_name: String,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+/// Locations that share a data source are one entry; one without EHR is an entry of its own.
+#[derive(Default)]
+pub struct Shared {
+    places: Vec<Arc<LocationSetup>>,
+    pub read: Standing,
+    pub write: Standing,
+    ehr: Option<(String, Option<String>)>,
+    gates: Vec<GateView>,
+}
+
+/// Red as soon as one of the locations is, since the first of them turned red.
+#[derive(Default)]
+pub struct Standing {
+    red_since: Option<Timestamp>,
+    green_at: Timestamp,
+}
+
+impl Standing {
+    fn add(&mut self, ok: bool, at: Timestamp) {
+        if ok {
+            self.green_at = self.green_at.max(at);
+        } else {
+            self.red_since = Some(self.red_since.map_or(at, |since| since.min(at)));
+        }
+    }
+
+    pub fn color(&self) -> &'static str {
+        if self.red_since.is_some() { "red" } else { "green" }
+    }
+
+    fn at(&self) -> At {
+        At(self.red_since.unwrap_or(self.green_at))
+    }
+}
+
+impl Shared {
+    pub fn add(&mut self, place: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
+        self.gates.extend(GateView::of(place.id, &state, now));
+        self.read.add(state.read_ok, state.read_at);
+        self.write.add(state.write_ok, state.write_at);
+        self.ehr = self.ehr.take().or_else(|| state.ehr_name.map(|name| (name, state.ehr_hosting)));
+        self.places.push(place);
+    }
+}
+
+/// A location for itself, as messages show it.
+pub fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> Shared {
+    let mut shared = Shared::default();
+    shared.add(location.clone(), state.clone(), now);
+    shared
+}
+
+pub fn view<'a>(setup: &'a Setup, shared: &'a Shared) -> SyncStatusView<'a> {
+    let first = shared.places.first();
+    let institution_id = first.map_or(InstitutionId(0), |place| place.institution);
+    let source = first.and_then(|place| setup.sources.get(&place.source?));
+    let emr = source.map(|source| {
+        let (name, kind) = shared.ehr.clone().unwrap_or_else(|| (source.adapter.clone(), None));
+        Emr { id: source.id, name: source.adapter.clone(), display_name: name, kind }
+    });
+    SyncStatusView {
+        institution_id,
+        sync_source_type: source.map(|_| "Emr"),
+        sync_source_name: source.map(|source| source.name.as_str()),
+        emr,
+        read_status: shared.read.color(),
+        read_status_at: shared.read.at(),
+        write_status: shared.write.color(),
+        write_status_at: shared.write.at(),
+        locations: shared.places.iter().map(|place| LocationBasic::of(place)).collect(),
+        gates: &shared.gates,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
+        let mut standing = Standing::default();
+        states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
+        (standing.color(), standing.at())
+    }
+
+    #[test]
+    fn one_red_location_makes_the_source_red() {
+        assert_eq!(standing(&[(true, 5), (true, 7)]), ("green", At(Timestamp(7))));
+        assert_eq!(standing(&[(true, 5), (false, 3)]), ("red", At(Timestamp(3))));
+        assert_eq!(standing(&[(false, 3), (true, 5)]), ("red", At(Timestamp(3))));
+        assert_eq!(standing(&[(false, 9), (false, 3)]), ("red", At(Timestamp(3))));
+    }
+}
