@@ -8,7 +8,10 @@
 //!     └── views ◄──────────────────────────┘                    └── config ◄──────────────────┘
 //! ```
 //!
-//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal` and `logging` are for the commands.
+//! `routes::table` is the table of contents; `resources` holds one file per resource. `terminal` and `logging` are for the commands. Public is what
+//! the binary and the tests that measure the whole service use; everything else is the crate's own.
+
+#![warn(unreachable_pub)]
 
 /// Of the product and of all that measures it. A turn and a commit are mostly small allocations of one thread that another gives back,
 /// which is where the C library's allocator is slowest: a quarter of the time of a pull.
@@ -18,15 +21,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub mod access;
 pub mod cli;
 pub mod config;
-pub mod demo;
+mod demo;
 pub mod http;
-pub mod logging;
+mod logging;
 pub mod openapi;
-pub mod records;
-pub mod resources;
+mod records;
+mod resources;
 pub mod routes;
 pub mod server;
 pub mod service;
-pub mod terminal;
+mod terminal;
 pub mod values;
 pub mod views;

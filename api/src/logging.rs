@@ -21,7 +21,7 @@ use crate::access::audit;
 const QUIET: &str = "actix_http=off";
 
 /// Once per process; `RUST_LOG` wins.
-pub fn start(directives: &str) -> Result<(), String> {
+pub(crate) fn start(directives: &str) -> Result<(), String> {
     let given = std::env::var(EnvFilter::DEFAULT_ENV).ok().filter(|given| !given.is_empty());
     // Colours are for people at a terminal; a file would hold their codes.
     let subscriber = subscriber(given.as_deref().unwrap_or(directives), stderr, stderr().is_terminal())?;

@@ -63,7 +63,7 @@ pub async fn start(config: Config) -> Result<Running, String> {
 
 impl Running {
     /// Takes keys and statuses over from `file` whenever it is told to, see `take_over`.
-    pub fn reload_from(&self, file: &Path) {
+    pub(crate) fn reload_from(&self, file: &Path) {
         actix_web::rt::spawn(reload(self.api.clone(), file.to_path_buf()));
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// What went wrong before anything was served.
-pub fn fail(problem: impl Display) -> ExitCode {
+pub(crate) fn fail(problem: impl Display) -> ExitCode {
     let line = problem.to_string().trim_end().replace('\n', " ");
     // There is no one left to tell when stderr is gone.
     let _ = writeln!(io::stderr(), "practice-sync: {line}");
@@ -15,6 +15,6 @@ pub fn fail(problem: impl Display) -> ExitCode {
 }
 
 /// To stdout. A reader that has gone away is not an error.
-pub fn say(text: impl Display) {
+pub(crate) fn say(text: impl Display) {
     let _ = writeln!(io::stdout(), "{text}");
 }

@@ -62,7 +62,7 @@ impl Api {
         }
     }
 
-    pub fn with_simulated(self, simulated: BTreeMap<u32, Arc<Hosted>>) -> Api {
+    pub(crate) fn with_simulated(self, simulated: BTreeMap<u32, Arc<Hosted>>) -> Api {
         Api { simulated, ..self }
     }
 
@@ -85,7 +85,7 @@ impl Api {
     }
 
     /// Whose call it is, behind the proxies that are trusted. None: it came over no network.
-    pub fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
+    pub(crate) fn client(&self, request: &HttpRequest) -> Option<IpAddr> {
         let peer = request.peer_addr()?.ip();
         Some(proxies::client(&self.rules.trusted_proxies, peer, request.headers()))
     }

@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::keys::ApiKey;
 
 /// The target of these lines, for `logging`.
-pub const TARGET: &str = "audit";
+pub(crate) const TARGET: &str = "audit";
 
 /// What was done to one record, and nothing of what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub(crate) struct Access {
     pub what: &'static str,
     pub record: &'static str,
     pub id: u64,
 }
 
 impl Access {
-    pub fn log(&self, key: &ApiKey) {
+    pub(crate) fn log(&self, key: &ApiKey) {
         let Access { what, record, id } = *self;
         tracing::info!(target: TARGET, key = %key.name, what, record, id);
     }
@@ -27,11 +27,11 @@ impl Access {
 pub struct Trail(Arc<Mutex<Vec<Access>>>);
 
 impl Trail {
-    pub fn add(&self, access: Access) {
+    pub(crate) fn add(&self, access: Access) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(access);
     }
 
-    pub fn take(&self) -> Vec<Access> {
+    pub(crate) fn take(&self) -> Vec<Access> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The key of calls without one: it reaches nothing.
-pub fn nobody() -> ApiKey {
+pub(crate) fn nobody() -> ApiKey {
     ApiKey {
         name: String::new(),
         hash: [0; 32],
@@ -38,7 +38,7 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
     all.next().is_none().then_some(one)
 }
 
-pub fn api_key(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
+pub(crate) fn api_key(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let key = authorization(headers).ok_or(ApiError::Credentials)?;
     api.keys().presented(key).cloned().ok_or(ApiError::Credentials)
 }
@@ -49,7 +49,7 @@ fn bearer_of(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("Bearer").then_some(token)
 }
 
-pub fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
+pub(crate) fn bearer(api: &Api, headers: &HeaderMap) -> Result<Arc<ApiKey>, ApiError> {
     let no = |reason| ApiError::Token.because(reason);
     let given = authorization(headers).map(str::trim).ok_or(no(Reason::TokenMissing))?;
     let token = bearer_of(given).map(str::trim);
@@ -69,7 +69,7 @@ fn not_a_token(given: &str) -> Reason {
 }
 
 /// The grant a call would need and the key lacks.
-pub fn lacking(endpoint: &Endpoint, version: Version, grants: Grants) -> Option<&'static str> {
+pub(crate) fn lacking(endpoint: &Endpoint, version: Version, grants: Grants) -> Option<&'static str> {
     let needed = [
         ("beta", version == Version::V3_1_0 && !grants.beta),
         ("financial", endpoint.financial && !grants.financial),

@@ -141,7 +141,7 @@ impl Call {
     }
 
     /// For `describe`.
-    pub fn describing(endpoint: &'static Endpoint, version: Version, notes: Notes) -> Call {
+    pub(crate) fn describing(endpoint: &'static Endpoint, version: Version, notes: Notes) -> Call {
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(endpoint.path, Vec::new());
         let (query, body) = (Params::describing(), Fields::describing());
         Call {
@@ -193,7 +193,7 @@ impl Call {
     }
 
     /// A parameter of the query, before anyone reads it.
-    pub fn query_text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn query_text(&self, name: &str) -> Option<&str> {
         self.input.query.text(name)
     }
 
@@ -227,11 +227,11 @@ impl Call {
     }
 
     /// The warning of a successful answer.
-    pub fn description(&self) -> Option<&str> {
+    pub(crate) fn description(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    pub fn warn(&mut self, text: &str) {
+    pub(crate) fn warn(&mut self, text: &str) {
         self.warning = Some(match self.warning.take() {
             Some(before) => format!("{text} {before}"),
             None => text.to_owned(),
@@ -239,7 +239,7 @@ impl Call {
     }
 
     /// Records that patient data left the house, or was changed.
-    pub fn audit(&self, what: &'static str, record: &'static str, id: u64) {
+    pub(crate) fn audit(&self, what: &'static str, record: &'static str, id: u64) {
         let access = audit::Access { what, record, id };
         access.log(&self.key);
         self.trail.add(access);

@@ -60,7 +60,7 @@ pub struct Places {
 }
 
 impl Directory {
-    pub fn new(setup: &Setup) -> Directory {
+    pub(crate) fn new(setup: &Setup) -> Directory {
         let mut directory = Directory::default();
         for institution in setup.institutions.values() {
             directory.by_subdomain.insert(institution.subdomain.clone(), institution.clone());
@@ -71,7 +71,7 @@ impl Directory {
         Directory { places: RwLock::new(Arc::new(Places::of(setup.locations.values().cloned()))), ..directory }
     }
 
-    pub fn institution(&self, subdomain: &str) -> Option<&Arc<Institution>> {
+    pub(crate) fn institution(&self, subdomain: &str) -> Option<&Arc<Institution>> {
         self.by_subdomain.get(subdomain)
     }
 
@@ -81,7 +81,7 @@ impl Directory {
 
     /// Opens and closes locations of `started`, what the engine was started with, as `wanted` says. What was not active at the start is
     /// not read by the engine: only another start opens it.
-    pub fn take_over(&self, started: &Setup, wanted: &Statuses) -> Vec<TakenOver> {
+    pub(crate) fn take_over(&self, started: &Setup, wanted: &Statuses) -> Vec<TakenOver> {
         let mut taken = Vec::new();
         let before = self.places();
         let locations = started.locations.values().map(|at_start| {
@@ -98,11 +98,11 @@ impl Directory {
     }
 
     /// The system a location's records come from, as `foreign_id_type` names it.
-    pub fn adapter(&self, location: &LocationSetup) -> Option<&str> {
+    pub(crate) fn adapter(&self, location: &LocationSetup) -> Option<&str> {
         self.adapters.get(&location.source?).map(String::as_str)
     }
 
-    pub fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
+    pub(crate) fn adapter_of_source(&self, source: Option<u32>) -> Option<&str> {
         self.adapters.get(&source?).map(String::as_str)
     }
 }
@@ -122,7 +122,7 @@ impl Places {
     }
 
     /// In order of id.
-    pub fn of_institution(&self, institution: InstitutionId) -> &[Arc<LocationSetup>] {
+    pub(crate) fn of_institution(&self, institution: InstitutionId) -> &[Arc<LocationSetup>] {
         self.by_institution.get(&institution).map_or(&[], Vec::as_slice)
     }
 }

@@ -15,10 +15,15 @@ use crate::{
     values::limits::MAX_IDEMPOTENCY_KEY,
 };
 
-pub const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What the engine needs to know of it; the key itself stays here.
-pub fn read(key: &ApiKey, request: &HttpRequest, query: &Params, body: &Value) -> Result<Option<Once>, ApiError> {
+pub(crate) fn read(
+    key: &ApiKey,
+    request: &HttpRequest,
+    query: &Params,
+    body: &Value,
+) -> Result<Option<Once>, ApiError> {
     let Some(given) = given(request.headers())? else { return Ok(None) };
     let method = request.method().as_str();
     let key_digest = digest([key.id().as_bytes(), method.as_bytes(), request.path().as_bytes(), given.as_bytes()]);
@@ -31,14 +36,14 @@ pub fn read(key: &ApiKey, request: &HttpRequest, query: &Params, body: &Value) -
 
 /// A record the client has a number for: at a location there is one record of each number. `said` is what must be equal for two
 /// requests to mean the same record.
-pub fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> Once {
+pub(crate) fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> Once {
     let at = location.0.to_be_bytes();
     let key = digest([&at[..], record.as_bytes(), number.as_bytes()]);
     Once { key, fingerprint: digest([canonical(said).as_bytes()]) }
 }
 
 /// The key of one of several things a request saves.
-pub fn nth(once: Once, n: usize) -> Once {
+pub(crate) fn nth(once: Once, n: usize) -> Once {
     let mut key = Sha256::new();
     key.update(once.key);
     key.update((n as u64).to_be_bytes());

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Where the date changes first.
-pub const EARLIEST: Tz = Tz::Pacific__Kiritimati;
+pub(crate) const EARLIEST: Tz = Tz::Pacific__Kiritimati;
 
 /// What the client sent, to be read by name.
 pub struct Input {
@@ -25,12 +25,12 @@ pub struct Input {
 }
 
 impl Input {
-    pub fn paging(&mut self) -> Paging {
+    pub(crate) fn paging(&mut self) -> Paging {
         Paging::read(&mut self.query, self.version, self.cursors.clone(), self.now)
     }
 
     /// For lists that are alike in all versions.
-    pub fn paging_by_cursor(&mut self) -> Paging {
+    pub(crate) fn paging_by_cursor(&mut self) -> Paging {
         Paging::read(&mut self.query, Version::V3_0_0, self.cursors.clone(), self.now)
     }
 }

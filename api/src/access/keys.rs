@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::values::secret::random;
 
-pub type KeyHash = [u8; 32];
+pub(crate) type KeyHash = [u8; 32];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKey {
@@ -43,11 +43,11 @@ impl ApiKey {
     }
 
     /// Names the key inside, where a number will do.
-    pub fn short(&self) -> u64 {
+    pub(crate) fn short(&self) -> u64 {
         self.hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    pub fn reaches(&self, location: LocationId) -> bool {
+    pub(crate) fn reaches(&self, location: LocationId) -> bool {
         self.locations.as_ref().is_none_or(|only| only.contains(&location))
     }
 }
@@ -60,7 +60,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Keys {
+    pub(crate) fn new(keys: impl IntoIterator<Item = ApiKey>) -> Keys {
         let mut all = Keys::default();
         for key in keys.into_iter().map(Arc::new) {
             all.by_hash.insert(key.hash, key.clone());
@@ -76,12 +76,16 @@ impl Keys {
     }
 
     /// The key a token was made for.
-    pub fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
+    pub(crate) fn by_id(&self, id: &str) -> Option<&Arc<ApiKey>> {
         self.by_id.get(id)
     }
 
     /// Those of an organisation that reach an institution.
-    pub fn of_institution(&self, organisation: &str, institution: InstitutionId) -> impl Iterator<Item = &Arc<ApiKey>> {
+    pub(crate) fn of_institution(
+        &self,
+        organisation: &str,
+        institution: InstitutionId,
+    ) -> impl Iterator<Item = &Arc<ApiKey>> {
         let all = self.by_organisation.get(organisation).into_iter().flatten();
         all.filter(move |key| key.institutions.contains(&institution))
     }
@@ -98,11 +102,11 @@ impl From<Vec<ApiKey>> for KeyRing {
 }
 
 impl KeyRing {
-    pub fn keys(&self) -> Arc<Keys> {
+    pub(crate) fn keys(&self) -> Arc<Keys> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn replace(&self, keys: Vec<ApiKey>) {
+    pub(crate) fn replace(&self, keys: Vec<ApiKey>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys::new(keys));
     }
 }
@@ -112,6 +116,6 @@ pub fn hash(key: &str) -> KeyHash {
 }
 
 /// A new key; nothing but its hash should be kept.
-pub fn new_key() -> String {
+pub(crate) fn new_key() -> String {
     format!("psk_{}", hex::encode(random::<32>()))
 }

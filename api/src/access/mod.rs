@@ -11,14 +11,14 @@
 //! The page cache is here and not in `http`: a cached page belongs to the rights of one key, and leaves that key's audit trail.
 
 pub mod api;
-pub mod audit;
-pub mod authentication;
+pub(crate) mod audit;
+pub(crate) mod authentication;
 pub mod cached;
 pub mod call;
 pub mod directory;
-pub mod idempotency;
-pub mod input;
+pub(crate) mod idempotency;
+pub(crate) mod input;
 pub mod keys;
-pub mod page_cache;
-pub mod respond;
-pub mod tenancy;
+pub(crate) mod page_cache;
+pub(crate) mod respond;
+pub(crate) mod tenancy;

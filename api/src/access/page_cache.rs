@@ -31,7 +31,7 @@ pub struct CacheKey {
 }
 
 #[derive(Clone)]
-pub struct CachedPage {
+pub(crate) struct CachedPage {
     stamp: u64,
     at: Timestamp,
     pub ignored: Option<HeaderValue>,
@@ -68,24 +68,24 @@ pub struct PageCache {
 
 impl PageCache {
     /// Room in bytes; 0 keeps nothing.
-    pub fn new(bytes: u64) -> PageCache {
+    pub(crate) fn new(bytes: u64) -> PageCache {
         let pages = Cache::with_weighter((bytes / ORDINARY) as usize, bytes, Weight);
         PageCache { pages, generation: AtomicU64::new(0) }
     }
 
     /// Read it before the rights of the caller are.
-    pub fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }
 
     /// Rights have changed already.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         self.pages.clear();
     }
 
     /// The page as it is cached, while nothing of the institution has changed since.
-    pub fn get(&self, key: &CacheKey, stamp: u64, now: Timestamp) -> Option<CachedPage> {
+    pub(crate) fn get(&self, key: &CacheKey, stamp: u64, now: Timestamp) -> Option<CachedPage> {
         self.pages.get(key).filter(|page| page.stamp == stamp && now.since(page.at) < MAX_AGE)
     }
 

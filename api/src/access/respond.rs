@@ -26,7 +26,7 @@ impl Call {
     }
 
     /// With the other status of success.
-    pub fn show_as<T: Serialize>(&self, status: u16, data: T) -> HttpResponse {
+    pub(crate) fn show_as<T: Serialize>(&self, status: u16, data: T) -> HttpResponse {
         self.build(status).json(Envelope::success(self.description(), data))
     }
 
@@ -36,24 +36,24 @@ impl Call {
     }
 
     /// What was made, or what an earlier request made that was the same.
-    pub fn made<T: Serialize>(&self, replay: bool, data: T) -> HttpResponse {
+    pub(crate) fn made<T: Serialize>(&self, replay: bool, data: T) -> HttpResponse {
         if replay { self.replayed(data) } else { self.show(data) }
     }
 
     /// The same of several records.
-    pub fn made_all<T: Serialize>(&self, replay: bool, rows: &[T]) -> HttpResponse {
+    pub(crate) fn made_all<T: Serialize>(&self, replay: bool, rows: &[T]) -> HttpResponse {
         let answer = self.list(rows);
         if replay { mark_replayed(answer) } else { answer }
     }
 
     /// A list that is not paginated.
-    pub fn list<T: Serialize>(&self, rows: &[T]) -> HttpResponse {
+    pub(crate) fn list<T: Serialize>(&self, rows: &[T]) -> HttpResponse {
         let envelope = Envelope::success(self.description(), rows);
         self.build(self.endpoint.status).json(Envelope { count: Some(rows.len()), ..envelope })
     }
 
     /// A page of a list: with cursors, or in v2.2.2 with the number of its records.
-    pub fn page<T: Serialize>(&self, page: &Page<T>) -> HttpResponse {
+    pub(crate) fn page<T: Serialize>(&self, page: &Page<T>) -> HttpResponse {
         let mut answer = self.build(self.endpoint.status);
         match &page.found {
             Found::Cursors(info) => {
@@ -74,7 +74,7 @@ impl Call {
     }
 
     /// A page of records, each as `view` shows it.
-    pub fn page_of<'a, R, T: Serialize>(&self, page: &'a Page<R>, view: impl FnMut(&'a R) -> T) -> HttpResponse {
+    pub(crate) fn page_of<'a, R, T: Serialize>(&self, page: &'a Page<R>, view: impl FnMut(&'a R) -> T) -> HttpResponse {
         self.page(&Page { rows: page.rows.iter().map(view).collect(), found: page.found.clone() })
     }
 

@@ -22,20 +22,23 @@ use crate::{
 
 /// An institution the caller may reach.
 #[derive(Clone)]
-pub struct Tenant {
+pub(crate) struct Tenant {
     pub institution: Arc<Institution>,
 }
 
 /// A location the caller may reach.
 #[derive(Clone)]
-pub struct Place {
+pub(crate) struct Place {
     pub institution: Arc<Institution>,
     pub location: Arc<LocationSetup>,
 }
 
 impl Call {
     /// For endpoints where `subdomain` narrows: one institution, or all of the key.
-    pub fn in_tenants<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Vec<Tenant>, T), ApiError> {
+    pub(crate) fn in_tenants<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Vec<Tenant>, T), ApiError> {
         let named = self.input.query.optional("subdomain", text(MAX_TEXT));
         let named = self.tenant_named(named)?;
         let value = read(&mut self.input);
@@ -45,7 +48,7 @@ impl Call {
 
     /// Like `in_tenant`; a caller who names no institution in the query is refused access, and may name one of its locations there
     /// (specification 5.7).
-    pub fn in_tenant_of_query<T>(
+    pub(crate) fn in_tenant_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, T), ApiError> {
@@ -53,7 +56,7 @@ impl Call {
     }
 
     /// The same where `location_id` narrows.
-    pub fn in_places_of_query<T>(
+    pub(crate) fn in_places_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<Place>, T), ApiError> {
@@ -70,7 +73,7 @@ impl Call {
     }
 
     /// For endpoints of an institution, named by `subdomain`.
-    pub fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
+    pub(crate) fn in_tenant<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Tenant, T), ApiError> {
         let tenant = self.tenant()?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
@@ -78,7 +81,7 @@ impl Call {
     }
 
     /// For endpoints of a location, named by `subdomain` and `location_id`.
-    pub fn in_place<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
+    pub(crate) fn in_place<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.required("location_id", id());
         let place = self.named_place(tenant.as_ref(), id)?;
@@ -87,7 +90,10 @@ impl Call {
     }
 
     /// The same; the location may also be named in the body.
-    pub fn in_place_of_body<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
+    pub(crate) fn in_place_of_body<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(Place, T), ApiError> {
         let tenant = self.tenant()?;
         let in_query = self.input.query.optional("location_id", id());
         let in_body = self.input.body.optional("location_id", id());
@@ -104,7 +110,7 @@ impl Call {
     }
 
     /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
-    pub fn in_places<T>(
+    pub(crate) fn in_places<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, Option<Place>, T), ApiError> {
@@ -118,7 +124,7 @@ impl Call {
     }
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
-    pub fn place(&self, tenant: &Tenant, id: LocationId) -> Result<Place, ApiError> {
+    pub(crate) fn place(&self, tenant: &Tenant, id: LocationId) -> Result<Place, ApiError> {
         let place = self.places.get(id);
         let here = place.filter(|place| place.institution == tenant.institution.id && self.key.reaches(id));
         let location = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
@@ -141,7 +147,7 @@ impl Call {
     }
 
     /// Times without an offset are those of this location's clocks, whatever location the query names. Before the call's `in_*`.
-    pub fn times_at(&mut self, location: impl FnOnce(&Engine) -> Option<LocationId>) {
+    pub(crate) fn times_at(&mut self, location: impl FnOnce(&Engine) -> Option<LocationId>) {
         if self.notes.is_none()
             && let Some(place) = location(&self.api.engine).and_then(|id| self.places.get(id))
             && self.key.institutions.contains(&place.institution)
@@ -162,21 +168,21 @@ impl Call {
     }
 
     /// The same where no institution is named.
-    pub fn place_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
+    pub(crate) fn place_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
         let institution = self.places.get(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
         self.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
     }
 
     /// All locations of the institution that are open to the caller.
-    pub fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
+    pub(crate) fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
         let all = self.places.of_institution(tenant.institution.id).iter();
         let open = all.filter(|location| self.opens(location));
         open.map(|location| Place { institution: tenant.institution.clone(), location: location.clone() }).collect()
     }
 
     /// Whether what was made at a location is shown to the caller.
-    pub fn is_open(&self, id: LocationId) -> bool {
+    pub(crate) fn is_open(&self, id: LocationId) -> bool {
         self.places.get(id).is_some_and(|location| self.opens(location))
     }
 
@@ -185,7 +191,7 @@ impl Call {
     }
 
     /// All institutions of the key.
-    pub fn tenants(&self) -> Vec<Tenant> {
+    pub(crate) fn tenants(&self) -> Vec<Tenant> {
         let known = self.key.institutions.iter().filter_map(|id| self.api.engine.setup().institutions.get(id));
         let own = known.filter(|institution| institution.environment == self.key.environment);
         own.map(|institution| Tenant { institution: institution.clone() }).collect()

@@ -13,7 +13,7 @@ use engine::adapter_host::{Host, HostLimits, plain};
 use crate::terminal::{fail, say};
 
 #[derive(Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Make a component of an adapter's crate, finding or installing the toolchain for it.
     Build {
         dir: PathBuf,
@@ -27,7 +27,7 @@ pub enum Command {
     New { dir: PathBuf },
 }
 
-pub fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: Command) -> ExitCode {
     let done = match command {
         Command::Build { dir, out } => build(&dir, &out.unwrap_or_else(|| dir.join("dist"))),
         Command::Check { file } => return check(&file),

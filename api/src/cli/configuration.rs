@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Tell everything that is wrong in a file, with its line.
     Check { file: PathBuf },
     /// Print a complete file with all defaults and what they mean.
@@ -25,7 +25,7 @@ pub enum Command {
     NewKey,
 }
 
-pub fn run(command: Command) -> ExitCode {
+pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Check { file } => check(&file),
         Command::PrintDefault => {

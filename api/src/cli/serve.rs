@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use crate::{config::Config, logging, service, terminal::fail};
 
-pub fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
+pub(super) fn run(file: &Path, accept_empty_store: bool) -> ExitCode {
     let mut config = match Config::load(file) {
         Ok(config) => config,
         Err(error) => return fail(error),

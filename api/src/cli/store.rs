@@ -17,7 +17,7 @@ use crate::{
 const NAMED: usize = 50;
 
 #[derive(Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Copy what is sound of a damaged store into a new data directory, and tell what is lost. The server must be stopped.
     Salvage {
         /// The configuration whose data directory is damaged.
@@ -32,7 +32,7 @@ pub enum Command {
     },
 }
 
-pub fn run(Command::Salvage { config, data, to }: Command) -> ExitCode {
+pub(super) fn run(Command::Salvage { config, data, to }: Command) -> ExitCode {
     let data = match (data, config) {
         (Some(data), _) => data,
         (None, Some(config)) => match Config::load(&config) {

@@ -24,7 +24,7 @@ pub struct Config {
 
 /// What of a file takes effect while the service runs.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub(crate) struct Access {
     pub keys: Vec<ApiKey>,
     pub statuses: Statuses,
 }

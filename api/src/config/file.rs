@@ -34,13 +34,13 @@ use crate::{
     values::{kinds, limits::INT32, secret::Secret},
 };
 
-pub fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
+pub(super) fn read(text: &str, base: &Path) -> Result<Config, Vec<Problem>> {
     let (config, _, problems) = read_all(text, base)?;
     if problems.is_empty() { Ok(config) } else { Err(problems) }
 }
 
 /// What takes effect while the service runs, with all that is wrong in the file. What of it cannot be read gives nobody anything.
-pub fn read_access(text: &str, base: &Path) -> Result<(Access, Vec<Problem>), Vec<Problem>> {
+pub(super) fn read_access(text: &str, base: &Path) -> Result<(Access, Vec<Problem>), Vec<Problem>> {
     let (config, statuses, problems) = read_all(text, base)?;
     Ok((Access { keys: config.keys, statuses }, problems))
 }

@@ -9,7 +9,7 @@ use location::{
 use super::reader::Section;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Knobs {
+pub(super) struct Knobs {
     pub booking: BookingRules,
     pub write: WriteRules,
     pub pull: PullRules,
@@ -19,7 +19,7 @@ pub struct Knobs {
 
 impl Knobs {
     /// These knobs with what a section says instead.
-    pub fn with(mut self, section: &Section<'_, '_>) -> Knobs {
+    pub(super) fn with(mut self, section: &Section<'_, '_>) -> Knobs {
         section.table("booking").iter().for_each(|s| booking(s, &mut self.booking));
         section.table("write").iter().for_each(|s| write(s, &mut self.write));
         section.table("pull").iter().for_each(|s| pull(s, &mut self.pull));

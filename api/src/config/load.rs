@@ -32,7 +32,7 @@ impl Config {
 
     /// The keys and the statuses of locations, whatever else is wrong in the file, and all that is. Only a file that is not TOML says
     /// nothing.
-    pub fn access(path: &Path) -> Result<(Access, Vec<Problem>), ConfigError> {
+    pub(crate) fn access(path: &Path) -> Result<(Access, Vec<Problem>), ConfigError> {
         let (text, base) = read(path)?;
         file::read_access(&text, base).map_err(|problems| ConfigError::Wrong { path: path.to_path_buf(), problems })
     }

@@ -14,11 +14,8 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    contents::{Access, Config},
-    load::ConfigError,
-};
+pub use self::{contents::Config, load::ConfigError};
 pub use crate::http::rules::{HttpRules, RateRules};
 
 /// A complete file with every key, its default and its meaning.
-pub const DEFAULT: &str = include_str!("default.toml");
+pub(crate) const DEFAULT: &str = include_str!("default.toml");

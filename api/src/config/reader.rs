@@ -25,24 +25,24 @@ impl fmt::Display for Problem {
 
 /// All problems of one file.
 #[derive(Clone)]
-pub struct Problems<'a> {
+pub(super) struct Problems<'a> {
     text: &'a str,
     found: Rc<RefCell<Vec<Problem>>>,
 }
 
 impl<'a> Problems<'a> {
-    pub fn of(text: &'a str) -> Problems<'a> {
+    pub(super) fn of(text: &'a str) -> Problems<'a> {
         Problems { text, found: Rc::default() }
     }
 
-    pub fn add(&self, at: usize, text: impl Into<String>) {
+    pub(super) fn add(&self, at: usize, text: impl Into<String>) {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         self.found.borrow_mut().push(Problem { line, text: text.into() });
     }
 
     /// In the order of the file.
-    pub fn take(&self) -> Vec<Problem> {
+    pub(super) fn take(&self) -> Vec<Problem> {
         let mut found = std::mem::take(&mut *self.found.borrow_mut());
         found.sort_by_key(|problem| problem.line);
         found
@@ -51,13 +51,13 @@ impl<'a> Problems<'a> {
 
 /// A value and where it stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed<T> {
+pub(super) struct Placed<T> {
     pub value: T,
     pub at: usize,
 }
 
 /// One table of the file. Dropping it reports the keys no one asked for.
-pub struct Section<'a, 't> {
+pub(super) struct Section<'a, 't> {
     table: &'t DeTable<'a>,
     /// Name to show: `[http]`.
     name: String,
@@ -79,7 +79,7 @@ impl Drop for Section<'_, '_> {
 }
 
 impl<'a, 't> Section<'a, 't> {
-    pub fn root(table: &'t DeTable<'a>, problems: Problems<'a>) -> Section<'a, 't> {
+    pub(super) fn root(table: &'t DeTable<'a>, problems: Problems<'a>) -> Section<'a, 't> {
         Section { table, name: "the file".into(), at: 0, asked: RefCell::default(), problems }
     }
 
@@ -99,19 +99,19 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    pub fn missing(&self, key: &str) {
+    pub(super) fn missing(&self, key: &str) {
         self.problems.add(self.at, format!("`{key}` is missing in {}", self.name));
     }
 
     /// Reports the key as missing unless it is there, right or wrong.
-    pub fn required<T>(&self, key: &str, value: Option<T>) -> Option<T> {
+    pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Option<T> {
         if value.is_none() && self.get(key).is_none() {
             self.missing(key);
         }
         value
     }
 
-    pub fn text(&self, key: &str) -> Option<Placed<String>> {
+    pub(super) fn text(&self, key: &str) -> Option<Placed<String>> {
         self.parsed(
             key,
             |text| if text.trim().is_empty() { Err("must not be empty".into()) } else { Ok(text.to_owned()) },
@@ -119,19 +119,19 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// A string that is read further.
-    pub fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Placed<T>> {
+    pub(super) fn parsed<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Placed<T>> {
         self.read(key, |value| kind(value.as_str().ok_or("must be a string")?))
     }
 
-    pub fn boolean(&self, key: &str) -> Option<bool> {
+    pub(super) fn boolean(&self, key: &str) -> Option<bool> {
         self.read(key, |value| value.as_bool().ok_or("must be true or false".into())).map(|placed| placed.value)
     }
 
-    pub fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Placed<i64>> {
+    pub(super) fn integer(&self, key: &str, range: RangeInclusive<i64>) -> Option<Placed<i64>> {
         self.read(key, |value| within(value, &range))
     }
 
-    pub fn float(&self, key: &str, range: RangeInclusive<f64>) -> Option<f64> {
+    pub(super) fn float(&self, key: &str, range: RangeInclusive<f64>) -> Option<f64> {
         let number = |value: &DeValue<'a>| {
             let digits = value.as_float().map(|n| n.as_str()).or_else(|| value.as_integer().map(|n| n.as_str()));
             let number = digits.and_then(|digits| digits.parse::<f64>().ok()).ok_or("must be a number")?;
@@ -141,12 +141,12 @@ impl<'a, 't> Section<'a, 't> {
         self.read(key, number).map(|placed| placed.value)
     }
 
-    pub fn texts(&self, key: &str) -> Option<Vec<Placed<String>>> {
+    pub(super) fn texts(&self, key: &str) -> Option<Vec<Placed<String>>> {
         self.elements(key, "strings", |value| value.as_str().map(str::to_owned))
     }
 
     /// Strings that are read further.
-    pub fn texts_as<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Vec<T>> {
+    pub(super) fn texts_as<T>(&self, key: &str, kind: impl Fn(&str) -> Result<T, String>) -> Option<Vec<T>> {
         let read = |text: Placed<String>| {
             kind(&text.value).map_err(|problem| self.problems.add(text.at, format!("`{key}` {problem}"))).ok()
         };
@@ -154,11 +154,11 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Whether it is there, right or wrong.
-    pub fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    pub fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Placed<i64>>> {
+    pub(super) fn integers(&self, key: &str, range: RangeInclusive<i64>) -> Option<Vec<Placed<i64>>> {
         self.elements(key, "ids", |value| within(value, &range).ok())
     }
 
@@ -172,7 +172,7 @@ impl<'a, 't> Section<'a, 't> {
         elements
     }
 
-    pub fn table(&self, key: &str) -> Option<Section<'a, 't>> {
+    pub(super) fn table(&self, key: &str) -> Option<Section<'a, 't>> {
         let value = self.get(key)?;
         let table = value.get_ref().as_table();
         if table.is_none() {
@@ -181,7 +181,7 @@ impl<'a, 't> Section<'a, 't> {
         table.map(|table| self.section(table, format!("[{key}]"), value.span().start))
     }
 
-    pub fn tables(&self, key: &str) -> Vec<Section<'a, 't>> {
+    pub(super) fn tables(&self, key: &str) -> Vec<Section<'a, 't>> {
         let Some(value) = self.get(key) else { return Vec::new() };
         let Some(array) = value.get_ref().as_array() else {
             self.problems.add(value.span().start, format!("`{key}` must be written as [[{key}]]"));
@@ -202,19 +202,19 @@ impl<'a, 't> Section<'a, 't> {
     }
 
     /// Keys of a table whose names are the user's own.
-    pub fn keys(&self) -> Vec<Placed<String>> {
+    pub(super) fn keys(&self) -> Vec<Placed<String>> {
         self.table.keys().map(|key| Placed { value: key.get_ref().to_string(), at: key.span().start }).collect()
     }
 
     // Knobs: keep what is there unless the file says otherwise.
 
-    pub fn knob<T: TryFrom<i64>>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
+    pub(super) fn knob<T: TryFrom<i64>>(&self, key: &str, range: RangeInclusive<i64>, knob: &mut T) {
         if let Some(value) = self.integer(key, range).and_then(|placed| T::try_from(placed.value).ok()) {
             *knob = value;
         }
     }
 
-    pub fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
+    pub(super) fn duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Millis) {
         let kind = |text: &str| {
             let length = parse_duration(text).ok_or("must be a length of time such as \"30s\", \"5m\" or \"72h\"")?;
             let inside = range.contains(&length);
@@ -230,7 +230,7 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    pub fn std_duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Duration) {
+    pub(super) fn std_duration(&self, key: &str, range: RangeInclusive<Millis>, knob: &mut Duration) {
         let mut length = knob.as_millis() as Millis;
         self.duration(key, range, &mut length);
         *knob = Duration::from_millis(length.unsigned_abs());
@@ -247,7 +247,7 @@ fn within(value: &DeValue<'_>, range: &RangeInclusive<i64>) -> Result<i64, Strin
 const UNITS: [(&str, Millis); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// `90s`, `1h30m`, `500ms`.
-pub fn parse_duration(text: &str) -> Option<Millis> {
+pub(super) fn parse_duration(text: &str) -> Option<Millis> {
     let (mut rest, mut sum) = (text.trim(), 0_i64);
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
@@ -261,7 +261,7 @@ pub fn parse_duration(text: &str) -> Option<Millis> {
     (!text.trim().is_empty()).then_some(sum)
 }
 
-pub fn show_duration(length: Millis) -> String {
+pub(super) fn show_duration(length: Millis) -> String {
     let unit = UNITS.iter().find(|(_, unit)| length != 0 && length % unit == 0);
     unit.map_or_else(|| "0s".to_owned(), |(name, unit)| format!("{}{name}", length / unit))
 }

@@ -20,7 +20,7 @@ use super::{
 use crate::terminal::say;
 
 /// Its folder in `adapters/`.
-pub const ADAPTER: &str = "gated-cloud";
+pub(super) const ADAPTER: &str = "gated-cloud";
 const USER: &str = "frontdesk";
 const PASSWORD: &str = "maple-street";
 const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
@@ -29,13 +29,13 @@ const FOR_EVER: Duration = Duration::MAX;
 /// The books of the first start are made again this long.
 const BOOKS_LAST: i64 = 5 * 86_400;
 
-pub struct Cloud {
+pub(super) struct Cloud {
     ehr: CloudEhr,
     pub facts: CloudFacts,
 }
 
 /// On the port it had, else the one behind the API's, else any.
-pub fn start(listen: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
+pub(super) fn start(listen: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let seeded_at = known.map(|known| known.seeded_at).filter(|at| now - at < BOOKS_LAST).unwrap_or(now);
@@ -63,7 +63,7 @@ pub fn start(listen: SocketAddr, known: Option<&CloudFacts>) -> io::Result<Cloud
 
 impl Cloud {
     /// The configuration's practice: one location whose EHR is reached through workstations only.
-    pub fn practice(&self, adapter: &Path) -> String {
+    pub(super) fn practice(&self, adapter: &Path) -> String {
         format!(
             r#"[adapters]
 {ADAPTER} = "{adapter}"
@@ -99,7 +99,7 @@ map_by_operatory = true
         )
     }
 
-    pub fn introduce(&self) {
+    pub(super) fn introduce(&self) {
         let CloudFacts { url, user, password, .. } = &self.facts;
         say(format_args!("the practice's cloud EHR: {url}, user {user}, password {password}"));
         say(
@@ -108,7 +108,7 @@ map_by_operatory = true
     }
 
     /// Waits for a person at each step, and tells what happened.
-    pub async fn tell(&self, story: &mut Story) -> Result<(), String> {
+    pub(super) async fn tell(&self, story: &mut Story) -> Result<(), String> {
         let CloudFacts { url, user, password, .. } = &self.facts;
         say("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
         say(

@@ -7,16 +7,16 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub const SUBDOMAIN: &str = "demo-dental";
+pub(super) const SUBDOMAIN: &str = "demo-dental";
 
-pub const LOCATIONS: [u32; 2] = [101, 102];
+pub(super) const LOCATIONS: [u32; 2] = [101, 102];
 
 /// The demo's data source.
-pub const SOURCE: u32 = 11;
+pub(super) const SOURCE: u32 = 11;
 
 /// `DIR/demo.json`: what a client needs, and what the next start goes on with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DemoFile {
+pub(super) struct DemoFile {
     pub base_url: String,
     pub api_key: String,
     pub subdomain: String,
@@ -31,12 +31,12 @@ pub struct DemoFile {
     pub cloud_ehr: Option<CloudFacts>,
 }
 
-pub fn read(file: &Path) -> Option<DemoFile> {
+pub(super) fn read(file: &Path) -> Option<DemoFile> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
 /// Whole or not at all: scripts wait for this file.
-pub fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
+pub(super) fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
     let text = serde_json::to_vec_pretty(facts).map_err(io::Error::other)?;
     let partial = file.with_extension("json.partial");
     fs::write(&partial, text)?;
@@ -45,7 +45,7 @@ pub fn write(file: &Path, facts: &DemoFile) -> io::Result<()> {
 
 /// What a person or a test needs to log in, and what the next start goes on with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CloudFacts {
+pub(super) struct CloudFacts {
     pub url: String,
     pub user: String,
     pub password: String,

@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Args, Clone, Debug)]
-pub struct DemoArguments {
+pub(crate) struct DemoArguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
     /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
@@ -39,7 +39,7 @@ pub struct DemoArguments {
     pub no_walkthrough: bool,
 }
 
-pub fn run(arguments: DemoArguments) -> ExitCode {
+pub(crate) fn run(arguments: DemoArguments) -> ExitCode {
     if let Err(problem) = logging::start("warn") {
         return fail(problem);
     }

@@ -6,19 +6,19 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A message as it came in.
-pub struct Message {
+pub(super) struct Message {
     pub timestamp: String,
     pub signature: String,
     pub body: Vec<u8>,
 }
 
-pub struct Sink {
+pub(super) struct Sink {
     pub url: String,
     pub messages: UnboundedReceiver<Message>,
 }
 
 /// On the port it had before, where that is free.
-pub fn start(port: Option<u16>) -> io::Result<Sink> {
+pub(super) fn start(port: Option<u16>) -> io::Result<Sink> {
     let before = port.and_then(|port| TcpListener::bind(("127.0.0.1", port)).ok());
     let listener = before.map_or_else(|| TcpListener::bind(("127.0.0.1", 0)), Ok)?;
     let url = format!("http://{}/webhooks", listener.local_addr()?);

@@ -18,7 +18,7 @@ const USER_AGENT: &str = "practice-sync-demo/1.0";
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-pub struct Story {
+pub(super) struct Story {
     facts: DemoFile,
     sink: Sink,
     ehr: Option<Arc<Hosted>>,
@@ -28,7 +28,7 @@ pub struct Story {
 
 impl Story {
     /// With a token, and subscribed to the outcome of bookings: the endpoint's secret is shown once and must be kept.
-    pub async fn begin(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Result<Story, String> {
+    pub(super) async fn begin(facts: DemoFile, sink: Sink, ehr: Option<Arc<Hosted>>) -> Result<Story, String> {
         engine::webhooks::egress::install_crypto();
         let mut story = Story { facts, sink, ehr, client: Client::new(), token: String::new() };
         story.authenticate().await?;
@@ -36,11 +36,11 @@ impl Story {
         Ok(story)
     }
 
-    pub fn facts(&self) -> &DemoFile {
+    pub(super) fn facts(&self) -> &DemoFile {
         &self.facts
     }
 
-    pub async fn tell(&mut self) -> Result<(), String> {
+    pub(super) async fn tell(&mut self) -> Result<(), String> {
         say("\n1. The API key was exchanged for a token: POST /authenticates");
         say("   a bearer token, good for 24 hours in this sandbox");
         say("\n2. Subscribed to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
@@ -214,7 +214,7 @@ pub(super) fn text(value: &Value) -> &str {
 }
 
 /// Lines that work as printed, one after the other, in one shell.
-pub fn print_curl(facts: &DemoFile) {
+pub(super) fn print_curl(facts: &DemoFile) {
     let DemoFile { base_url, api_key, .. } = facts;
     let location = LOCATIONS[0];
     let common = "-A 'my-app/1.0' -H 'Svc-Api-Version: v3.0.0'";

@@ -25,13 +25,13 @@ const NO_OBJECT: &str = "The body must be a JSON object.";
 
 /// How much of a body is read, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub struct BodyRules {
+pub(crate) struct BodyRules {
     pub max_bytes: usize,
     pub timeout: Duration,
 }
 
 /// The body, or null when there is none.
-pub async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
+pub(crate) async fn read(headers: &HeaderMap, payload: Payload, rules: BodyRules) -> Result<Value, ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(ApiError::MediaType("Content-Encoding is not supported; send the body as it is.".into()));
     }
@@ -191,7 +191,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    pub fn new(body: Value) -> Fields {
+    pub(crate) fn new(body: Value) -> Fields {
         let problems = match body {
             Value::Null | Value::Object(_) => Vec::new(),
             _ => vec![NO_OBJECT.to_owned()],
@@ -200,17 +200,17 @@ impl Fields {
     }
 
     /// Takes nothing in: notes what is asked for, and answers with examples.
-    pub fn describing() -> Fields {
+    pub(crate) fn describing() -> Fields {
         Fields { expects: Expects::noting(), ..Fields::default() }
     }
 
     /// What was asked for.
-    pub fn expected(&mut self) -> Vec<Expected> {
+    pub(crate) fn expected(&mut self) -> Vec<Expected> {
         self.expects.take()
     }
 
     /// None when it is missing or null, or wrong, which is then among the problems.
-    pub fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn optional<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return kind.example();
@@ -224,7 +224,7 @@ impl Fields {
     }
 
     /// None is always among the problems.
-    pub fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn required<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).required()) {
             return kind.example();
@@ -239,7 +239,7 @@ impl Fields {
     }
 
     /// Required where the object `parent` is there.
-    pub fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn required_in<T: 'static>(&mut self, parent: &str, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).required()) {
             return kind.example();
@@ -249,7 +249,7 @@ impl Fields {
     }
 
     /// The default stands for a missing field or null.
-    pub fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
+    pub(crate) fn defaulted<T: 'static>(&mut self, path: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         self.known.insert(path.to_owned());
         let default = default.into();
         if !self.expects.note(|| Expected::of(path, &kind).defaulted(&default))
@@ -261,7 +261,7 @@ impl Fields {
     }
 
     /// An empty text says as little as a field that is not there.
-    pub fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return kind.example();
@@ -271,7 +271,7 @@ impl Fields {
     }
 
     /// For changes: None when the field is not there and nothing is to change, Some(None) when it is null and to be emptied.
-    pub fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
+    pub(crate) fn clearable<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Option<T>> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
             return Some(kind.example());
@@ -281,12 +281,12 @@ impl Fields {
     }
 
     /// The same for a text, whose change to an empty one empties it.
-    pub fn emptied<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn emptied<T: Default + 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.clearable(path, kind).map(Option::unwrap_or_default)
     }
 
     /// For changes of what cannot be emptied: null is wrong.
-    pub fn kept<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn kept<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).never_null()) {
             return kind.example();
@@ -298,7 +298,7 @@ impl Fields {
     }
 
     /// Each element is named when it is wrong: `provider_ids[3]`.
-    pub fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
+    pub(crate) fn list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Vec<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).list()) {
             return kind.example().into_iter().collect();
@@ -314,13 +314,13 @@ impl Fields {
     }
 
     /// For changes: None when the list is not there and nothing is to change.
-    pub fn optional_list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Vec<T>> {
+    pub(crate) fn optional_list<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<Vec<T>> {
         let there = self.at(path).is_some();
         Some(self.list(path, kind)).filter(|_| there)
     }
 
     /// A list of objects, each read by `read` with paths of its own. None of `read` leaves one out; its problems are told.
-    pub fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
+    pub(crate) fn objects<T>(&mut self, path: &str, mut read: impl FnMut(&mut Fields) -> Option<T>) -> Vec<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::objects(path)) {
             let mut one = Fields::describing();
@@ -345,7 +345,7 @@ impl Fields {
     }
 
     /// Another name some clients give the object `name`.
-    pub fn may_be_called(&mut self, name: &str, other: &str) {
+    pub(crate) fn may_be_called(&mut self, name: &str, other: &str) {
         if let Some(object) = self.body.as_object_mut()
             && !object.contains_key(name)
             && let Some(value) = object.remove(other)
@@ -355,27 +355,27 @@ impl Fields {
     }
 
     /// Lets clients send what is in the object `name` without it.
-    pub fn may_be_unwrapped(&mut self, name: &str) {
+    pub(crate) fn may_be_unwrapped(&mut self, name: &str) {
         if self.body.is_object() && self.body.get(name).is_none() {
             self.body = Value::Object([(name.to_owned(), self.body.take())].into_iter().collect());
         }
     }
 
-    pub fn problem(&mut self, problem: impl Into<String>) {
+    pub(crate) fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
     }
 
     /// So that a reader of several fields knows whether one of them was wrong.
-    pub fn problem_count(&self) -> usize {
+    pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()
     }
 
-    pub fn take_problems(&mut self) -> Vec<String> {
+    pub(crate) fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
 
     /// Fields nobody asked for, with their paths. What is in a field that was asked for as a whole is the client's own.
-    pub fn ignored(&self) -> Vec<String> {
+    pub(crate) fn ignored(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.unknown(&self.body, "", &mut names);
         names.extend(self.ignored_inside.iter().cloned());
@@ -398,7 +398,7 @@ impl Fields {
     }
 
     /// The whole body, for what is bound to it.
-    pub fn whole(&self) -> &Value {
+    pub(crate) fn whole(&self) -> &Value {
         &self.body
     }
 

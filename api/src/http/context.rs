@@ -6,7 +6,7 @@ use super::rate_limit::Standing;
 
 /// In the extensions of each request.
 #[derive(Default)]
-pub struct RequestContext {
+pub(crate) struct RequestContext {
     /// None: there is no endpoint at that path, or it was never looked for.
     pub endpoint: Cell<Option<EndpointLabel>>,
     /// Within the rate limits of its key.
@@ -15,7 +15,7 @@ pub struct RequestContext {
 
 /// An endpoint as logs and metrics name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndpointLabel {
+pub(crate) struct EndpointLabel {
     pub method: &'static str,
     /// As the table of routes has it.
     pub path: &'static str,

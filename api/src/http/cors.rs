@@ -32,17 +32,17 @@ pub fn origin(text: &str) -> Result<HeaderValue, String> {
 }
 
 /// The origin of a call that may be read there.
-pub fn allowed(origins: &[HeaderValue], request: &ServiceRequest) -> Option<HeaderValue> {
+pub(crate) fn allowed(origins: &[HeaderValue], request: &ServiceRequest) -> Option<HeaderValue> {
     let from = request.headers().get(ORIGIN)?;
     origins.iter().find(|origin| *origin == from).cloned()
 }
 
 /// A browser's question whether a page may call at all.
-pub fn is_preflight(request: &ServiceRequest) -> bool {
+pub(crate) fn is_preflight(request: &ServiceRequest) -> bool {
     request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-pub fn preflight() -> HttpResponse {
+pub(crate) fn preflight() -> HttpResponse {
     HttpResponse::NoContent()
         .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
         .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, SENT))
@@ -50,7 +50,7 @@ pub fn preflight() -> HttpResponse {
         .finish()
 }
 
-pub fn open(headers: &mut HeaderMap, origin: HeaderValue) {
+pub(crate) fn open(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, READ);
     headers.append(VARY, HeaderValue::from_static("Origin"));

@@ -6,7 +6,7 @@ use crate::values::expected::Expected;
 
 /// What a handler told.
 #[derive(Debug, Default)]
-pub struct Described {
+pub(crate) struct Described {
     pub path: Vec<Expected>,
     pub query: Vec<Expected>,
     pub body: Vec<Expected>,
@@ -16,14 +16,14 @@ pub struct Described {
 
 /// Shared between a describing call and whoever listens to it.
 #[derive(Clone, Default)]
-pub struct Notes(Arc<Mutex<Described>>);
+pub(crate) struct Notes(Arc<Mutex<Described>>);
 
 impl Notes {
-    pub fn add(&self, note: impl FnOnce(&mut Described)) {
+    pub(crate) fn add(&self, note: impl FnOnce(&mut Described)) {
         note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub fn take(&self) -> Described {
+    pub(crate) fn take(&self) -> Described {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -8,9 +8,9 @@ use super::context::EndpointLabel;
 use crate::values::versions::Version;
 
 /// Registers a type with a document's schemas and refers to it.
-pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-pub const ALL_VERSIONS: &[Version] = &[Version::V2_2_2, Version::V3_0_0, Version::V3_1_0];
+pub(crate) const ALL_VERSIONS: &[Version] = &[Version::V2_2_2, Version::V3_0_0, Version::V3_1_0];
 
 pub struct Endpoint {
     pub method: Method,
@@ -68,7 +68,7 @@ pub enum Success {
 }
 
 impl Endpoint {
-    pub fn new(method: Method, path: &'static str, access: Access) -> Endpoint {
+    pub(crate) fn new(method: Method, path: &'static str, access: Access) -> Endpoint {
         Endpoint {
             method,
             path,
@@ -91,22 +91,22 @@ impl Endpoint {
         }
     }
 
-    pub fn label(&self) -> EndpointLabel {
+    pub(crate) fn label(&self) -> EndpointLabel {
         EndpointLabel { method: self.method_name(), path: self.path }
     }
 
     /// Whether its pages may be cached for clients that poll.
-    pub fn is_cached(&self) -> bool {
+    pub(crate) fn is_cached(&self) -> bool {
         matches!(self.success, Success::Page(_)) && !self.fresh
     }
 
     /// Whether the limits of API keys count it.
-    pub fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         matches!(self.access, Access::ApiKey | Access::Token)
     }
 
     /// For labels. The table has these methods and no others.
-    pub fn method_name(&self) -> &'static str {
+    pub(crate) fn method_name(&self) -> &'static str {
         match self.method.as_str() {
             "GET" => "GET",
             "POST" => "POST",
@@ -122,22 +122,22 @@ impl Endpoint {
     }
 
     /// The name under which v2.2.2 nests this list: that of patients, and no other.
-    pub fn nested_as(&self) -> Option<&'static str> {
+    pub(crate) fn nested_as(&self) -> Option<&'static str> {
         (self.path == "/patients").then_some("patients")
     }
 
     /// Whether an Idempotency-Key counts: POSTs that create something.
-    pub fn takes_key(&self) -> bool {
+    pub(crate) fn takes_key(&self) -> bool {
         self.method == Method::POST && self.access == Access::Token && matches!(self.status, 201 | 202)
     }
 
-    pub fn has_body(&self) -> bool {
+    pub(crate) fn has_body(&self) -> bool {
         let reads = matches!(self.access, Access::Token | Access::Code);
         reads && self.method != Method::GET && !self.body_unread
     }
 
     /// `list_patient_alerts`, `update_working_hour`.
-    pub fn operation_id(&self) -> String {
+    pub(crate) fn operation_id(&self) -> String {
         if let Some(name) = self.operation {
             return name.to_owned();
         }

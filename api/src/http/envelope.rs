@@ -6,7 +6,7 @@ use super::paging::PageInfo;
 use crate::values::reasons::Reason;
 
 #[derive(Serialize)]
-pub struct Envelope<'a, T> {
+pub(crate) struct Envelope<'a, T> {
     pub code: bool,
     /// Of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,13 +21,13 @@ pub struct Envelope<'a, T> {
 }
 
 impl<'a> Envelope<'a, ()> {
-    pub fn failure(error: &'a [String], reason: Reason, description: Option<&'a str>) -> Envelope<'a, ()> {
+    pub(crate) fn failure(error: &'a [String], reason: Reason, description: Option<&'a str>) -> Envelope<'a, ()> {
         Envelope { code: false, reason: Some(reason), description, error, data: None, count: None, page_info: None }
     }
 }
 
 impl<'a, T> Envelope<'a, T> {
-    pub fn success(description: Option<&'a str>, data: T) -> Envelope<'a, T> {
+    pub(crate) fn success(description: Option<&'a str>, data: T) -> Envelope<'a, T> {
         Envelope { code: true, reason: None, description, error: &[], data: Some(data), count: None, page_info: None }
     }
 }

@@ -90,7 +90,7 @@ pub trait Fails {
 }
 
 /// Cause and fix, and what was noted of the request.
-pub fn described(advice: &str, noted: Option<&str>) -> Option<String> {
+pub(crate) fn described(advice: &str, noted: Option<&str>) -> Option<String> {
     let said: Vec<&str> = [Some(advice), noted].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -101,41 +101,41 @@ const RETRY_LATER: u64 = 30;
 const ADAPTER_SOON: u64 = 5;
 
 /// A practice's schedule is read in seconds to minutes.
-pub const RETRY_READ: u64 = 30;
+pub(crate) const RETRY_READ: u64 = 30;
 
 impl ApiError {
-    pub fn bad(problem: impl Into<String>) -> ApiError {
+    pub(crate) fn bad(problem: impl Into<String>) -> ApiError {
         ApiError::BadRequest(vec![problem.into()])
     }
 
     /// Which of the causes of its message it was.
-    pub fn because(self, reason: Reason) -> ApiError {
+    pub(crate) fn because(self, reason: Reason) -> ApiError {
         ApiError::Because { error: Box::new(self), reason, why: None }
     }
 
     /// The same, with cause and fix in words of its own.
-    pub fn explained(self, reason: Reason, why: impl Into<String>) -> ApiError {
+    pub(crate) fn explained(self, reason: Reason, why: impl Into<String>) -> ApiError {
         ApiError::Because { error: Box::new(self), reason, why: Some(why.into()) }
     }
 
     /// The first of them says which failure it is; the others are told beside it.
-    pub fn all(errors: impl IntoIterator<Item = ApiError>) -> ApiError {
+    pub(crate) fn all(errors: impl IntoIterator<Item = ApiError>) -> ApiError {
         let mut errors = errors.into_iter();
         let first = Box::new(errors.next().unwrap_or(ApiError::Internal));
         ApiError::Several { first, more: errors.flat_map(|error| error.messages()).collect() }
     }
 
-    pub fn grant_missing(grant: &str) -> ApiError {
+    pub(crate) fn grant_missing(grant: &str) -> ApiError {
         let why = format!("The API key lacks the grant `{grant}`; the operator of the service gives it.");
         ApiError::Forbidden.explained(Reason::GrantMissing, why)
     }
 
-    pub fn location_not_found(id: impl std::fmt::Display) -> ApiError {
+    pub(crate) fn location_not_found(id: impl std::fmt::Display) -> ApiError {
         ApiError::NotFound(format!("Location with id {id}")).because(Reason::LocationNotFound)
     }
 
     /// Whether it is there at all, whatever the cause.
-    pub fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         self.status_code() == StatusCode::NOT_FOUND
     }
 
@@ -147,11 +147,11 @@ impl ApiError {
         }
     }
 
-    pub fn too_deep(offset: usize) -> ApiError {
+    pub(crate) fn too_deep(offset: usize) -> ApiError {
         ApiError::bad(format!("The body is nested deeper than {MAX_DEPTH} levels at byte {offset}."))
     }
 
-    pub fn messages(&self) -> Vec<String> {
+    pub(crate) fn messages(&self) -> Vec<String> {
         match self {
             ApiError::Because { error, .. } => error.messages(),
             ApiError::Several { first, more } => [first.messages(), more.clone()].concat(),
@@ -160,7 +160,7 @@ impl ApiError {
         }
     }
 
-    pub fn reason(&self) -> Reason {
+    pub(crate) fn reason(&self) -> Reason {
         match self {
             ApiError::Because { reason, .. } => *reason,
             ApiError::Several { first, .. } => first.reason(),
@@ -187,7 +187,7 @@ impl ApiError {
     }
 
     /// Cause and fix, for a person reading the answer; empty where the message says enough.
-    pub fn advice(&self) -> Cow<'_, str> {
+    pub(crate) fn advice(&self) -> Cow<'_, str> {
         match self {
             ApiError::Because { why: Some(why), .. } => why.into(),
             ApiError::Several { first, .. } => first.advice(),
@@ -210,7 +210,7 @@ impl ApiError {
     }
 
     /// The answer's status, with the headers the status asks for.
-    pub fn start_response(&self) -> actix_web::HttpResponseBuilder {
+    pub(crate) fn start_response(&self) -> actix_web::HttpResponseBuilder {
         let mut response = HttpResponse::build(self.status_code());
         if let Some(seconds) = self.retry_after() {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));
@@ -369,7 +369,7 @@ impl From<Refusal> for ApiError {
 }
 
 /// The word of each refusal, the same wherever it is answered.
-pub fn reason_of(refusal: &Refusal) -> Reason {
+pub(crate) fn reason_of(refusal: &Refusal) -> Reason {
     match refusal {
         Refusal::SlotExpired => Reason::SlotExpired,
         Refusal::SlotTaken { fit: Fit::OutsideHours, .. } => Reason::OutsideWorkingHours,
@@ -452,13 +452,13 @@ impl From<Unmet> for ApiError {
 }
 
 /// Words of the engine as a message: with a capital and a full stop.
-pub fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 /// What a message calls a record.
-pub fn name_of(resource: Resource) -> &'static str {
+pub(crate) fn name_of(resource: Resource) -> &'static str {
     match resource {
         Resource::Providers => "Provider",
         Resource::Operatories => "Operatory",

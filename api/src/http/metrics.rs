@@ -9,18 +9,18 @@ use std::{
 use super::{context::EndpointLabel, rate_limit::Per};
 
 /// Upper bounds of the histogram, in seconds. Single records take some milliseconds, long lists some hundred.
-pub const BOUNDS: [f64; 7] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0];
+pub(crate) const BOUNDS: [f64; 7] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0];
 
 /// Of which answers are counted together: the method and path of the table, and the class of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Series {
+pub(crate) struct Series {
     pub path: &'static str,
     pub method: &'static str,
     pub class: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     /// Answers within each bound; those beyond the last are in `count` alone.
     pub within: [u64; BOUNDS.len()],
     pub count: u64,
@@ -36,7 +36,7 @@ pub struct RequestMetrics {
 
 impl RequestMetrics {
     /// Without an endpoint: there is none at that path, or it was never looked for.
-    pub fn count(&self, endpoint: Option<EndpointLabel>, status: u16, took: Duration) {
+    pub(crate) fn count(&self, endpoint: Option<EndpointLabel>, status: u16, took: Duration) {
         let (method, path) = endpoint.map_or(("-", "-"), |it| (it.method, it.path));
         let series = Series { path, method, class: class(status) };
         let seconds = took.as_secs_f64();
@@ -49,24 +49,24 @@ impl RequestMetrics {
     }
 
     /// An answer 429, by the limit that was reached; None: a limit of another sort than calls of a key.
-    pub fn limited(&self, per: Option<Per>) {
+    pub(crate) fn limited(&self, per: Option<Per>) {
         let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         *limited.entry(limit_name(per)).or_default() += 1;
     }
 
-    pub fn histograms(&self) -> BTreeMap<Series, Histogram> {
+    pub(crate) fn histograms(&self) -> BTreeMap<Series, Histogram> {
         self.series.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// All limits, those too that no one has reached.
-    pub fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let all = [Some(Per::Second), Some(Per::Minute), Some(Per::Endpoint), None].map(limit_name);
         all.into_iter().map(move |name| (name, limited.get(name).copied().unwrap_or(0)))
     }
 }
 
-pub const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+pub(crate) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 fn class(status: u16) -> &'static str {
     CLASSES[usize::from(status / 100).clamp(1, CLASSES.len()) - 1]

@@ -11,19 +11,19 @@
 //!  cors, proxies
 //! ```
 
-pub mod body;
-pub mod context;
+pub(crate) mod body;
+pub(crate) mod context;
 pub mod cors;
-pub mod describe;
+pub(crate) mod describe;
 pub mod endpoint;
-pub mod envelope;
+pub(crate) mod envelope;
 pub mod errors;
-pub mod metrics;
-pub mod notices;
-pub mod paging;
+pub(crate) mod metrics;
+pub(crate) mod notices;
+pub(crate) mod paging;
 pub mod proxies;
-pub mod query;
-pub mod rate_limit;
-pub mod rejected_callers;
+pub(crate) mod query;
+pub(crate) mod rate_limit;
+pub(crate) mod rejected_callers;
 pub mod rules;
-pub mod version_header;
+pub(crate) mod version_header;

@@ -11,7 +11,7 @@ use actix_web::{
 use crate::values::limits::MAX_ECHOED_NAMES;
 
 /// The ignored names, where logs and programs see them.
-pub const IGNORED: HeaderName = HeaderName::from_static("x-ignored-parameters");
+pub(crate) const IGNORED: HeaderName = HeaderName::from_static("x-ignored-parameters");
 
 /// Of one request; written when it was read, and seen by whoever answers.
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ struct Inner {
 
 impl Notices {
     /// `said`: how something was read, in sentences; `withheld`: what the key lacks a grant for, and the grant.
-    pub fn write(&self, said: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
+    pub(crate) fn write(&self, said: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
         ignored.truncate(MAX_ECHOED_NAMES);
         let mut sentences = said;
         if !ignored.is_empty() {
@@ -46,11 +46,11 @@ impl Notices {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn sentence(&self) -> Option<String> {
+    pub(crate) fn sentence(&self) -> Option<String> {
         self.inner().sentence.clone()
     }
 
-    pub fn put_into(&self, answer: &mut HttpResponse) {
+    pub(crate) fn put_into(&self, answer: &mut HttpResponse) {
         if let Some(names) = self.inner().header.take() {
             answer.headers_mut().insert(IGNORED, names);
         }

@@ -17,11 +17,11 @@ use crate::{
     },
 };
 
-pub const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_page", "page"];
+pub(crate) const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_page", "page"];
 
 /// Which page is asked for.
 #[derive(Clone)]
-pub struct Paging {
+pub(crate) struct Paging {
     per_page: usize,
     from: From,
     cursors: Bound,
@@ -41,7 +41,7 @@ enum From {
 
 /// Where a page stands in its list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PageInfo {
+pub(crate) struct PageInfo {
     pub has_previous_page: bool,
     /// A page may have fewer rows than asked for, or none, and more follow: a filter left few of the many records that were read.
     pub has_next_page: bool,
@@ -51,34 +51,34 @@ pub struct PageInfo {
 }
 
 #[derive(Debug)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     pub rows: Vec<T>,
     pub found: Found,
 }
 
 impl<T> Page<T> {
     /// The same page with its records as they are shown.
-    pub fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> Page<V> {
+    pub(crate) fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> Page<V> {
         Page { rows: self.rows.iter().map(view).collect(), found: self.found.clone() }
     }
 }
 
 impl Found {
-    pub fn more(&self) -> bool {
+    pub(crate) fn more(&self) -> bool {
         matches!(self, Found::Cursors(info) if info.has_next_page)
     }
 }
 
 /// What a page says about the list it is part of.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub(crate) enum Found {
     Cursors(PageInfo),
     /// v2.2.2: how many records the list has.
     Count(usize),
 }
 
 impl Paging {
-    pub fn read(q: &mut Params, version: Version, cursors: Bound, now: Timestamp) -> Paging {
+    pub(crate) fn read(q: &mut Params, version: Version, cursors: Bound, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page = q.defaulted("per_page", integer(range), PER_PAGE_DEFAULT) as usize;
         let (from, as_of) =
@@ -86,27 +86,27 @@ impl Paging {
         Paging { per_page, from, cursors, as_of: as_of.unwrap_or(now) }
     }
 
-    pub fn per_page(&self) -> usize {
+    pub(crate) fn per_page(&self) -> usize {
         self.per_page
     }
 
     /// When the first page of this walk was asked for: what changed later must not make a list by time of change endless.
-    pub fn as_of(&self) -> Timestamp {
+    pub(crate) fn as_of(&self) -> Timestamp {
         self.as_of
     }
 
     /// Whether no later page has to agree with this one: pages by number each show the list as it is.
-    pub fn stands_alone(&self) -> bool {
+    pub(crate) fn stands_alone(&self) -> bool {
         matches!(self.from, From::Skip(_) | From::Jump(_))
     }
 
-    pub fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.from == From::Start
     }
 
     /// `fetch(position, backwards, n)` gives up to `n` records on that side of the position, nearest first. `descending` shows the
     /// list in the opposite of its stored order.
-    pub fn collect<T>(
+    pub(crate) fn collect<T>(
         &self,
         descending: bool,
         fetch: impl Fn(Option<Position>, bool, usize) -> Result<Vec<T>, EngineError>,
@@ -236,7 +236,7 @@ fn numbered(q: &mut Params, per_page: usize) -> From {
 }
 
 /// The engine's stretches of lists in id order.
-pub fn stretch(at: Option<Position>, backwards: bool, limit: usize) -> Stretch {
+pub(crate) fn stretch(at: Option<Position>, backwards: bool, limit: usize) -> Stretch {
     let id = at.map(|at| at.id);
     match backwards {
         false => Stretch { after: id, before: None, limit },

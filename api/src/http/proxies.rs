@@ -15,7 +15,7 @@ pub fn trusted(text: &str) -> Result<IpNet, String> {
 }
 
 /// The nearest address that is no trusted proxy. What stands further left in the header is the client's own word.
-pub fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+pub(crate) fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let mut client = peer.to_canonical();
     let lines: Vec<_> = headers.get_all(FORWARDED_FOR).collect();
     let hops = lines.into_iter().rev().flat_map(|line| line.to_str().unwrap_or("?").rsplit(','));
@@ -37,7 +37,7 @@ fn address(text: &str) -> Option<IpAddr> {
 }
 
 /// Who has one IPv6 address has 2^64 of them.
-pub fn network(client: IpAddr) -> IpAddr {
+pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (u128::MAX << 64)).into()),
         v4 => v4,

@@ -44,7 +44,7 @@ struct Given {
 
 impl Params {
     /// Too many parameters are not read at all: nothing else can be said of them.
-    pub fn parse(raw: &str) -> Parsed<Params> {
+    pub(crate) fn parse(raw: &str) -> Parsed<Params> {
         let pairs = Query::<Vec<(String, String)>>::from_query(raw);
         // Form decoding takes any bytes; what is left is a string.
         let pairs = pairs.map(Query::into_inner).unwrap_or_default();
@@ -55,22 +55,22 @@ impl Params {
     }
 
     /// Takes nothing in: notes what is asked for, and answers with examples.
-    pub fn describing() -> Params {
+    pub(crate) fn describing() -> Params {
         Params { expects: Expects::noting(), ..Params::default() }
     }
 
     /// What was asked for.
-    pub fn expected(&mut self) -> Vec<Expected> {
+    pub(crate) fn expected(&mut self) -> Vec<Expected> {
         self.expects.take()
     }
 
     /// As it was sent, not counted as read.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|given| given.name == name && !given.array).map(|given| given.value.as_str())
     }
 
     /// None when it is missing or empty, or wrong, which is then among the problems.
-    pub fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn optional<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         if self.expects.note(|| Expected::of(name, &kind)) {
             return kind.example();
         }
@@ -107,7 +107,7 @@ impl Params {
     }
 
     /// None is always among the problems.
-    pub fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn required<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Option<T> {
         if self.expects.note(|| Expected::of(name, &kind).required()) {
             return kind.example();
         }
@@ -120,7 +120,7 @@ impl Params {
     }
 
     /// The default stands for a missing or empty parameter; it is written as in JSON.
-    pub fn defaulted<T: 'static>(&mut self, name: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
+    pub(crate) fn defaulted<T: 'static>(&mut self, name: &str, kind: Kind<T>, default: impl Into<Value>) -> T {
         let default = default.into();
         if !self.expects.note(|| Expected::of(name, &kind).defaulted(&default))
             && let Some(value) = self.read(name, &kind)
@@ -131,14 +131,14 @@ impl Params {
     }
 
     /// `lids[]=1&lids[]=2` and `lids[0]=1`.
-    pub fn list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
+    pub(crate) fn list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
         if self.expects.note(|| Expected::of(name, &kind).list()) {
             return kind.example().into_iter().collect();
         }
         self.read_list(name, &kind)
     }
 
-    pub fn required_list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
+    pub(crate) fn required_list<T: 'static>(&mut self, name: &str, kind: Kind<T>) -> Vec<T> {
         if self.expects.note(|| Expected::of(name, &kind).list().required()) {
             return kind.example().into_iter().collect();
         }
@@ -173,30 +173,30 @@ impl Params {
         values
     }
 
-    pub fn problem(&mut self, problem: impl Into<String>) {
+    pub(crate) fn problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
     }
 
     /// Names a parameter, or one of its values, that has no effect.
-    pub fn without_effect(&mut self, name: &str) {
+    pub(crate) fn without_effect(&mut self, name: &str) {
         self.given.push(Given { name: name.to_owned(), array: false, value: String::new(), known: false });
     }
 
-    pub fn take_problems(&mut self) -> Vec<String> {
+    pub(crate) fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
 
     /// Names something that would come along if the key had the grant.
-    pub fn withheld(&mut self, name: &str, grant: &'static str) {
+    pub(crate) fn withheld(&mut self, name: &str, grant: &'static str) {
         self.withheld.push((name.to_owned(), grant));
     }
 
-    pub fn take_withheld(&mut self) -> Vec<(String, &'static str)> {
+    pub(crate) fn take_withheld(&mut self) -> Vec<(String, &'static str)> {
         std::mem::take(&mut self.withheld)
     }
 
     /// Parameters nobody asked for, each once.
-    pub fn ignored(&self) -> Vec<String> {
+    pub(crate) fn ignored(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for given in self.given.iter().filter(|given| !given.known) {
             let name = echo(&given.name);
@@ -208,7 +208,7 @@ impl Params {
     }
 
     /// All pairs but those named, for what is bound to a query.
-    pub fn pairs_except(&self, names: &[&str]) -> Vec<(&str, &str)> {
+    pub(crate) fn pairs_except(&self, names: &[&str]) -> Vec<(&str, &str)> {
         let kept = self.given.iter().filter(|given| !names.contains(&given.name.as_str()));
         kept.map(|given| (given.name.as_str(), given.value.as_str())).collect()
     }

@@ -61,7 +61,7 @@ pub struct Standing {
 
 /// A call that came too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exceeded {
+pub(crate) struct Exceeded {
     pub standing: Standing,
     pub retry_after: u64,
 }
@@ -78,7 +78,7 @@ impl fmt::Display for Standing {
 }
 
 impl RateLimits {
-    pub fn new(rules: &RateRules) -> RateLimits {
+    pub(crate) fn new(rules: &RateRules) -> RateLimits {
         let bucket = |count: u32, quota: fn(NonZeroU32) -> Quota| {
             let keyed = NonZeroU32::new(count).map(quota).map(RateLimiter::keyed);
             keyed.map(|keyed| keyed.with_middleware::<StateInformationMiddleware>())
@@ -99,7 +99,7 @@ impl RateLimits {
     /// `endpoint` as in `GET /appointments`. Tells of the bucket with the fewest calls left. What refills soonest is asked first: a call
     /// that is refused there takes nothing from the minute. Where the limit is one per second, a call waits for its turn if that comes
     /// soon.
-    pub async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<Standing>, Exceeded> {
+    pub(crate) async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<Standing>, Exceeded> {
         let of_endpoint = self.per_endpoint.get(endpoint).map(|bucket| (Per::Endpoint, bucket));
         let of_key = self.per_key.iter().map(|(per, bucket)| (*per, bucket));
         let (mut left, mut place, mut tightest) = (PATIENCE, None, None::<Standing>);
@@ -164,7 +164,7 @@ impl Standing {
 }
 
 /// Rounded up.
-pub fn whole_seconds(wait: Duration) -> u64 {
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 

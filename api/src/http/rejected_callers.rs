@@ -30,7 +30,7 @@ pub struct RejectedCallers {
 }
 
 impl RejectedCallers {
-    pub fn new(per_minute: u32) -> RejectedCallers {
+    pub(crate) fn new(per_minute: u32) -> RejectedCallers {
         let log = Quota::with_period(LOGGED_EVERY).expect("a period above zero").allow_burst(LOGGED_AT_ONCE);
         RejectedCallers {
             addresses: NonZeroU32::new(per_minute).map(Quota::per_minute).map(RateLimiter::keyed),
@@ -42,7 +42,7 @@ impl RejectedCallers {
 
     /// What a caller whose key or token was not accepted is answered: why, or that there were too many of them from that address. Who
     /// has no address is on this machine.
-    pub fn refused(&self, client: Option<IpAddr>, what: &'static str, why: ApiError) -> ApiError {
+    pub(crate) fn refused(&self, client: Option<IpAddr>, what: &'static str, why: ApiError) -> ApiError {
         let Some(client) = client else { return why };
         let retry_after = self.count(client);
         if self.log.check().is_ok() {

@@ -82,7 +82,7 @@ impl Default for RateRules {
 }
 
 /// The products common libraries name when no one names the application.
-pub const DEFAULT_AGENTS: [&str; 21] = [
+pub(crate) const DEFAULT_AGENTS: [&str; 21] = [
     "curl",
     "Wget",
     "python-requests",

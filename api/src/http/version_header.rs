@@ -8,7 +8,7 @@ use crate::values::{reasons::Reason, versions::Version};
 const HEADER: &str = "svc-api-version";
 
 /// No version, or one that is not known: as if there were no such resource.
-pub fn asked_for(headers: &HeaderMap) -> Result<Version, ApiError> {
+pub(crate) fn asked_for(headers: &HeaderMap) -> Result<Version, ApiError> {
     let (asked, otherwise) = match headers.get(HEADER) {
         Some(value) => (value.to_str().ok().and_then(|name| Version::named(name.trim())), Reason::VersionUnknown),
         None => {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::values::{expected::Expected, limits::MAX_VALUES};
 
-pub fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
+pub(super) fn request(fields: &[Expected], operation: &str, schemas: &mut Schemas) -> Option<Value> {
     if fields.is_empty() {
         return None;
     }

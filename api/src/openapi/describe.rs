@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Runs a handler as far as its `in_*` call. A handler that waits for anything before that is wrong, and told so by `read`.
-pub fn describe(route: &'static Route, version: Version) -> Described {
+pub(super) fn describe(route: &'static Route, version: Version) -> Described {
     let notes = Notes::default();
     if let Some(answering) = route.answer(Call::describing(route, version, notes.clone())) {
         let mut answering = pin!(answering);

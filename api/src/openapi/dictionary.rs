@@ -7,7 +7,7 @@ use crate::values::kinds::Shape;
 
 /// Name or path, meaning, example; without an example the kind's own serves.
 #[rustfmt::skip]
-pub const WORDS: &[(&str, &str, &str)] = &[
+pub(super) const WORDS: &[(&str, &str, &str)] = &[
     // Headers
     ("Svc-Api-Version", "The version of the API.", ""),
     ("Idempotency-Key", "Chosen by the caller: the same key with the same request gives the first answer again for a day, with another request 409.", ""),
@@ -274,12 +274,12 @@ fn word(path: &str) -> Option<&'static (&'static str, &'static str, &'static str
 }
 
 /// What a parameter or field means; a test sees to it that every one has a meaning.
-pub fn describe_name(path: &str) -> &'static str {
+pub(super) fn describe_name(path: &str) -> &'static str {
     word(path).map_or("", |(_, meaning, _)| meaning)
 }
 
 /// The dictionary's example where the kind's own says nothing.
-pub fn example(path: &str, shape: &Shape) -> Value {
+pub(super) fn example(path: &str, shape: &Shape) -> Value {
     let text = shape.schema["type"] == "string" && shape.schema.get("enum").is_none();
     match word(path) {
         Some((.., example)) if text && !shape.chosen && !example.is_empty() => json!(example),
@@ -307,7 +307,7 @@ const SELDOM: &[&str] = &[
 ];
 
 /// What most records do not have: null in an example, where the schema admits it.
-pub const MOSTLY_NULL: &[&str] = &[
+pub(super) const MOSTLY_NULL: &[&str] = &[
     "cancelled_at",
     "checked_out_at",
     "checkin_at",
@@ -321,7 +321,7 @@ pub const MOSTLY_NULL: &[&str] = &[
 ];
 
 /// For a field of an answer.
-pub fn value(name: &str, kind: &str, format: Option<&str>) -> Value {
+pub(super) fn value(name: &str, kind: &str, format: Option<&str>) -> Value {
     match (kind, format) {
         ("boolean", _) => json!(!SELDOM.contains(&name)),
         ("integer", _) => json!(1),

@@ -97,7 +97,7 @@ fn statuses(route: &Route) -> Vec<u16> {
     statuses
 }
 
-pub fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
+pub(super) fn of(route: &Route, schemas: &mut Schemas) -> Map<String, Value> {
     let mut responses = Map::new();
     for status in statuses(route) {
         let own = route.failure_view.filter(|_| route.failures.contains(&status));
@@ -160,7 +160,7 @@ fn refusal(route: &Route, status: u16) -> Value {
     refusal
 }
 
-pub fn components() -> Map<String, Value> {
+pub(super) fn components() -> Map<String, Value> {
     all().iter().map(|(status, ..)| (name(*status), component(*status))).collect()
 }
 
@@ -194,7 +194,7 @@ fn component(status: u16) -> Value {
 }
 
 /// Of the bucket with the fewest calls left. They are absent where the caller has no limit.
-pub fn rate_headers(headers: &mut Value) {
+pub(super) fn rate_headers(headers: &mut Value) {
     for (name, meaning) in [
         ("RateLimit-Limit", "Calls a full bucket holds."),
         ("RateLimit-Remaining", "Calls left in it."),
@@ -205,7 +205,7 @@ pub fn rate_headers(headers: &mut Value) {
 }
 
 /// Of every answer.
-pub fn ignored() -> Value {
+pub(super) fn ignored() -> Value {
     json!({"description": describe_name("X-Ignored-Parameters"), "schema": {"type": "string"}})
 }
 

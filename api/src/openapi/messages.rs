@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-pub fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
+pub(crate) fn all(versions: &[Version], schemas: &mut Schemas) -> Map<String, Value> {
     let events = ResourceType::ALL.iter().flat_map(|kind| kind.events());
     events.map(|event| (event.name().to_owned(), json!({ "post": message(*event, versions, schemas) }))).collect()
 }
@@ -66,7 +66,7 @@ fn camel(name: &str) -> String {
 }
 
 /// The names under which messages of a subscription are sent.
-pub fn names(event: Event) -> Vec<String> {
+pub(crate) fn names(event: Event) -> Vec<String> {
     let outcomes = [WriteOutcome::Complete, WriteOutcome::Failed, WriteOutcome::TimedOut];
     let outcomes = outcomes.into_iter().filter(|_| is_written(event)).filter_map(|it| EventName::written(event, it));
     EventName::change(event).into_iter().chain(outcomes).map(|name| name.to_string()).collect()

@@ -11,7 +11,7 @@ mod bodies;
 mod describe;
 mod dictionary;
 mod failures;
-pub mod messages;
+pub(crate) mod messages;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ ISO 8601; without an offset they are read as the clocks of the location show, an
 come as strings.\n\nWrites are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
 a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
 
-pub fn document(versions: &[Version]) -> Value {
+pub(crate) fn document(versions: &[Version]) -> Value {
     let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
     let mut groups: Vec<&str> = Vec::new();

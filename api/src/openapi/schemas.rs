@@ -11,13 +11,13 @@ use crate::http::{
 
 const PLACE: &str = "#/components/schemas/";
 
-pub struct Schemas {
+pub(crate) struct Schemas {
     views: SchemaGenerator,
     own: Map<String, Value>,
 }
 
 impl Schemas {
-    pub fn new() -> Schemas {
+    pub(crate) fn new() -> Schemas {
         let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
@@ -26,7 +26,7 @@ impl Schemas {
     }
 
     /// The schema of a successful answer; None where there is no body.
-    pub fn success(&mut self, success: &Success, nested: Option<&str>, numbered: bool) -> Option<Value> {
+    pub(crate) fn success(&mut self, success: &Success, nested: Option<&str>, numbered: bool) -> Option<Value> {
         match success {
             Success::Empty => None,
             Success::Plain(of) => Some(self.view(*of)),
@@ -51,7 +51,7 @@ impl Schemas {
         }
     }
 
-    pub fn view(&mut self, of: SchemaOf) -> Value {
+    pub(crate) fn view(&mut self, of: SchemaOf) -> Value {
         plain(of(&mut self.views).to_value())
     }
 
@@ -76,12 +76,12 @@ impl Schemas {
     }
 
     /// Keeps a schema under its name, and refers to it.
-    pub fn named(&mut self, name: &str, schema: Value) -> Value {
+    pub(crate) fn named(&mut self, name: &str, schema: Value) -> Value {
         self.own.insert(name.to_owned(), schema);
         json!({"$ref": format!("{PLACE}{name}")})
     }
 
-    pub fn with_example(&self, schema: Value) -> Value {
+    pub(crate) fn with_example(&self, schema: Value) -> Value {
         let example = self.example(&schema, "", 0);
         json!({"schema": schema, "example": example})
     }
@@ -128,7 +128,7 @@ impl Schemas {
         }
     }
 
-    pub fn finish(mut self) -> Map<String, Value> {
+    pub(crate) fn finish(mut self) -> Map<String, Value> {
         let views = self.views.take_definitions(true).into_iter().map(|(name, schema)| (shown(&name), plain(schema)));
         let mut all = Map::new();
         for (name, schema) in views.chain(self.own) {

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A list as a request asks for it.
-pub struct Listing {
+pub(crate) struct Listing {
     paging: Paging,
     order: Order,
     /// Of what has a place in a calendar: when it starts.
@@ -39,13 +39,13 @@ pub struct Listing {
 }
 
 /// Reads a list's parameters, one after the other.
-pub struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     input: &'a mut Input,
     listing: Listing,
 }
 
 impl Input {
-    pub fn listing(&mut self) -> Reading<'_> {
+    pub(crate) fn listing(&mut self) -> Reading<'_> {
         let paging = self.paging();
         Reading::new(self, paging)
     }
@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
     }
 
     /// `sort`: by id, unless the client asks for the order of changes.
-    pub fn sort(mut self) -> Self {
+    pub(crate) fn sort(mut self) -> Self {
         if let Some(Sort { by, descending }) = self.input.query.optional("sort", sort(&["id", "updated_at"])) {
             self.listing.descending = descending;
             if by == "updated_at" {
@@ -78,27 +78,27 @@ impl<'a> Reading<'a> {
     }
 
     /// A filter by a value the index knows.
-    pub fn by<T: 'static>(mut self, name: &str, kind: Kind<T>, term: impl FnOnce(T) -> Option<Term>) -> Self {
+    pub(crate) fn by<T: 'static>(mut self, name: &str, kind: Kind<T>, term: impl FnOnce(T) -> Option<Term>) -> Self {
         let term = self.input.query.optional(name, kind).and_then(term);
         self.listing.narrow.extend(term.map(Narrow::Has));
         self
     }
 
     /// A filter by the id of a record it refers to.
-    pub fn id(self, name: &str, field: Field) -> Self {
+    pub(crate) fn id(self, name: &str, field: Field) -> Self {
         self.by(name, long_id(), move |id| Some(Term::number(field, id)))
     }
 
-    pub fn text(self, name: &str, field: Field) -> Self {
+    pub(crate) fn text(self, name: &str, field: Field) -> Self {
         self.by(name, text(MAX_TEXT), move |value| Some(Term::text(field, value)))
     }
 
-    pub fn patient(self) -> Self {
+    pub(crate) fn patient(self) -> Self {
         self.id("patient_id", Field::Patient)
     }
 
     /// `name`: each word of it begins a word of the record's names, whatever the case and the accents.
-    pub fn name(mut self) -> Self {
+    pub(crate) fn name(mut self) -> Self {
         let asked = self.input.query.optional("name", text(MAX_NAME));
         if let Some(name) = &asked {
             let before = self.listing.narrow.len();
@@ -112,7 +112,7 @@ impl<'a> Reading<'a> {
     }
 
     /// A filter by something that is so or is not.
-    pub fn flag(mut self, name: &str, field: Field) -> Self {
+    pub(crate) fn flag(mut self, name: &str, field: Field) -> Self {
         match self.input.query.optional(name, boolean()) {
             Some(true) => self.listing.narrow.push(Narrow::Has(Term::flag(field))),
             Some(false) => self.listing.without.push(Term::flag(field)),
@@ -121,31 +121,31 @@ impl<'a> Reading<'a> {
         self
     }
 
-    pub fn since(mut self) -> Self {
+    pub(crate) fn since(mut self) -> Self {
         let since = self.input.query.optional("updated_since", instant(&self.input.clock));
         self.listing.narrow.extend(since.map(Narrow::UpdatedSince));
         self
     }
 
-    pub fn foreign_id(mut self) -> Self {
+    pub(crate) fn foreign_id(mut self) -> Self {
         self.listing.foreign_id = self.input.query.optional("foreign_id", text(MAX_TEXT));
         self
     }
 
     /// Records deleted in the EHR are shown only when `include_deleted` asks for them.
-    pub fn include_deleted(mut self) -> Self {
+    pub(crate) fn include_deleted(mut self) -> Self {
         self.listing.deleted = self.input.query.defaulted("include_deleted", boolean(), false);
         self
     }
 
     /// Records deleted in the EHR are never shown.
-    pub fn without_deleted(mut self) -> Self {
+    pub(crate) fn without_deleted(mut self) -> Self {
         self.listing.deleted = false;
         self
     }
 
     /// Those that start within a time, in the order of their start or in another one.
-    pub fn starting(mut self, within: Span, sort: Sort) -> Self {
+    pub(crate) fn starting(mut self, within: Span, sort: Sort) -> Self {
         self.listing.within = Some(within);
         self.listing.descending = sort.descending;
         self.listing.order = match sort.by {
@@ -156,40 +156,35 @@ impl<'a> Reading<'a> {
         self
     }
 
-    pub fn descending(mut self, descending: bool) -> Self {
+    pub(crate) fn descending(mut self, descending: bool) -> Self {
         self.listing.descending = descending;
         self
     }
 
-    pub fn narrowed(mut self, narrow: impl IntoIterator<Item = Narrow>) -> Self {
+    pub(crate) fn narrowed(mut self, narrow: impl IntoIterator<Item = Narrow>) -> Self {
         self.listing.narrow.extend(narrow);
         self
     }
 
-    /// Anything else the request filters by.
-    pub fn input(&mut self) -> &mut Input {
-        self.input
-    }
-
-    pub fn done(self) -> Listing {
+    pub(crate) fn done(self) -> Listing {
         self.listing
     }
 }
 
 impl Listing {
-    pub fn per_page(&self) -> usize {
+    pub(crate) fn per_page(&self) -> usize {
         self.paging.per_page()
     }
 
     /// What is known only after the request was read narrows it too.
-    pub fn narrowed(mut self, narrow: impl IntoIterator<Item = Narrow>) -> Listing {
+    pub(crate) fn narrowed(mut self, narrow: impl IntoIterator<Item = Narrow>) -> Listing {
         self.narrow.extend(narrow);
         self
     }
 
     /// The page asked for, of the records of these owners: institutions, data sources or locations. Foreign ids are those of `sources`.
     /// `keep` judges what the index cannot.
-    pub fn page<D: Document>(
+    pub(crate) fn page<D: Document>(
         &self,
         call: &Call,
         owners: &[u32],

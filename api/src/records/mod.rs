@@ -6,6 +6,6 @@
 //!  saving                  what is written, once for each Idempotency-Key
 //! ```
 
-pub mod listing;
-pub mod saving;
-pub mod visible;
+pub(crate) mod listing;
+pub(crate) mod saving;
+pub(crate) mod visible;

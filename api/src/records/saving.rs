@@ -18,13 +18,13 @@ use crate::{
 
 impl Call {
     /// Warnings go into the answer.
-    pub async fn save<T: DeserializeOwned>(&mut self, place: &Place, what: Saving) -> Result<Saved<T>, Refused> {
+    pub(crate) async fn save<T: DeserializeOwned>(&mut self, place: &Place, what: Saving) -> Result<Saved<T>, Refused> {
         let once = self.idempotency_key();
         self.save_once(place, what, once).await
     }
 
     /// With a key of its own, where one request saves several things.
-    pub async fn save_once<T: DeserializeOwned>(
+    pub(crate) async fn save_once<T: DeserializeOwned>(
         &mut self,
         place: &Place,
         what: Saving,
@@ -37,7 +37,7 @@ impl Call {
     }
 
     /// A new record in a frame; `patient` is whose it is.
-    pub async fn save_entry<T: Body>(
+    pub(crate) async fn save_entry<T: Body>(
         &mut self,
         place: &Place,
         body: &T,
@@ -47,7 +47,7 @@ impl Call {
     }
 
     /// The same; `number` is the client's own number of it, which only one record has.
-    pub async fn save_numbered<T: Body>(
+    pub(crate) async fn save_numbered<T: Body>(
         &mut self,
         place: &Place,
         body: &T,
@@ -63,7 +63,7 @@ impl Call {
 
     /// Where a shared record is written when the request names no location: one of `preferred` that is open to the caller, or any other
     /// of its data source.
-    pub fn place_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<Place> {
+    pub(crate) fn place_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<Place> {
         let mut places = self.open_places(tenant);
         places.retain(|place| place.location.source == Some(source));
         let at = places.iter().position(|place| preferred.contains(&place.location.id.0)).unwrap_or(0);

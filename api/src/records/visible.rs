@@ -24,7 +24,7 @@ use crate::{
 
 impl Listing {
     /// Records of data sources, but not what was made at a location that is closed to the caller.
-    pub fn entries<T: Body>(
+    pub(crate) fn entries<T: Body>(
         &self,
         call: &Call,
         sources: &[u32],
@@ -36,7 +36,7 @@ impl Listing {
     }
 
     /// Records of a location: those of its data source, but not what was made at another location.
-    pub fn entries_at<T: Body>(
+    pub(crate) fn entries_at<T: Body>(
         &self,
         call: &Call,
         place: &Place,
@@ -49,14 +49,14 @@ impl Listing {
 
 impl Place {
     /// Whose lists show the location's shared records: its data source; none without an EHR.
-    pub fn sources(&self) -> Vec<u32> {
+    pub(crate) fn sources(&self) -> Vec<u32> {
         self.location.source.into_iter().collect()
     }
 }
 
 impl Call {
     /// The data sources of all locations of the institution that are open to the caller.
-    pub fn sources(&self, tenant: &Tenant) -> Vec<u32> {
+    pub(crate) fn sources(&self, tenant: &Tenant) -> Vec<u32> {
         let mut sources: Vec<u32> = self.open_places(tenant).iter().filter_map(|place| place.location.source).collect();
         sources.sort_unstable();
         sources.dedup();
@@ -64,13 +64,13 @@ impl Call {
     }
 
     /// The one a path names.
-    pub fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Entry<T>, ApiError> {
+    pub(crate) fn entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Entry<T>, ApiError> {
         let found = self.try_entry(tenant, id)?;
         found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))
     }
 
     /// One that another record refers to, where there is one.
-    pub fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
+    pub(crate) fn try_entry<T: Body>(&self, tenant: &Tenant, id: u64) -> Result<Option<Entry<T>>, ApiError> {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
                 let entry = Some(entry).filter(|entry| self.made_in_reach(entry));
@@ -82,7 +82,7 @@ impl Call {
     }
 
     /// The one a path names, where no institution is named.
-    pub fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Entry<T>), ApiError> {
+    pub(crate) fn entry_of_any<T: Body>(&self, tenants: &[Tenant], id: u64) -> Result<(Tenant, Entry<T>), ApiError> {
         for tenant in tenants {
             if let Some(entry) = self.try_entry(tenant, id)? {
                 return Ok((tenant.clone(), entry));
@@ -92,7 +92,7 @@ impl Call {
     }
 
     /// The one a path names, at a location.
-    pub fn entry_at<T: Body>(&self, place: &Place, id: u64) -> Result<Entry<T>, ApiError> {
+    pub(crate) fn entry_at<T: Body>(&self, place: &Place, id: u64) -> Result<Entry<T>, ApiError> {
         let found = match place.location.source {
             Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
             None => None,
@@ -103,17 +103,17 @@ impl Call {
     }
 
     /// Those of one location, or of all that are open to the caller.
-    pub fn sources_at(&self, tenant: &Tenant, place: Option<&Place>) -> Vec<u32> {
+    pub(crate) fn sources_at(&self, tenant: &Tenant, place: Option<&Place>) -> Vec<u32> {
         place.map_or_else(|| self.sources(tenant), Place::sources)
     }
 
     /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
-    pub fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
+    pub(crate) fn whole<D: Document>(&mut self, owners: &[u32], narrow: Vec<Narrow>) -> Result<Vec<D>, ApiError> {
         self.whole_up_to(MAX_WHOLE, owners, narrow)
     }
 
     /// The same with a limit of its own, for what is put in another order: those with the lowest ids are not those wanted first.
-    pub fn whole_up_to<D: Document>(
+    pub(crate) fn whole_up_to<D: Document>(
         &mut self,
         limit: usize,
         owners: &[u32],
@@ -134,12 +134,12 @@ impl Call {
         Ok(rows.filter(|it| narrow.iter().all(|narrow| narrow.holds(it))).collect())
     }
 
-    pub fn ends_after(&mut self, limit: usize) {
+    pub(crate) fn ends_after(&mut self, limit: usize) {
         self.warn(&format!("A list ends after {limit} records; there are more."));
     }
 
     /// The same of records in a frame that stand and may be seen, for shapes that tell that one is deleted.
-    pub fn whole_entries_ever<T: Body>(
+    pub(crate) fn whole_entries_ever<T: Body>(
         &mut self,
         sources: &[u32],
         narrow: Vec<Narrow>,
@@ -151,19 +151,23 @@ impl Call {
     }
 
     /// Those that are not deleted.
-    pub fn whole_entries<T: Body>(&mut self, sources: &[u32], narrow: Vec<Narrow>) -> Result<Vec<Entry<T>>, ApiError> {
+    pub(crate) fn whole_entries<T: Body>(
+        &mut self,
+        sources: &[u32],
+        narrow: Vec<Narrow>,
+    ) -> Result<Vec<Entry<T>>, ApiError> {
         let mut rows = self.whole_entries_ever(sources, narrow)?;
         rows.retain(|it| it.deleted_at.is_none());
         Ok(rows)
     }
 
     /// The system a record comes from, as `foreign_id_type` names it.
-    pub fn adapter_of<T>(&self, entry: &Entry<T>) -> Option<&str> {
+    pub(crate) fn adapter_of<T>(&self, entry: &Entry<T>) -> Option<&str> {
         self.api.directory.adapter_of_source(Some(entry.source_id))
     }
 
     /// It came from the EHR, or was made at a location that is open to the caller.
-    pub fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
+    pub(crate) fn made_in_reach<T>(&self, entry: &Entry<T>) -> bool {
         entry.location_id.is_none_or(|id| self.is_open(LocationId(id)))
     }
 
@@ -176,11 +180,11 @@ impl Call {
 }
 
 /// What was made here and the EHR refused is in force nowhere.
-pub fn stands<T>(entry: &Entry<T>) -> bool {
+pub(crate) fn stands<T>(entry: &Entry<T>) -> bool {
     entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
 }
 
 /// Whether records in a frame are about a patient.
-pub fn about_patients(resource: Resource) -> bool {
+pub(crate) fn about_patients(resource: Resource) -> bool {
     rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
 }

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
         let listing = listing.id("guarantor_id", Field::Guarantor).id("claim_id", Field::Claim);
@@ -34,7 +34,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
@@ -60,7 +60,7 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, given) =
         call.in_place(|input| Given::read(input, "adjustment", "adjusted_at", "adjustment_type_id"))?;
     let body = |given: Given, day| Adjustment {

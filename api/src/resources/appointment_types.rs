@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The types of an institution that were not deleted, by id.
-pub fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
+pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, AppointmentTypeView>, ApiError> {
     let all = call.api.engine.appointment_types(tenant.institution.id)?;
     Ok(all.iter().filter(|it| it.deleted_at.is_none()).map(|it| (it.id, AppointmentTypeView::of(it))).collect())
 }
@@ -42,13 +42,13 @@ fn is_at(it: &AppointmentType, places: &[Place]) -> bool {
 }
 
 /// The one a request names, as one of these locations has it.
-pub fn find(call: &Call, tenant: &Tenant, places: &[Place], id: u32) -> Result<AppointmentType, ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, places: &[Place], id: u32) -> Result<AppointmentType, ApiError> {
     let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
     let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, places));
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, place, include) =
         call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
     let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
@@ -67,7 +67,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.list(&rows.collect::<Vec<_>>()))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, place, include) =
         call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
@@ -79,7 +79,7 @@ pub async fn show(mut call: Call) -> Answer {
 }
 
 /// GET /appointment_types/{id}/appointment_descriptors
-pub async fn descriptors(mut call: Call) -> Answer {
+pub(crate) async fn descriptors(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, place, kind) = call.in_places(|input| Some(descriptors::read_type(input)))?;
     let record = find_at(&call, &tenant, place.as_ref(), id)?;
@@ -87,7 +87,7 @@ pub async fn descriptors(mut call: Call) -> Answer {
     Ok(descriptors::list(&call, &found, kind.as_deref()))
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (tenant, (parent, name, minutes, bookable_online, descriptor_ids)) = call.in_tenant(|input| {
         let b = &mut input.body;
         b.required("appointment_type", crate::values::kinds::object());
@@ -104,7 +104,7 @@ pub async fn create(mut call: Call) -> Answer {
     save(&mut call, &place, Saving::AppointmentType(new)).await
 }
 
-pub async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> Answer {
     let path_id = call.path_id(id())?;
     let (tenant, (parent, change)) = call.in_tenant(|input| {
         let b = &mut input.body;
@@ -130,7 +130,7 @@ pub async fn update(mut call: Call) -> Answer {
     save(&mut call, &place, Saving::AppointmentTypeChange { id: path_id, change }).await
 }
 
-pub async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, place, ()) = call.in_places(|_| Some(()))?;
     let record = find_at(&call, &tenant, place.as_ref(), id)?;

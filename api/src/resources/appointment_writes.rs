@@ -40,7 +40,7 @@ use crate::{
 
 /// An appointment that was made or changed.
 #[derive(Serialize, JsonSchema)]
-pub struct AppointmentSaved<'a> {
+pub(crate) struct AppointmentSaved<'a> {
     appt: AppointmentView<'a>,
     /// Always null: no payment is taken with an appointment.
     stripe_client_secret: Option<()>,
@@ -63,7 +63,7 @@ struct Given {
     per_timeslot: i64,
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, given) = call.in_place_of_body(|input| {
         if input.query.defaulted("notify_patient", boolean(), false) {
             input.query.without_effect("notify_patient");
@@ -96,7 +96,7 @@ pub async fn create(mut call: Call) -> Answer {
     Ok(call.made(saved.replay, shown(&call, &tenant, &place, &saved.record)?))
 }
 
-pub async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> Answer {
     let id = AppointmentId(call.path_id(long_id())?);
     call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location_id)));
     let (tenant, (cancelled, change)) = call.in_tenant_of_query(|input| {

@@ -42,7 +42,7 @@ use crate::{
 
 /// One appointment with what was asked to come along.
 #[derive(Serialize, JsonSchema)]
-pub struct AppointmentDetail<'a> {
+pub(crate) struct AppointmentDetail<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct AppointmentDetail<'a> {
 
 /// The patient of an appointment.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientWithGuarantor<'a> {
+pub(crate) struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ struct Filter {
     operatories: Vec<u64>,
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, place, (listing, filter)) = call.in_places(|input| {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
@@ -119,7 +119,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&Page { rows, found: page.found }))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, mut include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] =
@@ -162,7 +162,7 @@ pub async fn show(mut call: Call) -> Answer {
 }
 
 /// GET /appointments/{id}/appointment_descriptors
-pub async fn descriptors(mut call: Call) -> Answer {
+pub(crate) async fn descriptors(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, kind) = call.in_tenant(|input| Some(descriptors::read_type(input)))?;
     let (_, record) = find(&call, &tenant, AppointmentId(id))?;
@@ -171,7 +171,7 @@ pub async fn descriptors(mut call: Call) -> Answer {
 }
 
 /// One of the caller's appointments; those of other tenants and of closed locations do not exist.
-pub fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(Place, Appointment), ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(Place, Appointment), ApiError> {
     let not_found = || ApiError::NotFound(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
@@ -198,7 +198,7 @@ impl Filter {
     }
 }
 
-pub fn view<'a>(
+pub(crate) fn view<'a>(
     call: &'a Call,
     place: &Place,
     it: &'a Appointment,

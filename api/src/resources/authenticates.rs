@@ -7,11 +7,11 @@ use serde::Serialize;
 use crate::{access::call::Call, http::errors::Answer};
 
 #[derive(Serialize, JsonSchema)]
-pub struct Authorization {
+pub(crate) struct Authorization {
     token: String,
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     call.anywhere(|_| Some(()))?;
     let lifetime = match call.key.environment {
         Environment::Production => call.api.rules.token_production,

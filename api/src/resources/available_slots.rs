@@ -34,11 +34,11 @@ use crate::{
     views::hours::label_id,
 };
 
-pub const NONE_FOUND: &str =
+pub(crate) const NONE_FOUND: &str =
     "Next available slot not found. Please confirm that the provider has active availabilities.";
 
 #[derive(Serialize, JsonSchema)]
-pub struct SlotsView {
+pub(crate) struct SlotsView {
     #[schemars(with = "u32")]
     lid: LocationId,
     #[schemars(with = "Option<u32>")]
@@ -78,7 +78,7 @@ struct Asked {
     operatories: Vec<u64>,
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, asked) = call.in_tenant(|input| Asked::read(&mut input.query))?;
     near(asked.start_date, call.api.engine.now())?;
     let places: Vec<Place> =
@@ -185,7 +185,7 @@ impl Gathered {
 }
 
 /// Slots are looked for only as far ahead as calendars are planned.
-pub fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
+pub(crate) fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
     let today = now.0.div_euclid(location::time::DAY);
     let ahead = i64::from(start.0) - today;
     let problem = || format!("start_date must not lie more than {MAX_DAYS_AHEAD} days ahead.");
@@ -193,7 +193,7 @@ pub fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError>
 }
 
 /// How long a slot is: as asked, or as its type takes.
-pub fn minutes(asked: Option<i64>, kind: Option<&AppointmentType>) -> i64 {
+pub(crate) fn minutes(asked: Option<i64>, kind: Option<&AppointmentType>) -> i64 {
     let of_type = kind.map(|kind| i64::from(kind.minutes)).filter(|minutes| SLOT_MINUTES.contains(minutes));
     asked.or(of_type).unwrap_or(DEFAULT_MINUTES)
 }

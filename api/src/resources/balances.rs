@@ -16,7 +16,7 @@ use crate::{
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
-pub async fn of_guarantors(mut call: Call) -> Answer {
+pub(crate) async fn of_guarantors(mut call: Call) -> Answer {
     let (place, (zero_too, patient, listing)) = call.in_place(|input| {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
         let patient = input.query.optional("patient_id", id());
@@ -44,7 +44,7 @@ fn owed_for(call: &Call, place: &Place, patient: u32) -> Result<Narrow, ApiError
     })
 }
 
-pub async fn of_guarantor(mut call: Call) -> Answer {
+pub(crate) async fn of_guarantor(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenants, include) = call.in_tenants(|input| Some(input.query.list("include", includes(&["guarantor"]))))?;
     let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
@@ -56,7 +56,7 @@ pub async fn of_guarantor(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub async fn of_insurance(mut call: Call) -> Answer {
+pub(crate) async fn of_insurance(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
     })?;
@@ -64,7 +64,7 @@ pub async fn of_insurance(mut call: Call) -> Answer {
     Ok(call.page(&page.views(InsuranceBalanceView::of)))
 }
 
-pub async fn of_insurance_one(mut call: Call) -> Answer {
+pub(crate) async fn of_insurance_one(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(InsuranceBalanceView::of(&call.entry::<InsuranceBalance>(&tenant, id)?)))

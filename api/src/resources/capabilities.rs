@@ -16,7 +16,7 @@ use crate::{
 
 /// What can be read from and written to the health record system of a location.
 #[derive(Serialize, JsonSchema)]
-pub struct CapabilitiesView {
+pub(crate) struct CapabilitiesView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// False: there is no health record system, and what is written stays here.
@@ -26,7 +26,7 @@ pub struct CapabilitiesView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct EhrView {
+pub(crate) struct EhrView {
     name: String,
     version: String,
     /// `cloud` or `on-premises`, as the adapter says it.
@@ -50,7 +50,7 @@ pub struct EhrView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ReadAbility {
+pub(crate) struct ReadAbility {
     resource: &'static str,
     /// Whether it tells what changed, so that not all of it is read each time.
     changes_only: bool,
@@ -91,7 +91,7 @@ impl EhrView {
     }
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;

@@ -28,7 +28,7 @@ use crate::{
 
 /// The last change of a record since the page before.
 #[derive(Serialize, JsonSchema)]
-pub struct ChangeView {
+pub(crate) struct ChangeView {
     /// As the path of its list names it.
     resource: &'static str,
     id: u64,
@@ -40,7 +40,7 @@ pub struct ChangeView {
     record: Value,
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, (since, asked, per_page)) = call.in_place(|input| {
         let since = input.query.optional("since", text(MAX_TEXT));
         let asked = input.query.list("resource", resource());

@@ -20,7 +20,7 @@ use crate::{
     views::ledger::{ClaimPayoutView, ClaimTotals, ClaimView},
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, (include, listing)) = call.in_place(|input| {
         let include = input.query.list("include", includes(&["claim_payouts"]));
         let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
@@ -37,7 +37,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&views))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] =
@@ -65,6 +65,6 @@ pub async fn show(mut call: Call) -> Answer {
 }
 
 /// The claims that say something of a charge.
-pub fn claims_of(call: &Call, charge: &Entry<Charge>) -> Result<Vec<Entry<Claim>>, ApiError> {
+pub(crate) fn claims_of(call: &Call, charge: &Entry<Charge>) -> Result<Vec<Entry<Claim>>, ApiError> {
     call.having(charge.source_id, Term::number(Field::Charge, charge.id), MAX_RELATED)
 }

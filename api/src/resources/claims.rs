@@ -13,7 +13,7 @@ use crate::{
     views::ledger::{ChargePayoutView, ChargeView, ClaimView},
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         let listing = input.listing().sort().patient().id("guarantor_id", Field::Guarantor);
         let listing = listing.id("provider_id", Field::Provider).since();
@@ -24,7 +24,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(ClaimView::of)))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "charges", "charge_payouts"];

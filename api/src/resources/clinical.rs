@@ -27,26 +27,26 @@ use crate::{
     },
 };
 
-pub async fn categories(mut call: Call) -> Answer {
+pub(crate) async fn categories(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| Some(input.listing().without_deleted().done()))?;
     let page = listing.entries(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
 }
 
-pub async fn category(mut call: Call) -> Answer {
+pub(crate) async fn category(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (place, ()) = call.in_place(|_| Some(()))?;
     Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&place, id)?)))
 }
 
 /// Deleted ones are not active any more.
-pub async fn codes(mut call: Call) -> Answer {
+pub(crate) async fn codes(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| Some(input.listing().since().done()))?;
     let page = listing.entries::<ProcedureCode>(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
 }
 
-pub async fn procedures(mut call: Call) -> Answer {
+pub(crate) async fn procedures(mut call: Call) -> Answer {
     let (tenant, place, (listing, started, ended)) = call.in_places(|input| {
         let q = &mut input.query;
         let started = (q.optional("started_after", date()), q.optional("started_before", date()));
@@ -61,13 +61,13 @@ pub async fn procedures(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |it| call.procedure(it)))
 }
 
-pub async fn procedure(mut call: Call) -> Answer {
+pub(crate) async fn procedure(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
 }
 
-pub async fn plans(mut call: Call) -> Answer {
+pub(crate) async fn plans(mut call: Call) -> Answer {
     const STATUSES: &[(&str, PlanStatus)] = &[
         ("not_applicable", PlanStatus::NotApplicable),
         ("proposed", PlanStatus::Proposed),
@@ -89,7 +89,7 @@ pub async fn plans(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |plan| call.treatment_plan(plan, procedures.next().into_iter().flatten())))
 }
 
-pub async fn plan(mut call: Call) -> Answer {
+pub(crate) async fn plan(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let plan = call.entry(&tenant, id)?;
@@ -104,7 +104,7 @@ fn procedures_of(call: &Call, plan: &Entry<TreatmentPlan>) -> Result<Vec<Entry<P
     Ok(procedures)
 }
 
-pub async fn notes(mut call: Call) -> Answer {
+pub(crate) async fn notes(mut call: Call) -> Answer {
     let (place, (listing, entered)) = call.in_place(|input| {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
@@ -116,7 +116,7 @@ pub async fn notes(mut call: Call) -> Answer {
     Ok(call.page_of(&page, ClinicalNoteView::of))
 }
 
-pub async fn recall_types(mut call: Call) -> Answer {
+pub(crate) async fn recall_types(mut call: Call) -> Answer {
     let (place, (foreign_id, since)) = call.in_place(|input| {
         let q = &mut input.query;
         Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
@@ -127,14 +127,14 @@ pub async fn recall_types(mut call: Call) -> Answer {
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 
-pub async fn recall_type(mut call: Call) -> Answer {
+pub(crate) async fn recall_type(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let kind = call.entry(&tenant, id)?;
     Ok(call.show(RecallTypeView::of(&kind, call.adapter_of(&kind))))
 }
 
-pub async fn recalls(mut call: Call) -> Answer {
+pub(crate) async fn recalls(mut call: Call) -> Answer {
     let (place, (listing, due)) = call.in_place(|input| {
         let due = input.query.optional("due_after", instant(&input.clock));
         let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Field::Type);
@@ -149,7 +149,7 @@ pub async fn recalls(mut call: Call) -> Answer {
     Ok(call.page_of(&page, view))
 }
 
-pub async fn recall(mut call: Call) -> Answer {
+pub(crate) async fn recall(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let recall = call.entry(&tenant, id)?;
@@ -162,14 +162,14 @@ fn kind_of(call: &Call, recall: &Entry<PatientRecall>) -> Result<Option<Entry<Re
     Ok(call.api.engine.entry(recall.source_id, id)?)
 }
 
-pub async fn conversations(mut call: Call) -> Answer {
+pub(crate) async fn conversations(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| Some(input.listing().since().patient().include_deleted().done()))?;
     let page = listing.entries::<Conversation>(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
 }
 
 /// Nobody may: no EHR takes them (specification 4.10).
-pub async fn message(mut call: Call) -> Answer {
+pub(crate) async fn message(mut call: Call) -> Answer {
     call.path_id(long_id())?;
     call.in_tenant(|_| Some(()))?;
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))

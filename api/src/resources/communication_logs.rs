@@ -44,7 +44,7 @@ const CLOCKS_APART: Millis = 5 * MINUTE;
 const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
 
 /// Ids rise with the time a request was made, so their order is the one by `created_at`.
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, (listing, status, since)) = call.in_place(|input| {
         let status = input.query.optional("status", one_of(STATUSES));
         let since = input.query.optional("created_since", instant(&input.clock));
@@ -68,7 +68,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page_of(&page, CommunicationLogView::of))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(uuid())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
@@ -80,7 +80,7 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(CommunicationLogView::of(&entry)))
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, log) = call.in_place(|input| {
         let b = &mut input.body;
         let patient_id = b.required("communication_log.patient_id", id());

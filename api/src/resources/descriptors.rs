@@ -20,12 +20,16 @@ use crate::{
 
 type Descriptor = Entry<AppointmentDescriptor>;
 
-pub fn read_type(input: &mut Input) -> Option<String> {
+pub(crate) fn read_type(input: &mut Input) -> Option<String> {
     input.query.optional("descriptor_type", text(MAX_NAME))
 }
 
 /// Those of these ids that are still there, each once.
-pub fn by_ids(call: &Call, tenant: &Tenant, ids: impl IntoIterator<Item = u32>) -> Result<Vec<Descriptor>, ApiError> {
+pub(crate) fn by_ids(
+    call: &Call,
+    tenant: &Tenant,
+    ids: impl IntoIterator<Item = u32>,
+) -> Result<Vec<Descriptor>, ApiError> {
     let mut ids: Vec<u32> = ids.into_iter().collect();
     ids.sort_unstable();
     ids.dedup();
@@ -37,19 +41,19 @@ pub fn by_ids(call: &Call, tenant: &Tenant, ids: impl IntoIterator<Item = u32>) 
     Ok(found)
 }
 
-pub fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
+pub(crate) fn views<'a>(call: &'a Call, found: &'a [Descriptor]) -> Vec<DescriptorView<'a>> {
     let adapter = |it: &Descriptor| call.api.directory.adapter_of_source(Some(it.source_id));
     found.iter().map(|it| DescriptorView::of(it, adapter(it))).collect()
 }
 
-pub fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> HttpResponse {
+pub(crate) fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> HttpResponse {
     let wanted = |it: &&Descriptor| kind.is_none_or(|kind| it.body.kind.eq_ignore_ascii_case(kind));
     let wanted: Vec<Descriptor> = found.iter().filter(wanted).cloned().collect();
     call.list(&views(call, &wanted))
 }
 
 /// GET /locations/{id}/appointment_descriptors
-pub async fn of_location(mut call: Call) -> Answer {
+pub(crate) async fn of_location(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| Some(read_type(input)))?;
     let place = call.place_of_any(&tenants, LocationId(id))?;

@@ -18,7 +18,7 @@ use crate::{
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, (active, listing)) = call.in_place(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
@@ -29,7 +29,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["procedure_fees"]))))?;
     let entry = call.entry::<FeeSchedule>(&tenant, id)?;
@@ -46,7 +46,7 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub async fn fees(mut call: Call) -> Answer {
+pub(crate) async fn fees(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         Some(input.listing().id("fee_schedule_id", Field::FeeSchedule).since().without_deleted().done())
     })?;

@@ -23,13 +23,13 @@ use crate::{
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
 };
 
-pub async fn schemas(mut call: Call) -> Answer {
+pub(crate) async fn schemas(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| Some(input.listing().without_deleted().done()))?;
     let page = listing.entries(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, FormSchemaView::of))
 }
 
-pub async fn schema(mut call: Call) -> Answer {
+pub(crate) async fn schema(mut call: Call) -> Answer {
     let id = call.path("uuid", uuid())?;
     let (place, ()) = call.in_place(|_| Some(()))?;
     let schema: Entry<FormSchema> = call.entry_at(&place, schema_id(&place, &id)?)?;
@@ -41,7 +41,7 @@ fn schema_id(place: &Place, id: &Uuid) -> Result<u64, ApiError> {
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 
-pub async fn responses(mut call: Call) -> Answer {
+pub(crate) async fn responses(mut call: Call) -> Answer {
     let (place, (listing, patient)) = call.in_place(|input| {
         let patient = input.query.required("patient_id", id());
         Some((input.listing().without_deleted().done(), patient?))
@@ -52,14 +52,14 @@ pub async fn responses(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
 }
 
-pub async fn response(mut call: Call) -> Answer {
+pub(crate) async fn response(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (place, ()) = call.in_place(|_| Some(()))?;
     let response: Entry<FormResponse> = call.entry_at(&place, id)?;
     Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
 }
 
-pub async fn respond(mut call: Call) -> Answer {
+pub(crate) async fn respond(mut call: Call) -> Answer {
     let (place, (patient_id, schema, answers)) = call.in_place(|input| {
         let b = &mut input.body;
         let patient_id = b.required("form_response.patient_id", id());

@@ -16,7 +16,7 @@ use crate::{
 
 /// An institution the key may reach.
 #[derive(Serialize, JsonSchema)]
-pub struct InstitutionDetail<'a> {
+pub(crate) struct InstitutionDetail<'a> {
     #[schemars(with = "u32")]
     id: InstitutionId,
     name: &'a str,
@@ -36,14 +36,14 @@ pub struct InstitutionDetail<'a> {
     locations: Vec<LocationBasic<'a>>,
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     call.anywhere(|_| Some(()))?;
     let tenants = call.tenants();
     let rows = tenants.iter().map(|tenant| view(&call, tenant)).collect::<Result<Vec<_>, _>>()?;
     Ok(call.list(&rows))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     call.anywhere(|_| Some(()))?;
     let tenant = call.tenants().into_iter().find(|tenant| tenant.institution.id.0 == id);

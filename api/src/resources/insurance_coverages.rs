@@ -39,7 +39,7 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("other", Relation::Other),
 ];
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, (listing, active)) = call.in_tenant(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((input.listing().since().patient().done(), active))
@@ -49,7 +49,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page_of(&page, CoverageView::of))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
@@ -59,7 +59,7 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, coverage) = call.in_place(|input| {
         input.body.may_be_unwrapped("insurance_coverage");
         read(&mut input.body, input.today)
@@ -128,7 +128,7 @@ fn priority() -> Kind<u32> {
     })
 }
 
-pub async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let coverage: Entry<Coverage> = call.entry(&tenant, id)?;

@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, listing) = call.in_tenant(|input| {
         let plans = input.listing().sort().since().include_deleted();
         Some(plans.text("payer_id", Field::Payer).text("group_num", Field::Group).done())
@@ -38,7 +38,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page_of(&page, InsurancePlanView::of))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
     let id = call.path_id(long_id())?;
     let (tenant, asked) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
@@ -63,7 +63,7 @@ pub async fn show(mut call: Call) -> Answer {
 }
 
 /// The patient who holds the subscription.
-pub fn subscriber(call: &Call, tenant: &Tenant, coverage: &Coverage) -> Result<Option<Patient>, ApiError> {
+pub(crate) fn subscriber(call: &Call, tenant: &Tenant, coverage: &Coverage) -> Result<Option<Patient>, ApiError> {
     let Some(id) = SubscriberView::patient_of(coverage) else { return Ok(None) };
     Ok(call.api.engine.patient(tenant.institution.id, id)?)
 }
@@ -81,7 +81,7 @@ fn subscribers<'a>(coverages: &'a [Entry<Coverage>], patients: &'a [Option<Patie
     people.filter_map(|(coverage, patient)| SubscriberView::of(&coverage.body, patient.as_ref())).collect()
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, plan) = call.in_place(|input| read(&mut input.body))?;
     let saved = call.save_entry(&place, &plan, None).await?;
     let mut view = InsurancePlanView::of(&saved.record);

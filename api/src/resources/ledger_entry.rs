@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// An entry as the client sent it.
-pub struct Given {
+pub(super) struct Given {
     pub patient_id: u32,
     pub amount: Money,
     pub type_id: Option<u64>,
@@ -50,7 +50,7 @@ enum On {
 
 impl Given {
     /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
-    pub fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<Given> {
+    pub(super) fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<Given> {
         let b = &mut input.body;
         let path = |field: &str| format!("{name}.{field}");
         let patient_id = b.required(&path("patient_id"), id());
@@ -92,7 +92,7 @@ impl Given {
     }
 
     /// A payment lowers the balance, whichever sign it was entered with: it is kept as a positive amount.
-    pub fn unsigned(mut self) -> Given {
+    pub(super) fn unsigned(mut self) -> Given {
         let charges = self.charge_splits.iter_mut().map(|split| &mut split.amount);
         let providers = self.provider_splits.iter_mut().map(|split| &mut split.amount);
         for amount in charges.chain(providers).chain([&mut self.amount]) {
@@ -121,7 +121,7 @@ impl Given {
     }
 
     /// The date on the location's calendar; today where none is given.
-    pub fn day(&self, call: &Call, place: &Place) -> Day {
+    pub(super) fn day(&self, call: &Call, place: &Place) -> Day {
         let at = |moment| times::local(moment, place.location.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
@@ -132,7 +132,7 @@ impl Given {
 }
 
 /// Saves the entry of a patient, once for each `transaction_id` at a location.
-pub async fn save<T: Body>(
+pub(super) async fn save<T: Body>(
     call: &mut Call,
     place: &Place,
     given: Given,

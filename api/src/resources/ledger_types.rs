@@ -9,7 +9,7 @@ use crate::{
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 
-pub async fn payment_types(mut call: Call) -> Answer {
+pub(crate) async fn payment_types(mut call: Call) -> Answer {
     let (place, (active, listing)) = call.in_place(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
@@ -19,13 +19,13 @@ pub async fn payment_types(mut call: Call) -> Answer {
     Ok(call.page(&page.views(PaymentTypeView::of)))
 }
 
-pub async fn payment_type(mut call: Call) -> Answer {
+pub(crate) async fn payment_type(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(PaymentTypeView::of(&call.entry::<PaymentType>(&tenant, id)?)))
 }
 
-pub async fn adjustment_types(mut call: Call) -> Answer {
+pub(crate) async fn adjustment_types(mut call: Call) -> Answer {
     let (place, (active, listing)) = call.in_place(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
@@ -35,7 +35,7 @@ pub async fn adjustment_types(mut call: Call) -> Answer {
     Ok(call.page(&page.views(AdjustmentTypeView::of)))
 }
 
-pub async fn adjustment_type(mut call: Call) -> Answer {
+pub(crate) async fn adjustment_type(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(AdjustmentTypeView::of(&call.entry::<AdjustmentType>(&tenant, id)?)))

@@ -26,7 +26,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct LocationView<'a> {
+pub(crate) struct LocationView<'a> {
     #[schemars(with = "u32")]
     id: LocationId,
     name: &'a str,
@@ -57,7 +57,7 @@ pub struct LocationView<'a> {
 
 /// One location for itself.
 #[derive(Serialize, JsonSchema)]
-pub struct LocationDetail<'a> {
+pub(crate) struct LocationDetail<'a> {
     #[serde(flatten)]
     location: LocationView<'a>,
     /// Where the health record system is reached through workstations.
@@ -66,7 +66,7 @@ pub struct LocationDetail<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct InstitutionView<'a> {
+pub(crate) struct InstitutionView<'a> {
     #[schemars(with = "u32")]
     id: InstitutionId,
     name: &'a str,
@@ -76,14 +76,14 @@ pub struct InstitutionView<'a> {
 
 /// What the store knows of a location besides its setup.
 #[derive(Clone, Copy)]
-pub struct Facts {
+pub(crate) struct Facts {
     set_up: Option<SetUp>,
     last_sync: Option<Timestamp>,
 }
 
 impl Facts {
     /// Asks no actor. A location without EHR is never synced, a closed one no more.
-    pub fn of(call: &Call, location: &LocationSetup) -> Result<Facts, ApiError> {
+    pub(crate) fn of(call: &Call, location: &LocationSetup) -> Result<Facts, ApiError> {
         let synced = location.source.is_some() && location.status == LocationStatus::Active;
         let last_sync = if synced { call.api.engine.last_sync(location.id)? } else { None };
         Ok(Facts { set_up: call.api.engine.location_set_up(location.id)?, last_sync })
@@ -91,7 +91,7 @@ impl Facts {
 }
 
 impl<'a> LocationView<'a> {
-    pub fn of(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
+    pub(crate) fn of(location: &'a LocationSetup, adapter: Option<&'a str>, facts: Facts) -> LocationView<'a> {
         LocationView {
             id: location.id,
             name: &location.name,
@@ -122,11 +122,11 @@ impl<'a> LocationView<'a> {
 }
 
 /// Pending locations are not open yet and not shown; closed ones are shown as inactive.
-pub fn shown(call: &Call, location: &LocationSetup) -> bool {
+pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenants, (inactive, foreign_id)) = call.in_tenants(|input| {
         Some((input.query.optional("inactive", boolean()), input.query.optional("foreign_id", text(MAX_TEXT))))
     })?;
@@ -149,7 +149,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.list(&institutions))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;

@@ -34,7 +34,7 @@ fn category() -> Kind<HistoryCategory> {
     one_of(CATEGORIES)
 }
 
-pub async fn items(mut call: Call) -> Answer {
+pub(crate) async fn items(mut call: Call) -> Answer {
     let (place, (listing, category, term)) = call.in_place(|input| {
         let category = input.query.required("category", category());
         let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
@@ -47,7 +47,7 @@ pub async fn items(mut call: Call) -> Answer {
     Ok(call.page_of(&page, HistoryItemView::of))
 }
 
-pub async fn patient_items(mut call: Call) -> Answer {
+pub(crate) async fn patient_items(mut call: Call) -> Answer {
     let (place, (patient, category, active)) = call.in_place(|input| {
         let patient = input.query.required("patient_id", id());
         let category = input.query.required("category", category());
@@ -75,7 +75,7 @@ fn views<'a>(
 }
 
 /// All of it is looked at before the first item is saved.
-pub async fn save(mut call: Call) -> Answer {
+pub(crate) async fn save(mut call: Call) -> Answer {
     let (place, new) = call.in_place(|input| read(&mut input.body))?;
     let (patient, new) = new;
     if find_at(&call, &place, patient)?.foreign_id.is_none() {

@@ -18,12 +18,12 @@ use crate::{
     },
 };
 
-pub async fn healthz(_: HttpRequest) -> Answer {
+pub(crate) async fn healthz(_: HttpRequest) -> Answer {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
 /// Ready even when an adapter is not: that closes its own locations, which is said, and no others.
-pub async fn readyz(request: HttpRequest) -> Answer {
+pub(crate) async fn readyz(request: HttpRequest) -> Answer {
     let engine = &api(&request)?.engine;
     if let Err(reason) = engine.ready() {
         return Ok(HttpResponse::ServiceUnavailable()
@@ -51,7 +51,7 @@ pub async fn readyz(request: HttpRequest) -> Answer {
 }
 
 /// Prometheus text format.
-pub async fn metrics(request: HttpRequest) -> Answer {
+pub(crate) async fn metrics(request: HttpRequest) -> Answer {
     let api = api(&request)?;
     let numbers = api.engine.metrics();
     let mut text = String::new();

@@ -18,12 +18,12 @@ use crate::{
 };
 
 /// The one a request names, to put something into it.
-pub fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, ApiError> {
+pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Operatory, ApiError> {
     let found = call.api.engine.operatory(location, id)?.filter(|it| it.deleted_at.is_none());
     found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (Place { institution, location }, (listing, name)) = call.in_place(|input| {
         // Types are always there; their category is part of them.
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
@@ -38,7 +38,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|input| {
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));

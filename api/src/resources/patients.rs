@@ -1,12 +1,12 @@
 //! Patients: who may see which, and as other resources show them.
 
-pub mod alerts;
+pub(crate) mod alerts;
 mod along;
-pub mod create;
-pub mod documents;
-pub mod list;
-pub mod show;
-pub mod update;
+pub(crate) mod create;
+pub(crate) mod documents;
+pub(crate) mod list;
+pub(crate) mod show;
+pub(crate) mod update;
 
 use engine::records::Patient;
 
@@ -19,13 +19,13 @@ use crate::{
 };
 
 /// The one a request names, of any location that is open to the caller.
-pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Patient, ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Patient, ApiError> {
     let found = call.api.engine.patient(tenant.institution.id, id)?.filter(|it| reachable(call, tenant, it));
     seen(call, found, id)
 }
 
 /// The one a request names, at a location.
-pub fn find_at(call: &Call, place: &Place, id: u32) -> Result<Patient, ApiError> {
+pub(crate) fn find_at(call: &Call, place: &Place, id: u32) -> Result<Patient, ApiError> {
     let found = call.api.engine.patient(place.institution.id, id)?;
     seen(call, found.filter(|it| it.source_id == place.location.source), id)
 }
@@ -37,7 +37,7 @@ fn seen(call: &Call, found: Option<Patient>, id: u32) -> Result<Patient, ApiErro
 }
 
 /// Patients are shared by all locations of their EHR; without one they belong to the locations that know them.
-pub fn reachable(call: &Call, tenant: &Tenant, patient: &Patient) -> bool {
+pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Patient) -> bool {
     call.open_places(tenant).iter().any(|place| match patient.source_id {
         Some(source) => place.location.source == Some(source),
         None => patient.location_ids.contains(&place.location.id.0),

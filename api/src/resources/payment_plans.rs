@@ -10,7 +10,7 @@ use crate::{
     views::ledger::PaymentPlanView,
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, listing) = call.in_place(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
     })?;
@@ -18,7 +18,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(PaymentPlanView::of)))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(long_id())?;
     let (tenants, include) =
         call.in_tenants(|input| Some(input.query.list("include", includes(&["patient", "guarantor"]))))?;

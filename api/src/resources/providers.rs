@@ -26,7 +26,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct ProviderView<'a> {
+pub(crate) struct ProviderView<'a> {
     id: u32,
     email: Option<&'a str>,
     first_name: &'a str,
@@ -99,7 +99,7 @@ impl<'a> ProviderView<'a> {
 }
 
 /// The one a request names: of an EHR the caller may reach.
-pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Provider, ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Provider, ApiError> {
     let found = call.api.engine.provider(tenant.institution.id, id)?;
     found
         .filter(|it| call.sources(tenant).contains(&it.source_id))
@@ -107,18 +107,18 @@ pub fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Provider, ApiError>
 }
 
 /// Names of the providers a list of records mentions, each read once.
-pub struct Names<'a> {
+pub(crate) struct Names<'a> {
     call: &'a Call,
     tenant: &'a Tenant,
     known: HashMap<u32, Option<String>>,
 }
 
 impl<'a> Names<'a> {
-    pub fn new(call: &'a Call, tenant: &'a Tenant) -> Names<'a> {
+    pub(crate) fn new(call: &'a Call, tenant: &'a Tenant) -> Names<'a> {
         Names { call, tenant, known: HashMap::new() }
     }
 
-    pub fn of(&mut self, id: u32) -> Result<Option<String>, ApiError> {
+    pub(crate) fn of(&mut self, id: u32) -> Result<Option<String>, ApiError> {
         if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
@@ -134,7 +134,7 @@ struct Filter {
     ids: Vec<u32>,
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, place, (listing, filter, include)) = call.in_places(|input| {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
@@ -156,7 +156,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
     let places = call.open_places(&tenant);

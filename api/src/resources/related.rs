@@ -27,18 +27,18 @@ use crate::{
 };
 
 /// Reads what was asked for by name; what was not stays absent.
-pub struct Related<'a> {
+pub(super) struct Related<'a> {
     pub call: &'a Call,
     pub tenant: &'a Tenant,
     pub asked: &'a [&'static str],
 }
 
 impl Related<'_> {
-    pub fn asks_for(&self, name: &str) -> bool {
+    pub(super) fn asks_for(&self, name: &str) -> bool {
         self.asked.contains(&name)
     }
 
-    pub fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Patient>, ApiError> {
+    pub(super) fn patient(&self, name: &str, id: Option<u32>) -> Result<Included<Patient>, ApiError> {
         let institution = self.tenant.institution.id;
         let found = self.read(name, id, |id| Ok(self.call.api.engine.patient(institution, id)?))?;
         if let Some(Some(patient)) = &found {
@@ -47,11 +47,11 @@ impl Related<'_> {
         Ok(found)
     }
 
-    pub fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Provider>, ApiError> {
+    pub(super) fn provider(&self, name: &str, id: Option<u32>) -> Result<Included<Provider>, ApiError> {
         self.read(name, id, |id| Ok(self.call.api.engine.provider(self.tenant.institution.id, id)?))
     }
 
-    pub fn entry<T: Body>(&self, name: &str, id: Option<u64>) -> Result<Included<Entry<T>>, ApiError> {
+    pub(super) fn entry<T: Body>(&self, name: &str, id: Option<u64>) -> Result<Included<Entry<T>>, ApiError> {
         self.read(name, id, |id| self.call.try_entry(self.tenant, id))
     }
 
@@ -69,13 +69,13 @@ impl Related<'_> {
 }
 
 /// What was read, as it is shown.
-pub fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
+pub(super) fn shown<'a, T, V>(found: &'a Included<T>, view: impl FnOnce(&'a T) -> V) -> Included<V> {
     found.as_ref().map(|found| found.as_ref().map(view))
 }
 
 impl Call {
     /// The records of a data source that are found by a term and not deleted, in order of id, up to a limit.
-    pub fn having<T: Body>(&self, source: u32, term: Term, limit: usize) -> Result<Vec<Entry<T>>, ApiError> {
+    pub(crate) fn having<T: Body>(&self, source: u32, term: Term, limit: usize) -> Result<Vec<Entry<T>>, ApiError> {
         let walk = Walk { narrow: vec![Narrow::Has(term)], ..Walk::new(source, Order::Id) };
         let found =
             self.api.engine.walk::<Entry<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
@@ -84,11 +84,11 @@ impl Call {
     }
 
     /// Its fee only for those who may see amounts (specification 5.10), as everything here that has one.
-    pub fn procedure<'a>(&self, procedure: &'a Entry<Procedure>) -> ProcedureView<'a> {
+    pub(crate) fn procedure<'a>(&self, procedure: &'a Entry<Procedure>) -> ProcedureView<'a> {
         ProcedureView::of(procedure).amounts(self.key.grants.financial)
     }
 
-    pub fn treatment_plan<'a>(
+    pub(crate) fn treatment_plan<'a>(
         &self,
         plan: &'a Entry<TreatmentPlan>,
         procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
@@ -96,31 +96,31 @@ impl Call {
         TreatmentPlanView::of(plan, procedures).amounts(self.key.grants.financial)
     }
 
-    pub fn insurance_plan<'a>(&self, plan: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
+    pub(crate) fn insurance_plan<'a>(&self, plan: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
         InsurancePlanView::of(plan).amounts(self.key.grants.financial)
     }
 
-    pub fn charge<'a>(&self, charge: &'a Entry<Charge>) -> ChargeView<'a> {
+    pub(crate) fn charge<'a>(&self, charge: &'a Entry<Charge>) -> ChargeView<'a> {
         if self.version.is_v2() { ChargeView::older(charge) } else { ChargeView::of(charge) }
     }
 
-    pub fn payment<'a>(&self, payment: &'a Entry<Payment>) -> PaymentView<'a> {
+    pub(crate) fn payment<'a>(&self, payment: &'a Entry<Payment>) -> PaymentView<'a> {
         if self.version.is_v2() { PaymentView::older(payment) } else { PaymentView::of(payment) }
     }
 
-    pub fn adjustment<'a>(&self, adjustment: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn adjustment<'a>(&self, adjustment: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
         if self.version.is_v2() { AdjustmentView::older(adjustment) } else { AdjustmentView::of(adjustment) }
     }
 
-    pub fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {
+    pub(crate) fn patient_basic<'a>(&'a self, patient: &'a Patient) -> PatientBasic<'a> {
         PatientBasic::of(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub fn patient_user<'a>(&'a self, patient: &'a Patient) -> UserView<'a> {
+    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Patient) -> UserView<'a> {
         UserView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub fn provider_basic<'a>(&'a self, provider: &'a Provider) -> ProviderBasic<'a> {
+    pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Provider) -> ProviderBasic<'a> {
         ProviderBasic::of(provider, self.api.directory.adapter_of_source(Some(provider.source_id)))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 
 macro_rules! names {
     ($($resource:ident $name:literal,)*) => {
-        pub fn name(resource: Resource) -> &'static str {
+        pub(super) fn name(resource: Resource) -> &'static str {
             match resource {
                 $($resource => $name,)*
             }
@@ -58,16 +58,16 @@ names! {
     InsuranceBalances "insurance_balances",
 }
 
-pub fn all() -> impl Iterator<Item = Resource> {
+pub(super) fn all() -> impl Iterator<Item = Resource> {
     ALL.iter().map(|(_, resource)| *resource)
 }
 
-pub fn resource() -> Kind<Resource> {
+pub(super) fn resource() -> Kind<Resource> {
     one_of(ALL)
 }
 
 /// Whether a key may see records of this sort: those of endpoints that need a grant need it here too.
-pub fn granted(resource: Resource, grants: Grants) -> bool {
+pub(super) fn granted(resource: Resource, grants: Grants) -> bool {
     match resource {
         Charges | Claims | PaymentPlans | Payments | Adjustments | GuarantorBalances | InsuranceBalances
         | FeeSchedules | Fees | InsurancePlans => grants.financial,

@@ -26,7 +26,7 @@ const RETRY_LATER: u64 = 30;
 
 /// How the simulated health record system of a location behaves.
 #[derive(Serialize, JsonSchema)]
-pub struct SimulatedEhrView {
+pub(crate) struct SimulatedEhrView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// Its switches and how they stand, by name. `GET /docs/sandbox` says what each does.
@@ -56,7 +56,7 @@ impl From<ControlFault> for ApiError {
     }
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let place = call.place_of_any(&tenants, LocationId(id))?;
@@ -65,7 +65,7 @@ pub async fn show(mut call: Call) -> Answer {
 }
 
 /// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
-pub async fn control(mut call: Call) -> Answer {
+pub(crate) async fn control(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, asked) = call.in_tenants(|input| {
         let body = &mut input.body;

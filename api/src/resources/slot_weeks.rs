@@ -17,7 +17,7 @@ use crate::{
 const DAYS: u16 = 7;
 
 /// The slots of some whole days.
-pub struct Week {
+pub(super) struct Week {
     pub slots: Vec<Slot>,
     /// Where to go on: the day after, the day that was too much, or the next one with a slot. None: none as far as anybody looks.
     pub next: Option<Date>,
@@ -29,7 +29,13 @@ pub struct Week {
 }
 
 /// From the query's first day on, before `end`, and at most `most` slots.
-pub async fn week(call: &mut Call, place: &Place, query: &SlotQuery, end: Date, most: usize) -> Result<Week, ApiError> {
+pub(super) async fn week(
+    call: &mut Call,
+    place: &Place,
+    query: &SlotQuery,
+    end: Date,
+    most: usize,
+) -> Result<Week, ApiError> {
     let days = end.days_since(query.from).clamp(1, i64::from(DAYS)) as u16;
     let piece = SlotQuery { days, limit: most + 1, ..query.clone() };
     let FreeSlots { mut slots, next_available_date, any_hours, old_read } =
@@ -58,7 +64,7 @@ fn long_ago(place: &Place, at: Timestamp) -> String {
 }
 
 /// The day to begin at: today, where the one asked for is over.
-pub fn begin(call: &mut Call, place: &Place, asked: Date) -> Date {
+pub(super) fn begin(call: &mut Call, place: &Place, asked: Date) -> Date {
     let today = times::local(call.api.engine.now(), place.location.zone).0;
     if asked < today {
         warn_once(call, &format!("start_date {asked} is in the past: the search begins today, {today}."));

@@ -23,7 +23,7 @@ use crate::{
 
 /// How far reading from a location's health record system is, and what waits to be written there.
 #[derive(Serialize, JsonSchema)]
-pub struct LocationSyncView {
+pub(crate) struct LocationSyncView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     /// When the last read cycle ended that read everything; null before the first.
@@ -50,7 +50,7 @@ pub struct LocationSyncView {
 
 /// The adapter a location's health record system is reached through.
 #[derive(Serialize, JsonSchema)]
-pub struct AdapterView {
+pub(crate) struct AdapterView {
     /// Its name in the configuration.
     name: String,
     /// Whether it is `ready`, `preparing`, or `refused`: then the location answers 503 until an operator mends it.
@@ -75,7 +75,7 @@ impl AdapterView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ResourceProgress {
+pub(crate) struct ResourceProgress {
     resource: &'static str,
     /// Whether it is being read, page by page.
     running: bool,
@@ -125,20 +125,20 @@ impl LocationSyncView {
     }
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let location = location(&mut call)?;
     view(&call, location).await
 }
 
 /// Reads now, and tries at once what waits to be written.
-pub async fn start(mut call: Call) -> Answer {
+pub(crate) async fn start(mut call: Call) -> Answer {
     let location = location(&mut call)?;
     call.api.engine.sync_now(location).await?;
     call.audit("start read cycle", "location", location.0.into());
     view(&call, location).await
 }
 
-pub async fn accept_deletions(mut call: Call) -> Answer {
+pub(crate) async fn accept_deletions(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, resource) = call.in_tenants(|input| input.body.required("resource", resource()))?;
     let location = call.place_of_any(&tenants, LocationId(id))?.location.id;

@@ -14,7 +14,7 @@ use crate::{
     views::sync_status::{Shared, Standing, view},
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenants, (read, write, only)) = call.in_tenants(|input| {
         let status = || name_of(&["green", "red"]);
         let (read, write) =

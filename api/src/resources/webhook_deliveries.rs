@@ -30,7 +30,7 @@ use crate::{
 
 /// One message to one endpoint.
 #[derive(Serialize, JsonSchema)]
-pub struct DeliveryView {
+pub(crate) struct DeliveryView {
     /// The `delivery-id` and `webhook-id` header of every attempt.
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
@@ -60,7 +60,7 @@ pub struct DeliveryView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct DeliveryDetail {
+pub(crate) struct DeliveryDetail {
     #[serde(flatten)]
     delivery: DeliveryView,
     /// The body, as its next attempt would carry it.
@@ -69,7 +69,7 @@ pub struct DeliveryDetail {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ReplayView {
+pub(crate) struct ReplayView {
     /// Messages that are sent again.
     deliveries: usize,
     /// The `since` of a further replay, when there were more, or as many as may wait for the endpoint wait already.
@@ -137,7 +137,7 @@ fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
     }
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let endpoint = endpoint_id(&call)?;
     let (wanted, event, subscription, paging) = call.anywhere(|input| {
         let status = input.query.optional("status", one_of(STATUSES));
@@ -172,7 +172,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(DeliveryView::of)))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
     call.anywhere(|_| Some(()))?;
     let delivery = find(&call, endpoint, id)?;
@@ -183,7 +183,7 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(DeliveryDetail { delivery: DeliveryView::of(&delivery), message }))
 }
 
-pub async fn redeliver(mut call: Call) -> Answer {
+pub(crate) async fn redeliver(mut call: Call) -> Answer {
     let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
     call.anywhere(|_| Some(()))?;
     find(&call, endpoint, id)?;
@@ -193,7 +193,7 @@ pub async fn redeliver(mut call: Call) -> Answer {
     Ok(call.show(DeliveryView::of(&again)))
 }
 
-pub async fn replay(mut call: Call) -> Answer {
+pub(crate) async fn replay(mut call: Call) -> Answer {
     let endpoint = endpoint_id(&call)?;
     let (since, until, undelivered) = call.anywhere(|input| {
         let since = input.body.required("since", instant(&input.clock));
@@ -211,7 +211,7 @@ pub async fn replay(mut call: Call) -> Answer {
     Ok(call.show(ReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
 }
 
-pub async fn test(mut call: Call) -> Answer {
+pub(crate) async fn test(mut call: Call) -> Answer {
     let endpoint = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
     let engine = &call.api.engine;

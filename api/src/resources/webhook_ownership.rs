@@ -20,21 +20,21 @@ use crate::{
     values::kinds::id,
 };
 
-pub fn owner(call: &Call) -> Owner {
+pub(super) fn owner(call: &Call) -> Owner {
     Owner(call.key.organisation.clone())
 }
 
 /// The endpoint a path names.
-pub fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
+pub(super) fn endpoint_id(call: &Call) -> Result<EndpointId, ApiError> {
     call.path_id(id()).map(|id| EndpointId(id as i32))
 }
 
 /// The caller's, or none at all.
-pub fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
+pub(super) fn own_endpoint(call: &Call, id: EndpointId) -> Result<Arc<Endpoint>, ApiError> {
     call.api.engine.webhooks().endpoint(&owner(call), id).map_err(|error| named(error.into(), id))
 }
 
-pub fn named(error: ApiError, id: EndpointId) -> ApiError {
+pub(super) fn named(error: ApiError, id: EndpointId) -> ApiError {
     match error {
         ApiError::NotFound(_) => ApiError::NotFound(format!("Webhook endpoint with id {id}")),
         other => other,
@@ -42,7 +42,7 @@ pub fn named(error: ApiError, id: EndpointId) -> ApiError {
 }
 
 /// Messages tell of all locations of the institution, and show what endpoints show: a key hears of nothing it could not read.
-pub fn hears(key: &ApiKey, kind: ResourceType) -> bool {
+pub(super) fn hears(key: &ApiKey, kind: ResourceType) -> bool {
     let mut records = resource_names::all().filter(|resource| ResourceType::of(*resource) == Some(kind));
     key.locations.is_none() && records.all(|resource| resource_names::granted(resource, key.grants))
 }
@@ -60,7 +60,7 @@ impl Audience for KeyRing {
 }
 
 /// Whether the caller might have made the subscription. Nobody else changes it, ends it, or changes where its messages go.
-pub fn might_make(call: &Call, subscription: &Subscription) -> bool {
+pub(super) fn might_make(call: &Call, subscription: &Subscription) -> bool {
     let own = call.tenants().iter().any(|tenant| tenant.institution.id == subscription.institution_id);
     own && hears(&call.key, subscription.event.resource_type())
 }

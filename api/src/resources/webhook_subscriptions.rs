@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct SubscriptionView {
+pub(crate) struct SubscriptionView {
     #[schemars(with = "i32")]
     id: SubscriptionId,
     #[schemars(with = "i32")]
@@ -61,7 +61,7 @@ impl SubscriptionView {
 
 /// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach. With
 /// `location_id` beside it the subscription hears of that location only.
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
     let (tenant, place, (resource_type, event, active)) = call.in_places_of_query(|input| {
         let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
@@ -87,14 +87,14 @@ pub async fn create(mut call: Call) -> Answer {
     Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
     let here = of_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(SubscriptionView::of(&here)))
 }
 
-pub async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> Answer {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {
         let new_endpoint = input.body.kept("new_endpoint_id", id());
@@ -109,7 +109,7 @@ pub async fn update(mut call: Call) -> Answer {
     Ok(call.show(SubscriptionView::of(&updated)))
 }
 
-pub async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> Answer {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
     own_subscription(&call, &tenants, endpoint, subscription)?;
@@ -147,7 +147,7 @@ fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
     }
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let id = endpoint_id(&call)?;
     let (tenants, (resource_type, event)) = call.in_tenants(|input| {
         let resource_type = input.query.optional("resource_type", resource_type());

@@ -13,7 +13,7 @@ use crate::{
     views::hours::{WorkingHourLabelView, label_id},
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (tenant, place, (name, active, paging)) = call.in_places(|input| {
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
         Some((name, input.query.optional("active", boolean()), input.paging()))

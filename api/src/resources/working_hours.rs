@@ -35,7 +35,7 @@ use crate::{
 
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, (filter, include, listing)) = call.in_place(|input| {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let filter = Filter {
@@ -81,7 +81,7 @@ fn is_shown(it: &WorkingHour) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, include) =
         call.in_tenant(|input| Some(input.query.list("include", includes(&["appointment_types"]))))?;
@@ -90,7 +90,7 @@ pub async fn show(mut call: Call) -> Answer {
     Ok(call.show(view(&record, &place, &types, call.api.engine.now())))
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, new) = call.in_place(|input| {
         let b = &mut input.body;
         // As it was called in v2.2.2.
@@ -122,7 +122,7 @@ pub async fn create(mut call: Call) -> Answer {
     Ok(call.made(saved.replay, view))
 }
 
-pub async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> Answer {
     let path_id = call.path_id(id())?;
     let (tenant, change) = call.in_tenant(|input| {
         let b = &mut input.body;
@@ -148,7 +148,7 @@ pub async fn update(mut call: Call) -> Answer {
     Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
 }
 
-pub async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let (place, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
@@ -242,14 +242,14 @@ fn find(
     Err(ApiError::NotFound(format!("Working Hour with id {id}")))
 }
 
-pub type Types = Option<HashMap<u32, AppointmentTypeView>>;
+pub(crate) type Types = Option<HashMap<u32, AppointmentTypeView>>;
 
 fn types_of(call: &Call, place: &Place, include: &[&str]) -> Result<Types, ApiError> {
     let tenant = Tenant { institution: place.institution.clone() };
     (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
 }
 
-pub fn view<'a>(
+pub(crate) fn view<'a>(
     it: &'a WorkingHour,
     place: &Place,
     types: &Types,

@@ -33,7 +33,7 @@ const RETRY_LATER: u64 = 30;
 
 /// With it workstations are paired with a location. It is shown this once.
 #[derive(Serialize, JsonSchema)]
-pub struct PairingCodeView {
+pub(crate) struct PairingCodeView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     code: String,
@@ -44,7 +44,7 @@ pub struct PairingCodeView {
 
 /// A workstation paired with a location.
 #[derive(Serialize, JsonSchema)]
-pub struct WorkstationView {
+pub(crate) struct WorkstationView {
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     name: String,
@@ -82,7 +82,7 @@ impl From<Workstation> for WorkstationView {
 
 /// A workstation that has just been paired.
 #[derive(Serialize, JsonSchema)]
-pub struct PairedView {
+pub(crate) struct PairedView {
     /// Its first message on every connection carries it. It is shown this once.
     token: String,
     #[schemars(with = "String", extend("format" = "uuid"))]
@@ -92,7 +92,7 @@ pub struct PairedView {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct PairedPlace {
+pub(crate) struct PairedPlace {
     #[schemars(with = "u32")]
     id: LocationId,
     name: String,
@@ -100,7 +100,7 @@ pub struct PairedPlace {
 
 /// What the workstation may request of which web application.
 #[derive(Serialize, JsonSchema)]
-pub struct GatedEhrView {
+pub(crate) struct GatedEhrView {
     origin: String,
     base_path: String,
     /// Prefixes below the base path.
@@ -142,7 +142,7 @@ impl From<WorkstationError> for ApiError {
     }
 }
 
-pub async fn new_code(mut call: Call) -> Answer {
+pub(crate) async fn new_code(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| {
         let uses = input.body.optional("uses", integer(1..=ENROLMENT_USES.into()));
@@ -166,7 +166,7 @@ pub async fn new_code(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
@@ -174,7 +174,7 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
 }
 
-pub async fn revoke(mut call: Call) -> Answer {
+pub(crate) async fn revoke(mut call: Call) -> Answer {
     let (id, workstation) = (call.path_id(id())?, call.path("workstation", uuid())?);
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
     let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
@@ -185,7 +185,7 @@ pub async fn revoke(mut call: Call) -> Answer {
     Ok(call.empty())
 }
 
-pub async fn pair(mut call: Call) -> Answer {
+pub(crate) async fn pair(mut call: Call) -> Answer {
     let (code, name, install) = call.anywhere(|input| {
         let code = input.body.required("code", filled(text(MAX_CODE)));
         let name = input.body.required("name", person_name(MAX_NAME));

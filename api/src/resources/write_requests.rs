@@ -31,7 +31,7 @@ use crate::{
 
 /// A write to the health record system.
 #[derive(Serialize, JsonSchema)]
-pub struct WriteRequestView {
+pub(crate) struct WriteRequestView {
     /// The location, and the write's number there: `101-8`.
     id: String,
     location_id: u32,
@@ -58,7 +58,7 @@ pub struct WriteRequestView {
 /// A few resources are known by UUIDs.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum RecordId {
+pub(crate) enum RecordId {
     Number(u64),
     Uuid(#[schemars(with = "String", extend("format" = "uuid"))] Uuid),
 }
@@ -161,7 +161,7 @@ impl Filter {
 }
 
 /// Newest first.
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (place, (filter, descending, paging)) = call.in_place(|input| {
         let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
@@ -185,13 +185,13 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let (place, id) = place_and_id(&mut call)?;
     shown_one(&call, &place, id).await
 }
 
 /// What failed to be made in the health record system is tried again, as a new write.
-pub async fn retry(mut call: Call) -> Answer {
+pub(crate) async fn retry(mut call: Call) -> Answer {
     let (place, id) = place_and_id(&mut call)?;
     find(&call, &place, id).await?;
     let again = call.api.engine.retry_write(place.location.id, WriteId(id)).await?;
@@ -200,7 +200,7 @@ pub async fn retry(mut call: Call) -> Answer {
 }
 
 /// Given up for good.
-pub async fn give_up(mut call: Call) -> Answer {
+pub(crate) async fn give_up(mut call: Call) -> Answer {
     let (place, id) = place_and_id(&mut call)?;
     find(&call, &place, id).await?;
     call.api.engine.drop_write(place.location.id, WriteId(id)).await?;

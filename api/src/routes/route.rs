@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What a handler is about to answer.
-pub type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<HttpResponse, Error>>>>;
 
 pub struct Route {
     endpoint: Endpoint,
@@ -70,7 +70,7 @@ macro_rules! methods {
 methods!(get GET, post POST, patch PATCH, delete DELETE);
 
 /// A GET without version, token and envelope, and not part of the documented API.
-pub fn open<F, R>(path: &'static str, handler: F) -> Route
+pub(crate) fn open<F, R>(path: &'static str, handler: F) -> Route
 where
     F: Fn(HttpRequest) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
@@ -79,7 +79,7 @@ where
 }
 
 /// The same, for what the connection becomes a WebSocket by.
-pub fn websocket<F, R>(path: &'static str, handler: F) -> Route
+pub(crate) fn websocket<F, R>(path: &'static str, handler: F) -> Route
 where
     F: Fn(HttpRequest, Payload) -> R + Send + Sync + 'static,
     R: Future<Output = Result<HttpResponse, ApiError>> + 'static,
@@ -110,12 +110,12 @@ impl Route {
     }
 
     /// A list by pages: the handler ends with `call.page`.
-    pub fn lists<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+    pub(crate) fn lists<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
         self.answering(200, Success::Page(schema_of::<T>), summary, section)
     }
 
     /// A list without pages: the handler ends with `call.list`.
-    pub fn lists_all<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+    pub(crate) fn lists_all<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
         self.answering(200, Success::List(schema_of::<T>), summary, section)
     }
 
@@ -125,12 +125,12 @@ impl Route {
     }
 
     /// 201 with the new record, by `call.show`. Takes an Idempotency-Key.
-    pub fn creates<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+    pub(crate) fn creates<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
         self.answering(201, Success::One(schema_of::<T>), summary, section)
     }
 
     /// 201 with a list of new records, by `call.list`. Takes an Idempotency-Key.
-    pub fn creates_list<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+    pub(crate) fn creates_list<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
         self.answering(201, Success::List(schema_of::<T>), summary, section)
     }
 
@@ -145,12 +145,12 @@ impl Route {
     }
 
     /// A body without envelope, as the booking intent has it.
-    pub fn answers<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+    pub(crate) fn answers<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
         self.answering(200, Success::Plain(schema_of::<T>), summary, section)
     }
 
     /// Also answers with this status, by `call.show_as`.
-    pub fn or(self, status: u16) -> Route {
+    pub(crate) fn or(self, status: u16) -> Route {
         self.with(|it| it.or_status = Some(status))
     }
 
@@ -160,7 +160,7 @@ impl Route {
     }
 
     /// Needs the grant `operator`.
-    pub fn operator(self) -> Route {
+    pub(crate) fn operator(self) -> Route {
         self.with(|it| it.operator = true)
     }
 
@@ -170,7 +170,7 @@ impl Route {
     }
 
     /// v3.0.0 and what falls through to it.
-    pub fn from_v3(self) -> Route {
+    pub(crate) fn from_v3(self) -> Route {
         self.only(&[Version::V3_0_0, Version::V3_1_0])
     }
 
@@ -178,55 +178,55 @@ impl Route {
         self.with(|it| it.versions = versions)
     }
 
-    pub fn fails(self, failures: &'static [u16]) -> Route {
+    pub(crate) fn fails(self, failures: &'static [u16]) -> Route {
         self.with(|it| it.failures = failures)
     }
 
     /// Failures with a view of their own.
-    pub fn fails_as<T: JsonSchema>(self, failures: &'static [u16]) -> Route {
+    pub(crate) fn fails_as<T: JsonSchema>(self, failures: &'static [u16]) -> Route {
         self.with(|it| (it.failures, it.failure_view) = (failures, Some(schema_of::<T> as SchemaOf)))
     }
 
     /// For the documentation: a name for the operation that its method and path do not give.
-    pub fn named(self, name: &'static str) -> Route {
+    pub(crate) fn named(self, name: &'static str) -> Route {
         self.with(|it| it.operation = Some(name))
     }
 
     /// Takes a body of any sort and does not look at it.
-    pub fn leaving_body(self) -> Route {
+    pub(crate) fn leaving_body(self) -> Route {
         self.with(|it| it.body_unread = true)
     }
 
     /// Its pages are never cached: they show more than the records of an institution.
-    pub fn always_fresh(self) -> Route {
+    pub(crate) fn always_fresh(self) -> Route {
         self.with(|it| it.fresh = true)
     }
 
-    pub fn noting(self, notes: &'static str) -> Route {
+    pub(crate) fn noting(self, notes: &'static str) -> Route {
         self.with(|it| it.notes = notes)
     }
 
     /// Called with the API key itself.
-    pub fn with_api_key(self) -> Route {
+    pub(crate) fn with_api_key(self) -> Route {
         self.with(|it| it.access = Access::ApiKey)
     }
 
     /// Called with a pairing code in the body, and nothing else.
-    pub fn with_code(self) -> Route {
+    pub(crate) fn with_code(self) -> Route {
         self.with(|it| it.access = Access::Code)
     }
 
     /// 201 with a body without envelope.
-    pub fn creates_plain<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
+    pub(crate) fn creates_plain<T: JsonSchema>(self, summary: &'static str, section: &'static str) -> Route {
         self.answering(201, Success::Plain(schema_of::<T>), summary, section)
     }
 
-    pub fn in_group(self, group: &'static str) -> Route {
+    pub(crate) fn in_group(self, group: &'static str) -> Route {
         self.with(|it| it.group = group)
     }
 
     /// None for routes that take no calls.
-    pub fn answer(&self, call: Call) -> Option<Answering> {
+    pub(crate) fn answer(&self, call: Call) -> Option<Answering> {
         match &self.handler {
             Handler::Call(handler) => Some(handler(call)),
             Handler::Open(_) => None,

@@ -727,21 +727,21 @@ fn group(name: &'static str, routes: Vec<Route>) -> Vec<Route> {
     routes.into_iter().map(|route| route.in_group(name)).collect()
 }
 
-pub fn serve(app: &mut ServiceConfig) {
+pub(crate) fn serve(app: &mut ServiceConfig) {
     dispatch::serve(&TABLE, app);
 }
 
 /// Whether a path is for anyone: operators' machines, readers of the documentation.
-pub fn is_open(path: &str) -> bool {
+pub(crate) fn is_open(path: &str) -> bool {
     TABLE.iter().any(|route| route.access == Access::Anyone && route.path == path)
 }
 
 /// As rate limits name them: `GET /appointments`.
-pub fn endpoints() -> impl Iterator<Item = String> {
+pub(crate) fn endpoints() -> impl Iterator<Item = String> {
     TABLE.iter().filter(|route| route.is_limited()).map(|route| route.method_and_path())
 }
 
-pub async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn no_such_route(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let slash = request.path().len() > 1 && request.path().ends_with('/');
     Err(ApiError::NoSuchRoute.because(if slash { Reason::TrailingSlash } else { Reason::UnknownPath }))
 }

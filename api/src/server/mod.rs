@@ -70,7 +70,7 @@ pub fn start(api: Data<Api>, listener: std::net::TcpListener) -> io::Result<(Ser
 }
 
 /// What a stop has for the engine at least.
-pub const LAST_SECOND: Duration = Duration::from_secs(1);
+pub(crate) const LAST_SECOND: Duration = Duration::from_secs(1);
 
 /// What requests under way get of the time a stop may take: beside the engine's second there is the one in which clients hear of it.
 fn for_requests(shutdown_timeout: Duration) -> Duration {

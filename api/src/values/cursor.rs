@@ -26,7 +26,7 @@ impl Position {
 pub struct Cursors(Key);
 
 impl Cursors {
-    pub fn new(secret: &Secret) -> Cursors {
+    pub(crate) fn new(secret: &Secret) -> Cursors {
         Cursors(secret.key("cursor"))
     }
 
@@ -65,7 +65,7 @@ impl Bound {
         BASE64.encode(bytes)
     }
 
-    pub fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
+    pub(crate) fn open(&self, cursor: &str) -> Option<(Position, Timestamp)> {
         let bytes = BASE64.decode(cursor).ok().filter(|bytes| bytes.len() == CONTENT + TAG)?;
         let (content, tag) = bytes.split_at(CONTENT);
         if !self.key.verifies(&[&self.query, content], tag) {

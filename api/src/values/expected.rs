@@ -6,7 +6,7 @@ use super::kinds::{Kind, Shape};
 
 /// One parameter or field.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// A parameter's name without brackets, or a field's path: `patient.bio.date_of_birth`, `allergies[].item_id`.
     pub name: String,
     pub required: bool,
@@ -20,7 +20,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    pub fn of<T: 'static>(name: &str, kind: &Kind<T>) -> Expected {
+    pub(crate) fn of<T: 'static>(name: &str, kind: &Kind<T>) -> Expected {
         let example_reads = kind.example().is_some();
         Expected {
             name: name.to_owned(),
@@ -34,58 +34,58 @@ impl Expected {
     }
 
     /// A list whose elements are told one by one.
-    pub fn objects(name: &str) -> Expected {
+    pub(crate) fn objects(name: &str) -> Expected {
         let shape = Shape { schema: json!({"type": "object"}), example: json!({}), apart: false, chosen: false };
         let name = name.to_owned();
         let example_reads = true;
         Expected { name, required: false, never_null: false, list: true, default: None, shape, example_reads }
     }
 
-    pub fn required(self) -> Expected {
+    pub(crate) fn required(self) -> Expected {
         Expected { required: true, never_null: true, ..self }
     }
 
-    pub fn never_null(self) -> Expected {
+    pub(crate) fn never_null(self) -> Expected {
         Expected { never_null: true, ..self }
     }
 
-    pub fn list(self) -> Expected {
+    pub(crate) fn list(self) -> Expected {
         Expected { list: true, ..self }
     }
 
-    pub fn defaulted(self, default: &Value) -> Expected {
+    pub(crate) fn defaulted(self, default: &Value) -> Expected {
         Expected { default: Some(default.clone()), ..self }
     }
 
-    pub fn below(self, path: &str) -> Expected {
+    pub(crate) fn below(self, path: &str) -> Expected {
         Expected { name: format!("{path}.{}", self.name), ..self }
     }
 }
 
 /// Notes what is asked for, or does nothing.
 #[derive(Debug, Default)]
-pub struct Expects(Option<Vec<Expected>>);
+pub(crate) struct Expects(Option<Vec<Expected>>);
 
 impl Expects {
-    pub fn noting() -> Expects {
+    pub(crate) fn noting() -> Expects {
         Expects(Some(Vec::new()))
     }
 
     /// Whether this is only a description.
-    pub fn note(&mut self, expected: impl FnOnce() -> Expected) -> bool {
+    pub(crate) fn note(&mut self, expected: impl FnOnce() -> Expected) -> bool {
         if let Some(noted) = &mut self.0 {
             noted.push(expected());
         }
         self.0.is_some()
     }
 
-    pub fn add(&mut self, more: impl IntoIterator<Item = Expected>) {
+    pub(crate) fn add(&mut self, more: impl IntoIterator<Item = Expected>) {
         if let Some(noted) = &mut self.0 {
             noted.extend(more);
         }
     }
 
-    pub fn take(&mut self) -> Vec<Expected> {
+    pub(crate) fn take(&mut self) -> Vec<Expected> {
         self.0.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }

@@ -9,22 +9,22 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-pub use crate::values::kinds::times::{Clock, birth_date, date, end_of, instant, time_of_day};
+pub(crate) use crate::values::kinds::times::{Clock, birth_date, date, end_of, instant, time_of_day};
 use crate::values::limits::{INT32, INT64, MAX_AMOUNT_DIGITS, MAX_ECHO, MAX_EMAIL, MAX_NAME, MAX_PHONE};
 
 /// What was read; the error completes the sentence "<name> ...".
-pub type Parsed<T> = Result<T, String>;
+pub(crate) type Parsed<T> = Result<T, String>;
 
 /// A value as the client sent it; texts are trimmed.
 #[derive(Clone, Copy, Debug)]
-pub enum Raw<'a> {
+pub(crate) enum Raw<'a> {
     Text(&'a str),
     Json(&'a Value),
 }
 
 /// What a kind expects: a JSON Schema, and a value that passes.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub schema: Value,
     pub example: Value,
     /// Not shown in the example of a body: an alternative to other fields beside it, or an id that may not be there.
@@ -40,7 +40,7 @@ pub struct Kind<T> {
 }
 
 impl<T: 'static> Kind<T> {
-    pub fn new(
+    pub(crate) fn new(
         schema: impl Fn() -> Value + 'static,
         example: impl Into<Value>,
         read: impl Fn(Raw<'_>) -> Parsed<T> + 'static,
@@ -51,7 +51,7 @@ impl<T: 'static> Kind<T> {
     }
 
     /// Of what is a string in JSON.
-    pub fn of_text(
+    pub(crate) fn of_text(
         schema: impl Fn() -> Value + 'static,
         example: impl Into<Value>,
         read: impl Fn(&str) -> Parsed<T> + 'static,
@@ -59,57 +59,44 @@ impl<T: 'static> Kind<T> {
         Kind::new(schema, example, move |raw| read(raw.text()?))
     }
 
-    pub fn read(&self, raw: Raw<'_>) -> Parsed<T> {
+    pub(crate) fn read(&self, raw: Raw<'_>) -> Parsed<T> {
         (self.read)(raw)
     }
 
-    pub fn text(&self, text: &str) -> Parsed<T> {
+    pub(crate) fn text(&self, text: &str) -> Parsed<T> {
         self.read(Raw::Text(text.trim()))
     }
 
-    pub fn json(&self, value: &Value) -> Parsed<T> {
+    pub(crate) fn json(&self, value: &Value) -> Parsed<T> {
         self.read(Raw::Json(value))
     }
 
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         (self.shape)()
     }
 
     /// What the example stands for. None for what only the server can make, such as cursors.
-    pub fn example(&self) -> Option<T> {
+    pub(crate) fn example(&self) -> Option<T> {
         self.json(&self.shape().example).ok()
     }
 
-    pub fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {
+    pub(crate) fn map<U: 'static>(self, into: impl Fn(T) -> U + 'static) -> Kind<U> {
         self.and_then(move |value| Ok(into(value)))
     }
 
-    /// A further condition; what the schema can say about it is said with `saying`.
-    pub fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
+    /// A further condition.
+    pub(crate) fn and_then<U: 'static>(self, further: impl Fn(T) -> Parsed<U> + 'static) -> Kind<U> {
         let Kind { read, shape } = self;
         Kind { read: Box::new(move |raw| further(read(raw)?)), shape }
     }
 
-    /// Adds keywords to the schema.
-    pub fn saying(self, keywords: impl Fn() -> Value + 'static) -> Kind<T> {
-        let shape = self.shape;
-        let more = move || {
-            let mut shape = shape();
-            if let (Value::Object(schema), Value::Object(keywords)) = (&mut shape.schema, keywords()) {
-                schema.extend(keywords);
-            }
-            shape
-        };
-        Kind { read: self.read, shape: Box::new(more) }
-    }
-
     /// Left out of the example. Of fields that exclude each other all but one are marked.
-    pub fn apart(self) -> Kind<T> {
+    pub(crate) fn apart(self) -> Kind<T> {
         let shape = self.shape;
         Kind { read: self.read, shape: Box::new(move || Shape { apart: true, ..shape() }) }
     }
 
-    pub fn example_of(self, example: impl Into<Value>) -> Kind<T> {
+    pub(crate) fn example_of(self, example: impl Into<Value>) -> Kind<T> {
         let (shape, example) = (self.shape, example.into());
         Kind { read: self.read, shape: Box::new(move || Shape { example: example.clone(), chosen: true, ..shape() }) }
     }
@@ -126,13 +113,13 @@ impl<'a> Raw<'a> {
 }
 
 /// The part of a client's text that may be repeated to it.
-pub fn echo(text: &str) -> String {
+pub(crate) fn echo(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MAX_ECHO).collect()
 }
 
 // Numbers
 
-pub fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
+pub(crate) fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
     let (min, max) = (*range.start(), *range.end());
     let format = if max > i32::MAX.into() { "int64" } else { "int32" };
     let schema = move || json!({"type": "integer", "format": format, "minimum": min, "maximum": max});
@@ -175,7 +162,7 @@ pub fn long_id() -> Kind<u64> {
     integer(INT64).map(|id| id as u64)
 }
 
-pub fn boolean() -> Kind<bool> {
+pub(crate) fn boolean() -> Kind<bool> {
     Kind::new(
         || json!({"type": "boolean"}),
         true,
@@ -192,7 +179,7 @@ pub fn boolean() -> Kind<bool> {
 
 /// An amount of money: a JSON number or a decimal text. Read from its digits, never by float arithmetic. A third decimal is for the
 /// currencies that have three; whether the one at hand does, is asked where it is known.
-pub fn money() -> Kind<Decimal> {
+pub(crate) fn money() -> Kind<Decimal> {
     let schema = || json!({"type": ["number", "string"], "pattern": r"^-?\d{1,10}(\.\d{1,2})?$"});
     Kind::new(schema, "125.50", |raw| match raw {
         Raw::Text(text) => amount(text),
@@ -203,7 +190,7 @@ pub fn money() -> Kind<Decimal> {
 }
 
 /// Of either sign.
-pub fn nonzero_money() -> Kind<Decimal> {
+pub(crate) fn nonzero_money() -> Kind<Decimal> {
     money().and_then(|amount: Decimal| if amount.is_zero() { Err("must not be zero".into()) } else { Ok(amount) })
 }
 
@@ -227,7 +214,7 @@ fn amount(text: &str) -> Parsed<Decimal> {
 /// Without control characters, but with line ends and tabs.
 const PLAIN: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
 
-pub fn text(max: usize) -> Kind<String> {
+pub(crate) fn text(max: usize) -> Kind<String> {
     let schema = move || json!({"type": "string", "maxLength": max, "pattern": PLAIN});
     let example: String = "text".chars().take(max).collect();
     Kind::of_text(schema, example, move |text| {
@@ -242,7 +229,7 @@ pub fn text(max: usize) -> Kind<String> {
 }
 
 /// Of a person or a thing: one line that can be seen, and reads in the order it is written.
-pub fn person_name(max: usize) -> Kind<String> {
+pub(crate) fn person_name(max: usize) -> Kind<String> {
     filled(text(max)).and_then(|name| {
         if name.chars().any(|c| c.is_control() || turns(c)) {
             return Err("must not contain line ends, control characters or marks of writing direction".into());
@@ -270,7 +257,7 @@ fn invisible(c: char) -> bool {
             | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}')
 }
 
-pub fn gender() -> Kind<&'static str> {
+pub(crate) fn gender() -> Kind<&'static str> {
     const KNOWN: &[&str] = &["Male", "Female", "Other"];
     let schema = || json!({"type": "string", "enum": KNOWN});
     Kind::of_text(schema, "Female", |given| {
@@ -283,7 +270,7 @@ pub fn gender() -> Kind<&'static str> {
 }
 
 /// In a body a text may be empty where it is not said otherwise.
-pub fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
+pub(crate) fn filled<T: 'static>(kind: Kind<T>) -> Kind<T> {
     let Kind { read, shape } = kind;
     let filled = move |raw: Raw<'_>| match raw.text() {
         // What nobody can see is nothing.
@@ -306,7 +293,7 @@ const FILLED: &str = concat!(
 );
 
 /// What is said of a text that must not be empty.
-pub fn say_filled(schema: &mut Value) {
+pub(crate) fn say_filled(schema: &mut Value) {
     if schema["type"] == "string" && schema.get("enum").is_none() {
         schema["minLength"] = json!(1);
         if schema["pattern"] == PLAIN {
@@ -316,7 +303,7 @@ pub fn say_filled(schema: &mut Value) {
 }
 
 /// One of a closed list of names.
-pub fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
+pub(crate) fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> Kind<T> {
     let all = || names.iter().map(|(name, _)| *name);
     let example = all().next().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": all().collect::<Vec<_>>()});
@@ -327,7 +314,7 @@ pub fn one_of<T: Copy + Send + 'static>(names: &'static [(&'static str, T)]) -> 
 }
 
 /// One of a closed list, as it is.
-pub fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
+pub(crate) fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
     let example = names.first().copied().unwrap_or_default();
     let schema = move || json!({"type": "string", "enum": names});
     Kind::of_text(schema, example, move |text| {
@@ -337,13 +324,13 @@ pub fn name_of(names: &'static [&'static str]) -> Kind<&'static str> {
 }
 
 /// For `include[]`: related records that may come along.
-pub fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
+pub(crate) fn includes(names: &'static [&'static str]) -> Kind<&'static str> {
     name_of(names)
 }
 
 /// How a list is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sort {
+pub(crate) struct Sort {
     pub by: &'static str,
     pub descending: bool,
 }
@@ -356,14 +343,14 @@ fn sort_by(names: &'static [&'static str], given: &str) -> Parsed<Sort> {
 }
 
 /// `sort=id`, `sort=-id`.
-pub fn sort(names: &'static [&'static str]) -> Kind<Sort> {
+pub(crate) fn sort(names: &'static [&'static str]) -> Kind<Sort> {
     let example = names.first().copied().unwrap_or_default();
     let all = move || -> Vec<String> { names.iter().flat_map(|name| [name.to_string(), format!("-{name}")]).collect() };
     Kind::of_text(move || json!({"type": "string", "enum": all()}), example, move |given| sort_by(names, given))
 }
 
 /// `sort=created_at,-id`: the first counts most.
-pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
+pub(crate) fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
     let example = names.first().map(|name| format!("-{name}")).unwrap_or_default();
     let one = names.join("|");
     let schema =
@@ -375,7 +362,7 @@ pub fn sorts(names: &'static [&'static str]) -> Kind<Vec<Sort>> {
 }
 
 /// A local part without `@` or whitespace, then `@`, then a domain (specification 4.4).
-pub fn email() -> Kind<String> {
+pub(crate) fn email() -> Kind<String> {
     let schema = || json!({"type": "string", "format": "email", "maxLength": MAX_EMAIL});
     Kind::of_text(schema, "pat.lee@example.com", |given| {
         let given = text(MAX_EMAIL).text(given)?;
@@ -391,7 +378,7 @@ pub fn email() -> Kind<String> {
 /// 7 to 20 digits among signs.
 const PHONE: &str = "^([ +().x#*-]*[0-9]){7,20}[ +().x#*-]*$";
 
-pub fn phone() -> Kind<String> {
+pub(crate) fn phone() -> Kind<String> {
     let schema = || json!({"type": "string", "maxLength": MAX_PHONE, "pattern": PHONE});
     Kind::of_text(schema, "+1 (555) 010-9999", |given| {
         let given = text(MAX_PHONE).text(given)?;
@@ -402,7 +389,7 @@ pub fn phone() -> Kind<String> {
 }
 
 /// A social security number, with its dashes or without.
-pub fn ssn() -> Kind<String> {
+pub(crate) fn ssn() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[0-9]{3}-?[0-9]{2}-?[0-9]{4}$"});
     Kind::of_text(schema, "000-00-0000", |given| {
         let shape: String = given.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
@@ -412,7 +399,7 @@ pub fn ssn() -> Kind<String> {
 }
 
 /// Of a country or a state: two letters, made capital.
-pub fn two_letters() -> Kind<String> {
+pub(crate) fn two_letters() -> Kind<String> {
     let schema = || json!({"type": "string", "pattern": "^[A-Za-z]{2}$"});
     Kind::of_text(schema, "NY", |given| {
         let valid = given.len() == 2 && given.bytes().all(|b| b.is_ascii_alphabetic());
@@ -420,14 +407,14 @@ pub fn two_letters() -> Kind<String> {
     })
 }
 
-pub fn uuid() -> Kind<uuid::Uuid> {
+pub(crate) fn uuid() -> Kind<uuid::Uuid> {
     let schema = || json!({"type": "string", "format": "uuid"});
     Kind::of_text(schema, "3d8f2c1e-6f0b-4f6e-9f53-0a3a5f6f8b11", |given| {
         uuid::Uuid::try_parse(given).ok().filter(|_| given.len() == 36).ok_or_else(|| "must be a uuid".into())
     })
 }
 
-pub fn zone() -> Kind<Tz> {
+pub(crate) fn zone() -> Kind<Tz> {
     Kind::of_text(
         || json!({"type": "string", "maxLength": MAX_NAME}),
         "America/New_York",
@@ -440,12 +427,12 @@ pub fn zone() -> Kind<Tz> {
 
 // Objects, in bodies only. What is in them is read by path.
 
-pub fn object() -> Kind<()> {
+pub(crate) fn object() -> Kind<()> {
     json_object().map(|_| ())
 }
 
 /// Whatever the client keeps in it.
-pub fn json_object() -> Kind<Map<String, Value>> {
+pub(crate) fn json_object() -> Kind<Map<String, Value>> {
     Kind::new(
         || json!({"type": "object"}),
         json!({}),

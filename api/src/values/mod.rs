@@ -10,13 +10,13 @@
 //! ```
 
 pub mod cursor;
-pub mod expected;
+pub(crate) mod expected;
 pub mod kinds;
-pub mod limits;
-pub mod reasons;
-pub mod record_uuid;
+pub(crate) mod limits;
+pub(crate) mod reasons;
+pub(crate) mod record_uuid;
 pub mod secret;
-pub mod slot_token;
+pub(crate) mod slot_token;
 pub mod times;
-pub mod token;
+pub(crate) mod token;
 pub mod versions;

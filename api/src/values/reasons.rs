@@ -12,14 +12,14 @@ macro_rules! reasons {
         pub enum Reason { $($name,)* }
 
         impl Reason {
-            pub const ALL: &[Reason] = &[$(Reason::$name,)*];
+            pub(crate) const ALL: &[Reason] = &[$(Reason::$name,)*];
 
-            pub fn word(self) -> &'static str {
+            pub(crate) fn word(self) -> &'static str {
                 match self { $(Reason::$name => $word,)* }
             }
 
             /// Cause and fix; empty where the message says enough.
-            pub fn advice(self) -> &'static str {
+            pub(crate) fn advice(self) -> &'static str {
                 match self { $(Reason::$name => $advice,)* }
             }
         }

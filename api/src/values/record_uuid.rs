@@ -11,7 +11,7 @@ const IDS: u64 = 1 << 53;
 const ID_AT: usize = 9;
 
 /// The UUID of a record of a data source.
-pub fn uuid(resource: Resource, source: u32, id: u64) -> Uuid {
+pub(crate) fn uuid(resource: Resource, source: u32, id: u64) -> Uuid {
     debug_assert!(id < IDS, "ids have 53 bits");
     let mut hash = Sha256::new();
     // The name and not the number: the order of the list may change.
@@ -23,14 +23,14 @@ pub fn uuid(resource: Resource, source: u32, id: u64) -> Uuid {
 }
 
 /// The id in a UUID that `uuid` made for this resource and data source.
-pub fn id(resource: Resource, source: u32, of: &Uuid) -> Option<u64> {
+pub(crate) fn id(resource: Resource, source: u32, of: &Uuid) -> Option<u64> {
     let bytes = of.as_bytes();
     let id = bytes[ID_AT..].iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
     (id < IDS && uuid(resource, source, id) == *of).then_some(id)
 }
 
 /// The same where only the data sources that the caller may reach are known.
-pub fn id_in(resource: Resource, sources: impl IntoIterator<Item = u32>, of: &Uuid) -> Option<(u32, u64)> {
+pub(crate) fn id_in(resource: Resource, sources: impl IntoIterator<Item = u32>, of: &Uuid) -> Option<(u32, u64)> {
     sources.into_iter().find_map(|source| Some((source, id(resource, source, of)?)))
 }
 

@@ -6,7 +6,7 @@ use engine::files;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-pub const FILE: &str = "token.secret";
+pub(crate) const FILE: &str = "token.secret";
 
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
@@ -17,14 +17,14 @@ impl Secret {
     }
 
     /// From 64 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Secret> {
+    pub(crate) fn parse(text: &str) -> Option<Secret> {
         let mut bytes = [0; 32];
         hex::decode_to_slice(text.trim(), &mut bytes).ok()?;
         Some(Secret(bytes))
     }
 
     /// The secret of a data directory, made at the first start so that tokens outlive a restart.
-    pub fn of_directory(dir: &Path) -> io::Result<Secret> {
+    pub(crate) fn of_directory(dir: &Path) -> io::Result<Secret> {
         let path = dir.join(FILE);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Secret::create(&path),
@@ -62,22 +62,22 @@ impl Secret {
     }
 
     /// A key for one purpose; keys of different purposes tell nothing about each other.
-    pub fn key(&self, purpose: &str) -> Key {
+    pub(crate) fn key(&self, purpose: &str) -> Key {
         Key(mac(&self.0, &[purpose.as_bytes()]))
     }
 }
 
 /// Authenticates what is handed to clients and comes back.
 #[derive(Clone)]
-pub struct Key([u8; 32]);
+pub(crate) struct Key([u8; 32]);
 
 impl Key {
-    pub fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
+    pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
         mac(&self.0, parts)
     }
 
     /// In constant time. `tag` may be the first bytes only.
-    pub fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
+    pub(crate) fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         hmac(&self.0, parts).verify_truncated_left(tag).is_ok()
     }
 }
@@ -92,7 +92,7 @@ fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     hmac(key, parts).finalize().into_bytes().into()
 }
 
-pub fn random<const N: usize>() -> [u8; N] {
+pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
     bytes

@@ -22,7 +22,7 @@ pub struct SlotTokens(Key);
 
 /// What the slots of one search have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub(crate) struct Terms {
     pub institution: InstitutionId,
     pub location: LocationId,
     pub appointment_type: Option<AppointmentTypeId>,
@@ -31,12 +31,12 @@ pub struct Terms {
 }
 
 impl SlotTokens {
-    pub fn new(secret: &Secret) -> SlotTokens {
+    pub(crate) fn new(secret: &Secret) -> SlotTokens {
         SlotTokens(secret.key("slot token"))
     }
 
     /// Two searches that find the same slot give it two tokens, so that a hold belongs to one client.
-    pub fn seal<'a>(
+    pub(crate) fn seal<'a>(
         &'a self,
         terms: Terms,
         slots: impl IntoIterator<Item = Slot> + 'a,
@@ -50,7 +50,7 @@ impl SlotTokens {
     }
 
     /// None for anything not made by `seal` with this secret.
-    pub fn open(&self, token: &str) -> Option<Offer> {
+    pub(crate) fn open(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
         if !self.0.verifies(&[offer], tag) {
@@ -61,7 +61,7 @@ impl SlotTokens {
 
     /// What a token says that this secret does not vouch for: where it was offered, and what a booking made with it is known by. Its
     /// time is long past, so that nothing can be booked or held by it.
-    pub fn recall(&self, token: &str) -> Option<Offer> {
+    pub(crate) fn recall(&self, token: &str) -> Option<Offer> {
         let bytes = unsealed(token)?;
         let (offer, tag) = bytes.split_at(OFFER);
         let past = Span::new(Timestamp(0), Timestamp(1))?;

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 /// A time as the API shows it: `2026-12-01T14:30:00.000Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At(pub Timestamp);
+pub(crate) struct At(pub Timestamp);
 
 impl Serialize for At {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -47,12 +47,12 @@ pub fn offset(t: Timestamp, zone: Tz) -> String {
 }
 
 /// `Tue, Dec 1 2026, 9:30 AM EST`
-pub fn for_people(t: Timestamp, zone: Tz) -> String {
+pub(crate) fn for_people(t: Timestamp, zone: Tz) -> String {
     instant(t).with_timezone(&zone).format("%a, %b %-d %Y, %-I:%M %p %Z").to_string()
 }
 
 /// The local date, and the minutes after its midnight that clocks show.
-pub fn local(t: Timestamp, zone: Tz) -> (Date, i64) {
+pub(crate) fn local(t: Timestamp, zone: Tz) -> (Date, i64) {
     let offset = zone.offset_from_utc_datetime(&instant(t).naive_utc()).fix().local_minus_utc();
     let seconds = instant(t).timestamp() + i64::from(offset);
     // A calendar's days fit many times over.

@@ -27,7 +27,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub fn new(secret: &Secret) -> Tokens {
+    pub(crate) fn new(secret: &Secret) -> Tokens {
         Tokens { key: secret.key("bearer token"), header: BASE64.encode(HEADER) }
     }
 
@@ -70,7 +70,7 @@ pub enum TokenFault {
 }
 
 /// Whether a text has the form of a token, be it one or not. API keys have not.
-pub fn looks_like_a_token(text: &str) -> bool {
+pub(crate) fn looks_like_a_token(text: &str) -> bool {
     text.split('.').filter(|part| !part.is_empty()).count() == 3
 }
 

@@ -10,7 +10,7 @@ pub enum Version {
 
 impl Version {
     /// With their aliases.
-    pub const NAMES: &[(&str, Version)] = &[
+    pub(crate) const NAMES: &[(&str, Version)] = &[
         ("v2.2.2", Version::V2_2_2),
         ("v2", Version::V2_2_2),
         ("v3.0.0", Version::V3_0_0),
@@ -18,12 +18,12 @@ impl Version {
         ("v3.1.0", Version::V3_1_0),
     ];
 
-    pub fn named(name: &str) -> Option<Version> {
+    pub(crate) fn named(name: &str) -> Option<Version> {
         Version::NAMES.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
     }
 
     /// One that something was kept under; a version that is no more goes on as the stable one.
-    pub fn kept(name: &str) -> Version {
+    pub(crate) fn kept(name: &str) -> Version {
         Version::named(name).unwrap_or(Version::V3_0_0)
     }
 

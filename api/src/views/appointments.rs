@@ -13,7 +13,7 @@ use crate::values::times::{self, At};
 
 /// An appointment, or a block of unavailable time.
 #[derive(Serialize, JsonSchema)]
-pub struct AppointmentView<'a> {
+pub(crate) struct AppointmentView<'a> {
     id: u64,
     patient_id: Option<u32>,
     provider_id: Option<u32>,
@@ -63,7 +63,7 @@ pub struct AppointmentView<'a> {
 }
 
 impl<'a> AppointmentView<'a> {
-    pub fn of(
+    pub(crate) fn of(
         record: &'a Appointment,
         location: &LocationSetup,
         adapter: Option<&'a str>,
@@ -119,7 +119,7 @@ impl<'a> AppointmentView<'a> {
 
 /// An appointment with the names of who and what it is for (specification 2.12).
 #[derive(Serialize, JsonSchema)]
-pub struct AppointmentTold<'a> {
+pub(crate) struct AppointmentTold<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
     patient_name: Option<String>,
@@ -138,7 +138,7 @@ pub struct AppointmentTold<'a> {
 }
 
 impl<'a> AppointmentTold<'a> {
-    pub fn of(
+    pub(crate) fn of(
         record: &'a Appointment,
         scene: &Scene<'a>,
         patient: Option<&Patient>,

@@ -19,7 +19,7 @@ use crate::{
 
 /// A kind of appointment.
 #[derive(Clone, Serialize, JsonSchema)]
-pub struct AppointmentTypeView {
+pub(crate) struct AppointmentTypeView {
     id: u32,
     name: String,
     category: Option<()>,
@@ -32,7 +32,7 @@ pub struct AppointmentTypeView {
 }
 
 impl AppointmentTypeView {
-    pub fn of(record: &AppointmentType) -> AppointmentTypeView {
+    pub(crate) fn of(record: &AppointmentType) -> AppointmentTypeView {
         AppointmentTypeView {
             id: record.id,
             name: record.name.clone(),
@@ -48,7 +48,7 @@ impl AppointmentTypeView {
 
 /// What a health record system attaches to appointments or types: procedure code, reason, colour.
 #[derive(Serialize, JsonSchema)]
-pub struct DescriptorView<'a> {
+pub(crate) struct DescriptorView<'a> {
     id: u64,
     descriptor_type: &'a str,
     name: &'a str,
@@ -66,7 +66,7 @@ pub struct DescriptorView<'a> {
 }
 
 impl<'a> DescriptorView<'a> {
-    pub fn of(entry: &'a Entry<AppointmentDescriptor>, adapter: Option<&'a str>) -> DescriptorView<'a> {
+    pub(crate) fn of(entry: &'a Entry<AppointmentDescriptor>, adapter: Option<&'a str>) -> DescriptorView<'a> {
         DescriptorView {
             id: entry.id,
             descriptor_type: &entry.body.kind,
@@ -86,7 +86,7 @@ impl<'a> DescriptorView<'a> {
 
 /// An appointment type with what was asked to come along.
 #[derive(Serialize, JsonSchema)]
-pub struct AppointmentTypeDetail<'a> {
+pub(crate) struct AppointmentTypeDetail<'a> {
     #[serde(flatten)]
     appointment_type: AppointmentTypeView,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,14 +94,14 @@ pub struct AppointmentTypeDetail<'a> {
 }
 
 impl AppointmentTypeDetail<'_> {
-    pub fn of(record: &AppointmentType) -> Self {
+    pub(crate) fn of(record: &AppointmentType) -> Self {
         AppointmentTypeDetail { appointment_type: AppointmentTypeView::of(record), descriptors: None }
     }
 }
 
 /// Specification 2.4.
 #[derive(Serialize, JsonSchema)]
-pub struct FeeScheduleView<'a> {
+pub(crate) struct FeeScheduleView<'a> {
     id: u64,
     name: &'a str,
     /// Null where the health record system does not tell.
@@ -114,7 +114,7 @@ pub struct FeeScheduleView<'a> {
 }
 
 impl<'a> FeeScheduleView<'a> {
-    pub fn of(entry: &'a Entry<FeeSchedule>) -> FeeScheduleView<'a> {
+    pub(crate) fn of(entry: &'a Entry<FeeSchedule>) -> FeeScheduleView<'a> {
         FeeScheduleView {
             id: entry.id,
             name: &entry.body.name,
@@ -128,7 +128,7 @@ impl<'a> FeeScheduleView<'a> {
 
 /// A fee inside its schedule.
 #[derive(Serialize, JsonSchema)]
-pub struct ProcedureFee<'a> {
+pub(crate) struct ProcedureFee<'a> {
     #[schemars(with = "Option<String>", extend("format" = "uuid"))]
     procedure_code_id: Option<Uuid>,
     fee: Price,
@@ -136,7 +136,7 @@ pub struct ProcedureFee<'a> {
 }
 
 impl<'a> ProcedureFee<'a> {
-    pub fn of(entry: &'a Entry<Fee>) -> ProcedureFee<'a> {
+    pub(crate) fn of(entry: &'a Entry<Fee>) -> ProcedureFee<'a> {
         let code = entry.body.procedure_code_id;
         ProcedureFee {
             procedure_code_id: code.map(|id| uuid(Resource::ProcedureCodes, entry.source_id, id)),
@@ -148,7 +148,7 @@ impl<'a> ProcedureFee<'a> {
 
 /// The fee of one procedure code in a fee schedule.
 #[derive(Serialize, JsonSchema)]
-pub struct FeeView<'a> {
+pub(crate) struct FeeView<'a> {
     id: u64,
     #[serde(flatten)]
     fee: ProcedureFee<'a>,
@@ -159,7 +159,7 @@ pub struct FeeView<'a> {
 }
 
 impl<'a> FeeView<'a> {
-    pub fn of(entry: &'a Entry<Fee>) -> FeeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Fee>) -> FeeView<'a> {
         FeeView {
             id: entry.id,
             fee: ProcedureFee::of(entry),
@@ -171,7 +171,7 @@ impl<'a> FeeView<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct PaymentTypeView<'a> {
+pub(crate) struct PaymentTypeView<'a> {
     id: u64,
     name: &'a str,
     active: bool,
@@ -179,7 +179,7 @@ pub struct PaymentTypeView<'a> {
 }
 
 impl<'a> PaymentTypeView<'a> {
-    pub fn of(entry: &'a Entry<PaymentType>) -> PaymentTypeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<PaymentType>) -> PaymentTypeView<'a> {
         PaymentTypeView {
             id: entry.id,
             name: &entry.body.name,
@@ -190,7 +190,7 @@ impl<'a> PaymentTypeView<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct AdjustmentTypeView<'a> {
+pub(crate) struct AdjustmentTypeView<'a> {
     id: u64,
     name: &'a str,
     active: bool,
@@ -200,7 +200,7 @@ pub struct AdjustmentTypeView<'a> {
 }
 
 impl<'a> AdjustmentTypeView<'a> {
-    pub fn of(entry: &'a Entry<AdjustmentType>) -> AdjustmentTypeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<AdjustmentType>) -> AdjustmentTypeView<'a> {
         AdjustmentTypeView {
             id: entry.id,
             name: &entry.body.name,

@@ -17,7 +17,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct ProcedureCodeView<'a> {
+pub(crate) struct ProcedureCodeView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     code: &'a str,
@@ -30,7 +30,7 @@ pub struct ProcedureCodeView<'a> {
 }
 
 impl<'a> ProcedureCodeView<'a> {
-    pub fn of(entry: &'a Entry<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<ProcedureCode>, adapter: Option<&'a str>) -> ProcedureCodeView<'a> {
         ProcedureCodeView {
             id: uuid(ProcedureCode::RESOURCE, entry.source_id, entry.id),
             code: &entry.body.code,
@@ -45,7 +45,7 @@ impl<'a> ProcedureCodeView<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ProcedureCodeCategoryView<'a> {
+pub(crate) struct ProcedureCodeCategoryView<'a> {
     id: u64,
     name: &'a str,
     foreign_id: Option<&'a str>,
@@ -53,7 +53,7 @@ pub struct ProcedureCodeCategoryView<'a> {
 }
 
 impl<'a> ProcedureCodeCategoryView<'a> {
-    pub fn of(entry: &'a Entry<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
+    pub(crate) fn of(entry: &'a Entry<ProcedureCodeCategory>) -> ProcedureCodeCategoryView<'a> {
         ProcedureCodeCategoryView {
             id: entry.id,
             name: &entry.body.name,
@@ -65,7 +65,7 @@ impl<'a> ProcedureCodeCategoryView<'a> {
 
 /// A planned or performed procedure.
 #[derive(Serialize, JsonSchema)]
-pub struct ProcedureView<'a> {
+pub(crate) struct ProcedureView<'a> {
     id: u64,
     /// Null where the health record system does not tell.
     location_id: Option<u32>,
@@ -91,13 +91,13 @@ pub struct ProcedureView<'a> {
 
 /// Where on the body.
 #[derive(Serialize, JsonSchema)]
-pub struct BodySite<'a> {
+pub(crate) struct BodySite<'a> {
     tooth: &'a [String],
     surface: Option<&'a str>,
 }
 
 impl<'a> ProcedureView<'a> {
-    pub fn of(entry: &'a Entry<Procedure>) -> ProcedureView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Procedure>) -> ProcedureView<'a> {
         let procedure = &entry.body;
         ProcedureView {
             id: entry.id,
@@ -119,13 +119,13 @@ impl<'a> ProcedureView<'a> {
     }
 
     /// Without them for callers who may not see any.
-    pub fn amounts(self, shown: bool) -> ProcedureView<'a> {
+    pub(crate) fn amounts(self, shown: bool) -> ProcedureView<'a> {
         ProcedureView { fee: self.fee.filter(|_| shown), ..self }
     }
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct TreatmentPlanView<'a> {
+pub(crate) struct TreatmentPlanView<'a> {
     id: u64,
     name: Option<&'a str>,
     patient_id: Option<u32>,
@@ -139,7 +139,7 @@ pub struct TreatmentPlanView<'a> {
 
 impl<'a> TreatmentPlanView<'a> {
     /// `procedures`: those of `procedure_ids` that exist.
-    pub fn of(
+    pub(crate) fn of(
         entry: &'a Entry<TreatmentPlan>,
         procedures: impl IntoIterator<Item = &'a Entry<Procedure>>,
     ) -> TreatmentPlanView<'a> {
@@ -154,14 +154,14 @@ impl<'a> TreatmentPlanView<'a> {
     }
 
     /// Without them for callers who may not see any.
-    pub fn amounts(self, shown: bool) -> TreatmentPlanView<'a> {
+    pub(crate) fn amounts(self, shown: bool) -> TreatmentPlanView<'a> {
         let procedures = self.procedures.into_iter().map(|it| it.amounts(shown)).collect();
         TreatmentPlanView { procedures, ..self }
     }
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct ClinicalNoteView<'a> {
+pub(crate) struct ClinicalNoteView<'a> {
     id: u64,
     patient_id: Option<u32>,
     procedure_id: Option<u64>,
@@ -174,7 +174,7 @@ pub struct ClinicalNoteView<'a> {
 }
 
 impl<'a> ClinicalNoteView<'a> {
-    pub fn of(entry: &'a Entry<ClinicalNote>) -> ClinicalNoteView<'a> {
+    pub(crate) fn of(entry: &'a Entry<ClinicalNote>) -> ClinicalNoteView<'a> {
         let note = &entry.body;
         ClinicalNoteView {
             id: entry.id,
@@ -190,7 +190,7 @@ impl<'a> ClinicalNoteView<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct RecallTypeView<'a> {
+pub(crate) struct RecallTypeView<'a> {
     id: u64,
     name: &'a str,
     description: Option<&'a str>,
@@ -207,7 +207,7 @@ pub struct RecallTypeView<'a> {
 }
 
 impl<'a> RecallTypeView<'a> {
-    pub fn of(entry: &'a Entry<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<RecallType>, adapter: Option<&'a str>) -> RecallTypeView<'a> {
         RecallTypeView {
             id: entry.id,
             name: &entry.body.name,
@@ -225,7 +225,7 @@ impl<'a> RecallTypeView<'a> {
 
 /// A patient due for recall.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientRecallView<'a> {
+pub(crate) struct PatientRecallView<'a> {
     id: u64,
     /// The appointment made for it.
     appointment_id: Option<u64>,
@@ -243,7 +243,7 @@ pub struct PatientRecallView<'a> {
 
 /// A kind of recall inside a patient's recall.
 #[derive(Serialize, JsonSchema)]
-pub struct RecallTypeBasic<'a> {
+pub(crate) struct RecallTypeBasic<'a> {
     id: u64,
     name: &'a str,
     description: Option<&'a str>,
@@ -253,7 +253,7 @@ pub struct RecallTypeBasic<'a> {
 }
 
 impl<'a> PatientRecallView<'a> {
-    pub fn of(
+    pub(crate) fn of(
         entry: &'a Entry<PatientRecall>,
         kind: Option<&'a Entry<RecallType>>,
         adapter: Option<&'a str>,

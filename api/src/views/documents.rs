@@ -10,21 +10,21 @@ use serde::Serialize;
 use crate::values::times::At;
 
 #[derive(Serialize, JsonSchema)]
-pub struct DocumentTypeView<'a> {
+pub(crate) struct DocumentTypeView<'a> {
     id: u64,
     name: &'a str,
     active: bool,
 }
 
 impl<'a> DocumentTypeView<'a> {
-    pub fn of(entry: &'a Entry<DocumentType>) -> DocumentTypeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<DocumentType>) -> DocumentTypeView<'a> {
         let active = entry.body.active && entry.deleted_at.is_none();
         DocumentTypeView { id: entry.id, name: &entry.body.name, active }
     }
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct PatientDocumentView<'a> {
+pub(crate) struct PatientDocumentView<'a> {
     id: u64,
     filename: &'a str,
     /// Media type, for example `application/pdf`.
@@ -38,7 +38,7 @@ pub struct PatientDocumentView<'a> {
 
 impl<'a> PatientDocumentView<'a> {
     /// `url`: where the bytes of an upload can be fetched.
-    pub fn of(entry: &'a Entry<Document>, url: Option<String>) -> PatientDocumentView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Document>, url: Option<String>) -> PatientDocumentView<'a> {
         PatientDocumentView {
             id: entry.id,
             filename: &entry.body.filename,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct FormSchemaView<'a> {
+pub(crate) struct FormSchemaView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     title: &'a str,
@@ -25,7 +25,7 @@ pub struct FormSchemaView<'a> {
 }
 
 impl<'a> FormSchemaView<'a> {
-    pub fn of(entry: &'a Entry<FormSchema>) -> FormSchemaView<'a> {
+    pub(crate) fn of(entry: &'a Entry<FormSchema>) -> FormSchemaView<'a> {
         FormSchemaView {
             id: uuid(FormSchema::RESOURCE, entry.source_id, entry.id),
             title: &entry.body.title,
@@ -37,7 +37,7 @@ impl<'a> FormSchemaView<'a> {
 
 /// A form with its components.
 #[derive(Serialize, JsonSchema)]
-pub struct FormSchemaDetail<'a> {
+pub(crate) struct FormSchemaDetail<'a> {
     #[serde(flatten)]
     form: FormSchemaView<'a>,
     /// `{components: [{key, type, label, input, values: [{label, value}], validate: {required}, conditional: {show, when, eq}}]}`
@@ -46,13 +46,13 @@ pub struct FormSchemaDetail<'a> {
 }
 
 impl<'a> FormSchemaDetail<'a> {
-    pub fn of(entry: &'a Entry<FormSchema>) -> FormSchemaDetail<'a> {
+    pub(crate) fn of(entry: &'a Entry<FormSchema>) -> FormSchemaDetail<'a> {
         FormSchemaDetail { form: FormSchemaView::of(entry), formio_schema: formio_schema(&entry.body) }
     }
 }
 
 /// The form's definition: an object with `components`, however the health record system wraps them.
-pub fn formio_schema(form: &FormSchema) -> Value {
+pub(crate) fn formio_schema(form: &FormSchema) -> Value {
     match form.schema_json.value() {
         Value::Object(mut schema) => {
             schema.entry("components").or_insert_with(|| json!([]));
@@ -64,7 +64,7 @@ pub fn formio_schema(form: &FormSchema) -> Value {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct FormResponseView<'a> {
+pub(crate) struct FormResponseView<'a> {
     id: u64,
     patient_id: u32,
     #[schemars(with = "String", extend("format" = "uuid"))]
@@ -86,7 +86,7 @@ pub struct FormResponseView<'a> {
 }
 
 impl<'a> FormResponseView<'a> {
-    pub fn of(entry: &'a Entry<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
+    pub(crate) fn of(entry: &'a Entry<FormResponse>, adapter: Option<&'a str>) -> FormResponseView<'a> {
         let mut submitted_at = second(entry.body.submitted_at, entry.created_at);
         if entry.write.is_some() {
             // Made here, it was submitted when it was made, or a moment earlier.

@@ -15,7 +15,7 @@ use crate::values::times::At;
 
 /// Where the gate of a location stands. Only where its health record system is reached through workstations.
 #[derive(Serialize, JsonSchema)]
-pub struct GateView {
+pub(crate) struct GateView {
     #[schemars(with = "u32")]
     location_id: LocationId,
     #[schemars(extend("enum" = STATES))]
@@ -35,7 +35,7 @@ pub struct GateView {
 const STATES: [&str; 5] = ["closed", "connected", "logged_out", "paused", "waiting_for_approval"];
 
 impl GateView {
-    pub fn of(location_id: LocationId, state: &SyncState, now: Timestamp) -> Option<GateView> {
+    pub(crate) fn of(location_id: LocationId, state: &SyncState, now: Timestamp) -> Option<GateView> {
         let GateStatus { state: gate, since, connected, holder, awaiting } = state.gate.clone()?;
         let seconds = |oldest: Timestamp| u64::try_from(now.since(oldest) / SECOND).unwrap_or(0);
         Some(GateView {

@@ -11,20 +11,20 @@ use crate::views::parts::WriteStands;
 
 /// An entry of a catalogue.
 #[derive(Serialize, JsonSchema)]
-pub struct HistoryItemView<'a> {
+pub(crate) struct HistoryItemView<'a> {
     id: u64,
     name: &'a str,
 }
 
 impl<'a> HistoryItemView<'a> {
-    pub fn of(entry: &'a Entry<HistoryItem>) -> HistoryItemView<'a> {
+    pub(crate) fn of(entry: &'a Entry<HistoryItem>) -> HistoryItemView<'a> {
         HistoryItemView { id: entry.id, name: &entry.body.name }
     }
 }
 
 /// An entry of a patient's history.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientHistoryItemView<'a> {
+pub(crate) struct PatientHistoryItemView<'a> {
     id: u64,
     item_id: u64,
     /// Null where the health record system does not show the catalogue's entry.
@@ -37,7 +37,7 @@ pub struct PatientHistoryItemView<'a> {
 }
 
 impl<'a> PatientHistoryItemView<'a> {
-    pub fn of(
+    pub(crate) fn of(
         entry: &'a Entry<PatientHistoryItem>,
         item: Option<&'a Entry<HistoryItem>>,
     ) -> PatientHistoryItemView<'a> {
@@ -54,7 +54,7 @@ impl<'a> PatientHistoryItemView<'a> {
 
 /// The items of a patient's medical history that changed together.
 #[derive(Serialize, JsonSchema)]
-pub struct MedicalHistoryTold<'a> {
+pub(crate) struct MedicalHistoryTold<'a> {
     patient_id: u32,
     patient_items: Vec<PatientHistoryItemView<'a>>,
 }

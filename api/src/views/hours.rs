@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct WorkingHourView<'a> {
+pub(crate) struct WorkingHourView<'a> {
     id: u32,
     provider_id: Option<u32>,
     location_id: Option<u32>,
@@ -47,7 +47,7 @@ pub struct WorkingHourView<'a> {
 
 /// Every `num` units, counted from `ref`.
 #[derive(Serialize, JsonSchema)]
-pub struct CustomRecurrence {
+pub(crate) struct CustomRecurrence {
     num: u32,
     #[schemars(with = "String", extend("enum" = ["day", "week", "month"]))]
     unit: RecurrenceUnit,
@@ -58,14 +58,14 @@ pub struct CustomRecurrence {
 
 /// A label of working hours, such as `Hygiene`.
 #[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct WorkingHourLabelView<'a> {
+pub(crate) struct WorkingHourLabelView<'a> {
     id: u64,
     location_id: Option<u32>,
     name: &'a str,
 }
 
 impl<'a> WorkingHourView<'a> {
-    pub fn of(record: &'a WorkingHour, zone: Tz, now: Timestamp) -> WorkingHourView<'a> {
+    pub(crate) fn of(record: &'a WorkingHour, zone: Tz, now: Timestamp) -> WorkingHourView<'a> {
         let (days, specific_date, custom_recurrence) = match &record.recurrence {
             Recurrence::Weekly(days) => (days.as_slice(), None, None),
             Recurrence::On(date) => (&[][..], Some(date.to_string()), None),
@@ -95,13 +95,13 @@ impl<'a> WorkingHourView<'a> {
 }
 
 impl<'a> WorkingHourLabelView<'a> {
-    pub fn of(location: u32, name: &'a str) -> WorkingHourLabelView<'a> {
+    pub(crate) fn of(location: u32, name: &'a str) -> WorkingHourLabelView<'a> {
         WorkingHourLabelView { id: label_id(location, name), location_id: Some(location), name }
     }
 }
 
 /// A label is nothing but its name at a location: its id is a digest of both, so that the same label has the same id wherever it is met.
-pub fn label_id(location: u32, name: &str) -> u64 {
+pub(crate) fn label_id(location: u32, name: &str) -> u64 {
     let mut hash = Sha256::new();
     hash.update(location.to_be_bytes());
     hash.update(name.as_bytes());

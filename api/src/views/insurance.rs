@@ -16,7 +16,7 @@ use crate::{
 
 /// Specification 2.2.
 #[derive(Serialize, JsonSchema)]
-pub struct InsurancePlanView<'a> {
+pub(crate) struct InsurancePlanView<'a> {
     id: u64,
     /// Payer id for electronic claims.
     payer_id: Option<&'a str>,
@@ -49,7 +49,7 @@ pub struct InsurancePlanView<'a> {
 }
 
 impl<'a> InsurancePlanView<'a> {
-    pub fn of(entry: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
+    pub(crate) fn of(entry: &'a Entry<InsurancePlan>) -> InsurancePlanView<'a> {
         let plan = &entry.body;
         let address = plan.address.as_ref();
         InsurancePlanView {
@@ -77,14 +77,14 @@ impl<'a> InsurancePlanView<'a> {
     }
 
     /// Without them for callers who may not see any.
-    pub fn amounts(self, shown: bool) -> InsurancePlanView<'a> {
+    pub(crate) fn amounts(self, shown: bool) -> InsurancePlanView<'a> {
         InsurancePlanView { annual_max_individual: self.annual_max_individual.filter(|_| shown), ..self }
     }
 }
 
 /// Specification 2.3.
 #[derive(Serialize, JsonSchema)]
-pub struct CoverageView<'a> {
+pub(crate) struct CoverageView<'a> {
     id: u64,
     /// What the patient is to the subscriber.
     #[schemars(with = "String", extend("enum" = [
@@ -114,7 +114,7 @@ pub struct CoverageView<'a> {
 }
 
 impl<'a> CoverageView<'a> {
-    pub fn of(entry: &'a Entry<Coverage>) -> CoverageView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Coverage>) -> CoverageView<'a> {
         let coverage = &entry.body;
         CoverageView {
             id: entry.id,
@@ -136,7 +136,7 @@ impl<'a> CoverageView<'a> {
 
 /// A coverage inside its patient.
 #[derive(Serialize, JsonSchema)]
-pub struct IndividualCoverageView<'a> {
+pub(crate) struct IndividualCoverageView<'a> {
     #[serde(flatten)]
     pub coverage: CoverageView<'a>,
     /// Null where the health record system no longer shows the plan.
@@ -145,7 +145,7 @@ pub struct IndividualCoverageView<'a> {
 
 /// Specification 2.4: who holds the subscription.
 #[derive(Serialize, JsonSchema)]
-pub struct SubscriberView<'a> {
+pub(crate) struct SubscriberView<'a> {
     /// Null for a subscriber who is not a patient: only the name is known then.
     id: Option<u32>,
     /// Full name.
@@ -156,7 +156,7 @@ pub struct SubscriberView<'a> {
 
 impl<'a> SubscriberView<'a> {
     /// The patient who is the subscriber; none where only a name is known.
-    pub fn patient_of(coverage: &Coverage) -> Option<u32> {
+    pub(crate) fn patient_of(coverage: &Coverage) -> Option<u32> {
         let named = coverage.subscriber_name.is_some();
         coverage
             .subscriber_id
@@ -164,7 +164,7 @@ impl<'a> SubscriberView<'a> {
     }
 
     /// `patient` is the one that `patient_of` names. None where nobody is known.
-    pub fn of(coverage: &Coverage, patient: Option<&'a Patient>) -> Option<SubscriberView<'a>> {
+    pub(crate) fn of(coverage: &Coverage, patient: Option<&'a Patient>) -> Option<SubscriberView<'a>> {
         if let Some(patient) = patient {
             let date_of_birth = patient.date_of_birth.as_deref().map(Into::into);
             return Some(SubscriberView { id: Some(patient.id), name: patient.name(), date_of_birth });

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// A location inside another resource.
 #[derive(Serialize, JsonSchema)]
-pub struct LocationBasic<'a> {
+pub(crate) struct LocationBasic<'a> {
     #[schemars(with = "u32")]
     id: LocationId,
     name: &'a str,
@@ -22,7 +22,7 @@ pub struct LocationBasic<'a> {
 }
 
 impl<'a> LocationBasic<'a> {
-    pub fn of(location: &'a LocationSetup) -> LocationBasic<'a> {
+    pub(crate) fn of(location: &'a LocationSetup) -> LocationBasic<'a> {
         LocationBasic {
             id: location.id,
             name: &location.name,
@@ -38,7 +38,7 @@ impl<'a> LocationBasic<'a> {
     }
 }
 
-pub fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
+pub(crate) fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
     let state_and_zip =
         [&location.state, &location.zip_code].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
     let parts = [location.street_address.as_deref(), location.street_address_2.as_deref(), location.city.as_deref()];
@@ -48,7 +48,7 @@ pub fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
 
 /// A location as a booking shows it.
 #[derive(Serialize, JsonSchema)]
-pub struct Whereabouts<'a> {
+pub(crate) struct Whereabouts<'a> {
     #[schemars(with = "u32")]
     pub location_id: LocationId,
     pub name: &'a str,

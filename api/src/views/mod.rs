@@ -6,23 +6,23 @@
 //!  (money, state of a write, dates)                                     (any record for the feed and for webhooks)
 //! ```
 
-pub mod appointments;
-pub mod catalogue;
-pub mod clinical;
-pub mod documents;
-pub mod forms;
-pub mod gate;
-pub mod history;
-pub mod hours;
-pub mod insurance;
-pub mod ledger;
-pub mod locations;
-pub mod operatories;
-pub mod parts;
-pub mod patients;
-pub mod people;
+pub(crate) mod appointments;
+pub(crate) mod catalogue;
+pub(crate) mod clinical;
+pub(crate) mod documents;
+pub(crate) mod forms;
+pub(crate) mod gate;
+pub(crate) mod history;
+pub(crate) mod hours;
+pub(crate) mod insurance;
+pub(crate) mod ledger;
+pub(crate) mod locations;
+pub(crate) mod operatories;
+pub(crate) mod parts;
+pub(crate) mod patients;
+pub(crate) mod people;
 pub mod published;
-pub mod sync_status;
-pub mod talk;
+pub(crate) mod sync_status;
+pub(crate) mod talk;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use crate::values::times::At;
 
 /// A chair, column or room where providers see patients.
 #[derive(Serialize, JsonSchema)]
-pub struct OperatoryView<'a> {
+pub(crate) struct OperatoryView<'a> {
     id: u64,
     name: &'a str,
     foreign_id: Option<&'a str>,
@@ -30,7 +30,7 @@ pub struct OperatoryView<'a> {
 }
 
 impl<'a> OperatoryView<'a> {
-    pub fn basic(record: &'a Operatory, adapter: Option<&'a str>) -> OperatoryView<'a> {
+    pub(crate) fn basic(record: &'a Operatory, adapter: Option<&'a str>) -> OperatoryView<'a> {
         OperatoryView {
             id: record.id,
             name: &record.name,
@@ -49,7 +49,7 @@ impl<'a> OperatoryView<'a> {
         }
     }
 
-    pub fn with_types(self, record: &Operatory, types: &HashMap<u32, AppointmentTypeView>) -> OperatoryView<'a> {
+    pub(crate) fn with_types(self, record: &Operatory, types: &HashMap<u32, AppointmentTypeView>) -> OperatoryView<'a> {
         let own = record.appointment_type_ids.iter().filter_map(|id| types.get(id)).cloned().collect();
         OperatoryView { appointment_types: Some(own), ..self }
     }

@@ -13,11 +13,11 @@ use serde::Serialize;
 use crate::values::times::At;
 
 /// A record that may come along: absent unless asked for, null where there is none.
-pub type Included<T> = Option<Option<T>>;
+pub(crate) type Included<T> = Option<Option<T>>;
 
 /// An amount of money.
 #[derive(Serialize, JsonSchema)]
-pub struct Price {
+pub(crate) struct Price {
     /// In whole units, with the decimals of its currency: `-12.50`.
     amount: String,
     /// ISO 4217 code.
@@ -25,19 +25,19 @@ pub struct Price {
 }
 
 impl Price {
-    pub fn of(money: &Money) -> Price {
+    pub(crate) fn of(money: &Money) -> Price {
         let money = money.spelled();
         Price { amount: money.amount.to_string(), currency: money.currency.to_string() }
     }
 
-    pub fn maybe(money: &Option<Money>) -> Option<Price> {
+    pub(crate) fn maybe(money: &Option<Money>) -> Option<Price> {
         money.as_ref().map(Price::of)
     }
 }
 
 /// How the last write of a record to the health record system goes. Nothing of a record that no client wrote.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
-pub struct WriteStands<'a> {
+pub(crate) struct WriteStands<'a> {
     /// Only of what a client made or changed here.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WritebackState>")]
@@ -48,7 +48,7 @@ pub struct WriteStands<'a> {
 }
 
 impl<'a> WriteStands<'a> {
-    pub fn of(write: Option<&'a EntryWrite>) -> WriteStands<'a> {
+    pub(crate) fn of(write: Option<&'a EntryWrite>) -> WriteStands<'a> {
         WriteStands {
             ehr_writeback: write.map(|write| match write.status {
                 WriteStatus::Pending => Writeback::Pending,
@@ -61,7 +61,7 @@ impl<'a> WriteStands<'a> {
 }
 
 /// The write-back of a record made here; what came from the EHR is written by nature.
-pub fn status<T>(entry: &Entry<T>) -> &'static str {
+pub(crate) fn status<T>(entry: &Entry<T>) -> &'static str {
     match entry.write.as_ref().map(|write| write.status) {
         Some(WriteStatus::Pending) => "pending",
         Some(WriteStatus::Failed) => "failed",
@@ -69,7 +69,7 @@ pub fn status<T>(entry: &Entry<T>) -> &'static str {
     }
 }
 
-pub fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
+pub(crate) fn failure_reason<T>(entry: &Entry<T>) -> Option<&str> {
     entry.write.as_ref().and_then(refusal)
 }
 
@@ -78,26 +78,27 @@ fn refusal(write: &EntryWrite) -> Option<&str> {
 }
 
 /// A time of which the second is known, of a record made at `created_at`: in the same second it does not lie before that.
-pub fn second(at: Seconds, created_at: Timestamp) -> At {
+pub(crate) fn second(at: Seconds, created_at: Timestamp) -> At {
     At(if Seconds::from(created_at) == at { created_at } else { at.at() })
 }
 
 /// A date on the wire.
-pub fn day(day: &Option<engine::records::values::Day>) -> Option<String> {
+pub(crate) fn day(day: &Option<engine::records::values::Day>) -> Option<String> {
     day.map(|day| day.to_string())
 }
 
 /// How the insert of a booking into the practice's system stands, as the engine writes it.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case", inline)]
-pub enum WritebackState {
+#[expect(dead_code, reason = "only its schema is used: the engine writes the words")]
+pub(crate) enum WritebackState {
     Pending,
     Confirmed,
     Failed,
 }
 
 /// Shared by every record that names its origin: `nex` exists only here.
-pub fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
+pub(crate) fn foreign_id_type<'a>(foreign_id: Option<&str>, adapter: Option<&'a str>) -> &'a str {
     match (foreign_id, adapter) {
         (Some(_), Some(adapter)) => adapter,
         _ => "nex",

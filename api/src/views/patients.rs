@@ -16,7 +16,7 @@ use crate::values::times::At;
 
 /// A patient in a list.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientListed<'a> {
+pub(crate) struct PatientListed<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     hipaa: PrivacyAuthorization,
@@ -24,7 +24,7 @@ pub struct PatientListed<'a> {
 
 /// What a patient agreed to. No health record system tells it: all of it is null.
 #[derive(Default, Serialize, JsonSchema)]
-pub struct PrivacyAuthorization {
+pub(crate) struct PrivacyAuthorization {
     authorization: Option<bool>,
     #[schemars(extend("format" = "date"))]
     authorization_date: Option<String>,
@@ -37,7 +37,7 @@ pub struct PrivacyAuthorization {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct PatientAddressView<'a> {
+pub(crate) struct PatientAddressView<'a> {
     line_1: Option<&'a str>,
     line_2: Option<&'a str>,
     postal_code: Option<&'a str>,
@@ -48,7 +48,7 @@ pub struct PatientAddressView<'a> {
 
 /// One patient, with what was asked to come along.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientDetail<'a> {
+pub(crate) struct PatientDetail<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     hipaa: PrivacyAuthorization,
@@ -60,7 +60,7 @@ pub struct PatientDetail<'a> {
 
 /// What may come along with a patient.
 #[derive(Default, Serialize, JsonSchema)]
-pub struct ComesAlong<'a> {
+pub(crate) struct ComesAlong<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<UserView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub struct ComesAlong<'a> {
 
 /// A patient as v3.1.0 shows them.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientDetailed<'a> {
+pub(crate) struct PatientDetailed<'a> {
     id: u32,
     email: Option<&'a str>,
     first_name: &'a str,
@@ -147,7 +147,7 @@ pub struct PatientDetailed<'a> {
 /// One patient: in v3.1.0 as the second, else as the first.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum PatientShown<'a> {
+pub(crate) enum PatientShown<'a> {
     Detail(Box<PatientDetail<'a>>),
     Detailed(Box<PatientDetailed<'a>>),
 }
@@ -155,14 +155,14 @@ pub enum PatientShown<'a> {
 /// A patient in a list: in v3.1.0 as the second, else as the first.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum PatientInList<'a> {
+pub(crate) enum PatientInList<'a> {
     Listed(Box<PatientListed<'a>>),
     Detailed(Box<PatientDetailed<'a>>),
 }
 
 /// An appointment inside a patient.
 #[derive(Serialize, JsonSchema)]
-pub struct AppointmentBasic {
+pub(crate) struct AppointmentBasic {
     id: u64,
     provider_id: Option<u32>,
     provider_name: Option<String>,
@@ -174,18 +174,18 @@ pub struct AppointmentBasic {
 
 /// `POST /patients`: the patient, new or found.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientCreated<'a> {
+pub(crate) struct PatientCreated<'a> {
     pub user: PatientBasic<'a>,
 }
 
 impl<'a> PatientListed<'a> {
-    pub fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientListed<'a> {
+    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientListed<'a> {
         PatientListed { patient: PatientBasic::of(record, adapter), hipaa: PrivacyAuthorization::default() }
     }
 }
 
 impl<'a> PatientAddressView<'a> {
-    pub fn of(record: &'a PatientAddress) -> PatientAddressView<'a> {
+    pub(crate) fn of(record: &'a PatientAddress) -> PatientAddressView<'a> {
         PatientAddressView {
             line_1: record.line_1.as_deref(),
             line_2: record.line_2.as_deref(),
@@ -197,7 +197,7 @@ impl<'a> PatientAddressView<'a> {
 }
 
 impl<'a> PatientDetail<'a> {
-    pub fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientDetail<'a> {
+    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientDetail<'a> {
         PatientDetail {
             patient: PatientBasic::of(record, adapter),
             hipaa: PrivacyAuthorization::default(),
@@ -206,13 +206,13 @@ impl<'a> PatientDetail<'a> {
         }
     }
 
-    pub fn with(self, along: ComesAlong<'a>, address: Included<PatientAddressView<'a>>) -> PatientDetail<'a> {
+    pub(crate) fn with(self, along: ComesAlong<'a>, address: Included<PatientAddressView<'a>>) -> PatientDetail<'a> {
         PatientDetail { along, address, ..self }
     }
 }
 
 impl<'a> PatientDetailed<'a> {
-    pub fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientDetailed<'a> {
+    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientDetailed<'a> {
         PatientDetailed {
             id: record.id,
             email: record.email.as_deref(),
@@ -253,13 +253,13 @@ impl<'a> PatientDetailed<'a> {
         }
     }
 
-    pub fn with(self, along: ComesAlong<'a>) -> PatientDetailed<'a> {
+    pub(crate) fn with(self, along: ComesAlong<'a>) -> PatientDetailed<'a> {
         PatientDetailed { along, ..self }
     }
 }
 
 impl AppointmentBasic {
-    pub fn of(record: &Appointment, provider_name: Option<String>) -> AppointmentBasic {
+    pub(crate) fn of(record: &Appointment, provider_name: Option<String>) -> AppointmentBasic {
         AppointmentBasic {
             id: record.id,
             provider_id: record.placement.provider.map(|it| it.0),

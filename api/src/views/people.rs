@@ -9,7 +9,7 @@ use crate::values::times::At;
 
 /// A person as such: a patient or a provider inside another record.
 #[derive(Serialize, JsonSchema)]
-pub struct UserView<'a> {
+pub(crate) struct UserView<'a> {
     id: u32,
     email: Option<&'a str>,
     first_name: &'a str,
@@ -31,7 +31,7 @@ pub struct UserView<'a> {
 
 /// What is known of a person. Health record systems tell none of it of a provider.
 #[derive(Default, Serialize, JsonSchema)]
-pub struct PersonBio<'a> {
+pub(crate) struct PersonBio<'a> {
     #[schemars(extend("format" = "date"))]
     date_of_birth: Option<&'a str>,
     gender: Option<&'a str>,
@@ -52,7 +52,7 @@ pub struct PersonBio<'a> {
 
 /// A patient inside another record.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientBasic<'a> {
+pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
     user: UserView<'a>,
     /// The responsible party; null where the health record system names none.
@@ -73,7 +73,7 @@ pub struct PatientBasic<'a> {
 
 /// A provider inside another record.
 #[derive(Serialize, JsonSchema)]
-pub struct ProviderBasic<'a> {
+pub(crate) struct ProviderBasic<'a> {
     #[serde(flatten)]
     user: UserView<'a>,
     display_name: Option<&'a str>,
@@ -84,7 +84,7 @@ pub struct ProviderBasic<'a> {
 }
 
 impl<'a> UserView<'a> {
-    pub fn patient(record: &'a Patient, adapter: Option<&'a str>) -> UserView<'a> {
+    pub(crate) fn patient(record: &'a Patient, adapter: Option<&'a str>) -> UserView<'a> {
         UserView {
             id: record.id,
             email: record.email.as_deref(),
@@ -103,7 +103,7 @@ impl<'a> UserView<'a> {
         }
     }
 
-    pub fn provider(record: &'a Provider, adapter: Option<&'a str>) -> UserView<'a> {
+    pub(crate) fn provider(record: &'a Provider, adapter: Option<&'a str>) -> UserView<'a> {
         UserView {
             id: record.id,
             email: record.email.as_deref(),
@@ -147,17 +147,17 @@ impl<'a> PersonBio<'a> {
 }
 
 /// Specification 2.6.
-pub fn cell_phone(record: &Patient) -> Option<&str> {
+pub(crate) fn cell_phone(record: &Patient) -> Option<&str> {
     record.cell_phone.as_deref().or(record.primary_phone.as_deref())
 }
 
-pub fn preferred_phone(record: &Patient) -> Option<&str> {
+pub(crate) fn preferred_phone(record: &Patient) -> Option<&str> {
     let numbers = [&record.primary_phone, &record.cell_phone, &record.home_phone, &record.work_phone];
     numbers.into_iter().flatten().next().map(String::as_str)
 }
 
 impl<'a> PatientBasic<'a> {
-    pub fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientBasic<'a> {
+    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientBasic<'a> {
         PatientBasic {
             user: UserView::patient(record, adapter),
             guarantor_id: record.guarantor_id,
@@ -173,7 +173,7 @@ impl<'a> PatientBasic<'a> {
 }
 
 impl<'a> ProviderBasic<'a> {
-    pub fn of(record: &'a Provider, adapter: Option<&'a str>) -> ProviderBasic<'a> {
+    pub(crate) fn of(record: &'a Provider, adapter: Option<&'a str>) -> ProviderBasic<'a> {
         ProviderBasic {
             user: UserView::provider(record, adapter),
             display_name: record.display_name.as_deref(),

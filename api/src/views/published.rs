@@ -79,7 +79,12 @@ impl Shapes for Wire {
 }
 
 /// The one place that makes a wire shape of any record.
-pub fn shape(scene: &Scene<'_>, resource: Resource, stored: &[u8], related: &dyn Related) -> Result<Value, Unshaped> {
+pub(crate) fn shape(
+    scene: &Scene<'_>,
+    resource: Resource,
+    stored: &[u8],
+    related: &dyn Related,
+) -> Result<Value, Unshaped> {
     let adapter = scene.adapter(scene.location.source);
     match resource {
         Providers => {

@@ -14,7 +14,7 @@ use super::{gate::GateView, locations::LocationBasic};
 use crate::values::times::At;
 
 #[derive(Serialize, JsonSchema)]
-pub struct SyncStatusView<'a> {
+pub(crate) struct SyncStatusView<'a> {
     #[schemars(with = "u32")]
     institution_id: InstitutionId,
     sync_source_type: Option<&'static str>,
@@ -41,7 +41,7 @@ struct Emr {
 
 /// Locations that share a data source are one entry; one without EHR is an entry of its own.
 #[derive(Default)]
-pub struct Shared {
+pub(crate) struct Shared {
     places: Vec<Arc<LocationSetup>>,
     pub read: Standing,
     pub write: Standing,
@@ -51,7 +51,7 @@ pub struct Shared {
 
 /// Red as soon as one of the locations is, since the first of them turned red.
 #[derive(Default)]
-pub struct Standing {
+pub(crate) struct Standing {
     red_since: Option<Timestamp>,
     green_at: Timestamp,
 }
@@ -65,7 +65,7 @@ impl Standing {
         }
     }
 
-    pub fn color(&self) -> &'static str {
+    pub(crate) fn color(&self) -> &'static str {
         if self.red_since.is_some() { "red" } else { "green" }
     }
 
@@ -75,7 +75,7 @@ impl Standing {
 }
 
 impl Shared {
-    pub fn add(&mut self, place: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
+    pub(crate) fn add(&mut self, place: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
         self.gates.extend(GateView::of(place.id, &state, now));
         self.read.add(state.read_ok, state.read_at);
         self.write.add(state.write_ok, state.write_at);
@@ -85,13 +85,13 @@ impl Shared {
 }
 
 /// A location for itself, as messages show it.
-pub fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> Shared {
+pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> Shared {
     let mut shared = Shared::default();
     shared.add(location.clone(), state.clone(), now);
     shared
 }
 
-pub fn view<'a>(setup: &'a Setup, shared: &'a Shared) -> SyncStatusView<'a> {
+pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a Shared) -> SyncStatusView<'a> {
     let first = shared.places.first();
     let institution_id = first.map_or(InstitutionId(0), |place| place.institution);
     let source = first.and_then(|place| setup.sources.get(&place.source?));

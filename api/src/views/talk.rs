@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct PatientAlertView<'a> {
+pub(crate) struct PatientAlertView<'a> {
     id: u64,
     patient_id: u32,
     note: &'a str,
@@ -33,7 +33,7 @@ pub struct PatientAlertView<'a> {
 }
 
 impl<'a> PatientAlertView<'a> {
-    pub fn of(entry: &'a Entry<PatientAlert>) -> PatientAlertView<'a> {
+    pub(crate) fn of(entry: &'a Entry<PatientAlert>) -> PatientAlertView<'a> {
         PatientAlertView {
             id: entry.id,
             patient_id: entry.body.patient_id,
@@ -48,7 +48,7 @@ impl<'a> PatientAlertView<'a> {
 
 /// Specification 2.7: a request to append to a patient's communication log.
 #[derive(Serialize, JsonSchema)]
-pub struct CommunicationLogView<'a> {
+pub(crate) struct CommunicationLogView<'a> {
     #[schemars(with = "String", extend("format" = "uuid"))]
     id: Uuid,
     /// How the write to the health record system goes.
@@ -68,7 +68,7 @@ pub struct CommunicationLogView<'a> {
 }
 
 impl<'a> CommunicationLogView<'a> {
-    pub fn of(entry: &'a Entry<CommunicationLog>) -> CommunicationLogView<'a> {
+    pub(crate) fn of(entry: &'a Entry<CommunicationLog>) -> CommunicationLogView<'a> {
         CommunicationLogView {
             id: uuid(CommunicationLog::RESOURCE, entry.source_id, entry.id),
             status: status(entry),
@@ -86,7 +86,7 @@ impl<'a> CommunicationLogView<'a> {
 
 /// A conversation the health record system keeps.
 #[derive(Serialize, JsonSchema)]
-pub struct ConversationView<'a> {
+pub(crate) struct ConversationView<'a> {
     id: u64,
     patient_id: Option<u32>,
     subject: Option<&'a str>,
@@ -99,7 +99,7 @@ pub struct ConversationView<'a> {
 }
 
 impl<'a> ConversationView<'a> {
-    pub fn of(entry: &'a Entry<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Conversation>, adapter: Option<&'a str>) -> ConversationView<'a> {
         ConversationView {
             id: entry.id,
             patient_id: entry.body.patient_id,
@@ -116,7 +116,7 @@ impl<'a> ConversationView<'a> {
 
 /// A message of a conversation. Null is what the health record system does not tell.
 #[derive(Serialize, JsonSchema)]
-pub struct MessageView {
+pub(crate) struct MessageView {
     from: Option<String>,
     text: Option<String>,
     at: Option<At>,

@@ -24,7 +24,7 @@ struct Asked {
     note: Option<String>,
 }
 
-pub async fn create(mut call: Call) -> IntentAnswer {
+pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     let (tenant, at, asked) = call.in_places(Asked::read)?;
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
     let vouched = opened.is_ok();

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-pub async fn create(mut call: Call) -> IntentAnswer {
+pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     let (tenant, (reference, reason)) = call.in_tenant(|input| {
         let reference = input.body.required("booking_ref", filled(booking_ref()));
         let reason = input.body.unless_empty("reason", text(MAX_TEXT));

@@ -20,14 +20,14 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     Reason(Box<BookingRefusal>),
     /// Anything any endpoint may answer.
     Other(ApiError),
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct BookingRefusal {
+pub(crate) struct BookingRefusal {
     ok: bool,
     reason: Reason,
     message: String,
@@ -46,27 +46,27 @@ impl Failure {
         Failure::Reason(Box::new(BookingRefusal::of(reason, message.into())))
     }
 
-    pub fn slot_not_found() -> Failure {
+    pub(crate) fn slot_not_found() -> Failure {
         Failure::of(Reason::SlotNotFound, "That time is not known; please search for open times again.")
     }
 
     /// Before the first read of a practice is complete nobody knows its free times.
-    pub fn not_read(name: &str) -> Failure {
+    pub(crate) fn not_read(name: &str) -> Failure {
         let why = format!("The schedule of {name} has not been read yet, so its open times are not known.");
         Failure::of(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
     }
 
-    pub fn booking_not_found(booking_ref: &str) -> Failure {
+    pub(crate) fn booking_not_found(booking_ref: &str) -> Failure {
         Failure::of(Reason::BookingNotFound, format!("There is no booking with the reference {}.", echo(booking_ref)))
     }
 
-    pub fn booking_failed() -> Failure {
+    pub(crate) fn booking_failed() -> Failure {
         let why = "The booking could not be entered into the practice's system; there is nothing to cancel.";
         Failure::of(Reason::BookingFailed, why)
     }
 
     /// `alternatives` turns the engine's slots into offers.
-    pub fn refused(
+    pub(crate) fn refused(
         refused: Refused,
         alternatives: impl FnOnce(&[location::slots::Slot]) -> Result<Vec<OfferView>, ApiError>,
     ) -> Failure {

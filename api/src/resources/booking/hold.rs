@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct Held<'a> {
+pub(crate) struct Held<'a> {
     ok: bool,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Held<'a> {
     description: Option<&'a str>,
 }
 
-pub async fn create(mut call: Call) -> IntentAnswer {
+pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     let (tenant, at, slot_token) =
         call.in_places(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
@@ -46,7 +46,7 @@ pub async fn create(mut call: Call) -> IntentAnswer {
     }))
 }
 
-pub async fn delete(mut call: Call) -> IntentAnswer {
+pub(crate) async fn delete(mut call: Call) -> IntentAnswer {
     let (tenant, at, slot_token) = call.in_places(slot_token)?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer kept for you.", times::for_people(offer.span.start, place.location.zone));

@@ -1,14 +1,14 @@
 //! Booking by intent (specification 4.8): search gives slot tokens, hold keeps one for a while, book uses it, status and cancel
 //! follow the booking.
 
-pub mod book;
-pub mod cancel;
+pub(crate) mod book;
+pub(crate) mod cancel;
 mod failure;
-pub mod hold;
+pub(crate) mod hold;
 mod offer_view;
 mod offers;
-pub mod search;
-pub mod status;
+pub(crate) mod search;
+pub(crate) mod status;
 
 use actix_web::HttpResponse;
 use engine::records::{Appointment, Booking, Writeback};
@@ -16,7 +16,7 @@ use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::{failure::BookingRefusal, hold::Held, search::Found};
+pub(crate) use self::{failure::BookingRefusal, hold::Held, search::Found};
 
 use self::failure::Failure;
 use super::providers::Names;
@@ -69,7 +69,7 @@ struct PatientName<'a> {
 
 /// What every successful answer about a booking says.
 #[derive(Serialize, JsonSchema)]
-pub struct Booked<'a> {
+pub(crate) struct Booked<'a> {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<bool>,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::values::times::At;
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct OfferView {
+pub(crate) struct OfferView {
     pub slot_token: String,
     pub start_iso: String,
     pub start_local: String,
@@ -19,7 +19,7 @@ pub struct OfferView {
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OfferPlace {
+pub(crate) struct OfferPlace {
     pub location_id: u32,
     pub name: String,
     pub address: String,

@@ -27,12 +27,12 @@ use crate::{
 
 /// What is offered besides the time.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub(super) struct Wanted {
     pub appointment_type: Option<AppointmentTypeId>,
     pub join_blocks: bool,
 }
 
-pub fn offers(call: &Call, place: &Place, wanted: Wanted, slots: &[Slot]) -> Result<Vec<OfferView>, ApiError> {
+pub(super) fn offers(call: &Call, place: &Place, wanted: Wanted, slots: &[Slot]) -> Result<Vec<OfferView>, ApiError> {
     let tenant = Tenant { institution: place.institution.clone() };
     let mut names = Names::new(call, &tenant);
     let here = whereabouts(&place.location);
@@ -67,12 +67,22 @@ fn expiry(at: Timestamp) -> Timestamp {
 }
 
 /// The offer a token stands for, at a location the caller may reach; tokens of others are as unknown as invented ones.
-pub fn open(call: &Call, tenant: &Tenant, at: Option<&Place>, slot_token: &str) -> Result<(Place, Offer), Failure> {
+pub(super) fn open(
+    call: &Call,
+    tenant: &Tenant,
+    at: Option<&Place>,
+    slot_token: &str,
+) -> Result<(Place, Offer), Failure> {
     reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
 }
 
 /// The same for a token that is no longer vouched for. Nothing can be booked with it; the booking made with it earlier is found.
-pub fn recall(call: &Call, tenant: &Tenant, at: Option<&Place>, slot_token: &str) -> Result<(Place, Offer), Failure> {
+pub(super) fn recall(
+    call: &Call,
+    tenant: &Tenant,
+    at: Option<&Place>,
+    slot_token: &str,
+) -> Result<(Place, Offer), Failure> {
     reach(call, tenant, at, call.api.slot_tokens.recall(slot_token))
 }
 
@@ -88,6 +98,6 @@ fn reach(call: &Call, tenant: &Tenant, at: Option<&Place>, offer: Option<Offer>)
 }
 
 /// Alternatives are offered on the same terms.
-pub fn like(offer: &Offer) -> Wanted {
+pub(super) fn like(offer: &Offer) -> Wanted {
     Wanted { appointment_type: offer.appointment_type, join_blocks: offer.join_blocks }
 }

@@ -42,7 +42,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub struct Found<'a> {
+pub(crate) struct Found<'a> {
     ok: bool,
     message: String,
     slots: Vec<OfferView>,
@@ -64,7 +64,7 @@ struct Asked {
     new_patient: bool,
 }
 
-pub async fn create(mut call: Call) -> IntentAnswer {
+pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     let (place, asked) = call.in_place(Asked::read)?;
     let now = call.api.engine.now();
     let today = times::local(now, place.location.zone).0;

@@ -27,13 +27,13 @@ base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The OpenAPI documents. They describe the table of routes, which leads here: whoever starts the server hands them in.
 #[derive(Clone, Copy)]
-pub struct Documents {
+pub(crate) struct Documents {
     pub v3: fn() -> &'static str,
     pub v2: fn() -> &'static str,
 }
 
 /// `?version=v2.2.2` asks for the document of that version.
-pub async fn document(request: HttpRequest) -> Answer {
+pub(crate) async fn document(request: HttpRequest) -> Answer {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
     let version = query.optional("version", crate::values::kinds::one_of(Version::NAMES));
     let problems = query.take_problems();
@@ -45,22 +45,22 @@ pub async fn document(request: HttpRequest) -> Answer {
     Ok(file(&request, "application/json", text()))
 }
 
-pub async fn page(request: HttpRequest) -> Answer {
+pub(crate) async fn page(request: HttpRequest) -> Answer {
     Ok(file(&request, "text/html; charset=utf-8", include_str!("page.html")))
 }
 
 /// For those who try the address alone.
-pub async fn elsewhere(_: HttpRequest) -> Answer {
+pub(crate) async fn elsewhere(_: HttpRequest) -> Answer {
     Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs")).finish())
 }
 
 /// How to receive webhooks. The snippets are files of their own, which tests run.
-pub async fn webhooks(request: HttpRequest) -> Answer {
+pub(crate) async fn webhooks(request: HttpRequest) -> Answer {
     Ok(file(&request, "text/html; charset=utf-8", &WEBHOOKS))
 }
 
 /// How to have the sandbox misbehave.
-pub async fn sandbox(request: HttpRequest) -> Answer {
+pub(crate) async fn sandbox(request: HttpRequest) -> Answer {
     Ok(file(&request, "text/html; charset=utf-8", include_str!("sandbox.html")))
 }
 
@@ -81,11 +81,11 @@ const SNIPPETS: [(&str, &str); 5] = [
     ("Rust", include_str!("snippets/verify.rs")),
 ];
 
-pub async fn style(request: HttpRequest) -> Answer {
+pub(crate) async fn style(request: HttpRequest) -> Answer {
     Ok(file(&request, "text/css; charset=utf-8", include_str!("style.css")))
 }
 
-pub async fn script(request: HttpRequest) -> Answer {
+pub(crate) async fn script(request: HttpRequest) -> Answer {
     Ok(file(&request, "text/javascript; charset=utf-8", include_str!("script.js")))
 }
 

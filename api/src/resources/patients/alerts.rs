@@ -23,7 +23,7 @@ use crate::{
     views::talk::PatientAlertView,
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, disabled) =
         call.in_tenant(|input| Some(input.query.defaulted("include_disabled", boolean(), false)))?;
@@ -35,13 +35,13 @@ pub async fn list(mut call: Call) -> Answer {
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
 }
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(PatientAlertView::of(&one(&call, &tenant, patient, alert)?)))
 }
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (tenant, note) = call.in_tenant(|input| input.body.required("patient_alert.note", filled(text(MAX_NOTE))))?;
     let patient = find(&call, &tenant, id)?;
@@ -60,7 +60,7 @@ fn not_synced() -> ApiError {
     ApiError::bad("Data source must exist").because(Reason::PatientNotSynced)
 }
 
-pub async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> Answer {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
     let (tenant, disabled) = call.in_tenant(|input| {
         input.body.required("patient_alert", object());

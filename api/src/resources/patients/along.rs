@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Of one patient.
-pub const INCLUDES: &[&str] = &[
+pub(super) const INCLUDES: &[&str] = &[
     "upcoming_appts",
     "last_visited_appointment",
     "children",
@@ -48,7 +48,7 @@ pub const INCLUDES: &[&str] = &[
     "provider",
 ];
 /// Of each patient of a list, in v2.2.2.
-pub const INCLUDES_OF_LIST: &[&str] = &[
+pub(super) const INCLUDES_OF_LIST: &[&str] = &[
     "upcoming_appts",
     "procedures",
     "insurance_coverages",
@@ -62,7 +62,7 @@ pub const INCLUDES_OF_LIST: &[&str] = &[
 const LEDGER: &[&str] = &["adjustments", "charges", "payments"];
 
 /// What a request asks for and may see; the rest is named as without effect.
-pub fn asked(input: &mut Input, known: &'static [&'static str], financial: bool) -> Vec<&'static str> {
+pub(super) fn asked(input: &mut Input, known: &'static [&'static str], financial: bool) -> Vec<&'static str> {
     let asked = input.query.list("include", includes(known));
     let (asked, denied): (Vec<_>, Vec<_>) = asked.into_iter().partition(|it| financial || !LEDGER.contains(it));
     denied.iter().for_each(|name| input.query.withheld(name, "financial"));
@@ -77,7 +77,7 @@ struct Covered {
 }
 
 /// What comes along: none of what was not asked for.
-pub struct Related {
+pub(super) struct Related {
     children: Option<Vec<Patient>>,
     guarantor: Option<Option<Patient>>,
     provider: Option<Option<Provider>>,
@@ -92,7 +92,12 @@ pub struct Related {
 }
 
 impl Related {
-    pub fn read(call: &mut Call, tenant: &Tenant, patient: &Patient, asked: &[&str]) -> Result<Related, ApiError> {
+    pub(super) fn read(
+        call: &mut Call,
+        tenant: &Tenant,
+        patient: &Patient,
+        asked: &[&str],
+    ) -> Result<Related, ApiError> {
         let asked = |name: &str| asked.contains(&name);
         let institution = tenant.institution.id;
         let children = asked("children").then(|| children(call, tenant, patient)).transpose()?;
@@ -121,7 +126,7 @@ impl Related {
         })
     }
 
-    pub fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
+    pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
         let adapter = |source: Option<u32>| call.api.directory.adapter_of_source(source);
         let user = |it: &'a Patient| UserView::patient(it, adapter(it.source_id));
         let provider = |it: &'a Provider| UserView::provider(it, adapter(Some(it.source_id)));
@@ -142,7 +147,7 @@ impl Related {
     }
 
     /// Where the patient's shape has it on demand only.
-    pub fn address<'a>(&self, patient: &'a Patient) -> Included<PatientAddressView<'a>> {
+    pub(super) fn address<'a>(&self, patient: &'a Patient) -> Included<PatientAddressView<'a>> {
         self.address.then(|| patient.address.as_ref().map(PatientAddressView::of))
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     views::{patients::PatientCreated, people::PatientBasic},
 };
 
-pub async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> Answer {
     let (place, new) = call.in_place(|input| read(&mut input.body, input.today))?;
     let saved = call.save::<Patient>(&place, Saving::Patient(Box::new(new))).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());

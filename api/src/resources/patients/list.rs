@@ -28,7 +28,7 @@ use crate::{
     views::patients::{PatientDetail, PatientDetailed, PatientInList, PatientListed},
 };
 
-pub async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> Answer {
     let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
     let (place, (listing, filter, asked)) = call.in_place(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };

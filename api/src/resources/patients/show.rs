@@ -11,7 +11,7 @@ use crate::{
     views::patients::{PatientDetail, PatientDetailed, PatientShown},
 };
 
-pub async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let financial = call.key.grants.financial;
     let (tenant, asked) = call.in_tenant(|input| Some(asked(input, INCLUDES, financial)))?;

@@ -18,7 +18,7 @@ use crate::{
 
 const MAX_EXTENSION: usize = 20;
 
-pub async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> Answer {
     let id = call.path_id(id())?;
     let (place, change) = call.in_place(|input| {
         let patient = input.body.required("patient", object());

@@ -24,37 +24,37 @@ const LONGEST_HEAD: usize = 14;
 
 /// Which wall was run into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Breach {
+pub(super) enum Breach {
     TooLong,
     Flood,
 }
 
 /// How high the walls are, and whether one was run into. Whoever reads the messages holds the other end.
-pub struct Gauge {
+pub(super) struct Gauge {
     pub max_message: Cell<u64>,
     max_messages: u32,
     breach: Cell<Option<Breach>>,
 }
 
 impl Gauge {
-    pub fn new(max_message: u64, max_messages: u32) -> Rc<Gauge> {
+    pub(super) fn new(max_message: u64, max_messages: u32) -> Rc<Gauge> {
         Rc::new(Gauge { max_message: Cell::new(max_message), max_messages, breach: Cell::new(None) })
     }
 
-    pub fn breach(&self) -> Option<Breach> {
+    pub(super) fn breach(&self) -> Option<Breach> {
         self.breach.get()
     }
 }
 
 /// The bytes of a socket, as long as they keep within the walls.
-pub struct Walled {
+pub(super) struct Walled {
     bytes: Payload,
     frames: Frames,
     gauge: Rc<Gauge>,
 }
 
 impl Walled {
-    pub fn new(bytes: Payload, gauge: Rc<Gauge>) -> Walled {
+    pub(super) fn new(bytes: Payload, gauge: Rc<Gauge>) -> Walled {
         Walled { bytes, frames: Frames::default(), gauge }
     }
 }

@@ -39,7 +39,7 @@ const LONG_FRAME: usize = 64 << 10;
 /// When there may be a seat again.
 const FULL: u64 = 60;
 
-pub async fn connect(request: HttpRequest, payload: Payload) -> Answer {
+pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> Answer {
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
     from_extension(request.headers())?;
     in_our_words(request.headers())?;

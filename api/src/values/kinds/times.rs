@@ -32,21 +32,17 @@ pub struct Clock {
 const MAX_READ: usize = 5;
 
 impl Clock {
-    pub fn of(zone: Tz) -> Clock {
-        Clock { zone: Some(zone), ..Clock::default() }
-    }
-
-    pub fn has_zone(&self) -> bool {
+    pub(crate) fn has_zone(&self) -> bool {
         self.zone.is_some()
     }
 
     /// From here on of this place. What was read before stays said.
-    pub fn set(&mut self, zone: Tz) {
+    pub(crate) fn set(&mut self, zone: Tz) {
         self.zone = Some(zone);
     }
 
     /// In the zone a client named for this request.
-    pub fn named(&self, zone: Option<Tz>) -> Clock {
+    pub(crate) fn named(&self, zone: Option<Tz>) -> Clock {
         match zone {
             Some(zone) => Clock { zone: Some(zone), named: true, read: self.read.clone() },
             None => self.clone(),
@@ -54,7 +50,7 @@ impl Clock {
     }
 
     /// A sentence for each time without an offset.
-    pub fn take_read(&self) -> Vec<String> {
+    pub(crate) fn take_read(&self) -> Vec<String> {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -88,7 +84,7 @@ fn after_gap(zone: Tz, local: NaiveDateTime) -> DateTime<Tz> {
     zone.from_utc_datetime(&(local - TimeDelta::seconds(offset.into())))
 }
 
-pub fn date() -> Kind<Date> {
+pub(crate) fn date() -> Kind<Date> {
     Kind::of_text(
         || json!({"type": "string", "format": "date", "pattern": CENTURIES}),
         "2026-12-01",
@@ -108,7 +104,7 @@ fn known(date: Date) -> Parsed<Date> {
 }
 
 /// When somebody was born: today at the latest, in any form that can mean one day only.
-pub fn birth_date(today: Date) -> Kind<Date> {
+pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     // A schema cannot say all that is understood: it promises what is recommended.
     let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES});
     Kind::of_text(schema, "1980-05-06", move |text| {
@@ -151,7 +147,7 @@ fn days(date: NaiveDate) -> Date {
 }
 
 /// `HH:MM`, as minutes after midnight.
-pub fn time_of_day() -> Kind<i64> {
+pub(crate) fn time_of_day() -> Kind<i64> {
     let schema = || json!({"type": "string", "pattern": "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"});
     Kind::of_text(schema, "09:30", |text| {
         let wrong = || "must be a time of day in the form HH:MM".to_owned();
@@ -166,12 +162,12 @@ pub fn time_of_day() -> Kind<i64> {
 }
 
 /// A date-time; without an offset, or as a date alone, it is read by the clock.
-pub fn instant(clock: &Clock) -> Kind<Timestamp> {
+pub(crate) fn instant(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date)
 }
 
 /// Where a span of time ends: a date alone means that this day is part of it.
-pub fn end_of(clock: &Clock) -> Kind<Timestamp> {
+pub(crate) fn end_of(clock: &Clock) -> Kind<Timestamp> {
     moment(clock, |date| date.succ_opt().unwrap_or(date))
 }
 
@@ -251,7 +247,7 @@ mod tests {
     use super::*;
 
     fn new_york() -> Clock {
-        Clock::of("America/New_York".parse().unwrap())
+        Clock { zone: Some("America/New_York".parse().unwrap()), ..Clock::default() }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::{
 
 /// What a guarantor owes. An amount is null where the health record system does not tell it.
 #[derive(Serialize, JsonSchema)]
-pub struct GuarantorBalanceView<'a> {
+pub(crate) struct GuarantorBalanceView<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
     guarantor_id: Option<u32>,
@@ -37,7 +37,7 @@ pub struct GuarantorBalanceView<'a> {
 }
 
 impl<'a> GuarantorBalanceView<'a> {
-    pub fn of(entry: &'a Entry<GuarantorBalance>) -> GuarantorBalanceView<'a> {
+    pub(crate) fn of(entry: &'a Entry<GuarantorBalance>) -> GuarantorBalanceView<'a> {
         let balance = &entry.body.0;
         GuarantorBalanceView {
             id: entry.id,
@@ -60,7 +60,7 @@ impl<'a> GuarantorBalanceView<'a> {
 
 /// What insurance is expected to pay for a patient. An amount is null where the health record system does not tell it.
 #[derive(Serialize, JsonSchema)]
-pub struct InsuranceBalanceView {
+pub(crate) struct InsuranceBalanceView {
     id: u64,
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
@@ -78,7 +78,7 @@ pub struct InsuranceBalanceView {
 }
 
 impl InsuranceBalanceView {
-    pub fn of(entry: &Entry<InsuranceBalance>) -> InsuranceBalanceView {
+    pub(crate) fn of(entry: &Entry<InsuranceBalance>) -> InsuranceBalanceView {
         let balance = &entry.body.0;
         InsuranceBalanceView {
             id: entry.id,

@@ -20,7 +20,7 @@ use crate::{
 
 /// A charge on the ledger.
 #[derive(Serialize, JsonSchema)]
-pub struct ChargeView<'a> {
+pub(crate) struct ChargeView<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
     /// Null where the health record system does not tell.
@@ -65,7 +65,7 @@ pub struct ChargeView<'a> {
 }
 
 impl<'a> ChargeView<'a> {
-    pub fn of(entry: &'a Entry<Charge>) -> ChargeView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             id: entry.id,
@@ -95,7 +95,7 @@ impl<'a> ChargeView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub fn older(entry: &'a Entry<Charge>) -> ChargeView<'a> {
+    pub(crate) fn older(entry: &'a Entry<Charge>) -> ChargeView<'a> {
         let charge = &entry.body;
         ChargeView {
             value: Some(Price::maybe(&charge.fee)),
@@ -108,7 +108,7 @@ impl<'a> ChargeView<'a> {
 
 /// An insurance claim.
 #[derive(Serialize, JsonSchema)]
-pub struct ClaimView<'a> {
+pub(crate) struct ClaimView<'a> {
     id: u64,
     /// Null where the health record system does not tell.
     location_id: Option<u32>,
@@ -156,7 +156,7 @@ pub struct ClaimView<'a> {
 }
 
 impl<'a> ClaimView<'a> {
-    pub fn of(entry: &'a Entry<Claim>) -> ClaimView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
         ClaimView {
             id: entry.id,
@@ -188,7 +188,7 @@ impl<'a> ClaimView<'a> {
     }
 
     /// As payments and adjustments show it.
-    pub fn with_totals(entry: &'a Entry<Claim>) -> ClaimView<'a> {
+    pub(crate) fn with_totals(entry: &'a Entry<Claim>) -> ClaimView<'a> {
         let claim = &entry.body;
         ClaimView {
             finalized_at: Some(claim.received_at.map(|it| At(it.at()))),
@@ -203,7 +203,7 @@ impl<'a> ClaimView<'a> {
 
 /// What claims say in total. A sum is null where nothing is known, or its parts are in different currencies.
 #[derive(Serialize, JsonSchema)]
-pub struct ClaimTotals {
+pub(crate) struct ClaimTotals {
     amount_billed_to_insurance: Option<Price>,
     estimated_insurance_payment: Option<Price>,
     insurance_payment: Option<Price>,
@@ -211,7 +211,7 @@ pub struct ClaimTotals {
 }
 
 impl ClaimTotals {
-    pub fn of(amounts: &ClaimAmounts) -> ClaimTotals {
+    pub(crate) fn of(amounts: &ClaimAmounts) -> ClaimTotals {
         ClaimTotals {
             amount_billed_to_insurance: Price::maybe(&amounts.billed),
             estimated_insurance_payment: Price::maybe(&amounts.estimated),
@@ -221,7 +221,7 @@ impl ClaimTotals {
     }
 
     /// The sums of what claims say of one charge.
-    pub fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> ClaimTotals {
+    pub(crate) fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> ClaimTotals {
         let sum = |part: fn(&ClaimAmounts) -> &Option<Money>| sum(charge, claims, part);
         ClaimTotals {
             amount_billed_to_insurance: sum(|it| &it.billed),
@@ -267,14 +267,14 @@ impl Payout {
 
 /// A payout inside its claim.
 #[derive(Serialize, JsonSchema)]
-pub struct ChargePayoutView {
+pub(crate) struct ChargePayoutView {
     #[serde(flatten)]
     payout: Payout,
     charge_id: Option<u64>,
 }
 
 impl ChargePayoutView {
-    pub fn all(claim: &Entry<Claim>) -> Vec<ChargePayoutView> {
+    pub(crate) fn all(claim: &Entry<Claim>) -> Vec<ChargePayoutView> {
         let payouts = claim.body.payouts.iter();
         payouts.map(|it| ChargePayoutView { payout: Payout::of(it), charge_id: it.charge_id }).collect()
     }
@@ -282,7 +282,7 @@ impl ChargePayoutView {
 
 /// A payout inside its charge.
 #[derive(Serialize, JsonSchema)]
-pub struct ClaimPayoutView {
+pub(crate) struct ClaimPayoutView {
     #[serde(flatten)]
     payout: Payout,
     claim_id: u64,
@@ -290,7 +290,7 @@ pub struct ClaimPayoutView {
 
 impl ClaimPayoutView {
     /// What these claims say of a charge.
-    pub fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> Vec<ClaimPayoutView> {
+    pub(crate) fn for_charge(charge: u64, claims: &[Entry<Claim>]) -> Vec<ClaimPayoutView> {
         let payouts = claims.iter().flat_map(|claim| claim.body.payouts.iter().map(move |it| (claim.id, it)));
         payouts
             .filter(|(_, it)| it.charge_id == Some(charge))
@@ -301,7 +301,7 @@ impl ClaimPayoutView {
 
 /// A charge inside a payment or an adjustment.
 #[derive(Serialize, JsonSchema)]
-pub struct PatientLedgerCharge<'a> {
+pub(crate) struct PatientLedgerCharge<'a> {
     id: u64,
     foreign_id: Option<&'a str>,
     location_id: Option<u32>,
@@ -327,7 +327,7 @@ pub struct PatientLedgerCharge<'a> {
 
 impl<'a> PatientLedgerCharge<'a> {
     /// `claims`: those with a payout for the charge.
-    pub fn of(entry: &'a Entry<Charge>, claims: &[Entry<Claim>]) -> PatientLedgerCharge<'a> {
+    pub(crate) fn of(entry: &'a Entry<Charge>, claims: &[Entry<Claim>]) -> PatientLedgerCharge<'a> {
         let charge = &entry.body;
         let totals = ClaimTotals::for_charge(entry.id, claims);
         let concerns = |claim: &&Entry<Claim>| claim.body.payouts.iter().any(|it| it.charge_id == Some(entry.id));

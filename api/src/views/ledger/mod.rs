@@ -4,7 +4,7 @@ mod balances;
 mod charges_and_claims;
 mod payments;
 
-pub use self::{
+pub(crate) use self::{
     balances::{GuarantorBalanceView, InsuranceBalanceView},
     charges_and_claims::{ChargePayoutView, ChargeView, ClaimPayoutView, ClaimTotals, ClaimView, PatientLedgerCharge},
     payments::{AdjustmentView, PaymentPlanView, PaymentView},

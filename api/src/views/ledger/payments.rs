@@ -19,7 +19,7 @@ use crate::{
 
 /// A payment on the ledger.
 #[derive(Serialize, JsonSchema)]
-pub struct PaymentView<'a> {
+pub(crate) struct PaymentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until it has the payment.
     foreign_id: Option<&'a str>,
@@ -73,7 +73,7 @@ pub struct PaymentView<'a> {
 }
 
 impl<'a> PaymentView<'a> {
-    pub fn of(entry: &'a Entry<Payment>) -> PaymentView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             id: entry.id,
@@ -108,7 +108,7 @@ impl<'a> PaymentView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub fn older(entry: &'a Entry<Payment>) -> PaymentView<'a> {
+    pub(crate) fn older(entry: &'a Entry<Payment>) -> PaymentView<'a> {
         let payment = &entry.body;
         PaymentView {
             value: Some(Some(Price::of(&payment.amount))),
@@ -121,7 +121,7 @@ impl<'a> PaymentView<'a> {
 
 /// An adjustment on the ledger.
 #[derive(Serialize, JsonSchema)]
-pub struct AdjustmentView<'a> {
+pub(crate) struct AdjustmentView<'a> {
     id: u64,
     /// Identifier in the health record system; null until it has the adjustment.
     foreign_id: Option<&'a str>,
@@ -173,7 +173,7 @@ pub struct AdjustmentView<'a> {
 }
 
 impl<'a> AdjustmentView<'a> {
-    pub fn of(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn of(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             id: entry.id,
@@ -206,7 +206,7 @@ impl<'a> AdjustmentView<'a> {
     }
 
     /// With the names v2.2.2 has.
-    pub fn older(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
+    pub(crate) fn older(entry: &'a Entry<Adjustment>) -> AdjustmentView<'a> {
         let adjustment = &entry.body;
         AdjustmentView {
             value: Some(Some(Price::of(&adjustment.amount))),
@@ -220,7 +220,7 @@ impl<'a> AdjustmentView<'a> {
 
 /// A plan of payments.
 #[derive(Serialize, JsonSchema)]
-pub struct PaymentPlanView<'a> {
+pub(crate) struct PaymentPlanView<'a> {
     id: u64,
     patient_id: Option<u32>,
     guarantor_id: Option<u32>,
@@ -236,7 +236,7 @@ pub struct PaymentPlanView<'a> {
 }
 
 impl PaymentPlanView<'_> {
-    pub fn of(entry: &Entry<PaymentPlan>) -> Self {
+    pub(crate) fn of(entry: &Entry<PaymentPlan>) -> Self {
         PaymentPlanView {
             id: entry.id,
             patient_id: entry.body.patient_id,
