@@ -192,10 +192,10 @@ log = "error"
 listen = "{address}"
 slot_token = "12h"
 refused_per_minute = 0
-[limits]
+[rate_limits]
 per_second = 0
 per_minute = 0
-[limits.endpoints]
+[rate_limits.endpoints]
 "POST /intent/booking/search" = 0
 "GET /appointments" = 0
 "GET /available_slots" = 0

@@ -92,7 +92,7 @@ impl<'a> File<'a> {
             root.parsed("token_secret", |text| Secret::parse(text).ok_or("must hold 64 hexadecimal digits".into()));
         let mut http = HttpRules::default();
         root.table("http").iter().for_each(|s| read_http(s, &mut http));
-        root.table("limits").iter().for_each(|s| read_limits(s, &mut http));
+        root.table("rate_limits").iter().for_each(|s| read_rate_limits(s, &mut http));
         self.setup.engine = self.engine(root);
         let knobs = root.table("defaults").map_or_else(Knobs::default, |s| Knobs::default().with(&s));
         let institutions = root.tables("institutions");
@@ -466,7 +466,7 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.std_duration("body_timeout", 100..=5 * MINUTE, &mut http.body_timeout);
     s.std_duration("shutdown_timeout", 0..=HOUR, &mut http.shutdown_timeout);
     s.knob("max_body", 1_024..=64 * 1024 * 1024, &mut http.max_body);
-    s.knob("kept_pages", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
+    s.knob("list_cache_bytes", 0..=16 * 1024 * 1024 * 1024, &mut http.list_cache_bytes);
     s.duration("token_production", MINUTE..=DAY, &mut http.token_production);
     s.duration("token_sandbox", MINUTE..=30 * DAY, &mut http.token_sandbox);
     s.duration("slot_token", MINUTE..=DAY, &mut http.slot_token);
@@ -484,7 +484,7 @@ fn read_http(s: &Section<'_, '_>, http: &mut HttpRules) {
     }
 }
 
-fn read_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
+fn read_rate_limits(s: &Section<'_, '_>, http: &mut HttpRules) {
     s.knob("per_second", 0..=1_000_000, &mut http.rate_limits.per_second);
     s.knob("per_minute", 0..=60_000_000, &mut http.rate_limits.per_minute);
     if let Some(s) = s.table("endpoints") {

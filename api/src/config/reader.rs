@@ -56,6 +56,10 @@ pub(super) struct Placed<T> {
     pub at: usize,
 }
 
+/// Keys of earlier releases: the section as messages name it, the old key, the new one.
+const RENAMED: &[(&str, &str, &str)] =
+    &[("the file", "limits", "rate_limits"), ("[http]", "kept_pages", "list_cache_bytes")];
+
 /// One table of the file. Dropping it reports the keys no one asked for.
 pub(super) struct Section<'a, 't> {
     table: &'t DeTable<'a>,
@@ -72,8 +76,12 @@ impl Drop for Section<'_, '_> {
         for key in self.table.keys().filter(|key| !asked.contains(key.get_ref().as_ref())) {
             let known = asked.iter().cloned().collect::<Vec<_>>().join(", ");
             let key_name = key.get_ref();
-            self.problems
-                .add(key.span().start, format!("unknown key `{key_name}` in {}; known are: {known}", self.name));
+            let renamed = RENAMED.iter().find(|(section, old, _)| *section == self.name && old == key_name);
+            let problem = match renamed {
+                Some((_, _, new)) => format!("`{key_name}` in {} is now called `{new}`", self.name),
+                None => format!("unknown key `{key_name}` in {}; known are: {known}", self.name),
+            };
+            self.problems.add(key.span().start, problem);
         }
     }
 }

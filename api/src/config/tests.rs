@@ -73,7 +73,7 @@ fn the_printed_examples_are_accepted() {
     for section in [
         "",
         "[http]",
-        "[limits]",
+        "[rate_limits]",
         "[engine]",
         "[webhooks]",
         "[defaults.booking]",
@@ -286,9 +286,9 @@ fn agents_are_names_of_products() {
 
 #[test]
 fn limits_are_for_endpoints_there_are() {
-    assert!(problems("[limits.endpoints]\n\"GET /appointments\" = 3").iter().all(|it| !it.contains("endpoint")));
+    assert!(problems("[rate_limits.endpoints]\n\"GET /appointments\" = 3").iter().all(|it| !it.contains("endpoint")));
     for wrong in ["GET /nothing", "PUT /appointments", "/appointments", "GET /appointments/7"] {
-        let found = problems(&format!("[limits.endpoints]\n\"{wrong}\" = 3"));
+        let found = problems(&format!("[rate_limits.endpoints]\n\"{wrong}\" = 3"));
         assert!(found[0].contains("there is no endpoint"), "{wrong}: {found:?}");
     }
 }
@@ -426,5 +426,17 @@ source = 1
     assert_eq!(
         problems("[http]\nmax_connections = 100\nmax_workstations = 100"),
         ["line 3: `max_workstations` must leave some of `max_connections` to API clients"]
+    );
+}
+
+#[test]
+fn keys_of_earlier_releases_name_their_successors() {
+    let found = problems("[limits]\nper_second = 5\n[http]\nkept_pages = 0");
+    assert_eq!(
+        found,
+        [
+            "line 1: `limits` in the file is now called `rate_limits`",
+            "line 4: `kept_pages` in [http] is now called `list_cache_bytes`"
+        ]
     );
 }

@@ -248,10 +248,10 @@ log = "error"
 [http]
 listen = "127.0.0.1:0"
 slot_token = "12h"
-[limits]
+[rate_limits]
 per_second = 0
 per_minute = 0
-[limits.endpoints]
+[rate_limits.endpoints]
 "POST /intent/booking/search" = 0
 "GET /available_slots" = 0
 [engine]

@@ -156,10 +156,10 @@ log = "error,audit=info"
 listen = "{address}"
 slot_token = "12h"
 {http}
-[limits]
+[rate_limits]
 per_second = 0
 per_minute = 0
-[limits.endpoints]
+[rate_limits.endpoints]
 "POST /intent/booking/search" = 0
 "GET /appointments" = 0
 [engine]
