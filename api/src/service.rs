@@ -17,11 +17,11 @@ use tokio::{
 };
 
 use crate::{
-    access::{api::Api, directory::TakenOver, keys::KeyRing},
+    access::{api::Api, directory::StatusChange, keys::KeyRing},
     config::Config,
     server,
     values::secret::{self, Secret},
-    views::published::Wire,
+    views::published::RecordViews,
 };
 
 /// A server that answers, and what is behind it.
@@ -41,7 +41,7 @@ pub async fn start(config: Config) -> Result<Running, String> {
     std::fs::create_dir_all(data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let keys = KeyRing::from(config.keys);
     let served_before = data_dir.join("store").exists();
-    let opened = engine::open(config.setup, data_dir, Wire::shapes(), Arc::new(keys.clone())).await;
+    let opened = engine::open(config.setup, data_dir, RecordViews::shapes(), Arc::new(keys.clone())).await;
     let opened = opened.map_err(|error| error.to_string())?;
     if config.secret.is_none() && served_before && !data_dir.join(secret::FILE).exists() {
         tracing::warn!(
@@ -130,7 +130,7 @@ pub fn take_over(api: &Api, file: &Path) {
     };
     let keys = access.keys.len();
     api.replace_keys(access.keys);
-    for TakenOver { location, status, gone, taken } in api.take_over_statuses(&access.statuses) {
+    for StatusChange { location, status, gone, taken } in api.apply_statuses(&access.statuses) {
         let status = format!("{status:?}").to_lowercase();
         match (taken, gone) {
             // What its actor has begun, it ends; it is started as closed the next time, or not at all.

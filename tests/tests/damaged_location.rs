@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     engine::{Engine, EngineError, Parts, Refused},
     store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, keys},
@@ -55,7 +55,7 @@ async fn a_damaged_location_does_not_read_its_journal_at_each_request() {
     for location in setup.locations.values_mut() {
         Arc::make_mut(location).source = None;
     }
-    let engine = Engine::start(setup, Parts::new(store.clone(), Wire::shapes())).await.unwrap();
+    let engine = Engine::start(setup, Parts::new(store.clone(), RecordViews::shapes())).await.unwrap();
     for _ in 0..50 {
         let refused = engine.cancel(practice::MAIN_STREET, AppointmentId(1), None).await.unwrap_err();
         assert_eq!(refused, Refused::Engine(EngineError::Damaged));

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     adapter_host::Transport,
     engine::{BookRequest, Engine, Offer, Parts, PatientDetails, Refused},
@@ -29,7 +29,7 @@ async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
     let store: Arc<dyn Store> = Arc::new(store);
     let ehr = Hosted::open(store.clone(), practice::SOURCE, practice::profile(1)).unwrap();
-    let mut parts = Parts::new(store, Wire::shapes());
+    let mut parts = Parts::new(store, RecordViews::shapes());
     parts.adapters = adapters::load(&["sandbox"]).await;
     parts.in_process = BTreeMap::from([(practice::SOURCE, ehr.clone() as Arc<dyn Transport>)]);
     (Engine::start(practice::setup("sandbox:"), parts).await.unwrap(), ehr)

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     ehr::{Description, Ehr, EhrFuture, Page, Receipt, Resource, Write},
     engine::{Engine, Parts},
@@ -54,7 +54,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let ehr = Arc::new(Poison::default());
     let mut setup = practice::setup("sandbox:");
     setup.locations.remove(&practice::LAKESIDE);
-    let mut parts = Parts::new(Arc::new(MemoryStore::new()), Wire::shapes());
+    let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shapes());
     parts.own = HashMap::from([(practice::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
     let engine = Engine::start(setup, parts).await.unwrap();
     until(|| ehr.described.load(Ordering::SeqCst) == 1, "it was not asked who it is").await;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     Engine, clock,
     engine::Parts,
@@ -45,8 +45,9 @@ impl Sent {
         let hook = Hook::start(|_| true).unwrap();
         let rules = EngineRules { webhook_development: true, actor_threads: 1, ..EngineRules::default() };
         let setup = Setup { engine: rules, ..Setup::default() };
-        let engine =
-            Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), Wire::shapes())).await.unwrap();
+        let engine = Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), RecordViews::shapes()))
+            .await
+            .unwrap();
         let (owner, now) = (Owner("org".into()), clock::now());
         let [first, second, third] = [0; 3].map(|_| SecretKey::from_entropy(clock::random()));
         let registry = engine.webhooks();

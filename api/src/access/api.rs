@@ -11,7 +11,7 @@ use engine::{Engine, sandbox_host::Hosted};
 use tokio::sync::Semaphore;
 
 use super::{
-    directory::{Directory, Statuses, TakenOver},
+    directory::{Directory, StatusChange, Statuses},
     keys::{ApiKey, KeyRing, Keys},
     page_cache::PageCache,
 };
@@ -78,7 +78,7 @@ impl Api {
     }
 
     /// Closes locations, or opens again what was closed so, from the next call on. See `Directory::take_over`.
-    pub fn take_over_statuses(&self, wanted: &Statuses) -> Vec<TakenOver> {
+    pub fn apply_statuses(&self, wanted: &Statuses) -> Vec<StatusChange> {
         let taken = self.directory.take_over(self.engine.setup(), wanted);
         self.page_cache.clear();
         taken

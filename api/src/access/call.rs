@@ -11,7 +11,7 @@ use super::{
     api::Api,
     audit::{self, Trail},
     authentication::{api_key, bearer, lacking, nobody},
-    directory::Places,
+    directory::Locations,
     idempotency,
     input::{EARLIEST, Input},
     keys::ApiKey,
@@ -39,7 +39,7 @@ use crate::{
 
 /// An authenticated request.
 pub struct Call {
-    pub api: Shared,
+    pub api: ApiRef,
     pub key: Arc<ApiKey>,
     pub version: Version,
     pub endpoint: &'static Endpoint,
@@ -48,7 +48,7 @@ pub struct Call {
     path: Vec<(String, String)>,
     idempotency_key: Option<Once>,
     /// As they were when the call came.
-    pub places: Arc<Places>,
+    pub locations: Arc<Locations>,
     /// Whose call it is, behind the proxies that are trusted.
     pub client: Option<IpAddr>,
     /// Of the rights it was received under, see `PageCache`.
@@ -63,9 +63,9 @@ pub struct Call {
 }
 
 /// What every request may use. A describing call has none of it, and ends its handler before that matters.
-pub struct Shared(Option<Data<Api>>);
+pub struct ApiRef(Option<Data<Api>>);
 
-impl Deref for Shared {
+impl Deref for ApiRef {
     type Target = Api;
 
     fn deref(&self) -> &Api {
@@ -121,16 +121,16 @@ impl Call {
         let now = api.engine.now();
         let input =
             Input { query, body, now, today: times::local(now, EARLIEST).0, clock: Clock::default(), version, cursors };
-        let places = api.directory.places();
+        let locations = api.directory.locations();
         Ok(Call {
-            api: Shared(Some(api)),
+            api: ApiRef(Some(api)),
             key,
             version,
             endpoint,
             input,
             path,
             idempotency_key,
-            places,
+            locations,
             client,
             generation,
             trail: Trail::default(),
@@ -145,7 +145,7 @@ impl Call {
         let cursors = Cursors::new(&Secret::from_bytes([0; 32])).bound_to(endpoint.path, Vec::new());
         let (query, body) = (Params::describing(), Fields::describing());
         Call {
-            api: Shared(None),
+            api: ApiRef(None),
             key: Arc::new(nobody()),
             version,
             endpoint,
@@ -161,7 +161,7 @@ impl Call {
             },
             path: Vec::new(),
             idempotency_key: None,
-            places: Arc::default(),
+            locations: Arc::default(),
             client: None,
             generation: 0,
             trail: Trail::default(),

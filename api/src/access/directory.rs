@@ -34,7 +34,7 @@ impl Statuses {
 
 /// A location whose status changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TakenOver {
+pub struct StatusChange {
     pub location: LocationId,
     pub status: LocationStatus,
     /// It stands in the configuration no longer.
@@ -49,12 +49,12 @@ pub struct Directory {
     /// The adapter of each data source.
     adapters: HashMap<u32, String>,
     /// As they are now.
-    places: RwLock<Arc<Places>>,
+    locations: RwLock<Arc<Locations>>,
 }
 
 /// The locations, for as long as one call takes.
 #[derive(Default)]
-pub struct Places {
+pub struct Locations {
     by_id: HashMap<LocationId, Arc<LocationSetup>>,
     by_institution: HashMap<InstitutionId, Vec<Arc<LocationSetup>>>,
 }
@@ -68,32 +68,32 @@ impl Directory {
         for source in setup.sources.values() {
             directory.adapters.insert(source.id, source.adapter.clone());
         }
-        Directory { places: RwLock::new(Arc::new(Places::of(setup.locations.values().cloned()))), ..directory }
+        Directory { locations: RwLock::new(Arc::new(Locations::of(setup.locations.values().cloned()))), ..directory }
     }
 
     pub(crate) fn institution(&self, subdomain: &str) -> Option<&Arc<Institution>> {
         self.by_subdomain.get(subdomain)
     }
 
-    pub fn places(&self) -> Arc<Places> {
-        self.places.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn locations(&self) -> Arc<Locations> {
+        self.locations.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Opens and closes locations of `started`, what the engine was started with, as `wanted` says. What was not active at the start is
     /// not read by the engine: only another start opens it.
-    pub(crate) fn take_over(&self, started: &Setup, wanted: &Statuses) -> Vec<TakenOver> {
+    pub(crate) fn take_over(&self, started: &Setup, wanted: &Statuses) -> Vec<StatusChange> {
         let mut taken = Vec::new();
-        let before = self.places();
+        let before = self.locations();
         let locations = started.locations.values().map(|at_start| {
             let now = before.get(at_start.id).unwrap_or(at_start);
             let Some(status) = wanted.wanted(now.id).filter(|it| *it != now.status) else { return now.clone() };
             let possible = status != LocationStatus::Active || at_start.status == LocationStatus::Active;
             let gone = !wanted.of.contains_key(&now.id);
-            taken.push(TakenOver { location: now.id, status, gone, taken: possible });
+            taken.push(StatusChange { location: now.id, status, gone, taken: possible });
             if possible { Arc::new(LocationSetup { status, ..(**now).clone() }) } else { now.clone() }
         });
-        let places = Arc::new(Places::of(locations));
-        *self.places.write().unwrap_or_else(PoisonError::into_inner) = places;
+        let locations = Arc::new(Locations::of(locations));
+        *self.locations.write().unwrap_or_else(PoisonError::into_inner) = locations;
         taken
     }
 
@@ -107,14 +107,14 @@ impl Directory {
     }
 }
 
-impl Places {
-    fn of(locations: impl Iterator<Item = Arc<LocationSetup>>) -> Places {
-        let mut places = Places::default();
+impl Locations {
+    fn of(locations: impl Iterator<Item = Arc<LocationSetup>>) -> Locations {
+        let mut all = Locations::default();
         for location in locations {
-            places.by_institution.entry(location.institution).or_default().push(location.clone());
-            places.by_id.insert(location.id, location);
+            all.by_institution.entry(location.institution).or_default().push(location.clone());
+            all.by_id.insert(location.id, location);
         }
-        places
+        all
     }
 
     pub fn get(&self, id: LocationId) -> Option<&Arc<LocationSetup>> {

@@ -5,7 +5,7 @@ use location::{time::Timestamp, zone::Date};
 
 use crate::{
     http::{body::Fields, paging::Paging, query::Params},
-    values::{cursor::Bound, kinds::Clock, versions::Version},
+    values::{cursor::QueryCursors, kinds::Clock, versions::Version},
 };
 
 /// Where the date changes first.
@@ -21,7 +21,7 @@ pub struct Input {
     /// Of the location that is named; where none is, of all locations of the institution, if theirs are alike.
     pub clock: Clock,
     pub(super) version: Version,
-    pub(super) cursors: Bound,
+    pub(super) cursors: QueryCursors,
 }
 
 impl Input {

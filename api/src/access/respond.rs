@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::call::Call;
 use crate::http::{
     envelope::Envelope,
-    paging::{Found, Page},
+    paging::{ListInfo, Page},
 };
 
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
@@ -55,12 +55,12 @@ impl Call {
     /// A page of a list: with cursors, or in v2.2.2 with the number of its records.
     pub(crate) fn page<T: Serialize>(&self, page: &Page<T>) -> HttpResponse {
         let mut answer = self.build(self.endpoint.status);
-        match &page.found {
-            Found::Cursors(info) => {
+        match &page.info {
+            ListInfo::Cursors(info) => {
                 let envelope = Envelope::success(self.description(), &page.rows);
                 answer.json(Envelope { page_info: Some(info), ..envelope })
             }
-            Found::Count(count) => {
+            ListInfo::Count(count) => {
                 let (count, description) = (Some(*count), self.description());
                 match self.endpoint.nested_as() {
                     Some(name) => {
@@ -75,7 +75,7 @@ impl Call {
 
     /// A page of records, each as `view` shows it.
     pub(crate) fn page_of<'a, R, T: Serialize>(&self, page: &'a Page<R>, view: impl FnMut(&'a R) -> T) -> HttpResponse {
-        self.page(&Page { rows: page.rows.iter().map(view).collect(), found: page.found.clone() })
+        self.page(&Page { rows: page.rows.iter().map(view).collect(), info: page.info.clone() })
     }
 
     /// Success without a body.

@@ -28,7 +28,7 @@ pub(crate) struct Tenant {
 
 /// A location the caller may reach.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct OpenLocation {
     pub institution: Arc<Institution>,
     pub location: Arc<LocationSetup>,
 }
@@ -52,20 +52,20 @@ impl Call {
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
     ) -> Result<(Tenant, T), ApiError> {
-        self.in_places_of_query(read).map(|(tenant, _, value)| (tenant, value))
+        self.in_locations_of_query(read).map(|(tenant, _, value)| (tenant, value))
     }
 
     /// The same where `location_id` narrows.
-    pub(crate) fn in_places_of_query<T>(
+    pub(crate) fn in_locations_of_query<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
-    ) -> Result<(Tenant, Option<Place>, T), ApiError> {
+    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
         if tenant.is_none() && self.notes.is_none() {
             return Err(ApiError::Forbidden.because(Reason::SubdomainMissing));
         }
         let location = self.input.query.optional("location_id", id());
-        let place = self.named_place(tenant.as_ref(), location)?;
+        let place = self.named_location(tenant.as_ref(), location)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
@@ -81,19 +81,22 @@ impl Call {
     }
 
     /// For endpoints of a location, named by `subdomain` and `location_id`.
-    pub(crate) fn in_place<T>(&mut self, read: impl FnOnce(&mut Input) -> Option<T>) -> Result<(Place, T), ApiError> {
+    pub(crate) fn at_location<T>(
+        &mut self,
+        read: impl FnOnce(&mut Input) -> Option<T>,
+    ) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.required("location_id", id());
-        let place = self.named_place(tenant.as_ref(), id)?;
+        let place = self.named_location(tenant.as_ref(), id)?;
         let value = read(&mut self.input);
         self.finish(place.zip(value))
     }
 
     /// The same; the location may also be named in the body.
-    pub(crate) fn in_place_of_body<T>(
+    pub(crate) fn at_location_of_body<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
-    ) -> Result<(Place, T), ApiError> {
+    ) -> Result<(OpenLocation, T), ApiError> {
         let tenant = self.tenant()?;
         let in_query = self.input.query.optional("location_id", id());
         let in_body = self.input.body.optional("location_id", id());
@@ -104,19 +107,19 @@ impl Call {
             }
             _ => {}
         }
-        let place = self.named_place(tenant.as_ref(), in_query.or(in_body))?;
+        let place = self.named_location(tenant.as_ref(), in_query.or(in_body))?;
         let value = read(&mut self.input);
         self.finish(place.zip(value))
     }
 
     /// For endpoints where `location_id` narrows: one location, or all of the institution the caller may reach.
-    pub(crate) fn in_places<T>(
+    pub(crate) fn in_locations<T>(
         &mut self,
         read: impl FnOnce(&mut Input) -> Option<T>,
-    ) -> Result<(Tenant, Option<Place>, T), ApiError> {
+    ) -> Result<(Tenant, Option<OpenLocation>, T), ApiError> {
         let tenant = self.tenant()?;
         let id = self.input.query.optional("location_id", id());
-        let place = self.named_place(tenant.as_ref(), id)?;
+        let place = self.named_location(tenant.as_ref(), id)?;
         self.times_of(tenant.as_ref());
         let value = read(&mut self.input);
         let (tenant, value) = self.finish(tenant.zip(value))?;
@@ -124,21 +127,21 @@ impl Call {
     }
 
     /// A location of the institution that is open to the caller (specification 5.9 and 7.3).
-    pub(crate) fn place(&self, tenant: &Tenant, id: LocationId) -> Result<Place, ApiError> {
-        let place = self.places.get(id);
+    pub(crate) fn location(&self, tenant: &Tenant, id: LocationId) -> Result<OpenLocation, ApiError> {
+        let place = self.locations.get(id);
         let here = place.filter(|place| place.institution == tenant.institution.id && self.key.reaches(id));
         let location = here.ok_or_else(|| ApiError::location_not_found(id))?.clone();
         match location.status {
-            LocationStatus::Active => Ok(Place { institution: tenant.institution.clone(), location }),
+            LocationStatus::Active => Ok(OpenLocation { institution: tenant.institution.clone(), location }),
             LocationStatus::Pending => Err(ApiError::Forbidden.because(Reason::LocationPending)),
             LocationStatus::Closed => Err(ApiError::location_not_found(id)),
         }
     }
 
     /// The location a query names, whose date is today's from here on.
-    fn named_place(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<Place>, ApiError> {
+    fn named_location(&mut self, tenant: Option<&Tenant>, id: Option<u32>) -> Result<Option<OpenLocation>, ApiError> {
         let Some((tenant, id)) = tenant.zip(id) else { return Ok(None) };
-        let place = self.place(tenant, LocationId(id))?;
+        let place = self.location(tenant, LocationId(id))?;
         self.input.today = times::local(self.input.now, place.location.zone).0;
         if !self.input.clock.has_zone() {
             self.input.clock.set(place.location.zone);
@@ -149,7 +152,7 @@ impl Call {
     /// Times without an offset are those of this location's clocks, whatever location the query names. Before the call's `in_*`.
     pub(crate) fn times_at(&mut self, location: impl FnOnce(&Engine) -> Option<LocationId>) {
         if self.notes.is_none()
-            && let Some(place) = location(&self.api.engine).and_then(|id| self.places.get(id))
+            && let Some(place) = location(&self.api.engine).and_then(|id| self.locations.get(id))
             && self.key.institutions.contains(&place.institution)
             && self.opens(place)
         {
@@ -160,7 +163,7 @@ impl Call {
     /// Where no location is named: as the clocks of the institution's locations show, if they agree.
     fn times_of(&mut self, tenant: Option<&Tenant>) {
         let Some(tenant) = tenant.filter(|_| !self.input.clock.has_zone()) else { return };
-        let mut zones: Vec<Tz> = self.open_places(tenant).iter().map(|place| place.location.zone).collect();
+        let mut zones: Vec<Tz> = self.open_locations(tenant).iter().map(|place| place.location.zone).collect();
         zones.dedup();
         if let [zone] = zones[..] {
             self.input.clock.set(zone);
@@ -168,22 +171,23 @@ impl Call {
     }
 
     /// The same where no institution is named.
-    pub(crate) fn place_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
-        let institution = self.places.get(id).map(|location| location.institution);
+    pub(crate) fn location_of_any(&self, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
+        let institution = self.locations.get(id).map(|location| location.institution);
         let tenant = tenants.iter().find(|tenant| Some(tenant.institution.id) == institution);
-        self.place(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
+        self.location(tenant.ok_or_else(|| ApiError::location_not_found(id))?, id)
     }
 
     /// All locations of the institution that are open to the caller.
-    pub(crate) fn open_places(&self, tenant: &Tenant) -> Vec<Place> {
-        let all = self.places.of_institution(tenant.institution.id).iter();
+    pub(crate) fn open_locations(&self, tenant: &Tenant) -> Vec<OpenLocation> {
+        let all = self.locations.of_institution(tenant.institution.id).iter();
         let open = all.filter(|location| self.opens(location));
-        open.map(|location| Place { institution: tenant.institution.clone(), location: location.clone() }).collect()
+        open.map(|location| OpenLocation { institution: tenant.institution.clone(), location: location.clone() })
+            .collect()
     }
 
     /// Whether what was made at a location is shown to the caller.
     pub(crate) fn is_open(&self, id: LocationId) -> bool {
-        self.places.get(id).is_some_and(|location| self.opens(location))
+        self.locations.get(id).is_some_and(|location| self.opens(location))
     }
 
     fn opens(&self, location: &LocationSetup) -> bool {

@@ -286,7 +286,7 @@ impl Fields {
     }
 
     /// For changes of what cannot be emptied: null is wrong.
-    pub(crate) fn kept<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
+    pub(crate) fn not_null<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind).never_null()) {
             return kind.example();

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::rate_limit::Standing;
+use super::rate_limit::RateLimitState;
 
 /// In the extensions of each request.
 #[derive(Default)]
@@ -10,7 +10,7 @@ pub(crate) struct RequestContext {
     /// None: there is no endpoint at that path, or it was never looked for.
     pub endpoint: Cell<Option<EndpointLabel>>,
     /// Within the rate limits of its key.
-    pub standing: Cell<Option<Standing>>,
+    pub standing: Cell<Option<RateLimitState>>,
 }
 
 /// An endpoint as logs and metrics name it.

@@ -17,13 +17,13 @@ use location::{
 use crate::{
     http::{
         envelope::Envelope,
-        rate_limit::{Exceeded, Standing},
+        rate_limit::{Exceeded, RateLimitState},
     },
     values::{limits::MAX_DEPTH, reasons::Reason},
 };
 
 /// What a handler answers.
-pub type Answer = Result<HttpResponse, ApiError>;
+pub type HttpResult = Result<HttpResponse, ApiError>;
 
 /// Messages are the specification's words where it has some (7.3). Each failure has a reason, one word; where one message has several
 /// causes it is told by `because`.
@@ -61,7 +61,7 @@ pub enum ApiError {
     #[error("{0}")]
     Refused(String),
     #[error("You've exceeded our rate limit. Please wait and retry.")]
-    RateLimit { retry_after: u64, limit: Standing },
+    RateLimit { retry_after: u64, limit: RateLimitState },
     #[error("{message}")]
     TooMany { message: String, retry_after: u64 },
     #[error("Gateway Time-out")]

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     http::query::Params,
     values::{
-        cursor::{Bound, Position},
+        cursor::{Position, QueryCursors},
         kinds::{Kind, integer},
         limits::{MAX_SKIPPED, PAGE_NUMBER, PER_PAGE, PER_PAGE_DEFAULT, READ_AHEAD, READ_BUDGET},
         versions::Version,
@@ -24,7 +24,7 @@ pub(crate) const PARAMETERS: [&str; 4] = ["start_cursor", "end_cursor", "per_pag
 pub(crate) struct Paging {
     per_page: usize,
     from: From,
-    cursors: Bound,
+    cursors: QueryCursors,
     as_of: Timestamp,
 }
 
@@ -53,32 +53,32 @@ pub(crate) struct PageInfo {
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub rows: Vec<T>,
-    pub found: Found,
+    pub info: ListInfo,
 }
 
 impl<T> Page<T> {
     /// The same page with its records as they are shown.
     pub(crate) fn views<'a, V>(&'a self, view: impl FnMut(&'a T) -> V) -> Page<V> {
-        Page { rows: self.rows.iter().map(view).collect(), found: self.found.clone() }
+        Page { rows: self.rows.iter().map(view).collect(), info: self.info.clone() }
     }
 }
 
-impl Found {
+impl ListInfo {
     pub(crate) fn more(&self) -> bool {
-        matches!(self, Found::Cursors(info) if info.has_next_page)
+        matches!(self, ListInfo::Cursors(info) if info.has_next_page)
     }
 }
 
 /// What a page says about the list it is part of.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub(crate) enum ListInfo {
     Cursors(PageInfo),
     /// v2.2.2: how many records the list has.
     Count(usize),
 }
 
 impl Paging {
-    pub(crate) fn read(q: &mut Params, version: Version, cursors: Bound, now: Timestamp) -> Paging {
+    pub(crate) fn read(q: &mut Params, version: Version, cursors: QueryCursors, now: Timestamp) -> Paging {
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
         let per_page = q.defaulted("per_page", integer(range), PER_PAGE_DEFAULT) as usize;
         let (from, as_of) =
@@ -155,7 +155,7 @@ impl Paging {
                         count += 1;
                     }
                 }
-                Ok(Page { rows, found: Found::Count(count) })
+                Ok(Page { rows, info: ListInfo::Count(count) })
             }
         }
     }
@@ -168,7 +168,7 @@ impl Paging {
             start_cursor: self.cursor(rows.first().map(&position).or(stopped)),
             end_cursor: self.cursor(stopped.or(rows.last().map(&position))),
         };
-        Page { rows, found: Found::Cursors(info) }
+        Page { rows, info: ListInfo::Cursors(info) }
     }
 
     /// One that was read backwards.
@@ -181,7 +181,7 @@ impl Paging {
             start_cursor: self.cursor(stopped.or(rows.first().map(&position))),
             end_cursor: self.cursor(rows.last().map(&position).or(stopped)),
         };
-        Page { rows, found: Found::Cursors(info) }
+        Page { rows, info: ListInfo::Cursors(info) }
     }
 
     fn cursor(&self, at: Option<Position>) -> String {
@@ -189,7 +189,7 @@ impl Paging {
     }
 }
 
-fn between(q: &mut Params, cursors: &Bound, per_page: usize) -> (From, Option<Timestamp>) {
+fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (From, Option<Timestamp>) {
     let (from, as_of) = cursor_of(q, cursors);
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
     let skip = (q.defaulted("page", integer(range), 1) as usize - 1) * per_page;
@@ -204,7 +204,7 @@ fn between(q: &mut Params, cursors: &Bound, per_page: usize) -> (From, Option<Ti
     (from, as_of)
 }
 
-fn cursor_of(q: &mut Params, cursors: &Bound) -> (From, Option<Timestamp>) {
+fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (From, Option<Timestamp>) {
     match (q.optional("end_cursor", cursor(cursors)), q.optional("start_cursor", cursor(cursors))) {
         (Some(_), Some(_)) => {
             q.problem("end_cursor leads to the next page and start_cursor to the previous one: send only one of them.");
@@ -216,7 +216,7 @@ fn cursor_of(q: &mut Params, cursors: &Bound) -> (From, Option<Timestamp>) {
     }
 }
 
-fn cursor(cursors: &Bound) -> Kind<(Position, Timestamp)> {
+fn cursor(cursors: &QueryCursors) -> Kind<(Position, Timestamp)> {
     let cursors = cursors.clone();
     // The documentation's own example is the empty one, the first page.
     Kind::of_text(
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use crate::values::{cursor::Cursors, secret::Secret};
 
-    fn bound() -> Bound {
+    fn bound() -> QueryCursors {
         Cursors::new(&Secret::from_bytes([1; 32])).bound_to("/x", vec![])
     }
 
@@ -341,9 +341,9 @@ mod tests {
     }
 
     fn info(page: &Page<u64>) -> &PageInfo {
-        match &page.found {
-            Found::Cursors(info) => info,
-            Found::Count(_) => panic!("a page by number"),
+        match &page.info {
+            ListInfo::Cursors(info) => info,
+            ListInfo::Count(_) => panic!("a page by number"),
         }
     }
 
@@ -454,7 +454,7 @@ mod tests {
         assert!(problems.is_empty());
         let page = collect(&paging, 20, false);
         assert_eq!(page.rows, [8, 10, 11, 13, 14]);
-        assert!(matches!(page.found, Found::Count(14)));
+        assert!(matches!(page.info, ListInfo::Count(14)));
         let (paging, _) = read("page=99", Version::V2_2_2);
         assert!(collect(&paging, 20, false).rows.is_empty());
     }

@@ -26,7 +26,7 @@ const ALSO_CALLED: &[(&str, &[&str])] = &[
 
 #[derive(Debug, Default)]
 pub struct Params {
-    given: Vec<Given>,
+    given: Vec<Parameter>,
     problems: Vec<String>,
     /// What the key's grants do not cover, and the grant.
     withheld: Vec<(String, &'static str)>,
@@ -34,7 +34,7 @@ pub struct Params {
 }
 
 #[derive(Debug)]
-struct Given {
+struct Parameter {
     /// Without brackets.
     name: String,
     array: bool,
@@ -51,7 +51,7 @@ impl Params {
         if pairs.len() > MAX_PARAMETERS {
             return Err(format!("The query holds more than {MAX_PARAMETERS} parameters."));
         }
-        Ok(Params { given: pairs.into_iter().map(Given::new).collect(), ..Params::default() })
+        Ok(Params { given: pairs.into_iter().map(Parameter::new).collect(), ..Params::default() })
     }
 
     /// Takes nothing in: notes what is asked for, and answers with examples.
@@ -179,7 +179,7 @@ impl Params {
 
     /// Names a parameter, or one of its values, that has no effect.
     pub(crate) fn without_effect(&mut self, name: &str) {
-        self.given.push(Given { name: name.to_owned(), array: false, value: String::new(), known: false });
+        self.given.push(Parameter { name: name.to_owned(), array: false, value: String::new(), known: false });
     }
 
     pub(crate) fn take_problems(&mut self) -> Vec<String> {
@@ -214,13 +214,13 @@ impl Params {
     }
 }
 
-impl Given {
-    fn new((name, value): (String, String)) -> Given {
+impl Parameter {
+    fn new((name, value): (String, String)) -> Parameter {
         let index = |inside: &str| inside.len() <= 4 && inside.bytes().all(|b| b.is_ascii_digit());
         let base = name.strip_suffix(']').and_then(|open| open.split_once('[')).filter(|(_, inside)| index(inside));
         match base.map(|(base, _)| base.to_owned()) {
-            Some(name) => Given { name, array: true, value, known: false },
-            None => Given { name, array: false, value, known: false },
+            Some(name) => Parameter { name, array: true, value, known: false },
+            None => Parameter { name, array: false, value, known: false },
         }
     }
 }

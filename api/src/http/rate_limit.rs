@@ -50,7 +50,7 @@ pub enum Per {
 
 /// Where a caller stands within a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct RateLimitState {
     pub per: Per,
     /// Calls a full bucket holds.
     pub limit: u32,
@@ -62,11 +62,11 @@ pub struct Standing {
 /// A call that came too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
-    pub standing: Standing,
+    pub standing: RateLimitState,
     pub retry_after: u64,
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for RateLimitState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = match self.per {
             Per::Second => "per second with this API key",
@@ -99,10 +99,10 @@ impl RateLimits {
     /// `endpoint` as in `GET /appointments`. Tells of the bucket with the fewest calls left. What refills soonest is asked first: a call
     /// that is refused there takes nothing from the minute. Where the limit is one per second, a call waits for its turn if that comes
     /// soon.
-    pub(crate) async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<Standing>, Exceeded> {
+    pub(crate) async fn admit(&self, key: &Caller, endpoint: &str) -> Result<Option<RateLimitState>, Exceeded> {
         let of_endpoint = self.per_endpoint.get(endpoint).map(|bucket| (Per::Endpoint, bucket));
         let of_key = self.per_key.iter().map(|(per, bucket)| (*per, bucket));
-        let (mut left, mut place, mut tightest) = (PATIENCE, None, None::<Standing>);
+        let (mut left, mut place, mut tightest) = (PATIENCE, None, None::<RateLimitState>);
         for (per, bucket) in of_endpoint.into_iter().chain(of_key) {
             let taken = loop {
                 let until = match bucket.check_key(key) {
@@ -115,13 +115,13 @@ impl RateLimits {
                     place = self.wait(key);
                 }
                 if !patient || place.is_none() {
-                    let standing = Standing::of(per, until.quota(), 0);
+                    let standing = RateLimitState::of(per, until.quota(), 0);
                     return Err(Exceeded { standing, retry_after: whole_seconds(wait).max(1) });
                 }
                 left -= wait;
                 tokio::time::sleep(wait).await;
             };
-            let standing = Standing::after(per, &taken);
+            let standing = RateLimitState::after(per, &taken);
             if tightest.is_none_or(|it| standing.remaining < it.remaining) {
                 tightest = Some(standing);
             }
@@ -151,15 +151,15 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Standing {
-    fn after(per: Per, taken: &StateSnapshot) -> Standing {
-        Standing::of(per, taken.quota(), taken.remaining_burst_capacity())
+impl RateLimitState {
+    fn after(per: Per, taken: &StateSnapshot) -> RateLimitState {
+        RateLimitState::of(per, taken.quota(), taken.remaining_burst_capacity())
     }
 
-    fn of(per: Per, quota: Quota, remaining: u32) -> Standing {
+    fn of(per: Per, quota: Quota, remaining: u32) -> RateLimitState {
         let limit = quota.burst_size().get();
         let reset = whole_seconds(quota.replenish_interval() * limit.saturating_sub(remaining));
-        Standing { per, limit, remaining, reset }
+        RateLimitState { per, limit, remaining, reset }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     http::{
         endpoint::Access,
         errors::ApiError,
-        rate_limit::{Per, Standing},
+        rate_limit::{Per, RateLimitState},
     },
     routes::route::Route,
     values::reasons::Reason,
@@ -61,7 +61,7 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
             "Too many requests for this API key, or too many from this address with a wrong key, token or code.",
             ApiError::RateLimit {
                 retry_after: 1,
-                limit: Standing { per: Per::Endpoint, limit: 10, remaining: 0, reset: 1 },
+                limit: RateLimitState { per: Per::Endpoint, limit: 10, remaining: 0, reset: 1 },
             },
         ),
         (

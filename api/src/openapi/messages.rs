@@ -13,11 +13,11 @@ use super::schemas::Schemas;
 use crate::{
     values::versions::Version,
     views::{
-        appointments::AppointmentTold,
+        appointments::AppointmentEvent,
         catalogue::{AdjustmentTypeView, FeeScheduleView, PaymentTypeView},
         clinical::{ProcedureCodeView, ProcedureView, TreatmentPlanView},
         forms::FormResponseView,
-        history::MedicalHistoryTold,
+        history::MedicalHistoryEvent,
         hours::WorkingHourView,
         insurance::CoverageView,
         ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
@@ -145,12 +145,12 @@ fn shape(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> Val
     match kind {
         ResourceType::Adjustment => schemas.view(|it| it.subschema_for::<AdjustmentView>()),
         ResourceType::AdjustmentType => schemas.view(|it| it.subschema_for::<AdjustmentTypeView>()),
-        ResourceType::Appointment => schemas.view(|it| it.subschema_for::<AppointmentTold>()),
+        ResourceType::Appointment => schemas.view(|it| it.subschema_for::<AppointmentEvent>()),
         ResourceType::Charge => schemas.view(|it| it.subschema_for::<ChargeView>()),
         ResourceType::Claim => schemas.view(|it| it.subschema_for::<ClaimView>()),
         ResourceType::FeeSchedule => schemas.view(|it| it.subschema_for::<FeeScheduleView>()),
         ResourceType::FormResponse => schemas.view(|it| it.subschema_for::<FormResponseView>()),
-        ResourceType::MedicalHistory => schemas.view(|it| it.subschema_for::<MedicalHistoryTold>()),
+        ResourceType::MedicalHistory => schemas.view(|it| it.subschema_for::<MedicalHistoryEvent>()),
         ResourceType::Message => schemas.view(|it| it.subschema_for::<ConversationView>()),
         ResourceType::Patient => patient(versions, schemas),
         ResourceType::PatientInsuranceCoverage => schemas.view(|it| it.subschema_for::<CoverageView>()),

@@ -216,11 +216,11 @@ impl Listing {
             // A walk begins a little in the past, so that its pages agree. A list of one page is shown as it is now.
             Order::By(_) if self.paging.is_first() => {
                 let whole = page_as_of(Timestamp::MAX)?;
-                if whole.found.more() { page_as_of(self.began())? } else { whole }
+                if whole.info.more() { page_as_of(self.began())? } else { whole }
             }
             Order::By(_) => page_as_of(self.began())?,
         };
-        Ok(Page { rows: page.rows.into_iter().map(|(_, record)| record).collect(), found: page.found })
+        Ok(Page { rows: page.rows.into_iter().map(|(_, record)| record).collect(), info: page.info })
     }
 
     /// The records with the foreign id asked for, if one is.
@@ -269,7 +269,7 @@ impl Listing {
             })
         };
         let page = self.paging.collect(self.descending, fetch, |_| true, |id| cursor::Position::id(*id))?;
-        Ok(Page { rows: page.rows.iter().filter_map(|id| found.remove(id)).collect(), found: page.found })
+        Ok(Page { rows: page.rows.iter().filter_map(|id| found.remove(id)).collect(), info: page.info })
     }
 
     fn starts_within(&self, record: &impl Document) -> bool {

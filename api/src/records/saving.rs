@@ -11,22 +11,26 @@ use serde::de::DeserializeOwned;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::errors::name_of,
 };
 
 impl Call {
     /// Warnings go into the answer.
-    pub(crate) async fn save<T: DeserializeOwned>(&mut self, place: &Place, what: Saving) -> Result<Saved<T>, Refused> {
+    pub(crate) async fn save<T: DeserializeOwned>(
+        &mut self,
+        place: &OpenLocation,
+        what: Saving,
+    ) -> Result<Saved<T>, Refused> {
         let once = self.idempotency_key();
-        self.save_once(place, what, once).await
+        self.save_with_key(place, what, once).await
     }
 
     /// With a key of its own, where one request saves several things.
-    pub(crate) async fn save_once<T: DeserializeOwned>(
+    pub(crate) async fn save_with_key<T: DeserializeOwned>(
         &mut self,
-        place: &Place,
+        place: &OpenLocation,
         what: Saving,
         once: Option<Once>,
     ) -> Result<Saved<T>, Refused> {
@@ -39,7 +43,7 @@ impl Call {
     /// A new record in a frame; `patient` is whose it is.
     pub(crate) async fn save_entry<T: Body>(
         &mut self,
-        place: &Place,
+        place: &OpenLocation,
         body: &T,
         patient: Option<u32>,
     ) -> Result<Saved<Entry<T>>, Refused> {
@@ -49,7 +53,7 @@ impl Call {
     /// The same; `number` is the client's own number of it, which only one record has.
     pub(crate) async fn save_numbered<T: Body>(
         &mut self,
-        place: &Place,
+        place: &OpenLocation,
         body: &T,
         patient: Option<u32>,
         number: Option<Once>,
@@ -63,8 +67,8 @@ impl Call {
 
     /// Where a shared record is written when the request names no location: one of `preferred` that is open to the caller, or any other
     /// of its data source.
-    pub(crate) fn place_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<Place> {
-        let mut places = self.open_places(tenant);
+    pub(crate) fn location_for(&self, tenant: &Tenant, source: u32, preferred: &[u32]) -> Option<OpenLocation> {
+        let mut places = self.open_locations(tenant);
         places.retain(|place| place.location.source == Some(source));
         let at = places.iter().position(|place| preferred.contains(&place.location.id.0)).unwrap_or(0);
         (at < places.len()).then(|| places.swap_remove(at))

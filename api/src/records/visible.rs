@@ -12,7 +12,7 @@ use location::{ids::LocationId, pull::Resource};
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
         errors::{ApiError, name_of},
@@ -31,7 +31,7 @@ impl Listing {
         keep: impl Fn(&Entry<T>) -> bool,
     ) -> Result<Page<Entry<T>>, ApiError> {
         let page = self.page(call, sources, sources, |it: &Entry<T>| call.made_in_reach(it) && keep(it))?;
-        page.rows.iter().for_each(|it| call.saw(it));
+        page.rows.iter().for_each(|it| call.audit_read(it));
         Ok(page)
     }
 
@@ -39,7 +39,7 @@ impl Listing {
     pub(crate) fn entries_at<T: Body>(
         &self,
         call: &Call,
-        place: &Place,
+        place: &OpenLocation,
         keep: impl Fn(&Entry<T>) -> bool,
     ) -> Result<Page<Entry<T>>, ApiError> {
         let here = |entry: &Entry<T>| entry.location_id.is_none_or(|id| id == place.location.id.0);
@@ -47,7 +47,7 @@ impl Listing {
     }
 }
 
-impl Place {
+impl OpenLocation {
     /// Whose lists show the location's shared records: its data source; none without an EHR.
     pub(crate) fn sources(&self) -> Vec<u32> {
         self.location.source.into_iter().collect()
@@ -57,7 +57,8 @@ impl Place {
 impl Call {
     /// The data sources of all locations of the institution that are open to the caller.
     pub(crate) fn sources(&self, tenant: &Tenant) -> Vec<u32> {
-        let mut sources: Vec<u32> = self.open_places(tenant).iter().filter_map(|place| place.location.source).collect();
+        let mut sources: Vec<u32> =
+            self.open_locations(tenant).iter().filter_map(|place| place.location.source).collect();
         sources.sort_unstable();
         sources.dedup();
         sources
@@ -74,7 +75,7 @@ impl Call {
         for source in self.sources(tenant) {
             if let Some(entry) = self.api.engine.entry::<T>(source, id)? {
                 let entry = Some(entry).filter(|entry| self.made_in_reach(entry));
-                entry.iter().for_each(|entry| self.saw(entry));
+                entry.iter().for_each(|entry| self.audit_read(entry));
                 return Ok(entry);
             }
         }
@@ -92,19 +93,19 @@ impl Call {
     }
 
     /// The one a path names, at a location.
-    pub(crate) fn entry_at<T: Body>(&self, place: &Place, id: u64) -> Result<Entry<T>, ApiError> {
+    pub(crate) fn entry_at<T: Body>(&self, place: &OpenLocation, id: u64) -> Result<Entry<T>, ApiError> {
         let found = match place.location.source {
             Some(source) => self.api.engine.entry::<T>(source, id)?.filter(|entry| self.made_in_reach(entry)),
             None => None,
         };
         let found = found.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(T::RESOURCE))))?;
-        self.saw(&found);
+        self.audit_read(&found);
         Ok(found)
     }
 
     /// Those of one location, or of all that are open to the caller.
-    pub(crate) fn sources_at(&self, tenant: &Tenant, place: Option<&Place>) -> Vec<u32> {
-        place.map_or_else(|| self.sources(tenant), Place::sources)
+    pub(crate) fn sources_at(&self, tenant: &Tenant, place: Option<&OpenLocation>) -> Vec<u32> {
+        place.map_or_else(|| self.sources(tenant), OpenLocation::sources)
     }
 
     /// All records of these owners that are narrowed down so, deleted ones too. Ends at a limit, and says so.
@@ -145,8 +146,8 @@ impl Call {
         narrow: Vec<Narrow>,
     ) -> Result<Vec<Entry<T>>, ApiError> {
         let mut rows: Vec<Entry<T>> = self.whole(sources, narrow)?;
-        rows.retain(|it| self.made_in_reach(it) && stands(it));
-        rows.iter().for_each(|it| self.saw(it));
+        rows.retain(|it| self.made_in_reach(it) && is_live(it));
+        rows.iter().for_each(|it| self.audit_read(it));
         Ok(rows)
     }
 
@@ -172,19 +173,19 @@ impl Call {
     }
 
     /// A record about a patient was shown.
-    fn saw<T: Body>(&self, entry: &Entry<T>) {
-        if about_patients(T::RESOURCE) {
+    fn audit_read<T: Body>(&self, entry: &Entry<T>) {
+        if is_about_patients(T::RESOURCE) {
             self.audit("read", name_of(T::RESOURCE), entry.id);
         }
     }
 }
 
 /// What was made here and the EHR refused is in force nowhere.
-pub(crate) fn stands<T>(entry: &Entry<T>) -> bool {
+pub(crate) fn is_live<T>(entry: &Entry<T>) -> bool {
     entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
 }
 
 /// Whether records in a frame are about a patient.
-pub(crate) fn about_patients(resource: Resource) -> bool {
+pub(crate) fn is_about_patients(resource: Resource) -> bool {
     rules(resource).is_some_and(|rules| rules.references.iter().any(|it| it.to == Resource::Patients))
 }

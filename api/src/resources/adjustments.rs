@@ -10,13 +10,13 @@ use engine::{
 
 use super::{
     charges,
-    ledger_entry::{self, Given},
+    ledger_entry::{self, LedgerEntryInput},
     related::{Related, shown},
 };
 use crate::{
     access::call::Call,
-    http::errors::Answer,
-    records::visible::stands,
+    http::errors::HttpResult,
+    records::visible::is_live,
     values::kinds::{includes, long_id},
     views::{
         catalogue::AdjustmentTypeView,
@@ -24,17 +24,17 @@ use crate::{
     },
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| {
         let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
         let listing = listing.id("guarantor_id", Field::Guarantor).id("claim_id", Field::Claim);
         Some(listing.id("charge_id", Field::Charge).since().include_deleted().done())
     })?;
-    let page = listing.entries_at::<Adjustment>(&call, &place, stands)?;
+    let page = listing.entries_at::<Adjustment>(&call, &place, is_live)?;
     Ok(call.page(&page.views(|it| call.adjustment(it))))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "claim", "charge", "adjustment_type"];
@@ -60,10 +60,10 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     let (place, given) =
-        call.in_place(|input| Given::read(input, "adjustment", "adjusted_at", "adjustment_type_id"))?;
-    let body = |given: Given, day| Adjustment {
+        call.at_location(|input| LedgerEntryInput::read(input, "adjustment", "adjusted_at", "adjustment_type_id"))?;
+    let body = |given: LedgerEntryInput, day| Adjustment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,
         provider_id: None,

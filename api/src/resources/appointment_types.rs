@@ -12,11 +12,11 @@ use super::descriptors;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
         body::Fields,
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
     },
     values::{
         kinds::{boolean, id, includes, integer, one_of, person_name},
@@ -33,8 +33,8 @@ pub(crate) fn by_id(call: &Call, tenant: &Tenant) -> Result<HashMap<u32, Appoint
 }
 
 /// Whether one of these locations has it: a type is of a location, of all of an EHR, or of all of the institution.
-fn is_at(it: &AppointmentType, places: &[Place]) -> bool {
-    let its = |place: &Place| {
+fn is_at(it: &AppointmentType, places: &[OpenLocation]) -> bool {
+    let its = |place: &OpenLocation| {
         it.location_id.is_none_or(|id| id == place.location.id.0)
             && it.source_id.is_none_or(|source| place.location.source == Some(source))
     };
@@ -42,16 +42,21 @@ fn is_at(it: &AppointmentType, places: &[Place]) -> bool {
 }
 
 /// The one a request names, as one of these locations has it.
-pub(crate) fn find(call: &Call, tenant: &Tenant, places: &[Place], id: u32) -> Result<AppointmentType, ApiError> {
+pub(crate) fn find(
+    call: &Call,
+    tenant: &Tenant,
+    places: &[OpenLocation],
+    id: u32,
+) -> Result<AppointmentType, ApiError> {
     let found = call.api.engine.appointment_type(tenant.institution.id, id)?;
     let found = found.filter(|it| it.deleted_at.is_none() && is_at(it, places));
     found.ok_or_else(|| ApiError::NotFound(format!("Appointment Type with id {id}")))
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, place, include) =
-        call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
-    let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
+        call.in_locations(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
+    let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
     let mut all = call.api.engine.appointment_types(tenant.institution.id)?;
     all.retain(|it| it.deleted_at.is_none() && is_at(it, &places));
     let of_type = |it: &AppointmentType| match include.is_empty() {
@@ -67,10 +72,10 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.list(&rows.collect::<Vec<_>>()))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, place, include) =
-        call.in_places(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
+        call.in_locations(|input| Some(input.query.list("include", includes(&["descriptors"]))))?;
     let record = find_at(&call, &tenant, place.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
     let mut view = AppointmentTypeDetail::of(&record);
@@ -79,15 +84,15 @@ pub(crate) async fn show(mut call: Call) -> Answer {
 }
 
 /// GET /appointment_types/{id}/appointment_descriptors
-pub(crate) async fn descriptors(mut call: Call) -> Answer {
+pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (tenant, place, kind) = call.in_places(|input| Some(descriptors::read_type(input)))?;
+    let (tenant, place, kind) = call.in_locations(|input| Some(descriptors::read_type(input)))?;
     let record = find_at(&call, &tenant, place.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
     Ok(descriptors::list(&call, &found, kind.as_deref()))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     let (tenant, (parent, name, minutes, bookable_online, descriptor_ids)) = call.in_tenant(|input| {
         let b = &mut input.body;
         b.required("appointment_type", crate::values::kinds::object());
@@ -104,18 +109,18 @@ pub(crate) async fn create(mut call: Call) -> Answer {
     save(&mut call, &place, Saving::AppointmentType(new)).await
 }
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let path_id = call.path_id(id())?;
     let (tenant, (parent, change)) = call.in_tenant(|input| {
         let b = &mut input.body;
         b.required("appointment_type", crate::values::kinds::object());
         let parent = Parent::read(b);
-        let minutes = b.kept("appointment_type.minutes", integer(SLOT_MINUTES));
+        let minutes = b.not_null("appointment_type.minutes", integer(SLOT_MINUTES));
         let change = AppointmentTypeChange {
             of_location: None,
-            name: b.kept("appointment_type.name", person_name(MAX_NAME)),
+            name: b.not_null("appointment_type.name", person_name(MAX_NAME)),
             minutes: minutes.map(|minutes| minutes as u32),
-            bookable_online: b.kept("appointment_type.bookable_online", boolean()),
+            bookable_online: b.not_null("appointment_type.bookable_online", boolean()),
             descriptor_ids: b.optional_list("appointment_type.emr_appt_descriptor_ids", id()),
         };
         Some((parent, change))
@@ -123,33 +128,33 @@ pub(crate) async fn update(mut call: Call) -> Answer {
     let record = find_at(&call, &tenant, None, path_id)?;
     let (place, of_location) = parent.place(&call, &tenant)?;
     let place = match (of_location, record.location_id) {
-        (None, Some(own)) => call.place(&tenant, LocationId(own))?,
+        (None, Some(own)) => call.location(&tenant, LocationId(own))?,
         _ => place,
     };
     let change = AppointmentTypeChange { of_location, ..change };
     save(&mut call, &place, Saving::AppointmentTypeChange { id: path_id, change }).await
 }
 
-pub(crate) async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (tenant, place, ()) = call.in_places(|_| Some(()))?;
+    let (tenant, place, ()) = call.in_locations(|_| Some(()))?;
     let record = find_at(&call, &tenant, place.as_ref(), id)?;
     let place = match record.location_id {
-        Some(own) => call.place(&tenant, LocationId(own))?,
-        None => place.map_or_else(|| any_place(&call, &tenant), Ok)?,
+        Some(own) => call.location(&tenant, LocationId(own))?,
+        None => place.map_or_else(|| any_location(&call, &tenant), Ok)?,
     };
     save(&mut call, &place, Saving::AppointmentTypeRemoval { id }).await
 }
 
-async fn save(call: &mut Call, place: &Place, what: Saving) -> Answer {
+async fn save(call: &mut Call, place: &OpenLocation, what: Saving) -> HttpResult {
     let saved = call.save::<AppointmentType>(place, what).await?;
     Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
 }
 
-fn find_at(call: &Call, tenant: &Tenant, place: Option<&Place>, id: u32) -> Result<AppointmentType, ApiError> {
+fn find_at(call: &Call, tenant: &Tenant, place: Option<&OpenLocation>, id: u32) -> Result<AppointmentType, ApiError> {
     match place {
         Some(place) => find(call, tenant, std::slice::from_ref(place), id),
-        None => find(call, tenant, &call.open_places(tenant), id),
+        None => find(call, tenant, &call.open_locations(tenant), id),
     }
 }
 
@@ -171,8 +176,8 @@ impl Parent {
     }
 
     /// The location whose turn it is, and whether the type is to be its own; nothing said changes nothing.
-    fn place(&self, call: &Call, tenant: &Tenant) -> Result<(Place, Option<bool>), ApiError> {
-        let named = |id: u32| call.place(tenant, LocationId(id));
+    fn place(&self, call: &Call, tenant: &Tenant) -> Result<(OpenLocation, Option<bool>), ApiError> {
+        let named = |id: u32| call.location(tenant, LocationId(id));
         let place = match (self.of_location, self.id.or(self.location)) {
             (Some(true), Some(location)) => named(location)?,
             (Some(true), None) => {
@@ -184,13 +189,13 @@ impl Parent {
             (Some(false), _) if self.id.is_some_and(|id| id != tenant.institution.id.0) => {
                 return Err(ApiError::bad("appointment_type.parent_id must be the id of the institution."));
             }
-            _ => self.location.map_or_else(|| any_place(call, tenant), named)?,
+            _ => self.location.map_or_else(|| any_location(call, tenant), named)?,
         };
         Ok((place, self.of_location))
     }
 }
 
 /// What belongs to the whole institution is saved at any of its locations.
-fn any_place(call: &Call, tenant: &Tenant) -> Result<Place, ApiError> {
-    call.open_places(tenant).into_iter().next().ok_or(ApiError::Forbidden.because(Reason::OutOfReach))
+fn any_location(call: &Call, tenant: &Tenant) -> Result<OpenLocation, ApiError> {
+    call.open_locations(tenant).into_iter().next().ok_or(ApiError::Forbidden.because(Reason::OutOfReach))
 }

@@ -24,11 +24,11 @@ use super::{
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
         body::Fields,
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
     },
     values::{
         kinds::{Clock, birth_date, boolean, gender, id, instant, integer, long_id, object, person_name, text},
@@ -47,7 +47,7 @@ pub(crate) struct AppointmentSaved<'a> {
 }
 
 /// An appointment as the client sent it.
-struct Given {
+struct NewAppointmentInput {
     patient_id: u32,
     dependent: Option<PatientDetails>,
     provider_id: u32,
@@ -63,12 +63,12 @@ struct Given {
     per_timeslot: i64,
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, given) = call.in_place_of_body(|input| {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, given) = call.at_location_of_body(|input| {
         if input.query.defaulted("notify_patient", boolean(), false) {
             input.query.without_effect("notify_patient");
         }
-        Given::read(&mut input.body, &input.clock, input.today)
+        NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
     })?;
     let span = given.span(&mut call, &place)?;
     let new = NewAppointment {
@@ -96,7 +96,7 @@ pub(crate) async fn create(mut call: Call) -> Answer {
     Ok(call.made(saved.replay, shown(&call, &tenant, &place, &saved.record)?))
 }
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let id = AppointmentId(call.path_id(long_id())?);
     call.times_at(|engine| engine.appointment(id).ok().flatten().map(|it| LocationId(it.location_id)));
     let (tenant, (cancelled, change)) = call.in_tenant_of_query(|input| {
@@ -146,15 +146,15 @@ pub(crate) async fn update(mut call: Call) -> Answer {
 fn shown<'a>(
     call: &'a Call,
     tenant: &Tenant,
-    place: &Place,
+    place: &OpenLocation,
     record: &'a Appointment,
 ) -> Result<AppointmentSaved<'a>, ApiError> {
     let appt = view(call, place, record, &mut Names::new(call, tenant))?;
     Ok(AppointmentSaved { appt, stripe_client_secret: None })
 }
 
-impl Given {
-    fn read(b: &mut Fields, clock: &Clock, today: Date) -> Option<Given> {
+impl NewAppointmentInput {
+    fn read(b: &mut Fields, clock: &Clock, today: Date) -> Option<NewAppointmentInput> {
         let most = i64::from(SlotQuery::MAX_APPOINTMENTS_PER_TIMESLOT);
         let per_timeslot = b.defaulted("appointments_per_timeslot", integer(1..=most), 1);
         let patient_id = b.required("appt.patient_id", id());
@@ -167,7 +167,7 @@ impl Given {
         let is_guardian = b.optional("appt.is_guardian", boolean()).unwrap_or(false);
         let is_new_clients_patient = b.optional("appt.is_new_clients_patient", boolean()).unwrap_or(false);
         let referrer = b.unless_empty("appt.referrer", text(MAX_NAME));
-        let dependent = Given::dependent(b, today);
+        let dependent = NewAppointmentInput::dependent(b, today);
         let descriptor_ids = b.list("appt.descriptor_ids", id());
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
             b.problem("appt.end_time must lie after start_time.");
@@ -177,7 +177,7 @@ impl Given {
             b.take_problems();
             b.problem("Missing parameter appt[patient_id] with unavailable: true");
         }
-        Some(Given {
+        Some(NewAppointmentInput {
             patient_id: patient_id?,
             dependent,
             provider_id: provider_id?,
@@ -211,7 +211,7 @@ impl Given {
     }
 
     /// Without an end it lasts as long as its type takes.
-    fn span(&self, call: &mut Call, place: &Place) -> Result<Span, ApiError> {
+    fn span(&self, call: &mut Call, place: &OpenLocation) -> Result<Span, ApiError> {
         let kind = self.appointment_type_id.map(|id| call.api.engine.appointment_type(place.institution.id, id));
         let kind = kind.transpose()?.flatten();
         let usual = minutes(None, kind.as_ref());

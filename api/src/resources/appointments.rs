@@ -20,10 +20,10 @@ use super::{
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
         paging::Page,
     },
     values::{
@@ -80,8 +80,8 @@ struct Filter {
     operatories: Vec<u64>,
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (tenant, place, (listing, filter)) = call.in_places(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (tenant, place, (listing, filter)) = call.in_locations(|input| {
         let q = &mut input.query;
         let clock = input.clock.named(q.optional("timezone", zone()));
         let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
@@ -104,9 +104,9 @@ pub(crate) async fn list(mut call: Call) -> Answer {
             Filter { cancelled, unavailable, nex_only, appointment_type, created_by, patients, providers, operatories };
         Some((reading.starting(range, sort).done(), filter))
     })?;
-    let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
+    let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
     let owners: Vec<u32> = places.iter().map(|place| place.location.id.0).collect();
-    let sources: Vec<u32> = places.iter().flat_map(Place::sources).collect();
+    let sources: Vec<u32> = places.iter().flat_map(OpenLocation::sources).collect();
     let page = listing.page(&call, &owners, &sources, |it: &Appointment| filter.keeps(it))?;
     let mut names = Names::new(&call, &tenant);
     let mut rows = Vec::with_capacity(page.rows.len());
@@ -116,10 +116,10 @@ pub(crate) async fn list(mut call: Call) -> Answer {
             call.audit("read", "appointment", it.id);
         }
     }
-    Ok(call.page(&Page { rows, found: page.found }))
+    Ok(call.page(&Page { rows, info: page.info }))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, mut include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] =
@@ -162,7 +162,7 @@ pub(crate) async fn show(mut call: Call) -> Answer {
 }
 
 /// GET /appointments/{id}/appointment_descriptors
-pub(crate) async fn descriptors(mut call: Call) -> Answer {
+pub(crate) async fn descriptors(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, kind) = call.in_tenant(|input| Some(descriptors::read_type(input)))?;
     let (_, record) = find(&call, &tenant, AppointmentId(id))?;
@@ -171,11 +171,11 @@ pub(crate) async fn descriptors(mut call: Call) -> Answer {
 }
 
 /// One of the caller's appointments; those of other tenants and of closed locations do not exist.
-pub(crate) fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(Place, Appointment), ApiError> {
+pub(crate) fn find(call: &Call, tenant: &Tenant, id: AppointmentId) -> Result<(OpenLocation, Appointment), ApiError> {
     let not_found = || ApiError::NotFound(format!("Appointment with id {id}"));
     let record = call.api.engine.appointment(id)?.filter(|it| it.institution_id == tenant.institution.id.0);
     let record = record.ok_or_else(not_found)?;
-    let place = call.place(tenant, LocationId(record.location_id)).map_err(|error| match error {
+    let place = call.location(tenant, LocationId(record.location_id)).map_err(|error| match error {
         error if error.is_not_found() => not_found(),
         other => other,
     })?;
@@ -200,7 +200,7 @@ impl Filter {
 
 pub(crate) fn view<'a>(
     call: &'a Call,
-    place: &Place,
+    place: &OpenLocation,
     it: &'a Appointment,
     names: &mut Names<'_>,
 ) -> Result<AppointmentView<'a>, ApiError> {
@@ -208,7 +208,7 @@ pub(crate) fn view<'a>(
     Ok(AppointmentView::of(it, &place.location, call.api.directory.adapter(&place.location), name))
 }
 
-fn procedures_of(call: &Call, place: &Place, id: u64) -> Result<Vec<Entry<Procedure>>, ApiError> {
+fn procedures_of(call: &Call, place: &OpenLocation, id: u64) -> Result<Vec<Entry<Procedure>>, ApiError> {
     let Some(source) = place.location.source else { return Ok(Vec::new()) };
     call.having(source, Term::number(Field::Appointment, id), MAX_RELATED)
 }

@@ -4,14 +4,14 @@ use engine::setup::Environment;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{access::call::Call, http::errors::Answer};
+use crate::{access::call::Call, http::errors::HttpResult};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Authorization {
     token: String,
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     call.anywhere(|_| Some(()))?;
     let lifetime = match call.key.environment {
         Environment::Production => call.api.rules.token_production,

@@ -20,10 +20,10 @@ use super::{
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
         query::Params,
     },
     values::{
@@ -63,7 +63,7 @@ struct SlotView {
     working_hour_label_id: Option<u64>,
 }
 
-struct Asked {
+struct SlotsInput {
     start_date: Date,
     days: u16,
     appointment_type: Option<u32>,
@@ -78,11 +78,11 @@ struct Asked {
     operatories: Vec<u64>,
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (tenant, asked) = call.in_tenant(|input| Asked::read(&mut input.query))?;
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (tenant, asked) = call.in_tenant(|input| SlotsInput::read(&mut input.query))?;
     near(asked.start_date, call.api.engine.now())?;
-    let places: Vec<Place> =
-        asked.locations.iter().map(|id| call.place(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
+    let places: Vec<OpenLocation> =
+        asked.locations.iter().map(|id| call.location(&tenant, LocationId(*id))).collect::<Result<_, ApiError>>()?;
     let kind = asked.appointment_type.map(|id| appointment_types::find(&call, &tenant, &places, id)).transpose()?;
     asked.check_ids(&call, &tenant, &places)?;
     let labelled = asked.labelled(&call, &places)?;
@@ -126,7 +126,7 @@ fn crowded(day: Date) -> String {
 /// Slots of several locations, at most so many as one answer may have.
 #[derive(Default)]
 struct Gathered {
-    of: Vec<(Place, Vec<Slot>, Option<Date>)>,
+    of: Vec<(OpenLocation, Vec<Slot>, Option<Date>)>,
     any: bool,
     /// The answer has only what begins before this date, as there was too much.
     end: Option<Date>,
@@ -136,7 +136,7 @@ struct Gathered {
 
 impl Gathered {
     /// The slots of one more location, week by week.
-    async fn add(&mut self, call: &mut Call, place: &Place, mut query: SlotQuery) -> Result<(), ApiError> {
+    async fn add(&mut self, call: &mut Call, place: &OpenLocation, mut query: SlotQuery) -> Result<(), ApiError> {
         let first = query.from;
         let asked = first.add_days(query.days.into());
         let end = self.end.map_or(asked, |end| asked.min(end).max(first.add_days(1)));
@@ -169,7 +169,7 @@ impl Gathered {
         Ok(())
     }
 
-    fn closed(&mut self, places: &[Place]) {
+    fn closed(&mut self, places: &[OpenLocation]) {
         self.of = places.iter().map(|place| (place.clone(), Vec::new(), None)).collect();
         self.any = true;
     }
@@ -178,7 +178,7 @@ impl Gathered {
         self.of.iter().map(|(_, slots, _)| slots.len()).sum()
     }
 
-    fn rows(&self, asked: &Asked) -> Vec<SlotsView> {
+    fn rows(&self, asked: &SlotsInput) -> Vec<SlotsView> {
         let next = |own: Option<Date>, slots: &[Slot]| self.end.or(own.filter(|_| slots.is_empty()));
         self.of.iter().flat_map(|(place, slots, own)| grouped(place, asked, slots, next(*own, slots))).collect()
     }
@@ -198,8 +198,8 @@ pub(crate) fn minutes(asked: Option<i64>, kind: Option<&AppointmentType>) -> i64
     asked.or(of_type).unwrap_or(DEFAULT_MINUTES)
 }
 
-impl Asked {
-    fn read(q: &mut Params) -> Option<Asked> {
+impl SlotsInput {
+    fn read(q: &mut Params) -> Option<SlotsInput> {
         const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
         let (start_date, days) = (q.required("start_date", date()), q.required("days", integer(SLOT_DAYS)));
         let appointment_type = q.optional("appointment_type_id", id());
@@ -218,7 +218,7 @@ impl Asked {
             q.problem(format!("days times locations must not be more than {most}, and it is {asked_for}."));
         }
         let (providers, operatories) = (q.list("pids", id()), q.list("operatory_ids", long_id()));
-        Some(Asked {
+        Some(SlotsInput {
             start_date: start_date?,
             days: days? as u16,
             appointment_type,
@@ -235,7 +235,7 @@ impl Asked {
     }
 
     /// Providers belong to the institution; an operatory to one of the locations asked about.
-    fn check_ids(&self, call: &Call, tenant: &Tenant, places: &[Place]) -> Result<(), ApiError> {
+    fn check_ids(&self, call: &Call, tenant: &Tenant, places: &[OpenLocation]) -> Result<(), ApiError> {
         for id in &self.providers {
             providers::find(call, tenant, *id)?;
         }
@@ -250,7 +250,7 @@ impl Asked {
     }
 
     /// For each location its working hours with the label that is asked for; none: all of them.
-    fn labelled(&self, call: &Call, places: &[Place]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
+    fn labelled(&self, call: &Call, places: &[OpenLocation]) -> Result<Vec<Option<Vec<WorkingHourId>>>, ApiError> {
         let Some(label) = self.label else { return Ok(vec![None; places.len()]) };
         let mut labelled = Vec::with_capacity(places.len());
         for place in places {
@@ -287,7 +287,7 @@ impl Asked {
 }
 
 /// One entry per provider and operatory that has slots. Where there is none: one per provider asked for.
-fn grouped(place: &Place, asked: &Asked, slots: &[Slot], next: Option<Date>) -> Vec<SlotsView> {
+fn grouped(place: &OpenLocation, asked: &SlotsInput, slots: &[Slot], next: Option<Date>) -> Vec<SlotsView> {
     let lid = place.location.id;
     let next = next.map(|date| date.to_string());
     if slots.is_empty() {
@@ -311,7 +311,7 @@ fn grouped(place: &Place, asked: &Asked, slots: &[Slot], next: Option<Date>) -> 
     groups.into_iter().map(entry).collect()
 }
 
-fn view(place: &Place, asked: &Asked, slot: &Slot) -> SlotView {
+fn view(place: &OpenLocation, asked: &SlotsInput, slot: &Slot) -> SlotView {
     SlotView {
         time: times::with_zone(slot.span.start, place.location.zone),
         end_time: times::with_zone(slot.span.end, place.location.zone),

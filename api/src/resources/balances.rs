@@ -10,14 +10,14 @@ use engine::{
 
 use super::related::{Related, shown};
 use crate::{
-    access::{call::Call, tenancy::Place},
-    http::errors::{Answer, ApiError},
+    access::{call::Call, tenancy::OpenLocation},
+    http::errors::{ApiError, HttpResult},
     values::kinds::{boolean, id, includes, long_id},
     views::ledger::{GuarantorBalanceView, InsuranceBalanceView},
 };
 
-pub(crate) async fn of_guarantors(mut call: Call) -> Answer {
-    let (place, (zero_too, patient, listing)) = call.in_place(|input| {
+pub(crate) async fn of_guarantors(mut call: Call) -> HttpResult {
+    let (place, (zero_too, patient, listing)) = call.at_location(|input| {
         let zero_too = input.query.defaulted("show_zero_balances", boolean(), false);
         let patient = input.query.optional("patient_id", id());
         let listing = input.listing().sort().id("guarantor_id", Field::Guarantor);
@@ -35,7 +35,7 @@ pub(crate) async fn of_guarantors(mut call: Call) -> Answer {
 }
 
 /// Who answers for a patient: their guarantor, or they themselves. Nobody, for one who is not here.
-fn owed_for(call: &Call, place: &Place, patient: u32) -> Result<Narrow, ApiError> {
+fn owed_for(call: &Call, place: &OpenLocation, patient: u32) -> Result<Narrow, ApiError> {
     let found = call.api.engine.patient(place.institution.id, patient)?;
     let guarantor = found.map(|it| it.guarantor_id.unwrap_or(it.id));
     Ok(match guarantor {
@@ -44,7 +44,7 @@ fn owed_for(call: &Call, place: &Place, patient: u32) -> Result<Narrow, ApiError
     })
 }
 
-pub(crate) async fn of_guarantor(mut call: Call) -> Answer {
+pub(crate) async fn of_guarantor(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenants, include) = call.in_tenants(|input| Some(input.query.list("include", includes(&["guarantor"]))))?;
     let (tenant, entry) = call.entry_of_any::<GuarantorBalance>(&tenants, id)?;
@@ -56,15 +56,15 @@ pub(crate) async fn of_guarantor(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub(crate) async fn of_insurance(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| {
+pub(crate) async fn of_insurance(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
     })?;
     let page = listing.entries_at::<InsuranceBalance>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(InsuranceBalanceView::of)))
 }
 
-pub(crate) async fn of_insurance_one(mut call: Call) -> Answer {
+pub(crate) async fn of_insurance_one(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(InsuranceBalanceView::of(&call.entry::<InsuranceBalance>(&tenant, id)?)))

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::resource_names::name;
 use crate::{
-    access::{call::Call, tenancy::Place},
-    http::errors::Answer,
+    access::{call::Call, tenancy::OpenLocation},
+    http::errors::HttpResult,
     values::kinds::id,
 };
 
@@ -91,10 +91,10 @@ impl EhrView {
     }
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;
+    let OpenLocation { location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let integrated = location.source.is_some();
     let ehr = if integrated { call.api.engine.description(location.id)?.map(EhrView::of) } else { None };
     Ok(call.show(CapabilitiesView { location_id: location.id, integrated, ehr }))

@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::resource_names::{self, granted, name, resource};
 use crate::{
-    access::{call::Call, tenancy::Place},
+    access::{call::Call, tenancy::OpenLocation},
     http::{
-        errors::{Answer, ApiError, name_of},
-        paging::{Found, Page, PageInfo},
+        errors::{ApiError, HttpResult, name_of},
+        paging::{ListInfo, Page, PageInfo},
     },
-    records::visible::about_patients,
+    records::visible::is_about_patients,
     values::{
-        cursor::{Bound, Position},
+        cursor::{Position, QueryCursors},
         kinds::{integer, text},
         limits::{CHANGES_DEFAULT, MAX_TEXT, PER_PAGE},
         reasons::Reason,
@@ -40,8 +40,8 @@ pub(crate) struct ChangeView {
     record: Value,
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, (since, asked, per_page)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, (since, asked, per_page)) = call.at_location(|input| {
         let since = input.query.optional("since", text(MAX_TEXT));
         let asked = input.query.list("resource", resource());
         let range = *PER_PAGE.start() as i64..=*PER_PAGE.end() as i64;
@@ -72,16 +72,16 @@ pub(crate) async fn list(mut call: Call) -> Answer {
         start_cursor: since.unwrap_or_default(),
         end_cursor: cursors.seal(Position::id(changes.next), Timestamp(0)),
     };
-    Ok(call.page(&Page { rows, found: Found::Cursors(info) }))
+    Ok(call.page(&Page { rows, info: ListInfo::Cursors(info) }))
 }
 
-fn opened(cursors: &Bound, since: &str) -> Result<u64, ApiError> {
+fn opened(cursors: &QueryCursors, since: &str) -> Result<u64, ApiError> {
     let position = cursors.open(since).map(|(position, _)| position.id);
     position.ok_or_else(|| ApiError::bad("since is not an end_cursor of the changes of this location."))
 }
 
 /// None of what was made at another location: it is not this one's.
-fn view(call: &Call, place: &Place, entry: &FeedEntry) -> Result<Option<ChangeView>, ApiError> {
+fn view(call: &Call, place: &OpenLocation, entry: &FeedEntry) -> Result<Option<ChangeView>, ApiError> {
     let (location, version, amounts) = (place.location.id, call.version.name(), call.key.grants.financial);
     let shown = call.api.engine.shown(location, entry.resource, entry.id, version, amounts)?;
     if shown.as_ref().is_some_and(|shown| shown.made_at.is_some_and(|own| own != location.0)) {
@@ -96,7 +96,7 @@ fn view(call: &Call, place: &Place, entry: &FeedEntry) -> Result<Option<ChangeVi
         _ if record.is_null() => {}
         Resource::Patients => call.audit("read", "patient", entry.id),
         Resource::Appointments => call.audit("read", "appointment", entry.id),
-        framed if about_patients(framed) => call.audit("read", name_of(framed), entry.id),
+        framed if is_about_patients(framed) => call.audit("read", name_of(framed), entry.id),
         _ => {}
     }
     let (resource, changed_at) = (name(entry.resource), At(entry.at));

@@ -12,7 +12,7 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{includes, long_id},
         limits::MAX_RELATED,
@@ -20,8 +20,8 @@ use crate::{
     views::ledger::{ClaimPayoutView, ClaimTotals, ClaimView},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, (include, listing)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, (include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["claim_payouts"]));
         let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
         let listing = listing.id("procedure_id", Field::Procedure).id("guarantor_id", Field::Guarantor);
@@ -37,7 +37,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page(&views))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] =

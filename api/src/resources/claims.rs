@@ -8,13 +8,13 @@ use engine::{
 use super::related::{Related, shown};
 use crate::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     values::kinds::{date, includes, long_id},
     views::ledger::{ChargePayoutView, ChargeView, ClaimView},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| {
         let listing = input.listing().sort().patient().id("guarantor_id", Field::Guarantor);
         let listing = listing.id("provider_id", Field::Provider).since();
         let of_day = |date: location::zone::Date| Some(Term::text(Field::ServiceDate, date.to_string()));
@@ -24,7 +24,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(ClaimView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] = &["patient", "provider", "guarantor", "charges", "charge_payouts"];

@@ -15,7 +15,7 @@ use engine::{
 
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{date, instant, long_id, one_of, text},
         limits::MAX_TEXT,
@@ -27,27 +27,27 @@ use crate::{
     },
 };
 
-pub(crate) async fn categories(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| Some(input.listing().without_deleted().done()))?;
+pub(crate) async fn categories(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
     let page = listing.entries(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, ProcedureCodeCategoryView::of))
 }
 
-pub(crate) async fn category(mut call: Call) -> Answer {
+pub(crate) async fn category(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
-    let (place, ()) = call.in_place(|_| Some(()))?;
+    let (place, ()) = call.at_location(|_| Some(()))?;
     Ok(call.show(ProcedureCodeCategoryView::of(&call.entry_at::<ProcedureCodeCategory>(&place, id)?)))
 }
 
 /// Deleted ones are not active any more.
-pub(crate) async fn codes(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| Some(input.listing().since().done()))?;
+pub(crate) async fn codes(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| Some(input.listing().since().done()))?;
     let page = listing.entries::<ProcedureCode>(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ProcedureCodeView::of(it, call.adapter_of(it))))
 }
 
-pub(crate) async fn procedures(mut call: Call) -> Answer {
-    let (tenant, place, (listing, started, ended)) = call.in_places(|input| {
+pub(crate) async fn procedures(mut call: Call) -> HttpResult {
+    let (tenant, place, (listing, started, ended)) = call.in_locations(|input| {
         let q = &mut input.query;
         let started = (q.optional("started_after", date()), q.optional("started_before", date()));
         let ended = (q.optional("ended_after", date()), q.optional("ended_before", date()));
@@ -61,13 +61,13 @@ pub(crate) async fn procedures(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |it| call.procedure(it)))
 }
 
-pub(crate) async fn procedure(mut call: Call) -> Answer {
+pub(crate) async fn procedure(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(call.procedure(&call.entry(&tenant, id)?)))
 }
 
-pub(crate) async fn plans(mut call: Call) -> Answer {
+pub(crate) async fn plans(mut call: Call) -> HttpResult {
     const STATUSES: &[(&str, PlanStatus)] = &[
         ("not_applicable", PlanStatus::NotApplicable),
         ("proposed", PlanStatus::Proposed),
@@ -89,7 +89,7 @@ pub(crate) async fn plans(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |plan| call.treatment_plan(plan, procedures.next().into_iter().flatten())))
 }
 
-pub(crate) async fn plan(mut call: Call) -> Answer {
+pub(crate) async fn plan(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let plan = call.entry(&tenant, id)?;
@@ -104,8 +104,8 @@ fn procedures_of(call: &Call, plan: &Entry<TreatmentPlan>) -> Result<Vec<Entry<P
     Ok(procedures)
 }
 
-pub(crate) async fn notes(mut call: Call) -> Answer {
-    let (place, (listing, entered)) = call.in_place(|input| {
+pub(crate) async fn notes(mut call: Call) -> HttpResult {
+    let (place, (listing, entered)) = call.at_location(|input| {
         let (q, clock) = (&mut input.query, &input.clock);
         let entered = (q.optional("entered_after", instant(clock)), q.optional("entered_before", instant(clock)));
         let notes = input.listing().since().patient().id("procedure_id", Field::Procedure);
@@ -116,8 +116,8 @@ pub(crate) async fn notes(mut call: Call) -> Answer {
     Ok(call.page_of(&page, ClinicalNoteView::of))
 }
 
-pub(crate) async fn recall_types(mut call: Call) -> Answer {
-    let (place, (foreign_id, since)) = call.in_place(|input| {
+pub(crate) async fn recall_types(mut call: Call) -> HttpResult {
+    let (place, (foreign_id, since)) = call.at_location(|input| {
         let q = &mut input.query;
         Some((q.optional("foreign_id", text(MAX_TEXT)), q.optional("updated_since", instant(&input.clock))))
     })?;
@@ -127,15 +127,15 @@ pub(crate) async fn recall_types(mut call: Call) -> Answer {
     Ok(call.list(&types.iter().map(|it| RecallTypeView::of(it, call.adapter_of(it))).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn recall_type(mut call: Call) -> Answer {
+pub(crate) async fn recall_type(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let kind = call.entry(&tenant, id)?;
     Ok(call.show(RecallTypeView::of(&kind, call.adapter_of(&kind))))
 }
 
-pub(crate) async fn recalls(mut call: Call) -> Answer {
-    let (place, (listing, due)) = call.in_place(|input| {
+pub(crate) async fn recalls(mut call: Call) -> HttpResult {
+    let (place, (listing, due)) = call.at_location(|input| {
         let due = input.query.optional("due_after", instant(&input.clock));
         let recalls = input.listing().sort().since().foreign_id().patient().id("recall_id", Field::Type);
         Some((recalls.without_deleted().done(), due))
@@ -149,7 +149,7 @@ pub(crate) async fn recalls(mut call: Call) -> Answer {
     Ok(call.page_of(&page, view))
 }
 
-pub(crate) async fn recall(mut call: Call) -> Answer {
+pub(crate) async fn recall(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let recall = call.entry(&tenant, id)?;
@@ -162,14 +162,15 @@ fn kind_of(call: &Call, recall: &Entry<PatientRecall>) -> Result<Option<Entry<Re
     Ok(call.api.engine.entry(recall.source_id, id)?)
 }
 
-pub(crate) async fn conversations(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| Some(input.listing().since().patient().include_deleted().done()))?;
+pub(crate) async fn conversations(mut call: Call) -> HttpResult {
+    let (place, listing) =
+        call.at_location(|input| Some(input.listing().since().patient().include_deleted().done()))?;
     let page = listing.entries::<Conversation>(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, |it| ConversationView::of(it, call.adapter_of(it))))
 }
 
 /// Nobody may: no EHR takes them (specification 4.10).
-pub(crate) async fn message(mut call: Call) -> Answer {
+pub(crate) async fn message(mut call: Call) -> HttpResult {
     call.path_id(long_id())?;
     call.in_tenant(|_| Some(()))?;
     Err(ApiError::Forbidden.because(Reason::MessagesNotSupported))

@@ -15,7 +15,7 @@ use location::{
 
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{filled, id, instant, one_of, sorts, text, uuid},
         limits::MAX_NOTE,
@@ -44,8 +44,8 @@ const CLOCKS_APART: Millis = 5 * MINUTE;
 const DIRECTIONS: &[(&str, Direction)] = &[("sent", Direction::Sent), ("received", Direction::Received)];
 
 /// Ids rise with the time a request was made, so their order is the one by `created_at`.
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, (listing, status, since)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, (listing, status, since)) = call.at_location(|input| {
         let status = input.query.optional("status", one_of(STATUSES));
         let since = input.query.optional("created_since", instant(&input.clock));
         if since.is_some_and(|since| since < input.now.minus(MOST_DAYS * DAY)) {
@@ -68,7 +68,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page_of(&page, CommunicationLogView::of))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(uuid())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let missing = || ApiError::NotFound(format!("Communication Log with id {id}"));
@@ -80,8 +80,8 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(CommunicationLogView::of(&entry)))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, log) = call.in_place(|input| {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, log) = call.at_location(|input| {
         let b = &mut input.body;
         let patient_id = b.required("communication_log.patient_id", id());
         let note = b.required("communication_log.note", filled(text(MAX_NOTE)));

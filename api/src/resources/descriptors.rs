@@ -10,7 +10,7 @@ use location::ids::LocationId;
 
 use crate::{
     access::{call::Call, input::Input, tenancy::Tenant},
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{id, text},
         limits::{MAX_NAME, MAX_WHOLE_LIST},
@@ -53,10 +53,10 @@ pub(crate) fn list(call: &Call, found: &[Descriptor], kind: Option<&str>) -> Htt
 }
 
 /// GET /locations/{id}/appointment_descriptors
-pub(crate) async fn of_location(mut call: Call) -> Answer {
+pub(crate) async fn of_location(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| Some(read_type(input)))?;
-    let place = call.place_of_any(&tenants, LocationId(id))?;
+    let place = call.location_of_any(&tenants, LocationId(id))?;
     let part = Part { from: None, direction: Direction::Forward, limit: MAX_WHOLE_LIST };
     let mut found = Vec::new();
     for source in place.sources() {

@@ -10,7 +10,7 @@ use engine::{
 
 use crate::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     values::{
         kinds::{boolean, includes, long_id},
         limits::MAX_WHOLE_LIST,
@@ -18,8 +18,8 @@ use crate::{
     views::catalogue::{FeeScheduleView, FeeView, ProcedureFee},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, (active, listing)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, (active, listing)) = call.at_location(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
     })?;
@@ -29,7 +29,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(FeeScheduleView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["procedure_fees"]))))?;
     let entry = call.entry::<FeeSchedule>(&tenant, id)?;
@@ -46,8 +46,8 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub(crate) async fn fees(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| {
+pub(crate) async fn fees(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| {
         Some(input.listing().id("fee_schedule_id", Field::FeeSchedule).since().without_deleted().done())
     })?;
     let page = listing.entries_at::<Fee>(&call, &place, |_| true)?;

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::patients::find_at;
 use crate::{
-    access::{call::Call, tenancy::Place},
-    http::errors::{Answer, ApiError},
+    access::{call::Call, tenancy::OpenLocation},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{Kind, id, json_object, long_id, uuid},
         limits::MAX_ANSWERS,
@@ -23,26 +23,26 @@ use crate::{
     views::forms::{FormResponseView, FormSchemaDetail, FormSchemaView},
 };
 
-pub(crate) async fn schemas(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| Some(input.listing().without_deleted().done()))?;
+pub(crate) async fn schemas(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| Some(input.listing().without_deleted().done()))?;
     let page = listing.entries(&call, &place.sources(), |_| true)?;
     Ok(call.page_of(&page, FormSchemaView::of))
 }
 
-pub(crate) async fn schema(mut call: Call) -> Answer {
+pub(crate) async fn schema(mut call: Call) -> HttpResult {
     let id = call.path("uuid", uuid())?;
-    let (place, ()) = call.in_place(|_| Some(()))?;
+    let (place, ()) = call.at_location(|_| Some(()))?;
     let schema: Entry<FormSchema> = call.entry_at(&place, schema_id(&place, &id)?)?;
     Ok(call.show(FormSchemaDetail::of(&schema)))
 }
 
-fn schema_id(place: &Place, id: &Uuid) -> Result<u64, ApiError> {
+fn schema_id(place: &OpenLocation, id: &Uuid) -> Result<u64, ApiError> {
     let found = record_uuid::id_in(FormSchema::RESOURCE, place.location.source, id);
     found.map(|(_, id)| id).ok_or_else(|| ApiError::NotFound(format!("Form Schema with id {id}")))
 }
 
-pub(crate) async fn responses(mut call: Call) -> Answer {
-    let (place, (listing, patient)) = call.in_place(|input| {
+pub(crate) async fn responses(mut call: Call) -> HttpResult {
+    let (place, (listing, patient)) = call.at_location(|input| {
         let patient = input.query.required("patient_id", id());
         Some((input.listing().without_deleted().done(), patient?))
     })?;
@@ -52,15 +52,15 @@ pub(crate) async fn responses(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |it| FormResponseView::of(it, call.adapter_of(it))))
 }
 
-pub(crate) async fn response(mut call: Call) -> Answer {
+pub(crate) async fn response(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
-    let (place, ()) = call.in_place(|_| Some(()))?;
+    let (place, ()) = call.at_location(|_| Some(()))?;
     let response: Entry<FormResponse> = call.entry_at(&place, id)?;
     Ok(call.show(FormResponseView::of(&response, call.adapter_of(&response))))
 }
 
-pub(crate) async fn respond(mut call: Call) -> Answer {
-    let (place, (patient_id, schema, answers)) = call.in_place(|input| {
+pub(crate) async fn respond(mut call: Call) -> HttpResult {
+    let (place, (patient_id, schema, answers)) = call.at_location(|input| {
         let b = &mut input.body;
         let patient_id = b.required("form_response.patient_id", id());
         let schema = b.required("form_response.form_schema_id", uuid());

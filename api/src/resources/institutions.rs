@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::locations::shown;
 use crate::{
     access::{call::Call, tenancy::Tenant},
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{kinds::id, times::At},
     views::locations::LocationBasic,
 };
@@ -36,14 +36,14 @@ pub(crate) struct InstitutionDetail<'a> {
     locations: Vec<LocationBasic<'a>>,
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     call.anywhere(|_| Some(()))?;
     let tenants = call.tenants();
     let rows = tenants.iter().map(|tenant| view(&call, tenant)).collect::<Result<Vec<_>, _>>()?;
     Ok(call.list(&rows))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     call.anywhere(|_| Some(()))?;
     let tenant = call.tenants().into_iter().find(|tenant| tenant.institution.id.0 == id);
@@ -55,7 +55,7 @@ fn view<'a>(call: &'a Call, tenant: &'a Tenant) -> Result<InstitutionDetail<'a>,
     let institution = &tenant.institution;
     let set_up = call.api.engine.institution_set_up(institution.id)?;
     let types = call.api.engine.appointment_types(institution.id)?;
-    let own = || call.places.of_institution(institution.id).iter().filter(|location| shown(call, location));
+    let own = || call.locations.of_institution(institution.id).iter().filter(|location| shown(call, location));
     Ok(InstitutionDetail {
         id: institution.id,
         name: &institution.name,

@@ -16,9 +16,9 @@ use crate::{
     access::call::Call,
     http::{
         body::Fields,
-        errors::{Answer, ApiError, name_of},
+        errors::{ApiError, HttpResult, name_of},
     },
-    records::visible::stands,
+    records::visible::is_live,
     values::{
         kinds::{Kind, Raw, birth_date, boolean, date, id, integer, long_id, object, one_of, person_name, text},
         limits::{MAX_NAME, MAX_TEXT},
@@ -39,17 +39,17 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("other", Relation::Other),
 ];
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, (listing, active)) = call.in_tenant(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((input.listing().since().patient().done(), active))
     })?;
-    let keep = |it: &Entry<Coverage>| stands(it) && active == (it.body.active && it.deleted_at.is_none());
+    let keep = |it: &Entry<Coverage>| is_live(it) && active == (it.body.active && it.deleted_at.is_none());
     let page = listing.entries(&call, &call.sources(&tenant), keep)?;
     Ok(call.page_of(&page, CoverageView::of))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
@@ -59,8 +59,8 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, coverage) = call.in_place(|input| {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, coverage) = call.at_location(|input| {
         input.body.may_be_unwrapped("insurance_coverage");
         read(&mut input.body, input.today)
     })?;
@@ -128,11 +128,11 @@ fn priority() -> Kind<u32> {
     })
 }
 
-pub(crate) async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
-    let place = call.place_for(&tenant, coverage.source_id, coverage.location_id.as_slice());
+    let place = call.location_for(&tenant, coverage.source_id, coverage.location_id.as_slice());
     let place = place.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
     let removal = Saving::EntryRemoval { resource: Coverage::RESOURCE, id };
     call.save::<Entry<Coverage>>(&place, removal).await?;

@@ -16,9 +16,9 @@ use crate::{
     access::{call::Call, tenancy::Tenant},
     http::{
         body::Fields,
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
     },
-    records::visible::stands,
+    records::visible::is_live,
     values::{
         kinds::{includes, long_id, object, person_name, text, two_letters},
         limits::MAX_TEXT,
@@ -29,16 +29,16 @@ use crate::{
     },
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenant, listing) = call.in_tenant(|input| {
         let plans = input.listing().sort().since().include_deleted();
         Some(plans.text("payer_id", Field::Payer).text("group_num", Field::Group).done())
     })?;
-    let page = listing.entries(&call, &call.sources(&tenant), stands)?;
+    let page = listing.entries(&call, &call.sources(&tenant), is_live)?;
     Ok(call.page_of(&page, InsurancePlanView::of))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     const INCLUDES: &[&str] = &["patient_coverages", "subscribers", "fee_schedule"];
     let id = call.path_id(long_id())?;
     let (tenant, asked) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
@@ -81,8 +81,8 @@ fn subscribers<'a>(coverages: &'a [Entry<Coverage>], patients: &'a [Option<Patie
     people.filter_map(|(coverage, patient)| SubscriberView::of(&coverage.body, patient.as_ref())).collect()
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, plan) = call.in_place(|input| read(&mut input.body))?;
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, plan) = call.at_location(|input| read(&mut input.body))?;
     let saved = call.save_entry(&place, &plan, None).await?;
     let mut view = InsurancePlanView::of(&saved.record);
     // A new plan covers nobody yet (specification 2.2).

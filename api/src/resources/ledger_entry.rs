@@ -19,7 +19,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::{
-    access::{call::Call, idempotency, input::Input, tenancy::Place},
+    access::{call::Call, idempotency, input::Input, tenancy::OpenLocation},
     http::errors::{ApiError, name_of},
     values::{
         kinds::{Clock, Kind, Parsed, Raw, date, filled, id, instant, long_id, money, nonzero_money, text},
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// An entry as the client sent it.
-pub(super) struct Given {
+pub(super) struct LedgerEntryInput {
     pub patient_id: u32,
     pub amount: Money,
     pub type_id: Option<u64>,
@@ -48,9 +48,9 @@ enum On {
     Moment(Timestamp),
 }
 
-impl Given {
+impl LedgerEntryInput {
     /// `name` is the object that holds the fields; `on` and `type_id` are the names that differ.
-    pub(super) fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<Given> {
+    pub(super) fn read(input: &mut Input, name: &str, on: &str, type_id: &str) -> Option<LedgerEntryInput> {
         let b = &mut input.body;
         let path = |field: &str| format!("{name}.{field}");
         let patient_id = b.required(&path("patient_id"), id());
@@ -79,7 +79,7 @@ impl Given {
         if provider_splits.is_none() {
             b.problem(format!("{} must hold the ids of providers.", path("provider_splits")));
         }
-        Some(Given {
+        Some(LedgerEntryInput {
             patient_id: patient_id?,
             amount: money(amount?),
             type_id,
@@ -92,7 +92,7 @@ impl Given {
     }
 
     /// A payment lowers the balance, whichever sign it was entered with: it is kept as a positive amount.
-    pub(super) fn unsigned(mut self) -> Given {
+    pub(super) fn unsigned(mut self) -> LedgerEntryInput {
         let charges = self.charge_splits.iter_mut().map(|split| &mut split.amount);
         let providers = self.provider_splits.iter_mut().map(|split| &mut split.amount);
         for amount in charges.chain(providers).chain([&mut self.amount]) {
@@ -103,7 +103,7 @@ impl Given {
 
     /// What makes two requests with the same `transaction_id` the same: all they say, however it is spelled. Spelled out here, as it is
     /// compared with what was kept years ago. A day that was not given is not said.
-    fn number<T: Body>(&self, call: &Call, place: &Place) -> Once {
+    fn number<T: Body>(&self, call: &Call, place: &OpenLocation) -> Once {
         let by_charge: BTreeMap<String, String> =
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
@@ -121,7 +121,7 @@ impl Given {
     }
 
     /// The date on the location's calendar; today where none is given.
-    pub(super) fn day(&self, call: &Call, place: &Place) -> Day {
+    pub(super) fn day(&self, call: &Call, place: &OpenLocation) -> Day {
         let at = |moment| times::local(moment, place.location.zone).0;
         Day(match self.on {
             Some(On::Date(date)) => date,
@@ -134,9 +134,9 @@ impl Given {
 /// Saves the entry of a patient, once for each `transaction_id` at a location.
 pub(super) async fn save<T: Body>(
     call: &mut Call,
-    place: &Place,
-    given: Given,
-    body: impl FnOnce(Given, Day) -> T,
+    place: &OpenLocation,
+    given: LedgerEntryInput,
+    body: impl FnOnce(LedgerEntryInput, Day) -> T,
 ) -> Result<Saved<Entry<T>>, ApiError> {
     let (patient_id, day) = (given.patient_id, given.day(call, place));
     let number = given.number::<T>(call, place);

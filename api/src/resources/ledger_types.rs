@@ -4,13 +4,13 @@ use engine::records::catalogue::{AdjustmentType, PaymentType};
 
 use crate::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     values::kinds::{boolean, long_id},
     views::catalogue::{AdjustmentTypeView, PaymentTypeView},
 };
 
-pub(crate) async fn payment_types(mut call: Call) -> Answer {
-    let (place, (active, listing)) = call.in_place(|input| {
+pub(crate) async fn payment_types(mut call: Call) -> HttpResult {
+    let (place, (active, listing)) = call.at_location(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
     })?;
@@ -19,14 +19,14 @@ pub(crate) async fn payment_types(mut call: Call) -> Answer {
     Ok(call.page(&page.views(PaymentTypeView::of)))
 }
 
-pub(crate) async fn payment_type(mut call: Call) -> Answer {
+pub(crate) async fn payment_type(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(PaymentTypeView::of(&call.entry::<PaymentType>(&tenant, id)?)))
 }
 
-pub(crate) async fn adjustment_types(mut call: Call) -> Answer {
-    let (place, (active, listing)) = call.in_place(|input| {
+pub(crate) async fn adjustment_types(mut call: Call) -> HttpResult {
+    let (place, (active, listing)) = call.at_location(|input| {
         let active = input.query.defaulted("active", boolean(), true);
         Some((active, input.listing().since().done()))
     })?;
@@ -35,7 +35,7 @@ pub(crate) async fn adjustment_types(mut call: Call) -> Answer {
     Ok(call.page(&page.views(AdjustmentTypeView::of)))
 }
 
-pub(crate) async fn adjustment_type(mut call: Call) -> Answer {
+pub(crate) async fn adjustment_type(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(AdjustmentTypeView::of(&call.entry::<AdjustmentType>(&tenant, id)?)))

@@ -14,9 +14,9 @@ use serde::Serialize;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{boolean, id, text},
         limits::MAX_TEXT,
@@ -126,14 +126,14 @@ pub(crate) fn shown(call: &Call, location: &LocationSetup) -> bool {
     location.status != LocationStatus::Pending && call.key.reaches(location.id)
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenants, (inactive, foreign_id)) = call.in_tenants(|input| {
         Some((input.query.optional("inactive", boolean()), input.query.optional("foreign_id", text(MAX_TEXT))))
     })?;
     let mut institutions = Vec::new();
     for Tenant { institution } in &tenants {
         let mut locations = Vec::new();
-        for location in call.places.of_institution(institution.id) {
+        for location in call.locations.of_institution(institution.id) {
             let closed = location.status == LocationStatus::Closed;
             let wanted = shown(&call, location)
                 && inactive.is_none_or(|inactive| inactive == closed)
@@ -149,10 +149,10 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.list(&institutions))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let Place { location, .. } = call.place_of_any(&tenants, LocationId(id))?;
+    let OpenLocation { location, .. } = call.location_of_any(&tenants, LocationId(id))?;
     let facts = Facts::of(&call, &location)?;
     let engine = &call.api.engine;
     let gate = match engine.gateway().status(location.id) {

@@ -12,10 +12,10 @@ use engine::{
 
 use super::patients::find_at;
 use crate::{
-    access::{call::Call, idempotency, tenancy::Place},
+    access::{call::Call, idempotency, tenancy::OpenLocation},
     http::{
         body::Fields,
-        errors::{Answer, ApiError, name_of},
+        errors::{ApiError, HttpResult, name_of},
     },
     values::{
         kinds::{Kind, boolean, id, long_id, one_of, text},
@@ -34,8 +34,8 @@ fn category() -> Kind<HistoryCategory> {
     one_of(CATEGORIES)
 }
 
-pub(crate) async fn items(mut call: Call) -> Answer {
-    let (place, (listing, category, term)) = call.in_place(|input| {
+pub(crate) async fn items(mut call: Call) -> HttpResult {
+    let (place, (listing, category, term)) = call.at_location(|input| {
         let category = input.query.required("category", category());
         let term = input.query.optional("search_term", text(MAX_NAME)).map(|term| term.to_lowercase());
         Some((input.listing().without_deleted().done(), category?, term))
@@ -47,8 +47,8 @@ pub(crate) async fn items(mut call: Call) -> Answer {
     Ok(call.page_of(&page, HistoryItemView::of))
 }
 
-pub(crate) async fn patient_items(mut call: Call) -> Answer {
-    let (place, (patient, category, active)) = call.in_place(|input| {
+pub(crate) async fn patient_items(mut call: Call) -> HttpResult {
+    let (place, (patient, category, active)) = call.at_location(|input| {
         let patient = input.query.required("patient_id", id());
         let category = input.query.required("category", category());
         let active = input.query.defaulted("active", boolean(), true);
@@ -75,8 +75,8 @@ fn views<'a>(
 }
 
 /// All of it is looked at before the first item is saved.
-pub(crate) async fn save(mut call: Call) -> Answer {
-    let (place, new) = call.in_place(|input| read(&mut input.body))?;
+pub(crate) async fn save(mut call: Call) -> HttpResult {
+    let (place, new) = call.at_location(|input| read(&mut input.body))?;
     let (patient, new) = new;
     if find_at(&call, &place, patient)?.foreign_id.is_none() {
         return Err(engine::saving::Unmet::PatientNotSynced.into());
@@ -87,7 +87,7 @@ pub(crate) async fn save(mut call: Call) -> Answer {
     let (mut entries, mut replays) = (Vec::new(), 0);
     for (n, item) in new.into_iter().enumerate() {
         let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
-        let saved = call.save_once::<Entry<PatientHistoryItem>>(&place, Saving::HistoryItem(item), once).await?;
+        let saved = call.save_with_key::<Entry<PatientHistoryItem>>(&place, Saving::HistoryItem(item), once).await?;
         replays += usize::from(saved.replay);
         entries.push(saved.record);
     }
@@ -118,7 +118,7 @@ fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
     Some((patient_id, all))
 }
 
-fn check(call: &Call, place: &Place, new: &NewHistoryItem) -> Result<(), ApiError> {
+fn check(call: &Call, place: &OpenLocation, new: &NewHistoryItem) -> Result<(), ApiError> {
     let item: Entry<HistoryItem> = call.entry_at(place, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));

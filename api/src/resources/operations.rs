@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 use crate::{
     access::api::Api,
     http::{
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
         metrics::{BOUNDS, CLASSES, RequestMetrics, Series},
     },
 };
 
-pub(crate) async fn healthz(_: HttpRequest) -> Answer {
+pub(crate) async fn healthz(_: HttpRequest) -> HttpResult {
     Ok(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
 /// Ready even when an adapter is not: that closes its own locations, which is said, and no others.
-pub(crate) async fn readyz(request: HttpRequest) -> Answer {
+pub(crate) async fn readyz(request: HttpRequest) -> HttpResult {
     let engine = &api(&request)?.engine;
     if let Err(reason) = engine.ready() {
         return Ok(HttpResponse::ServiceUnavailable()
@@ -51,7 +51,7 @@ pub(crate) async fn readyz(request: HttpRequest) -> Answer {
 }
 
 /// Prometheus text format.
-pub(crate) async fn metrics(request: HttpRequest) -> Answer {
+pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     let api = api(&request)?;
     let numbers = api.engine.metrics();
     let mut text = String::new();

@@ -7,9 +7,9 @@ use super::appointment_types;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{includes, long_id, text},
         limits::MAX_NAME,
@@ -23,8 +23,8 @@ pub(crate) fn find(call: &Call, location: LocationId, id: u64) -> Result<Operato
     found.ok_or_else(|| ApiError::NotFound(format!("Operatory with id {id} in location {location}")))
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (Place { institution, location }, (listing, name)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (OpenLocation { institution, location }, (listing, name)) = call.at_location(|input| {
         // Types are always there; their category is part of them.
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
@@ -38,14 +38,14 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page_of(&page, |it| OperatoryView::basic(it, adapter).with_types(it, &types)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, ()) = call.in_tenant(|input| {
         input.query.list("include", includes(&["appointment_types", "appt_categories"]));
         Some(())
     })?;
     let types = appointment_types::by_id(&call, &tenant)?;
-    for place in call.open_places(&tenant) {
+    for place in call.open_locations(&tenant) {
         let found = call.api.engine.operatory(place.location.id, id)?;
         if let Some(record) = found {
             let adapter = call.api.directory.adapter(&place.location);

@@ -13,7 +13,7 @@ use engine::records::Patient;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
 };
@@ -25,7 +25,7 @@ pub(crate) fn find(call: &Call, tenant: &Tenant, id: u32) -> Result<Patient, Api
 }
 
 /// The one a request names, at a location.
-pub(crate) fn find_at(call: &Call, place: &Place, id: u32) -> Result<Patient, ApiError> {
+pub(crate) fn find_at(call: &Call, place: &OpenLocation, id: u32) -> Result<Patient, ApiError> {
     let found = call.api.engine.patient(place.institution.id, id)?;
     seen(call, found.filter(|it| it.source_id == place.location.source), id)
 }
@@ -38,7 +38,7 @@ fn seen(call: &Call, found: Option<Patient>, id: u32) -> Result<Patient, ApiErro
 
 /// Patients are shared by all locations of their EHR; without one they belong to the locations that know them.
 pub(crate) fn reachable(call: &Call, tenant: &Tenant, patient: &Patient) -> bool {
-    call.open_places(tenant).iter().any(|place| match patient.source_id {
+    call.open_locations(tenant).iter().any(|place| match patient.source_id {
         Some(source) => place.location.source == Some(source),
         None => patient.location_ids.contains(&place.location.id.0),
     })

@@ -5,20 +5,20 @@ use engine::{index::Field, records::ledger::PaymentPlan};
 use super::related::{Related, shown};
 use crate::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     values::kinds::{includes, long_id},
     views::ledger::PaymentPlanView,
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| {
         Some(input.listing().sort().patient().id("guarantor_id", Field::Guarantor).since().without_deleted().done())
     })?;
     let page = listing.entries_at::<PaymentPlan>(&call, &place, |_| true)?;
     Ok(call.page(&page.views(PaymentPlanView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenants, include) =
         call.in_tenants(|input| Some(input.query.list("include", includes(&["patient", "guarantor"]))))?;

@@ -10,13 +10,13 @@ use engine::{
 
 use super::{
     charges,
-    ledger_entry::{self, Given},
+    ledger_entry::{self, LedgerEntryInput},
     related::{Related, shown},
 };
 use crate::{
     access::call::Call,
-    http::errors::Answer,
-    records::visible::stands,
+    http::errors::HttpResult,
+    records::visible::is_live,
     values::kinds::{includes, long_id},
     views::{
         catalogue::PaymentTypeView,
@@ -24,18 +24,18 @@ use crate::{
     },
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, listing) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, listing) = call.at_location(|input| {
         let listing = input.listing().sort().patient().id("provider_id", Field::Provider);
         let listing = listing.id("guarantor_id", Field::Guarantor).id("charge_id", Field::Charge);
         let listing = listing.id("claim_id", Field::Claim).text("transaction_id", Field::Transaction);
         Some(listing.since().include_deleted().done())
     })?;
-    let page = listing.entries_at::<Payment>(&call, &place, stands)?;
+    let page = listing.entries_at::<Payment>(&call, &place, is_live)?;
     Ok(call.page(&page.views(|it| call.payment(it))))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
     let (tenant, include) = call.in_tenant(|input| {
         const INCLUDES: &[&str] =
@@ -64,9 +64,10 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, given) = call.in_place(|input| Given::read(input, "payment", "paid_at", "payment_type_id"))?;
-    let body = |given: Given, day| Payment {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, given) =
+        call.at_location(|input| LedgerEntryInput::read(input, "payment", "paid_at", "payment_type_id"))?;
+    let body = |given: LedgerEntryInput, day| Payment {
         patient_id: Some(given.patient_id),
         guarantor_id: None,
         provider_id: None,

@@ -15,9 +15,9 @@ use super::{
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{boolean, id, includes, sort},
         times::At,
@@ -134,8 +134,8 @@ struct Filter {
     ids: Vec<u32>,
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (tenant, place, (listing, filter, include)) = call.in_places(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (tenant, place, (listing, filter, include)) = call.in_locations(|input| {
         let include = input.query.list("include", includes(INCLUDES));
         let descending = input.query.defaulted("sort", sort(&["id"]), "id").descending;
         let filter = Filter {
@@ -145,7 +145,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
         };
         Some((input.listing().descending(descending).foreign_id().since().done(), filter, include))
     })?;
-    let places = call.open_places(&tenant);
+    let places = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &places)?;
     let sources = call.sources(&tenant);
     let keep = |it: &Provider| {
@@ -156,10 +156,10 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(|it| view(&call, &working, it, &include))))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(INCLUDES))))?;
-    let places = call.open_places(&tenant);
+    let places = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &places)?;
     let record = match call.api.engine.provider(tenant.institution.id, id)? {
         Some(record) if working.without_ehr(id) => record,
@@ -178,9 +178,9 @@ fn view<'a>(call: &'a Call, working: &'a Working<'a>, it: &'a Provider, include:
     let named: BTreeSet<u32> = hours().flat_map(|(_, hour)| hour.appointment_type_ids.iter().copied()).collect();
     // Who asks for types only is shown the hours that carry some.
     let all = asked("availabilities").is_some();
-    let shown = |(_, hour): &(&Place, &WorkingHour)| all || !hour.appointment_type_ids.is_empty();
+    let shown = |(_, hour): &(&OpenLocation, &WorkingHour)| all || !hour.appointment_type_ids.is_empty();
     let own = || working.places.iter().filter(|(place, _)| working.works(it.id, place.location.id));
-    let adapter = |place: &'a Place| call.api.directory.adapter(&place.location);
+    let adapter = |place: &'a OpenLocation| call.api.directory.adapter(&place.location);
     ProviderView {
         locations: own().map(|(place, facts)| LocationView::of(&place.location, adapter(place), *facts)).collect(),
         provider_requestables: own().map(|(place, _)| Requestable { location_id: place.location.id }).collect(),
@@ -203,14 +203,14 @@ impl Filter {
 
 /// Who has working hours where.
 struct Working<'a> {
-    places: Vec<(&'a Place, Facts)>,
+    places: Vec<(&'a OpenLocation, Facts)>,
     /// Those in use.
-    hours: Vec<(&'a Place, Vec<WorkingHour>)>,
+    hours: Vec<(&'a OpenLocation, Vec<WorkingHour>)>,
     types: working_hours::Types,
 }
 
 impl<'a> Working<'a> {
-    fn at(call: &Call, tenant: &Tenant, places: &'a [Place]) -> Result<Working<'a>, ApiError> {
+    fn at(call: &Call, tenant: &Tenant, places: &'a [OpenLocation]) -> Result<Working<'a>, ApiError> {
         let (mut known, mut hours) = (Vec::new(), Vec::new());
         for place in places {
             known.push((place, Facts::of(call, &place.location)?));
@@ -221,7 +221,7 @@ impl<'a> Working<'a> {
         Ok(Working { places: known, hours, types: Some(appointment_types::by_id(call, tenant)?) })
     }
 
-    fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a Place, &WorkingHour)> {
+    fn hours_of(&self, provider: u32) -> impl Iterator<Item = (&'a OpenLocation, &WorkingHour)> {
         let all = self.hours.iter().flat_map(|(place, hours)| hours.iter().map(move |hour| (*place, hour)));
         all.filter(move |(_, hour)| hour.provider_id == provider)
     }
@@ -231,7 +231,7 @@ impl<'a> Working<'a> {
     }
 
     /// Who has no hours anywhere may get some at any location of their EHR, and at those without one.
-    fn may_work(&self, provider: &Provider, at: &Place) -> bool {
+    fn may_work(&self, provider: &Provider, at: &OpenLocation) -> bool {
         let theirs = at.location.source.is_none_or(|source| source == provider.source_id);
         (theirs && !self.anywhere(provider.id)) || self.works(provider.id, at.location.id)
     }

@@ -16,7 +16,7 @@ use engine::{
 use crate::{
     access::{call::Call, tenancy::Tenant},
     http::errors::ApiError,
-    records::visible::stands,
+    records::visible::is_live,
     views::{
         clinical::{ProcedureView, TreatmentPlanView},
         insurance::InsurancePlanView,
@@ -80,7 +80,7 @@ impl Call {
         let found =
             self.api.engine.walk::<Entry<T>>(&walk, Part { from: None, direction: Direction::Forward, limit })?;
         let found = found.into_iter().map(|(_, entry)| entry);
-        Ok(found.filter(|it| it.deleted_at.is_none() && stands(it) && self.made_in_reach(it)).collect())
+        Ok(found.filter(|it| it.deleted_at.is_none() && is_live(it) && self.made_in_reach(it)).collect())
     }
 
     /// Its fee only for those who may see amounts (specification 5.10), as everything here that has one.

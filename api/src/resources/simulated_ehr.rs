@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    access::{call::Call, tenancy::Place},
-    http::errors::{Answer, ApiError, sentence},
+    access::{call::Call, tenancy::OpenLocation},
+    http::errors::{ApiError, HttpResult, sentence},
     values::kinds::{id, json_object},
 };
 
@@ -56,16 +56,16 @@ impl From<ControlFault> for ApiError {
     }
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let place = call.place_of_any(&tenants, LocationId(id))?;
+    let place = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &place)?;
     view(&call, place.location.id, &ehr, &[]).await
 }
 
 /// Does it, and has every location of the same system read at once, so that nobody has to wait for the next cycle to see it.
-pub(crate) async fn control(mut call: Call) -> Answer {
+pub(crate) async fn control(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, asked) = call.in_tenants(|input| {
         let body = &mut input.body;
@@ -81,7 +81,7 @@ pub(crate) async fn control(mut call: Call) -> Answer {
         }
         one
     })?;
-    let place = call.place_of_any(&tenants, LocationId(id))?;
+    let place = call.location_of_any(&tenants, LocationId(id))?;
     let ehr = simulated(&call, &place)?;
     let (name, what) = asked;
     let control: Control = serde_json::from_value(json!({ name: what })).map_err(ControlError::from).map_err(fault)?;
@@ -102,7 +102,7 @@ fn fault(error: ControlError) -> ApiError {
 }
 
 /// The location's system, where it is one that may be made to misbehave.
-fn simulated(call: &Call, place: &Place) -> Result<Arc<Hosted>, ApiError> {
+fn simulated(call: &Call, place: &OpenLocation) -> Result<Arc<Hosted>, ApiError> {
     if place.institution.environment != Environment::Sandbox {
         return Err(ApiError::Refused("Only practices of the sandbox have simulated health record systems.".into()));
     }
@@ -117,7 +117,7 @@ fn simulated(call: &Call, place: &Place) -> Result<Arc<Hosted>, ApiError> {
     })
 }
 
-async fn view(call: &Call, location_id: LocationId, ehr: &Hosted, changes: &[Change]) -> Answer {
+async fn view(call: &Call, location_id: LocationId, ehr: &Hosted, changes: &[Change]) -> HttpResult {
     let changes = changes.iter().map(Change::shown).collect();
     Ok(call.show(SimulatedEhrView { location_id, switches: ehr.behaviours().await, changes }))
 }

@@ -8,7 +8,7 @@ use location::{
 };
 
 use crate::{
-    access::{call::Call, tenancy::Place},
+    access::{call::Call, tenancy::OpenLocation},
     http::errors::ApiError,
     values::times,
 };
@@ -31,7 +31,7 @@ pub(super) struct Week {
 /// From the query's first day on, before `end`, and at most `most` slots.
 pub(super) async fn week(
     call: &mut Call,
-    place: &Place,
+    place: &OpenLocation,
     query: &SlotQuery,
     end: Date,
     most: usize,
@@ -58,13 +58,13 @@ pub(super) async fn week(
     Ok(Week { slots, next: Some(query.from.add_days(1)), cut: true, crowded: true, any_hours })
 }
 
-fn long_ago(place: &Place, at: Timestamp) -> String {
+fn long_ago(place: &OpenLocation, at: Timestamp) -> String {
     let (name, at) = (&place.location.name, times::for_people(at, place.location.zone));
     format!("The system of {name} was last read on {at}: what was booked there since is not known here.")
 }
 
 /// The day to begin at: today, where the one asked for is over.
-pub(super) fn begin(call: &mut Call, place: &Place, asked: Date) -> Date {
+pub(super) fn begin(call: &mut Call, place: &OpenLocation, asked: Date) -> Date {
     let today = times::local(call.api.engine.now(), place.location.zone).0;
     if asked < today {
         warn_once(call, &format!("start_date {asked} is in the past: the search begins today, {today}."));

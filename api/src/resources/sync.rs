@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::resource_names::{name, resource};
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{kinds::id, times::At},
     views::gate::GateView,
 };
@@ -125,23 +125,23 @@ impl LocationSyncView {
     }
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let location = location(&mut call)?;
     view(&call, location).await
 }
 
 /// Reads now, and tries at once what waits to be written.
-pub(crate) async fn start(mut call: Call) -> Answer {
+pub(crate) async fn start(mut call: Call) -> HttpResult {
     let location = location(&mut call)?;
     call.api.engine.sync_now(location).await?;
     call.audit("start read cycle", "location", location.0.into());
     view(&call, location).await
 }
 
-pub(crate) async fn accept_deletions(mut call: Call) -> Answer {
+pub(crate) async fn accept_deletions(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, resource) = call.in_tenants(|input| input.body.required("resource", resource()))?;
-    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
     call.api.engine.accept_deletions(location, resource).await?;
     call.audit("accept deletions", "location", location.0.into());
     view(&call, location).await
@@ -150,10 +150,10 @@ pub(crate) async fn accept_deletions(mut call: Call) -> Answer {
 fn location(call: &mut Call) -> Result<LocationId, ApiError> {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    Ok(call.place_of_any(&tenants, LocationId(id))?.location.id)
+    Ok(call.location_of_any(&tenants, LocationId(id))?.location.id)
 }
 
-async fn view(call: &Call, location: LocationId) -> Answer {
+async fn view(call: &Call, location: LocationId) -> HttpResult {
     let state = call.api.engine.sync_state(location).await?;
     Ok(call.show(LocationSyncView::of(location, state, call.api.engine.now())))
 }

@@ -7,14 +7,14 @@ use location::ids::LocationId;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::kinds::{id, name_of},
-    views::sync_status::{Shared, Standing, view},
+    views::sync_status::{Health, SourceStatus, view},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (tenants, (read, write, only)) = call.in_tenants(|input| {
         let status = || name_of(&["green", "red"]);
         let (read, write) =
@@ -22,28 +22,32 @@ pub(crate) async fn list(mut call: Call) -> Answer {
         Some((read, write, BTreeSet::from_iter(input.query.list("location_ids", id()))))
     })?;
     let shared = gather(&call, &tenants, &only).await?;
-    let wanted = |asked: Option<&str>, standing: &Standing| asked.is_none_or(|color| color == standing.color());
+    let wanted = |asked: Option<&str>, standing: &Health| asked.is_none_or(|color| color == standing.color());
     let shared = shared.iter().filter(|((_, _), it)| wanted(read, &it.read) && wanted(write, &it.write));
     let rows: Vec<_> = shared.map(|(_, it)| view(call.api.engine.setup(), it)).collect();
     Ok(call.list(&rows))
 }
 
 /// A location of one of the institutions.
-fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<Place, ApiError> {
+fn named(call: &Call, tenants: &[Tenant], id: LocationId) -> Result<OpenLocation, ApiError> {
     let all = &call.api.engine.setup().locations;
     let here = |tenant: &&Tenant| all.get(&id).is_some_and(|place| place.institution == tenant.institution.id);
     let tenant = tenants.iter().find(here).ok_or_else(|| ApiError::location_not_found(id))?;
-    call.place(tenant, id)
+    call.location(tenant, id)
 }
 
 type Key = (Option<u32>, u32);
 
-async fn gather(call: &Call, tenants: &[Tenant], only: &BTreeSet<u32>) -> Result<BTreeMap<Key, Shared>, ApiError> {
-    let places: Vec<Place> = match only.is_empty() {
-        true => tenants.iter().flat_map(|tenant| call.open_places(tenant)).collect(),
+async fn gather(
+    call: &Call,
+    tenants: &[Tenant],
+    only: &BTreeSet<u32>,
+) -> Result<BTreeMap<Key, SourceStatus>, ApiError> {
+    let places: Vec<OpenLocation> = match only.is_empty() {
+        true => tenants.iter().flat_map(|tenant| call.open_locations(tenant)).collect(),
         false => only.iter().map(|id| named(call, tenants, LocationId(*id))).collect::<Result<_, _>>()?,
     };
-    let mut shared: BTreeMap<Key, Shared> = BTreeMap::new();
+    let mut shared: BTreeMap<Key, SourceStatus> = BTreeMap::new();
     for place in places {
         let state = call.api.engine.sync_state(place.location.id).await?;
         let key = match place.location.source {

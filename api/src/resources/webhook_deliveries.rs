@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::webhook_ownership::{endpoint_id, hears, named, own_endpoint, owner};
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         cursor::Position,
         kinds::{boolean, id, instant, one_of, text, uuid},
@@ -137,7 +137,7 @@ fn may_see(call: &Call) -> impl Fn(&Delivery) -> bool + use<> {
     }
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let endpoint = endpoint_id(&call)?;
     let (wanted, event, subscription, paging) = call.anywhere(|input| {
         let status = input.query.optional("status", one_of(STATUSES));
@@ -172,7 +172,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(DeliveryView::of)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
     call.anywhere(|_| Some(()))?;
     let delivery = find(&call, endpoint, id)?;
@@ -183,7 +183,7 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(DeliveryDetail { delivery: DeliveryView::of(&delivery), message }))
 }
 
-pub(crate) async fn redeliver(mut call: Call) -> Answer {
+pub(crate) async fn redeliver(mut call: Call) -> HttpResult {
     let (endpoint, id) = (endpoint_id(&call)?, delivery_id(&call)?);
     call.anywhere(|_| Some(()))?;
     find(&call, endpoint, id)?;
@@ -193,7 +193,7 @@ pub(crate) async fn redeliver(mut call: Call) -> Answer {
     Ok(call.show(DeliveryView::of(&again)))
 }
 
-pub(crate) async fn replay(mut call: Call) -> Answer {
+pub(crate) async fn replay(mut call: Call) -> HttpResult {
     let endpoint = endpoint_id(&call)?;
     let (since, until, undelivered) = call.anywhere(|input| {
         let since = input.body.required("since", instant(&input.clock));
@@ -211,7 +211,7 @@ pub(crate) async fn replay(mut call: Call) -> Answer {
     Ok(call.show(ReplayView { deliveries: replayed.deliveries, next_since: replayed.next.map(At) }))
 }
 
-pub(crate) async fn test(mut call: Call) -> Answer {
+pub(crate) async fn test(mut call: Call) -> HttpResult {
     let endpoint = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
     let engine = &call.api.engine;

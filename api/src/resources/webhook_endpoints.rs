@@ -13,7 +13,7 @@ use serde_json::json;
 use super::webhook_ownership::{endpoint_id, might_make, named, own_endpoint, owner};
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{Kind, boolean, filled, integer, text},
         limits::MAX_URL,
@@ -81,7 +81,7 @@ fn https_url() -> Kind<String> {
     Kind::of_text(schema, "https://hooks.example.com/practice", move |given| plain.text(given))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     let (target_url, active) = call.anywhere(|input| {
         let target_url = input.body.required("target_url", filled(https_url()));
         let active = input.body.defaulted("active", boolean(), true);
@@ -95,13 +95,13 @@ pub(crate) async fn create(mut call: Call) -> Answer {
     Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
     Ok(call.show(EndpointView::of(&call, &*own_endpoint(&call, id)?)))
 }
 
-pub(crate) async fn rotate_secret(mut call: Call) -> Answer {
+pub(crate) async fn rotate_secret(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
     let hours = call.anywhere(|input| Some(input.body.optional("overlap_hours", integer(0..=LONGEST_OVERLAP))))?;
     governs(&call, id)?;
@@ -114,11 +114,11 @@ pub(crate) async fn rotate_secret(mut call: Call) -> Answer {
     Ok(call.made(made.replay, EndpointView::with_secret(&call, &made.record)))
 }
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
     let (target_url, active) = call.anywhere(|input| {
-        let target_url = input.body.kept("target_url", filled(https_url()));
-        Some((target_url, input.body.kept("active", boolean())))
+        let target_url = input.body.not_null("target_url", filled(https_url()));
+        Some((target_url, input.body.not_null("active", boolean())))
     })?;
     governs(&call, id)?;
     let engine = &call.api.engine;
@@ -128,7 +128,7 @@ pub(crate) async fn update(mut call: Call) -> Answer {
     Ok(call.show(EndpointView::of(&call, &endpoint)))
 }
 
-pub(crate) async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
     call.anywhere(|_| Some(()))?;
     governs(&call, id)?;
@@ -147,7 +147,7 @@ fn governs(call: &Call, id: EndpointId) -> Result<(), ApiError> {
     if heard.all(|it| might_make(call, it)) { Ok(()) } else { Err(ApiError::Forbidden.because(Reason::OutOfReach)) }
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let active = call.anywhere(|input| Some(input.query.optional("active", boolean())))?;
     let endpoints = call.api.engine.webhooks().endpoints(&owner(&call));
     let wanted = endpoints.iter().filter(|endpoint| active.is_none_or(|active| endpoint.active == active));

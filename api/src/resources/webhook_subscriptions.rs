@@ -15,7 +15,7 @@ use serde_json::json;
 use super::webhook_ownership::{endpoint_id, hears, might_make, named, owner};
 use crate::{
     access::{call::Call, tenancy::Tenant},
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{Kind, boolean, filled, id, text},
         limits::MAX_NAME,
@@ -61,9 +61,9 @@ impl SubscriptionView {
 
 /// `subdomain` counts in the query only (specification 5.7); without it the caller has named no institution it may reach. With
 /// `location_id` beside it the subscription hears of that location only.
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
-    let (tenant, place, (resource_type, event, active)) = call.in_places_of_query(|input| {
+    let (tenant, place, (resource_type, event, active)) = call.in_locations_of_query(|input| {
         let resource_type = input.body.required("resource_type", filled(text(MAX_NAME)));
         let event = input.body.required("event", filled(text(MAX_NAME)));
         let active = input.body.defaulted("active", boolean(), true);
@@ -87,18 +87,18 @@ pub(crate) async fn create(mut call: Call) -> Answer {
     Ok(call.made(made.replay, SubscriptionView::of(&made.record)))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (endpoint, id) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
     let here = of_tenants(&call, &tenants, endpoint, id)?;
     Ok(call.show(SubscriptionView::of(&here)))
 }
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let (tenant, (new_endpoint, active)) = call.in_tenant_of_query(|input| {
-        let new_endpoint = input.body.kept("new_endpoint_id", id());
-        Some((new_endpoint, input.body.kept("active", boolean())))
+        let new_endpoint = input.body.not_null("new_endpoint_id", id());
+        Some((new_endpoint, input.body.not_null("active", boolean())))
     })?;
     let engine = &call.api.engine;
     own_subscription(&call, &[tenant], endpoint, subscription)?;
@@ -109,7 +109,7 @@ pub(crate) async fn update(mut call: Call) -> Answer {
     Ok(call.show(SubscriptionView::of(&updated)))
 }
 
-pub(crate) async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let (endpoint, subscription) = (endpoint_id(&call)?, subscription_id(&call)?);
     let tenants = call.in_tenants(|_| Some(()))?.0;
     own_subscription(&call, &tenants, endpoint, subscription)?;
@@ -147,7 +147,7 @@ fn unknown(error: ApiError, id: SubscriptionId) -> ApiError {
     }
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let id = endpoint_id(&call)?;
     let (tenants, (resource_type, event)) = call.in_tenants(|input| {
         let resource_type = input.query.optional("resource_type", resource_type());

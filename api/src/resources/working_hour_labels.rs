@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     access::call::Call,
-    http::{errors::Answer, paging::Page},
+    http::{errors::HttpResult, paging::Page},
     values::{
         cursor::Position,
         kinds::{boolean, text},
@@ -13,12 +13,12 @@ use crate::{
     views::hours::{WorkingHourLabelView, label_id},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (tenant, place, (name, active, paging)) = call.in_places(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (tenant, place, (name, active, paging)) = call.in_locations(|input| {
         let name = input.query.optional("search_name", text(MAX_NAME)).map(|name| name.to_lowercase());
         Some((name, input.query.optional("active", boolean()), input.paging()))
     })?;
-    let places = place.map_or_else(|| call.open_places(&tenant), |place| vec![place]);
+    let places = place.map_or_else(|| call.open_locations(&tenant), |place| vec![place]);
     // By id: location, name, and whether working hours in use have it.
     let mut labels: BTreeMap<u64, (u32, String, bool)> = BTreeMap::new();
     for place in &places {
@@ -50,5 +50,5 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     )?;
     let rows = page.rows.iter().filter_map(|id| labels.get(id));
     let rows = rows.map(|(location, name, _)| WorkingHourLabelView::of(*location, name)).collect();
-    Ok(call.page(&Page { rows, found: page.found }))
+    Ok(call.page(&Page { rows, info: page.info }))
 }

@@ -17,11 +17,11 @@ use super::appointment_types;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
         body::Fields,
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
     },
     values::{
         kinds::{boolean, date, id, includes, integer, long_id, object, one_of, time_of_day},
@@ -35,8 +35,8 @@ use crate::{
 
 const SOURCES: &[(&str, HourSource)] = &[("manual", HourSource::Manual), ("synced", HourSource::Synced)];
 
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, (filter, include, listing)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, (filter, include, listing)) = call.at_location(|input| {
         let include = input.query.list("include", includes(&["appointment_types"]));
         let filter = Filter {
             operatory: input.query.optional("operatory_id", long_id()),
@@ -81,7 +81,7 @@ fn is_shown(it: &WorkingHour) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, include) =
         call.in_tenant(|input| Some(input.query.list("include", includes(&["appointment_types"]))))?;
@@ -90,8 +90,8 @@ pub(crate) async fn show(mut call: Call) -> Answer {
     Ok(call.show(view(&record, &place, &types, call.api.engine.now())))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, new) = call.in_place(|input| {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, new) = call.at_location(|input| {
         let b = &mut input.body;
         // As it was called in v2.2.2.
         b.may_be_called("working_hour", "availability");
@@ -122,7 +122,7 @@ pub(crate) async fn create(mut call: Call) -> Answer {
     Ok(call.made(saved.replay, view))
 }
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let path_id = call.path_id(id())?;
     let (tenant, change) = call.in_tenant(|input| {
         let b = &mut input.body;
@@ -148,7 +148,7 @@ pub(crate) async fn update(mut call: Call) -> Answer {
     Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
 }
 
-pub(crate) async fn delete(mut call: Call) -> Answer {
+pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let (place, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
@@ -157,7 +157,7 @@ pub(crate) async fn delete(mut call: Call) -> Answer {
 }
 
 /// What is right and yet may be a slip of the pen.
-fn name_oddities(call: &mut Call, place: &Place, it: &WorkingHour) {
+fn name_oddities(call: &mut Call, place: &OpenLocation, it: &WorkingHour) {
     if it.end <= it.begin && it.end > 0 {
         let (hours, minutes) = (it.end / 60, it.end % 60);
         call.warn(&format!("The hours go over midnight: they end at {hours:02}:{minutes:02} of the next day."));
@@ -170,7 +170,7 @@ fn name_oddities(call: &mut Call, place: &Place, it: &WorkingHour) {
     }
 }
 
-async fn save(call: &mut Call, place: &Place, what: Saving) -> Result<Saved<WorkingHour>, ApiError> {
+async fn save(call: &mut Call, place: &OpenLocation, what: Saving) -> Result<Saved<WorkingHour>, ApiError> {
     call.save(place, what).await.map_err(|refused| match refused {
         Refused::Unmet(unmet) => unmet_of(unmet),
         other => other.into(),
@@ -232,8 +232,8 @@ fn find(
     tenant: &Tenant,
     id: u32,
     wanted: impl Fn(&WorkingHour) -> bool,
-) -> Result<(Place, WorkingHour), ApiError> {
-    for place in call.open_places(tenant) {
+) -> Result<(OpenLocation, WorkingHour), ApiError> {
+    for place in call.open_locations(tenant) {
         let found = call.api.engine.working_hour(place.location.id, id)?;
         if let Some(record) = found.filter(&wanted) {
             return Ok((place, record));
@@ -244,14 +244,14 @@ fn find(
 
 pub(crate) type Types = Option<HashMap<u32, AppointmentTypeView>>;
 
-fn types_of(call: &Call, place: &Place, include: &[&str]) -> Result<Types, ApiError> {
+fn types_of(call: &Call, place: &OpenLocation, include: &[&str]) -> Result<Types, ApiError> {
     let tenant = Tenant { institution: place.institution.clone() };
     (!include.is_empty()).then(|| appointment_types::by_id(call, &tenant)).transpose()
 }
 
 pub(crate) fn view<'a>(
     it: &'a WorkingHour,
-    place: &Place,
+    place: &OpenLocation,
     types: &Types,
     now: location::time::Timestamp,
 ) -> WorkingHourView<'a> {

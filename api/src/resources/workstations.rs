@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError, sentence},
+    http::errors::{ApiError, HttpResult, sentence},
     values::{
         kinds::{filled, id, integer, person_name, text, uuid},
         limits::MAX_NAME,
@@ -87,12 +87,12 @@ pub(crate) struct PairedView {
     token: String,
     #[schemars(with = "String", extend("format" = "uuid"))]
     workstation: Uuid,
-    location: PairedPlace,
+    location: PairedLocation,
     ehr: GatedEhrView,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PairedPlace {
+pub(crate) struct PairedLocation {
     #[schemars(with = "u32")]
     id: LocationId,
     name: String,
@@ -115,7 +115,7 @@ impl From<Paired> for PairedView {
         PairedView {
             token: it.token,
             workstation: it.workstation,
-            location: PairedPlace { id: it.location, name: it.location_name },
+            location: PairedLocation { id: it.location, name: it.location_name },
             ehr: GatedEhrView { origin, base_path, paths, probe },
         }
     }
@@ -142,7 +142,7 @@ impl From<WorkstationError> for ApiError {
     }
 }
 
-pub(crate) async fn new_code(mut call: Call) -> Answer {
+pub(crate) async fn new_code(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, kind) = call.in_tenants(|input| {
         let uses = input.body.optional("uses", integer(1..=ENROLMENT_USES.into()));
@@ -158,7 +158,7 @@ pub(crate) async fn new_code(mut call: Call) -> Answer {
             }
         }
     })?;
-    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
     let made = call.api.engine.gateway().new_code(location, kind).await?;
     call.audit("make pairing code", "location", location.0.into());
     let view =
@@ -166,18 +166,18 @@ pub(crate) async fn new_code(mut call: Call) -> Answer {
     Ok(call.show(view))
 }
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
     let all = call.api.engine.gateway().workstations(location)?;
     Ok(call.list(&all.into_iter().map(WorkstationView::from).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn revoke(mut call: Call) -> Answer {
+pub(crate) async fn revoke(mut call: Call) -> HttpResult {
     let (id, workstation) = (call.path_id(id())?, call.path("workstation", uuid())?);
     let (tenants, ()) = call.in_tenants(|_| Some(()))?;
-    let location = call.place_of_any(&tenants, LocationId(id))?.location.id;
+    let location = call.location_of_any(&tenants, LocationId(id))?.location.id;
     if !call.api.engine.gateway().revoke(location, workstation).await? {
         return Err(ApiError::NotFound(format!("Workstation with id {workstation}")));
     }
@@ -185,7 +185,7 @@ pub(crate) async fn revoke(mut call: Call) -> Answer {
     Ok(call.empty())
 }
 
-pub(crate) async fn pair(mut call: Call) -> Answer {
+pub(crate) async fn pair(mut call: Call) -> HttpResult {
     let (code, name, install) = call.anywhere(|input| {
         let code = input.body.required("code", filled(text(MAX_CODE)));
         let name = input.body.required("name", person_name(MAX_NAME));

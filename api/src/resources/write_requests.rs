@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use super::resource_names::{granted, name, resource};
 use crate::{
-    access::{call::Call, input::Input, tenancy::Place},
+    access::{call::Call, input::Input, tenancy::OpenLocation},
     http::{
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
         paging::stretch,
     },
     values::{
@@ -161,8 +161,8 @@ impl Filter {
 }
 
 /// Newest first.
-pub(crate) async fn list(mut call: Call) -> Answer {
-    let (place, (filter, descending, paging)) = call.in_place(|input| {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
+    let (place, (filter, descending, paging)) = call.at_location(|input| {
         let filter = Filter::read(input);
         let descending = input.query.defaulted("sort", sort(&["queued_at"]), "-queued_at").descending;
         Some((filter, descending, input.paging()))
@@ -185,14 +185,14 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.page(&page.views(|it| WriteRequestView::of(it, source))))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
-    let (place, id) = place_and_id(&mut call)?;
+pub(crate) async fn show(mut call: Call) -> HttpResult {
+    let (place, id) = location_and_id(&mut call)?;
     shown_one(&call, &place, id).await
 }
 
 /// What failed to be made in the health record system is tried again, as a new write.
-pub(crate) async fn retry(mut call: Call) -> Answer {
-    let (place, id) = place_and_id(&mut call)?;
+pub(crate) async fn retry(mut call: Call) -> HttpResult {
+    let (place, id) = location_and_id(&mut call)?;
     find(&call, &place, id).await?;
     let again = call.api.engine.retry_write(place.location.id, WriteId(id)).await?;
     call.audit("retry", "write request", id);
@@ -200,8 +200,8 @@ pub(crate) async fn retry(mut call: Call) -> Answer {
 }
 
 /// Given up for good.
-pub(crate) async fn give_up(mut call: Call) -> Answer {
-    let (place, id) = place_and_id(&mut call)?;
+pub(crate) async fn give_up(mut call: Call) -> HttpResult {
+    let (place, id) = location_and_id(&mut call)?;
     find(&call, &place, id).await?;
     call.api.engine.drop_write(place.location.id, WriteId(id)).await?;
     call.audit("drop", "write request", id);
@@ -223,19 +223,19 @@ fn write_id() -> Kind<(u32, u64)> {
     })
 }
 
-fn place_and_id(call: &mut Call) -> Result<(Place, u64), ApiError> {
+fn location_and_id(call: &mut Call) -> Result<(OpenLocation, u64), ApiError> {
     let (location, id) = call.path_id(write_id())?;
-    let place = call.in_place(|_| Some(()))?.0;
+    let place = call.at_location(|_| Some(()))?.0;
     if place.location.id.0 == location { Ok((place, id)) } else { Err(not_found(location, id)) }
 }
 
-async fn find(call: &Call, place: &Place, id: u64) -> Result<WriteRequest, ApiError> {
+async fn find(call: &Call, place: &OpenLocation, id: u64) -> Result<WriteRequest, ApiError> {
     let found = call.api.engine.write_request(place.location.id, id).await?;
     let found = found.filter(|it| granted(subject(it.work).0, call.key.grants));
     found.ok_or_else(|| not_found(place.location.id.0, id))
 }
 
-async fn shown_one(call: &Call, place: &Place, id: u64) -> Answer {
+async fn shown_one(call: &Call, place: &OpenLocation, id: u64) -> HttpResult {
     Ok(call.show(WriteRequestView::of(&find(call, place, id).await?, place.location.source)))
 }
 

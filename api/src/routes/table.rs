@@ -8,24 +8,24 @@
 //! #[derive(Serialize, JsonSchema)]
 //! pub struct PaymentView<'a> { id: u64, note: Option<&'a str>, created_at: At }
 //!
-//! pub async fn list(mut call: Call) -> Answer {
-//!     let (place, (paging, patient, deleted)) = call.in_place(|input| {
+//! pub async fn list(mut call: Call) -> HttpResult {
+//!     let (place, (paging, patient, deleted)) = call.at_location(|input| {
 //!         let patient = input.query.optional("patient_id", id());
 //!         let deleted = input.query.defaulted("include_deleted", boolean(), false);
 //!         Some((input.paging(), patient, deleted))              // read everything before the first `?`
 //!     })?;
 //!     let page = paging.collect(false, fetch, keep, |it| Position::id(it.id))?;
-//!     Ok(call.page(&Page { rows: page.rows.iter().map(PaymentView::of).collect(), found: page.found }))
+//!     Ok(call.page(&Page { rows: page.rows.iter().map(PaymentView::of).collect(), info: page.info }))
 //! }
 //!
-//! pub async fn show(mut call: Call) -> Answer {
+//! pub async fn show(mut call: Call) -> HttpResult {
 //!     let id = call.path_id(long_id())?;                        // path first, also `call.path("alert_id", long_id())`
 //!     let (tenant, include) = call.in_tenant(|input| Some(input.query.list("include", includes(&["patient"]))))?;
 //!     Ok(call.show(PaymentView::of(&find(&call, &tenant, id)?)))
 //! }
 //!
-//! pub async fn create(mut call: Call) -> Answer {               // `update` is the same with `call.path_id` and `clearable`
-//!     let (place, (patient, amount, note)) = call.in_place(|input| {
+//! pub async fn create(mut call: Call) -> HttpResult {               // `update` is the same with `call.path_id` and `clearable`
+//!     let (place, (patient, amount, note)) = call.at_location(|input| {
 //!         let b = &mut input.body;
 //!         let patient = b.required("payment.patient_id", id());
 //!         let amount = b.required("payment.amount", nonzero_money());
@@ -41,7 +41,7 @@
 //! post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").financial(),
 //! ```
 //!
-//! Scopes: `in_place` (subdomain and location_id), `in_tenant` (subdomain), `in_places` (location_id narrows), `in_tenants` (subdomain
+//! Scopes: `at_location` (subdomain and location_id), `in_tenant` (subdomain), `in_locations` (location_id narrows), `in_tenants` (subdomain
 //! narrows), `anywhere`, `in_tenant_of_query` (a subdomain that is not in the query is 403). Kinds are in `kinds`; objects in lists are
 //! read with `Fields::objects`. What a reading closure asks for must not depend on what it was given: it is also run to write the
 //! documentation. The tests of `openapi` say what a new endpoint lacks.
@@ -59,7 +59,7 @@ use crate::{
         authenticates::{self, Authorization},
         available_slots::{self, SlotsView},
         balances,
-        booking::{self, Booked, BookingRefusal, Found, Held},
+        booking::{self, Booked, BookingRefusal, SlotHold, SlotSearchResult},
         capabilities::{self, CapabilitiesView},
         changes::{self, ChangeView},
         charges, claims, clinical, communication_logs, descriptors, documentation, fee_schedules, forms,
@@ -375,7 +375,7 @@ fn booking_intent() -> Vec<Route> {
     let hold = "/intent/booking/hold";
     vec![
         post(search, booking::search::create)
-            .answers::<Found>("Find open times, each with a token that books it", "4.8")
+            .answers::<SlotSearchResult>("Find open times, each with a token that books it", "4.8")
             .noting(
                 "Every field of the body is optional; `{}` asks for the next seven days. A `slot_token` is an offer, not a hold: it books its \
                  time until `expires_at` (half an hour, unless the operator set otherwise) as long as nobody else has booked it; it works \
@@ -386,7 +386,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[503])
             .named("search_open_times"),
         post(hold, booking::hold::create)
-            .answers::<Held>("Keep an open time for a while", "4.8")
+            .answers::<SlotHold>("Keep an open time for a while", "4.8")
             .noting(
                 "Optional: nobody else can book the time until `held_until` (five minutes, unless the operator set otherwise), while POST \
                  /intent/booking/book with the same `slot_token` can. Asked again with the same token it answers with the same hold; it \
@@ -396,7 +396,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("hold_open_time"),
         delete(hold, booking::hold::delete)
-            .answers::<Held>("Release a held time", "4.8")
+            .answers::<SlotHold>("Release a held time", "4.8")
             .noting("Others can book it at once. `slot_token` may stand in the query or in the body.")
             .fails_as::<BookingRefusal>(&[404, 409, 410])
             .named("release_open_time"),

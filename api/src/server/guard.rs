@@ -22,7 +22,7 @@ use actix_web::{
 
 use crate::{
     access::api::Api,
-    http::{context::RequestContext, cors, errors::ApiError, rate_limit::Standing},
+    http::{context::RequestContext, cors, errors::ApiError, rate_limit::RateLimitState},
     routes::table,
     values::limits::MAX_REQUEST_ID,
 };
@@ -79,12 +79,12 @@ pub async fn guard(
 
 /// Answers hold data of patients, keys and tokens: nobody on the way keeps them, unless they say otherwise, and browsers take them for
 /// what they are said to be.
-fn head(headers: &mut HeaderMap, standing: Option<Standing>) {
+fn head(headers: &mut HeaderMap, standing: Option<RateLimitState>) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    if let Some(Standing { limit, remaining, reset, .. }) = standing {
+    if let Some(RateLimitState { limit, remaining, reset, .. }) = standing {
         headers.insert(RATE_LIMIT, limit.into());
         headers.insert(RATE_REMAINING, remaining.into());
         headers.insert(RATE_RESET, reset.into());

@@ -31,7 +31,7 @@ impl Cursors {
     }
 
     /// For one query: its path and every parameter but the paging ones, in whatever order they came.
-    pub fn bound_to(&self, path: &str, mut parameters: Vec<(&str, &str)>) -> Bound {
+    pub fn bound_to(&self, path: &str, mut parameters: Vec<(&str, &str)>) -> QueryCursors {
         parameters.sort_unstable();
         let lengths_and_texts: Vec<Vec<u8>> = [("", path)]
             .into_iter()
@@ -39,7 +39,7 @@ impl Cursors {
             .flat_map(|(name, value)| [framed(name), framed(value)])
             .collect();
         let parts: Vec<&[u8]> = lengths_and_texts.iter().map(Vec::as_slice).collect();
-        Bound { key: self.0.clone(), query: self.0.tag(&parts) }
+        QueryCursors { key: self.0.clone(), query: self.0.tag(&parts) }
     }
 }
 
@@ -52,12 +52,12 @@ fn framed(text: &str) -> Vec<u8> {
 
 /// Makes and reads the cursors of one query.
 #[derive(Clone)]
-pub struct Bound {
+pub struct QueryCursors {
     key: Key,
     query: [u8; 32],
 }
 
-impl Bound {
+impl QueryCursors {
     pub fn seal(&self, position: Position, as_of: Timestamp) -> String {
         let mut bytes = [position.at.to_be_bytes(), position.id.to_be_bytes(), as_of.0.to_be_bytes()].concat();
         let tag = self.key.tag(&[&self.query, &bytes]);

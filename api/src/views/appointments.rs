@@ -119,7 +119,7 @@ impl<'a> AppointmentView<'a> {
 
 /// An appointment with the names of who and what it is for (specification 2.12).
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct AppointmentTold<'a> {
+pub(crate) struct AppointmentEvent<'a> {
     #[serde(flatten)]
     appointment: AppointmentView<'a>,
     patient_name: Option<String>,
@@ -137,16 +137,16 @@ pub(crate) struct AppointmentTold<'a> {
     insurance_choice_type: Option<()>,
 }
 
-impl<'a> AppointmentTold<'a> {
+impl<'a> AppointmentEvent<'a> {
     pub(crate) fn of(
         record: &'a Appointment,
         scene: &Scene<'a>,
         patient: Option<&Patient>,
         provider: Option<&Provider>,
         operatory: Option<&'a Operatory>,
-    ) -> AppointmentTold<'a> {
+    ) -> AppointmentEvent<'a> {
         let (location, adapter) = (scene.location, scene.adapter(scene.location.source));
-        AppointmentTold {
+        AppointmentEvent {
             appointment: AppointmentView::of(record, location, adapter, provider.map(Provider::name)),
             patient_name: patient.map(Patient::name),
             operatory_name: operatory.map(|it| it.display_name.as_deref().unwrap_or(&it.name)),

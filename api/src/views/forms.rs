@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     values::{record_uuid::uuid, times::At},
-    views::parts::{WriteStands, foreign_id_type, second, status},
+    views::parts::{WriteState, foreign_id_type, second, status},
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -82,7 +82,7 @@ pub(crate) struct FormResponseView<'a> {
     #[schemars(extend("enum" = ["pending", "succeeded", "failed"]))]
     status: &'static str,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
 }
 
 impl<'a> FormResponseView<'a> {
@@ -103,7 +103,7 @@ impl<'a> FormResponseView<'a> {
             foreign_id: entry.foreign_id.as_deref(),
             foreign_id_type: foreign_id_type(entry.foreign_id.as_deref(), adapter),
             status: status(entry),
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
         }
     }
 }

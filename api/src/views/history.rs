@@ -7,7 +7,7 @@ use engine::records::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::views::parts::WriteStands;
+use crate::views::parts::WriteState;
 
 /// An entry of a catalogue.
 #[derive(Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub(crate) struct PatientHistoryItemView<'a> {
     /// Still applies; false once it was deleted in the health record system.
     active: bool,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
 }
 
 impl<'a> PatientHistoryItemView<'a> {
@@ -47,14 +47,14 @@ impl<'a> PatientHistoryItemView<'a> {
             item_name: item.map(|item| item.body.name.as_str()),
             note: entry.body.note.as_deref(),
             active: entry.body.active && entry.deleted_at.is_none(),
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
         }
     }
 }
 
 /// The items of a patient's medical history that changed together.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct MedicalHistoryTold<'a> {
+pub(crate) struct MedicalHistoryEvent<'a> {
     patient_id: u32,
     patient_items: Vec<PatientHistoryItemView<'a>>,
 }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     values::times,
-    views::{catalogue::AppointmentTypeView, parts::WriteStands},
+    views::{catalogue::AppointmentTypeView, parts::WriteState},
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub(crate) struct WorkingHourView<'a> {
     label: Option<WorkingHourLabelView<'a>>,
     /// Hours the health record system would not have at all are not active.
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub appointment_types: Option<Vec<AppointmentTypeView>>,
 }
@@ -88,7 +88,7 @@ impl<'a> WorkingHourView<'a> {
             active: record.in_force(),
             source: record.source,
             label: record.label.as_deref().map(|name| WorkingHourLabelView::of(record.location_id, name)),
-            write: WriteStands::of(record.write.as_ref()),
+            write: WriteState::of(record.write.as_ref()),
             appointment_types: None,
         }
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::catalogue::FeeScheduleView;
 use crate::{
     values::times::At,
-    views::parts::{Included, Price, WriteStands, day},
+    views::parts::{Included, Price, WriteState, day},
 };
 
 /// Specification 2.2.
@@ -39,7 +39,7 @@ pub(crate) struct InsurancePlanView<'a> {
     /// 1 to 12; null where the health record system does not tell.
     benefit_year_renewal_month: Option<u8>,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient_coverages: Option<Vec<CoverageView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ impl<'a> InsurancePlanView<'a> {
             deleted_at: entry.deleted_at.map(At),
             annual_max_individual: Price::maybe(&plan.annual_max_individual),
             benefit_year_renewal_month: plan.benefit_year_renewal_month,
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
             patient_coverages: None,
             subscribers: None,
             fee_schedule: None,
@@ -107,7 +107,7 @@ pub(crate) struct CoverageView<'a> {
     /// False once it was deleted in the health record system, too.
     active: Option<bool>,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
     /// Null where the health record system names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscriber: Included<SubscriberView<'a>>,
@@ -128,7 +128,7 @@ impl<'a> CoverageView<'a> {
             insurance_type: coverage.insurance_type,
             updated_at: At(entry.updated_at),
             active: Some(coverage.active && entry.deleted_at.is_none()),
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
             subscriber: None,
         }
     }

@@ -38,17 +38,17 @@ impl<'a> LocationBasic<'a> {
     }
 }
 
-pub(crate) fn whereabouts(location: &LocationSetup) -> Whereabouts<'_> {
+pub(crate) fn booking_location(location: &LocationSetup) -> BookingLocation<'_> {
     let state_and_zip =
         [&location.state, &location.zip_code].into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
     let parts = [location.street_address.as_deref(), location.street_address_2.as_deref(), location.city.as_deref()];
     let parts = parts.into_iter().flatten().chain((!state_and_zip.is_empty()).then_some(state_and_zip.as_str()));
-    Whereabouts { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }
+    BookingLocation { location_id: location.id, name: &location.name, address: parts.collect::<Vec<_>>().join(", ") }
 }
 
 /// A location as a booking shows it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Whereabouts<'a> {
+pub(crate) struct BookingLocation<'a> {
     #[schemars(with = "u32")]
     pub location_id: LocationId,
     pub name: &'a str,

@@ -37,7 +37,7 @@ impl Price {
 
 /// How the last write of a record to the health record system goes. Nothing of a record that no client wrote.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
-pub(crate) struct WriteStands<'a> {
+pub(crate) struct WriteState<'a> {
     /// Only of what a client made or changed here.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WritebackState>")]
@@ -47,9 +47,9 @@ pub(crate) struct WriteStands<'a> {
     failure_reason: Option<&'a str>,
 }
 
-impl<'a> WriteStands<'a> {
-    pub(crate) fn of(write: Option<&'a EntryWrite>) -> WriteStands<'a> {
-        WriteStands {
+impl<'a> WriteState<'a> {
+    pub(crate) fn of(write: Option<&'a EntryWrite>) -> WriteState<'a> {
+        WriteState {
             ehr_writeback: write.map(|write| match write.status {
                 WriteStatus::Pending => Writeback::Pending,
                 WriteStatus::Succeeded => Writeback::Confirmed,

@@ -8,7 +8,7 @@ use super::{
     clinical::ProcedureView,
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
-    parts::{Included, WriteStands, foreign_id_type},
+    parts::{Included, WriteState, foreign_id_type},
     people::{PatientBasic, UserView, cell_phone, preferred_phone},
     talk::PatientAlertView,
 };
@@ -141,7 +141,7 @@ pub(crate) struct PatientDetailed<'a> {
     #[serde(flatten)]
     pub along: ComesAlong<'a>,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
 }
 
 /// One patient: in v3.1.0 as the second, else as the first.
@@ -249,7 +249,7 @@ impl<'a> PatientDetailed<'a> {
             preferred_locale: None,
             location_ids: &record.location_ids,
             along: ComesAlong::default(),
-            write: WriteStands::of(record.write.as_ref()),
+            write: WriteState::of(record.write.as_ref()),
         }
     }
 

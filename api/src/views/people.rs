@@ -4,7 +4,7 @@ use engine::records::{Patient, Provider};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::parts::{WriteStands, foreign_id_type};
+use super::parts::{WriteState, foreign_id_type};
 use crate::values::times::At;
 
 /// A person as such: a patient or a provider inside another record.
@@ -68,7 +68,7 @@ pub(crate) struct PatientBasic<'a> {
     /// Locations the patient was created or seen at.
     location_ids: &'a [u32],
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
 }
 
 /// A provider inside another record.
@@ -167,7 +167,7 @@ impl<'a> PatientBasic<'a> {
             preferred_locale: None,
             provider_id: record.provider_id,
             location_ids: &record.location_ids,
-            write: WriteStands::of(record.write.as_ref()),
+            write: WriteState::of(record.write.as_ref()),
         }
     }
 }

@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::{
     values::versions::Version,
     views::{
-        appointments::AppointmentTold,
+        appointments::AppointmentEvent,
         catalogue::{
             AdjustmentTypeView, AppointmentTypeView, DescriptorView, FeeScheduleView, FeeView, PaymentTypeView,
         },
@@ -54,15 +54,15 @@ use crate::{
 };
 
 /// What the engine shows subscribers.
-pub struct Wire;
+pub struct RecordViews;
 
-impl Wire {
+impl RecordViews {
     pub fn shapes() -> Arc<dyn Shapes> {
-        Arc::new(Wire)
+        Arc::new(RecordViews)
     }
 }
 
-impl Shapes for Wire {
+impl Shapes for RecordViews {
     fn record(
         &self,
         scene: &Scene<'_>,
@@ -158,7 +158,7 @@ pub(crate) fn shape(
 
 fn patient(scene: &Scene<'_>, it: &Patient) -> Result<Value, Unshaped> {
     let adapter = scene.adapter(it.source_id);
-    match Version::kept(scene.version) {
+    match Version::stored(scene.version) {
         Version::V3_1_0 => json(&PatientDetailed::of(it, adapter)),
         Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::of(it, adapter)),
     }
@@ -169,7 +169,7 @@ fn appointment(scene: &Scene<'_>, it: &Appointment, related: &dyn Related) -> Re
     let patient = it.patient_id.map(|id| related.get::<Patient>(institution, id.into())).transpose()?.flatten();
     let provider = place.provider.map(|id| related.get::<Provider>(institution, id.0.into())).transpose()?.flatten();
     let operatory = place.operatory.map(|id| related.get::<Operatory>(it.location_id, id.0)).transpose()?.flatten();
-    json(&AppointmentTold::of(it, scene, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
+    json(&AppointmentEvent::of(it, scene, patient.as_ref(), provider.as_ref(), operatory.as_ref()))
 }
 
 fn entry<T: DeserializeOwned>(

@@ -41,22 +41,22 @@ struct Emr {
 
 /// Locations that share a data source are one entry; one without EHR is an entry of its own.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct SourceStatus {
     places: Vec<Arc<LocationSetup>>,
-    pub read: Standing,
-    pub write: Standing,
+    pub read: Health,
+    pub write: Health,
     ehr: Option<(String, Option<String>)>,
     gates: Vec<GateView>,
 }
 
 /// Red as soon as one of the locations is, since the first of them turned red.
 #[derive(Default)]
-pub(crate) struct Standing {
+pub(crate) struct Health {
     red_since: Option<Timestamp>,
     green_at: Timestamp,
 }
 
-impl Standing {
+impl Health {
     fn add(&mut self, ok: bool, at: Timestamp) {
         if ok {
             self.green_at = self.green_at.max(at);
@@ -74,7 +74,7 @@ impl Standing {
     }
 }
 
-impl Shared {
+impl SourceStatus {
     pub(crate) fn add(&mut self, place: Arc<LocationSetup>, state: SyncState, now: Timestamp) {
         self.gates.extend(GateView::of(place.id, &state, now));
         self.read.add(state.read_ok, state.read_at);
@@ -85,13 +85,13 @@ impl Shared {
 }
 
 /// A location for itself, as messages show it.
-pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> Shared {
-    let mut shared = Shared::default();
+pub(crate) fn of_one(location: &Arc<LocationSetup>, state: &SyncState, now: Timestamp) -> SourceStatus {
+    let mut shared = SourceStatus::default();
     shared.add(location.clone(), state.clone(), now);
     shared
 }
 
-pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a Shared) -> SyncStatusView<'a> {
+pub(crate) fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a> {
     let first = shared.places.first();
     let institution_id = first.map_or(InstitutionId(0), |place| place.institution);
     let source = first.and_then(|place| setup.sources.get(&place.source?));
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
-        let mut standing = Standing::default();
+        let mut standing = Health::default();
         states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
         (standing.color(), standing.at())
     }

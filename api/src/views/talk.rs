@@ -16,7 +16,7 @@ use crate::{
         record_uuid::uuid,
         times::At,
     },
-    views::parts::{WriteStands, failure_reason, foreign_id_type, second, status},
+    views::parts::{WriteState, failure_reason, foreign_id_type, second, status},
 };
 
 #[derive(Serialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub(crate) struct PatientAlertView<'a> {
     created_at: At,
     updated_at: At,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
 }
 
 impl<'a> PatientAlertView<'a> {
@@ -41,7 +41,7 @@ impl<'a> PatientAlertView<'a> {
             disabled_at: entry.body.disabled_at.map(|it| second(it, entry.created_at)).or(entry.deleted_at.map(At)),
             created_at: At(entry.created_at),
             updated_at: At(entry.updated_at),
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use actix_web::http::Method;
 use api::access::{
-    directory::{Statuses, TakenOver},
+    directory::{StatusChange, Statuses},
     keys::ApiKey,
 };
 use engine::setup::LocationStatus;
@@ -177,18 +177,18 @@ async fn closing_a_location_takes_effect_on_the_next_call() {
         }
         setup
     };
-    let changed = |id, status, taken| TakenOver { location: LocationId(id), status, gone: false, taken };
-    let taken = world.api.take_over_statuses(&Statuses::from(&with(&[(MAIN, LocationStatus::Closed)])));
+    let changed = |id, status, taken| StatusChange { location: LocationId(id), status, gone: false, taken };
+    let taken = world.api.apply_statuses(&Statuses::from(&with(&[(MAIN, LocationStatus::Closed)])));
     assert_eq!(taken, [changed(MAIN, LocationStatus::Closed, true)]);
     assert_eq!(asked().fails(404).await, [format!("Location with id {MAIN} not found")]);
     assert_eq!(closed().await, [true, false, true, false]);
     // Open again. What the engine did not start with is not opened without it.
-    let taken = world.api.take_over_statuses(&Statuses::from(&with(&[(CLOSED, LocationStatus::Active)])));
+    let taken = world.api.apply_statuses(&Statuses::from(&with(&[(CLOSED, LocationStatus::Active)])));
     let active = LocationStatus::Active;
     assert_eq!(taken, [changed(MAIN, active, true), changed(CLOSED, active, false)]);
     assert_eq!(asked().ok().await["data"], known);
     assert_eq!(closed().await, [false, false, true, false]);
-    assert_eq!(world.api.take_over_statuses(&Statuses::from(&setup())), []);
+    assert_eq!(world.api.apply_statuses(&Statuses::from(&setup())), []);
 }
 
 #[actix_web::test]

@@ -12,7 +12,7 @@ use actix_web::{
 };
 use api::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     routes::{
         dispatch,
         route::{Route, get, post},
@@ -269,7 +269,7 @@ async fn what_cannot_be_answered_in_time_may_be_asked_again() {
 #[derive(Serialize, JsonSchema)]
 struct Nothing;
 
-async fn broken(mut call: Call) -> Answer {
+async fn broken(mut call: Call) -> HttpResult {
     call.anywhere(|_| Some(()))?;
     panic!("of a patient's secret")
 }

@@ -118,7 +118,7 @@ async fn a_file_that_is_not_toml_changes_nothing() {
     let world = world().await;
     reload(&world, &["this is not".to_owned()]);
     world.get(LIST).ok().await;
-    assert!(world.api.directory.places().get(LocationId(MAIN)).is_some());
+    assert!(world.api.directory.locations().get(LocationId(MAIN)).is_some());
 }
 
 async fn received(world: &World) -> Call {

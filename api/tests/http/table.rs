@@ -8,7 +8,7 @@ use actix_web::{
 };
 use api::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     routes::{
         dispatch,
         route::{Route, delete, get, post},
@@ -32,7 +32,7 @@ struct Seen {
     parts: Vec<u64>,
 }
 
-async fn show(mut call: Call) -> Answer {
+async fn show(mut call: Call) -> HttpResult {
     call.anywhere(|_| Some(()))?;
     let once = call.idempotency_key();
     let seen = Seen {
@@ -43,13 +43,13 @@ async fn show(mut call: Call) -> Answer {
     Ok(if once.is_some() { call.replayed(seen) } else { call.show(seen) })
 }
 
-async fn parts(mut call: Call) -> Answer {
+async fn parts(mut call: Call) -> HttpResult {
     let parts = vec![call.path_id(id())?.into(), call.path("part_id", long_id())?];
     call.anywhere(|_| Some(()))?;
     Ok(call.show(Seen { key: None, fingerprint: None, parts }))
 }
 
-async fn remove(mut call: Call) -> Answer {
+async fn remove(mut call: Call) -> HttpResult {
     call.anywhere(|_| Some(()))?;
     Ok(call.empty())
 }

@@ -13,7 +13,7 @@ use api::{
     },
     http::rules::{HttpRules, RateRules},
     values::secret::Secret,
-    views::published::Wire,
+    views::published::RecordViews,
 };
 use engine::{
     Engine, clock,
@@ -82,7 +82,7 @@ async fn world_over(store: Arc<MemoryStore>) -> World {
     let mut setup = setup();
     setup.engine.webhook_development = true;
     let ring = KeyRing::from(keys());
-    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, Wire::shapes()) };
+    let parts = Parts { audience: Arc::new(ring.clone()), ..Parts::new(store, RecordViews::shapes()) };
     let engine = Arc::new(Engine::start(setup, parts).await.unwrap());
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: Default::default() };
     let rules = HttpRules { rate_limits: rates, ..HttpRules::default() };

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     Engine,
     actor::{
@@ -76,7 +76,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
     let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
-    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
     parts.own = HashMap::from([(LOCATION, ehr)]);
     let engine = Engine::start(practices::setup(1), parts).await?;
     first_sync(&engine, LOCATION).await?;
@@ -137,7 +137,7 @@ async fn env(setup: Setup, store: Arc<dyn Store>) -> Result<Arc<Env>, Box<dyn Er
         ids,
         pool: Pool::default(),
         outbox,
-        shapes: Wire::shapes(),
+        shapes: RecordViews::shapes(),
         secrets,
         change_counter: stamps,
     }))

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     Engine,
     actor::turn::description_key,
@@ -88,7 +88,7 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
     let first = LocationId(1);
     let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, APPOINTMENTS));
-    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
     parts.own = HashMap::from([(first, ehr)]);
     let store = parts.store.clone();
     let engine = Engine::start(setup(1), parts).await?;
@@ -127,7 +127,7 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> Outcome {
     setup.engine.store_verify = verify;
     say(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
-    let opened = engine::open(setup, dir, Wire::shapes(), Arc::new(Everyone)).await?;
+    let opened = engine::open(setup, dir, RecordViews::shapes(), Arc::new(Everyone)).await?;
     say(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use chrono_tz::Tz;
 use engine::{
     Engine, SyncState,
@@ -105,7 +105,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 
         let commits = dir.path().join("commits");
         let store = Recorded::new(practices::store(dir.path())?, &commits)?;
-        let mut parts = Parts::new(store.clone(), Wire::shapes());
+        let mut parts = Parts::new(store.clone(), RecordViews::shapes());
         parts.adapters = registry;
         parts.in_process.insert(practice::SOURCE, timed.clone() as Arc<dyn Transport>);
         let before = resident(std::process::id())?;

@@ -6,7 +6,7 @@ pub mod open_dental;
 
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use chrono::Datelike;
 use engine::{
     actor::docs::Kind,
@@ -302,7 +302,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, Wire::shapes());
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, RecordViews::shapes());
     let adapters: Vec<&str> = setup.sources.values().map(|source| source.adapter.as_str()).collect();
     parts.adapters = adapters::load(&adapters).await;
     Engine::start(setup, parts).await.expect("the engine starts")

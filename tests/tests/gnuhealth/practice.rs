@@ -3,7 +3,15 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use actix_web::{dev::ServerHandle, web::Data};
-use api::{access::{api::Api, keys::{ApiKey, Grants, hash}}, server, values::secret::Secret as TokenSecret, http::rules::{HttpRules, RateRules}};
+use api::{
+    access::{
+        api::Api,
+        keys::{ApiKey, Grants, hash},
+    },
+    http::rules::{HttpRules, RateRules},
+    server,
+    values::secret::Secret as TokenSecret,
+};
 use engine::{
     adapter_host::{Secret, TrytonSession},
     clock,
@@ -189,7 +197,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     config.floor_bytes = 0;
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
-    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::published::Wire::shapes());
+    let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::published::RecordViews::shapes());
     parts.adapters = adapters::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };

@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use api::views::published::Wire;
+use api::views::published::RecordViews;
 use engine::{
     actor::{
         pool::Pool,
@@ -84,7 +84,7 @@ pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Env> {
         ids,
         pool: Pool::default(),
         outbox,
-        shapes: Wire::shapes(),
+        shapes: RecordViews::shapes(),
         secrets: Secrets::from_seed([7; 32]),
     })
 }

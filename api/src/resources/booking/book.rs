@@ -4,7 +4,7 @@ use engine::{BookRequest, PatientDetails, Refused, records::PatientAddress};
 use location::{decision::Refusal, zone::Date};
 
 use super::{
-    IntentAnswer, booked,
+    BookingResult, booked,
     failure::Failure,
     offers::{like, offers, open, recall},
 };
@@ -17,15 +17,15 @@ use crate::{
     },
 };
 
-struct Asked {
+struct BookingInput {
     slot_token: String,
     idempotency_key: String,
     patient: PatientDetails,
     note: Option<String>,
 }
 
-pub(crate) async fn create(mut call: Call) -> IntentAnswer {
-    let (tenant, at, asked) = call.in_places(Asked::read)?;
+pub(crate) async fn create(mut call: Call) -> BookingResult {
+    let (tenant, at, asked) = call.in_locations(BookingInput::read)?;
     let opened = open(&call, &tenant, at.as_ref(), &asked.slot_token);
     let vouched = opened.is_ok();
     // A retry finds its booking also when the secret that sealed its token is gone.
@@ -48,15 +48,15 @@ pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     booked(&call, &place, &made.appointment, &booking, Some(made.replay))
 }
 
-impl Asked {
-    fn read(input: &mut Input) -> Option<Asked> {
+impl BookingInput {
+    fn read(input: &mut Input) -> Option<BookingInput> {
         let b = &mut input.body;
         let slot_token = b.required("slot_token", filled(text(MAX_TOKEN)));
         let idempotency_key = b.required("idempotency_key", filled(text(MAX_IDEMPOTENCY_KEY)));
         let given = b.required("patient", object());
         let patient = given.map(|()| patient(b, input.today));
         let note = filled_text(b, "note", MAX_NOTE);
-        Some(Asked { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
+        Some(BookingInput { slot_token: slot_token?, idempotency_key: idempotency_key?, patient: patient?, note })
     }
 }
 

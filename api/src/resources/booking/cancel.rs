@@ -3,7 +3,7 @@
 use engine::records::Writeback;
 use location::{event::Work, ids::AppointmentId};
 
-use super::{IntentAnswer, booking_ref, failure::Failure, find, told};
+use super::{BookingResult, booking_answer, booking_ref, failure::Failure, find};
 use crate::{
     access::call::Call,
     http::errors::ApiError,
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-pub(crate) async fn create(mut call: Call) -> IntentAnswer {
+pub(crate) async fn create(mut call: Call) -> BookingResult {
     let (tenant, (reference, reason)) = call.in_tenant(|input| {
         let reference = input.body.required("booking_ref", filled(booking_ref()));
         let reason = input.body.unless_empty("reason", text(MAX_TEXT));
@@ -32,5 +32,5 @@ pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     let cancellation = Work::Cancel(AppointmentId(appointment.id));
     let writes = call.api.engine.unfinished_writes(place.location.id).await.map_err(ApiError::from)?;
     let freeing = writes.iter().any(|write| write.work == cancellation);
-    told(&call, &place, &appointment, (&booking, freeing), None)
+    booking_answer(&call, &place, &appointment, (&booking, freeing), None)
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    IntentAnswer,
+    BookingResult,
     failure::Failure,
     offers::{like, offers, open},
 };
@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Held<'a> {
+pub(crate) struct SlotHold<'a> {
     ok: bool,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,9 +28,9 @@ pub(crate) struct Held<'a> {
     description: Option<&'a str>,
 }
 
-pub(crate) async fn create(mut call: Call) -> IntentAnswer {
+pub(crate) async fn create(mut call: Call) -> BookingResult {
     let (tenant, at, slot_token) =
-        call.in_places(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
+        call.in_locations(|input| input.body.required("slot_token", filled(text(MAX_TOKEN))))?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let (start, wanted) = (offer.span.start, like(&offer));
     let held = call.api.engine.hold(offer, call.key.short()).await;
@@ -38,7 +38,7 @@ pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     let zone = place.location.zone;
     let message =
         format!("{} is kept for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
-    Ok(HttpResponse::Ok().json(Held {
+    Ok(HttpResponse::Ok().json(SlotHold {
         ok: true,
         message,
         held_until: Some(At(until)),
@@ -46,13 +46,13 @@ pub(crate) async fn create(mut call: Call) -> IntentAnswer {
     }))
 }
 
-pub(crate) async fn delete(mut call: Call) -> IntentAnswer {
-    let (tenant, at, slot_token) = call.in_places(slot_token)?;
+pub(crate) async fn delete(mut call: Call) -> BookingResult {
+    let (tenant, at, slot_token) = call.in_locations(slot_token)?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
     let message = format!("{} is no longer kept for you.", times::for_people(offer.span.start, place.location.zone));
     let released = call.api.engine.release(offer).await;
     released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
-    Ok(HttpResponse::Ok().json(Held { ok: true, message, held_until: None, description: call.description() }))
+    Ok(HttpResponse::Ok().json(SlotHold { ok: true, message, held_until: None, description: call.description() }))
 }
 
 /// Not every client can send a body with DELETE, so the token may stand in the query.

@@ -16,14 +16,14 @@ use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::{failure::BookingRefusal, hold::Held, search::Found};
+pub(crate) use self::{failure::BookingRefusal, hold::SlotHold, search::SlotSearchResult};
 
 use self::failure::Failure;
 use super::providers::Names;
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
     values::{
@@ -32,12 +32,12 @@ use crate::{
         times,
     },
     views::{
-        locations::{Whereabouts, whereabouts},
+        locations::{BookingLocation, booking_location},
         parts::WritebackState,
     },
 };
 
-type IntentAnswer = Result<HttpResponse, Failure>;
+type BookingResult = Result<HttpResponse, Failure>;
 
 /// A booking and how its way into the practice's system stands.
 #[derive(Serialize, JsonSchema)]
@@ -51,7 +51,7 @@ struct BookingView<'a> {
     start_iso: String,
     duration_minutes: i64,
     provider: Option<String>,
-    location: Whereabouts<'a>,
+    location: BookingLocation<'a>,
     patient: PatientName<'a>,
     /// Whose appointment it is.
     patient_id: Option<u32>,
@@ -79,18 +79,24 @@ pub(crate) struct Booked<'a> {
     description: Option<&'a str>,
 }
 
-fn booked(call: &Call, place: &Place, it: &Appointment, booking: &Booking, replay: Option<bool>) -> IntentAnswer {
-    told(call, place, it, (booking, false), replay)
+fn booked(
+    call: &Call,
+    place: &OpenLocation,
+    it: &Appointment,
+    booking: &Booking,
+    replay: Option<bool>,
+) -> BookingResult {
+    booking_answer(call, place, it, (booking, false), replay)
 }
 
 /// `freeing`: it is cancelled here, and the practice's system does not know yet.
-fn told(
+fn booking_answer(
     call: &Call,
-    place: &Place,
+    place: &OpenLocation,
     it: &Appointment,
     (booking, freeing): (&Booking, bool),
     replay: Option<bool>,
-) -> IntentAnswer {
+) -> BookingResult {
     let tenant = Tenant { institution: place.institution.clone() };
     let provider = it.placement.provider.map(|id| Names::new(call, &tenant).of(id.0)).transpose()?.flatten();
     let start = it.placement.span.start;
@@ -103,7 +109,7 @@ fn told(
         start_iso: times::utc(start),
         duration_minutes: it.placement.span.length() / location::time::MINUTE,
         provider,
-        location: whereabouts(&place.location),
+        location: booking_location(&place.location),
         patient: PatientName { first_name: &booking.patient_first_name, last_name: &booking.patient_last_name },
         patient_id: it.patient_id,
         patient_matched: booking.patient_matched,
@@ -135,12 +141,12 @@ fn message(booking: &BookingView<'_>, integrated: bool, freeing: bool) -> String
 }
 
 /// A booking of the caller's; those of other tenants do not exist.
-fn find(call: &Call, tenant: &Tenant, booking_ref: &str) -> Result<(Place, Appointment, Booking), Failure> {
+fn find(call: &Call, tenant: &Tenant, booking_ref: &str) -> Result<(OpenLocation, Appointment, Booking), Failure> {
     let found = call.api.engine.booking(booking_ref).map_err(ApiError::from)?;
     let own = found.filter(|it| it.institution_id == tenant.institution.id.0);
     let own = own.and_then(|mut it| it.booking.take().map(|booking| (it, booking)));
     let (appointment, booking) = own.ok_or_else(|| Failure::booking_not_found(booking_ref))?;
-    let place = call.place(tenant, LocationId(appointment.location_id)).map_err(|error| match error {
+    let place = call.location(tenant, LocationId(appointment.location_id)).map_err(|error| match error {
         error if error.is_not_found() => Failure::booking_not_found(booking_ref),
         other => other.into(),
     })?;

@@ -14,12 +14,12 @@ pub(crate) struct OfferView {
     pub provider: Option<String>,
     pub provider_id: u32,
     pub operatory_id: Option<u64>,
-    pub location: OfferPlace,
+    pub location: OfferLocation,
     pub expires_at: At,
 }
 
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct OfferPlace {
+pub(crate) struct OfferLocation {
     pub location_id: u32,
     pub name: String,
     pub address: String,

@@ -9,12 +9,12 @@ use location::{
 
 use super::{
     failure::Failure,
-    offer_view::{OfferPlace, OfferView},
+    offer_view::{OfferLocation, OfferView},
 };
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
     resources::providers::Names,
@@ -22,7 +22,7 @@ use crate::{
         slot_token::Terms,
         times::{self, At},
     },
-    views::locations::whereabouts,
+    views::locations::booking_location,
 };
 
 /// What is offered besides the time.
@@ -32,11 +32,16 @@ pub(super) struct Wanted {
     pub join_blocks: bool,
 }
 
-pub(super) fn offers(call: &Call, place: &Place, wanted: Wanted, slots: &[Slot]) -> Result<Vec<OfferView>, ApiError> {
+pub(super) fn offers(
+    call: &Call,
+    place: &OpenLocation,
+    wanted: Wanted,
+    slots: &[Slot],
+) -> Result<Vec<OfferView>, ApiError> {
     let tenant = Tenant { institution: place.institution.clone() };
     let mut names = Names::new(call, &tenant);
-    let here = whereabouts(&place.location);
-    let here = OfferPlace { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address };
+    let here = booking_location(&place.location);
+    let here = OfferLocation { location_id: here.location_id.0, name: here.name.to_owned(), address: here.address };
     let terms = Terms {
         institution: place.institution.id,
         location: place.location.id,
@@ -70,9 +75,9 @@ fn expiry(at: Timestamp) -> Timestamp {
 pub(super) fn open(
     call: &Call,
     tenant: &Tenant,
-    at: Option<&Place>,
+    at: Option<&OpenLocation>,
     slot_token: &str,
-) -> Result<(Place, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), Failure> {
     reach(call, tenant, at, call.api.slot_tokens.open(slot_token))
 }
 
@@ -80,17 +85,22 @@ pub(super) fn open(
 pub(super) fn recall(
     call: &Call,
     tenant: &Tenant,
-    at: Option<&Place>,
+    at: Option<&OpenLocation>,
     slot_token: &str,
-) -> Result<(Place, Offer), Failure> {
+) -> Result<(OpenLocation, Offer), Failure> {
     reach(call, tenant, at, call.api.slot_tokens.recall(slot_token))
 }
 
-fn reach(call: &Call, tenant: &Tenant, at: Option<&Place>, offer: Option<Offer>) -> Result<(Place, Offer), Failure> {
+fn reach(
+    call: &Call,
+    tenant: &Tenant,
+    at: Option<&OpenLocation>,
+    offer: Option<Offer>,
+) -> Result<(OpenLocation, Offer), Failure> {
     let offer = offer.filter(|offer| offer.institution == tenant.institution.id);
     let offer = offer.filter(|offer| at.is_none_or(|place| place.location.id == offer.location));
     let offer = offer.ok_or_else(Failure::slot_not_found)?;
-    let place = call.place(tenant, offer.location).map_err(|error| match error {
+    let place = call.location(tenant, offer.location).map_err(|error| match error {
         error if error.is_not_found() => Failure::slot_not_found(),
         other => other.into(),
     })?;

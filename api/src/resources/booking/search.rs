@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    IntentAnswer,
+    BookingResult,
     failure::Failure,
     offer_view::OfferView,
     offers::{Wanted, offers},
@@ -23,7 +23,7 @@ use crate::{
     access::{
         call::Call,
         input::Input,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::errors::ApiError,
     resources::{
@@ -42,7 +42,7 @@ use crate::{
 };
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Found<'a> {
+pub(crate) struct SlotSearchResult<'a> {
     ok: bool,
     message: String,
     slots: Vec<OfferView>,
@@ -51,7 +51,7 @@ pub(crate) struct Found<'a> {
     description: Option<&'a str>,
 }
 
-struct Asked {
+struct SearchInput {
     appointment_type: Option<u32>,
     providers: Vec<u32>,
     operatories: Vec<u64>,
@@ -64,8 +64,8 @@ struct Asked {
     new_patient: bool,
 }
 
-pub(crate) async fn create(mut call: Call) -> IntentAnswer {
-    let (place, asked) = call.in_place(Asked::read)?;
+pub(crate) async fn create(mut call: Call) -> BookingResult {
+    let (place, asked) = call.at_location(SearchInput::read)?;
     let now = call.api.engine.now();
     let today = times::local(now, place.location.zone).0;
     let from = begin(&mut call, &place, asked.start_date.unwrap_or(today));
@@ -91,21 +91,21 @@ pub(crate) async fn create(mut call: Call) -> IntentAnswer {
         None => message(&place, &slots, next.as_deref()),
     };
     let description = call.description();
-    Ok(HttpResponse::Ok().json(Found { ok: true, message, slots, next_available_date: next, description }))
+    Ok(HttpResponse::Ok().json(SlotSearchResult { ok: true, message, slots, next_available_date: next, description }))
 }
 
 /// In words a caller can be told.
-fn not_read(error: ApiError, place: &Place) -> Failure {
+fn not_read(error: ApiError, place: &OpenLocation) -> Failure {
     match error {
         ApiError::NotRead => Failure::not_read(&place.location.name),
         other => other.into(),
     }
 }
 
-impl Asked {
-    fn read(input: &mut Input) -> Option<Asked> {
+impl SearchInput {
+    fn read(input: &mut Input) -> Option<SearchInput> {
         let b = &mut input.body;
-        Some(Asked {
+        Some(SearchInput {
             appointment_type: b.optional("appointment_type_id", id().apart()),
             providers: b.list("provider_ids", id().apart()),
             operatories: b.list("operatory_ids", long_id().apart()),
@@ -122,7 +122,7 @@ impl Asked {
     fn query(
         &self,
         call: &Call,
-        place: &Place,
+        place: &OpenLocation,
         from: Date,
         now: Timestamp,
     ) -> Result<(SlotQuery, Option<AppointmentType>), ApiError> {
@@ -159,7 +159,7 @@ impl Asked {
     async fn find(
         &self,
         call: &mut Call,
-        place: &Place,
+        place: &OpenLocation,
         mut query: SlotQuery,
     ) -> Result<(Vec<Slot>, Option<Date>), ApiError> {
         let end = query.from.add_days(query.days.into());
@@ -188,7 +188,7 @@ impl Asked {
     }
 
     /// Times of day and days of the week are the location's own.
-    fn suits(&self, slot: &Slot, place: &Place) -> bool {
+    fn suits(&self, slot: &Slot, place: &OpenLocation) -> bool {
         let (date, minute) = times::local(slot.span.start, place.location.zone);
         let begun = self.earliest.is_none_or(|earliest| minute >= earliest);
         let in_time = self.latest.is_none_or(|latest| minute <= latest);
@@ -212,7 +212,7 @@ fn weekday() -> Kind<Weekday> {
 }
 
 /// A search ends when it has found enough, so nobody knows how many there are.
-fn message(place: &Place, slots: &[OfferView], next: Option<&str>) -> String {
+fn message(place: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
     let name = &place.location.name;
     match (slots, next) {
         ([first, ..], _) => format!("The first open time at {name} is {}.", first.start_local),

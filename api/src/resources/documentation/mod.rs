@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     http::{
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
         query::Params,
     },
     values::versions::Version,
@@ -33,7 +33,7 @@ pub(crate) struct Documents {
 }
 
 /// `?version=v2.2.2` asks for the document of that version.
-pub(crate) async fn document(request: HttpRequest) -> Answer {
+pub(crate) async fn document(request: HttpRequest) -> HttpResult {
     let mut query = Params::parse(request.query_string()).map_err(ApiError::bad)?;
     let version = query.optional("version", crate::values::kinds::one_of(Version::NAMES));
     let problems = query.take_problems();
@@ -45,22 +45,22 @@ pub(crate) async fn document(request: HttpRequest) -> Answer {
     Ok(file(&request, "application/json", text()))
 }
 
-pub(crate) async fn page(request: HttpRequest) -> Answer {
+pub(crate) async fn page(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/html; charset=utf-8", include_str!("page.html")))
 }
 
 /// For those who try the address alone.
-pub(crate) async fn elsewhere(_: HttpRequest) -> Answer {
+pub(crate) async fn elsewhere(_: HttpRequest) -> HttpResult {
     Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs")).finish())
 }
 
 /// How to receive webhooks. The snippets are files of their own, which tests run.
-pub(crate) async fn webhooks(request: HttpRequest) -> Answer {
+pub(crate) async fn webhooks(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/html; charset=utf-8", &WEBHOOKS))
 }
 
 /// How to have the sandbox misbehave.
-pub(crate) async fn sandbox(request: HttpRequest) -> Answer {
+pub(crate) async fn sandbox(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/html; charset=utf-8", include_str!("sandbox.html")))
 }
 
@@ -81,11 +81,11 @@ const SNIPPETS: [(&str, &str); 5] = [
     ("Rust", include_str!("snippets/verify.rs")),
 ];
 
-pub(crate) async fn style(request: HttpRequest) -> Answer {
+pub(crate) async fn style(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/css; charset=utf-8", include_str!("style.css")))
 }
 
-pub(crate) async fn script(request: HttpRequest) -> Answer {
+pub(crate) async fn script(request: HttpRequest) -> HttpResult {
     Ok(file(&request, "text/javascript; charset=utf-8", include_str!("script.js")))
 }
 

@@ -14,7 +14,7 @@ use engine::{
 use super::find;
 use crate::{
     access::{call::Call, tenancy::Tenant},
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{boolean, filled, id, long_id, object, text},
         limits::MAX_NOTE,
@@ -23,7 +23,7 @@ use crate::{
     views::talk::PatientAlertView,
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, disabled) =
         call.in_tenant(|input| Some(input.query.defaulted("include_disabled", boolean(), false)))?;
@@ -35,17 +35,17 @@ pub(crate) async fn list(mut call: Call) -> Answer {
     Ok(call.list(&alerts.iter().map(PatientAlertView::of).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     Ok(call.show(PatientAlertView::of(&one(&call, &tenant, patient, alert)?)))
 }
 
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, note) = call.in_tenant(|input| input.body.required("patient_alert.note", filled(text(MAX_NOTE))))?;
     let patient = find(&call, &tenant, id)?;
-    let place = patient.source_id.and_then(|source| call.place_for(&tenant, source, &patient.location_ids));
+    let place = patient.source_id.and_then(|source| call.location_for(&tenant, source, &patient.location_ids));
     let place = place.ok_or_else(not_synced)?;
     let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
     let saved = call.save_entry(&place, &alert, Some(id)).await.map_err(|refused| match refused {
@@ -60,11 +60,11 @@ fn not_synced() -> ApiError {
     ApiError::bad("Data source must exist").because(Reason::PatientNotSynced)
 }
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let (patient, alert) = (call.path_id(id())?, call.path("alert_id", long_id())?);
     let (tenant, disabled) = call.in_tenant(|input| {
         input.body.required("patient_alert", object());
-        Some(input.body.kept("patient_alert.disabled", boolean()))
+        Some(input.body.not_null("patient_alert.disabled", boolean()))
     })?;
     let alert = one(&call, &tenant, patient, alert)?;
     let is_disabled = alert.body.disabled_at.is_some() || alert.deleted_at.is_some();
@@ -76,7 +76,7 @@ pub(crate) async fn update(mut call: Call) -> Answer {
         Some(true) if !is_disabled => {}
         _ => return Ok(call.show(PatientAlertView::of(&alert))),
     }
-    let place = call.place_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
+    let place = call.location_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
     let body = serde_json::to_value(body).map_err(|_| ApiError::Internal)?;
     let change = Saving::EntryChange { resource: PatientAlert::RESOURCE, id: alert.id, body };

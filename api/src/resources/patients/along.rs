@@ -224,7 +224,7 @@ impl Visits {
         if !["upcoming_appts", "last_visited_appointment", "appointments"].into_iter().any(&asked) {
             return Ok(Visits::default());
         }
-        let places: Vec<u32> = call.open_places(tenant).iter().map(|place| place.location.id.0).collect();
+        let places: Vec<u32> = call.open_locations(tenant).iter().map(|place| place.location.id.0).collect();
         let mut all: Vec<Appointment> = call.whole_up_to(MAX_SORTED, &places, about(patient))?;
         all.retain(takes_place);
         all.sort_by_key(|it| (it.placement.span.start, it.id));

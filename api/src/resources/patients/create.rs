@@ -9,7 +9,7 @@ use location::zone::Date;
 
 use crate::{
     access::call::Call,
-    http::{body::Fields, errors::Answer},
+    http::{body::Fields, errors::HttpResult},
     values::{
         kinds::{birth_date, boolean, email, gender, id, integer, person_name, phone, ssn, text},
         limits::{MAX_NAME, MAX_TEXT},
@@ -17,8 +17,8 @@ use crate::{
     views::{patients::PatientCreated, people::PatientBasic},
 };
 
-pub(crate) async fn create(mut call: Call) -> Answer {
-    let (place, new) = call.in_place(|input| read(&mut input.body, input.today))?;
+pub(crate) async fn create(mut call: Call) -> HttpResult {
+    let (place, new) = call.at_location(|input| read(&mut input.body, input.today))?;
     let saved = call.save::<Patient>(&place, Saving::Patient(Box::new(new))).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.api.directory.adapter_of_source(saved.record.source_id);

@@ -12,7 +12,7 @@ use engine::{
 use super::find;
 use crate::{
     access::call::Call,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     values::{
         kinds::{boolean, id, long_id},
         reasons::Reason,
@@ -20,7 +20,7 @@ use crate::{
     views::documents::{DocumentTypeView, PatientDocumentView},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let source: Vec<u32> = find(&call, &tenant, id)?.source_id.into_iter().collect();
@@ -30,22 +30,22 @@ pub(crate) async fn list(mut call: Call) -> Answer {
 }
 
 /// No adapter can be told to keep a document.
-pub(crate) async fn create(mut call: Call) -> Answer {
+pub(crate) async fn create(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (place, ()) = call.in_place(|_| Some(()))?;
+    let (place, ()) = call.at_location(|_| Some(()))?;
     super::find_at(&call, &place, id)?;
     Err(ApiError::bad("EMR does not support uploading documents.").because(Reason::UploadNotSupported))
 }
 
-pub(crate) async fn types(mut call: Call) -> Answer {
-    let (place, active) = call.in_place(|input| Some(input.query.defaulted("active", boolean(), true)))?;
+pub(crate) async fn types(mut call: Call) -> HttpResult {
+    let (place, active) = call.at_location(|input| Some(input.query.defaulted("active", boolean(), true)))?;
     let mut types: Vec<Entry<DocumentType>> = call.whole_entries_ever(&place.sources(), Vec::new())?;
     types.retain(|it| active == (it.body.active && it.deleted_at.is_none()));
     Ok(call.list(&types.iter().map(DocumentTypeView::of).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn show_type(mut call: Call) -> Answer {
+pub(crate) async fn show_type(mut call: Call) -> HttpResult {
     let id = call.path_id(long_id())?;
-    let (place, ()) = call.in_place(|_| Some(()))?;
+    let (place, ()) = call.at_location(|_| Some(()))?;
     Ok(call.show(DocumentTypeView::of(&call.entry_at(&place, id)?)))
 }

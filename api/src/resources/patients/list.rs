@@ -13,10 +13,10 @@ use super::{
 use crate::{
     access::{
         call::Call,
-        tenancy::{Place, Tenant},
+        tenancy::{OpenLocation, Tenant},
     },
     http::{
-        errors::{Answer, ApiError},
+        errors::{ApiError, HttpResult},
         paging::Page,
         query::Params,
     },
@@ -28,9 +28,9 @@ use crate::{
     views::patients::{PatientDetail, PatientDetailed, PatientInList, PatientListed},
 };
 
-pub(crate) async fn list(mut call: Call) -> Answer {
+pub(crate) async fn list(mut call: Call) -> HttpResult {
     let (v2, financial) = (call.version.is_v2(), call.key.grants.financial);
-    let (place, (listing, filter, asked)) = call.in_place(|input| {
+    let (place, (listing, filter, asked)) = call.at_location(|input| {
         let asked = if v2 { asked(input, INCLUDES_OF_LIST, financial) } else { Vec::new() };
         let (filter, today) = (Filter::read(&mut input.query), input.today);
         let people = input.listing().sort().name().since().foreign_id();
@@ -69,7 +69,7 @@ pub(crate) async fn list(mut call: Call) -> Answer {
 }
 
 /// As v2.2.2 shows them, with what was asked to come along.
-fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[&str]) -> Answer {
+fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[&str]) -> HttpResult {
     let mut related = Vec::with_capacity(page.rows.len());
     for patient in &page.rows {
         related.push(Related::read(&mut call, tenant, patient, asked)?);
@@ -80,7 +80,7 @@ fn with_related(mut call: Call, tenant: &Tenant, page: &Page<Patient>, asked: &[
         let (along, address) = (related.shown(&call), related.address(patient));
         rows.push(PatientDetail::of(patient, adapter).with(along, address));
     }
-    Ok(call.page(&Page { rows, found: page.found.clone() }))
+    Ok(call.page(&Page { rows, info: page.info.clone() }))
 }
 
 /// What is asked for besides the fields the index knows.
@@ -106,7 +106,7 @@ impl Filter {
     }
 
     /// What the index can find at once.
-    fn narrow(&self, place: &Place) -> Vec<Narrow> {
+    fn narrow(&self, place: &OpenLocation) -> Vec<Narrow> {
         let here = self.strict.then(|| Narrow::Has(Term::number(Field::Location, place.location.id.0)));
         let one = self.id.map(|id| Narrow::OneOf([id.into()].into()));
         let names = [&self.first_name, &self.last_name].into_iter().flatten().flat_map(|name| Narrow::name(name));
@@ -127,7 +127,7 @@ impl Filter {
 }
 
 /// Whether answers to forms can be written to the location's health record system.
-fn takes_forms(call: &Call, place: &Place) -> Result<bool, ApiError> {
+fn takes_forms(call: &Call, place: &OpenLocation) -> Result<bool, ApiError> {
     let ehr = match place.location.source {
         Some(_) => call.api.engine.description(place.location.id)?,
         None => None,

@@ -6,12 +6,12 @@ use super::{
 };
 use crate::{
     access::call::Call,
-    http::errors::Answer,
+    http::errors::HttpResult,
     values::{kinds::id, versions::Version},
     views::patients::{PatientDetail, PatientDetailed, PatientShown},
 };
 
-pub(crate) async fn show(mut call: Call) -> Answer {
+pub(crate) async fn show(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let financial = call.key.grants.financial;
     let (tenant, asked) = call.in_tenant(|input| Some(asked(input, INCLUDES, financial)))?;

@@ -8,7 +8,7 @@ use location::zone::Date;
 
 use crate::{
     access::call::Call,
-    http::{body::Fields, errors::Answer},
+    http::{body::Fields, errors::HttpResult},
     values::{
         kinds::{birth_date, email, filled, gender, id, object, person_name, phone, ssn, text},
         limits::{MAX_NAME, MAX_TEXT},
@@ -18,9 +18,9 @@ use crate::{
 
 const MAX_EXTENSION: usize = 20;
 
-pub(crate) async fn update(mut call: Call) -> Answer {
+pub(crate) async fn update(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
-    let (place, change) = call.in_place(|input| {
+    let (place, change) = call.at_location(|input| {
         let patient = input.body.required("patient", object());
         let change = read(&mut input.body, input.today);
         patient.map(|()| change)
@@ -32,18 +32,18 @@ pub(crate) async fn update(mut call: Call) -> Answer {
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {
     PatientChange {
-        first_name: b.kept("patient.first_name", person_name(MAX_NAME)),
+        first_name: b.not_null("patient.first_name", person_name(MAX_NAME)),
         middle_name: b.emptied("patient.middle_name", text(MAX_NAME)),
-        last_name: b.kept("patient.last_name", person_name(MAX_NAME)),
+        last_name: b.not_null("patient.last_name", person_name(MAX_NAME)),
         email: b.emptied("patient.email", filled(email())),
-        date_of_birth: b.kept("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
-        gender: b.kept("patient.gender", gender()).map(str::to_owned),
+        date_of_birth: b.not_null("patient.date_of_birth", birth_date(today)).map(|day| day.to_string()),
+        gender: b.not_null("patient.gender", gender()).map(str::to_owned),
         // Fields of phone numbers cannot be blanked, by null neither.
-        cell_phone: b.kept("patient.cell_phone_number", filled(phone())),
-        home_phone: b.kept("patient.home_phone_number", filled(phone())),
-        work_phone: b.kept("patient.work_phone_number", filled(phone())),
-        work_phone_extension: b.kept("patient.work_phone_extension", filled(text(MAX_EXTENSION))),
-        ssn: b.kept("patient.ssn", filled(ssn())),
+        cell_phone: b.not_null("patient.cell_phone_number", filled(phone())),
+        home_phone: b.not_null("patient.home_phone_number", filled(phone())),
+        work_phone: b.not_null("patient.work_phone_number", filled(phone())),
+        work_phone_extension: b.not_null("patient.work_phone_extension", filled(text(MAX_EXTENSION))),
+        ssn: b.not_null("patient.ssn", filled(ssn())),
         address: address(b),
     }
 }

@@ -23,7 +23,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
     access::api::Api,
-    http::errors::{Answer, ApiError},
+    http::errors::{ApiError, HttpResult},
     resources::workstation_socket::frame_limits::{Gauge, Walled},
     values::reasons::Reason,
 };
@@ -39,7 +39,7 @@ const LONG_FRAME: usize = 64 << 10;
 /// When there may be a seat again.
 const FULL: u64 = 60;
 
-pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> Answer {
+pub(crate) async fn connect(request: HttpRequest, payload: Payload) -> HttpResult {
     let api = request.app_data::<Data<Api>>().cloned().ok_or(ApiError::Internal)?;
     from_extension(request.headers())?;
     in_our_words(request.headers())?;
@@ -76,7 +76,7 @@ struct Socket {
     gauge: Rc<Gauge>,
 }
 
-enum Heard {
+enum Incoming {
     Text(ByteString),
     /// The other end closed, or the connection broke.
     Gone,
@@ -86,9 +86,9 @@ enum Heard {
 impl Socket {
     async fn serve(mut self, gateway: Arc<Gateway>, _seat: OwnedSemaphorePermit) {
         let begun = match timeout(HELLO, self.hear()).await {
-            Ok(Heard::Text(hello)) => gateway.connect(&hello),
-            Ok(Heard::Gone) => return,
-            Ok(Heard::Wrong(reason)) => Err(reason),
+            Ok(Incoming::Text(hello)) => gateway.connect(&hello),
+            Ok(Incoming::Gone) => return,
+            Ok(Incoming::Wrong(reason)) => Err(reason),
             Err(_) => Err(ByeReason::Protocol),
         };
         let mut out = self.out.clone();
@@ -97,11 +97,11 @@ impl Socket {
                 self.gauge.max_message.set(FRAME_BYTES as u64);
                 // Whichever ends first ends both: the engine has nothing more to say, or nobody is there to hear it.
                 tokio::select! {
-                    () = told(messages, &mut out) => {}
+                    () = send_all(messages, &mut out) => {}
                     () = self.listen(Arc::new(session)) => {}
                 }
             }
-            Err(reason) => drop(tell(&ToWorkstation::Bye { reason }, &mut out).await),
+            Err(reason) => drop(send(&ToWorkstation::Bye { reason }, &mut out).await),
         }
         // Closed already where the other end closed.
         drop(timeout(UNREAD, out.close(Some(CloseReason::from(CloseCode::Normal)))).await);
@@ -111,13 +111,13 @@ impl Socket {
     async fn listen(&mut self, session: Arc<Session>) {
         loop {
             match self.hear().await {
-                Heard::Text(frame) => {
+                Incoming::Text(frame) => {
                     if !received(&session, frame).await {
                         return last_word_is_spoken().await;
                     }
                 }
-                Heard::Gone => return,
-                Heard::Wrong(reason) => {
+                Incoming::Gone => return,
+                Incoming::Wrong(reason) => {
                     session.end(reason);
                     return last_word_is_spoken().await;
                 }
@@ -125,24 +125,24 @@ impl Socket {
         }
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn hear(&mut self) -> Incoming {
         loop {
             match self.frames.recv().await {
-                Some(Ok(AggregatedMessage::Text(text))) => return Heard::Text(text),
+                Some(Ok(AggregatedMessage::Text(text))) => return Incoming::Text(text),
                 Some(Ok(AggregatedMessage::Ping(bytes))) => {
                     let answered = timeout(UNREAD, self.out.pong(&bytes)).await;
                     if !matches!(answered, Ok(Ok(()))) {
-                        return Heard::Gone;
+                        return Incoming::Gone;
                     }
                 }
                 Some(Ok(AggregatedMessage::Pong(_))) => {}
-                Some(Ok(AggregatedMessage::Binary(_))) => return Heard::Wrong(ByeReason::Protocol),
-                Some(Ok(AggregatedMessage::Close(_))) | None => return Heard::Gone,
-                Some(Err(_)) if self.gauge.breach().is_some() => return Heard::Wrong(ByeReason::Flood),
+                Some(Ok(AggregatedMessage::Binary(_))) => return Incoming::Wrong(ByeReason::Protocol),
+                Some(Ok(AggregatedMessage::Close(_))) | None => return Incoming::Gone,
+                Some(Err(_)) if self.gauge.breach().is_some() => return Incoming::Wrong(ByeReason::Flood),
                 Some(Err(actix_ws::ProtocolError::Io(error))) if error.kind() != std::io::ErrorKind::InvalidData => {
-                    return Heard::Gone;
+                    return Incoming::Gone;
                 }
-                Some(Err(_)) => return Heard::Wrong(ByeReason::Protocol),
+                Some(Err(_)) => return Incoming::Wrong(ByeReason::Protocol),
             }
         }
     }
@@ -165,16 +165,16 @@ async fn received(session: &Arc<Session>, frame: ByteString) -> bool {
 }
 
 /// What the engine has to say, until it has nothing more to say or nobody reads it.
-async fn told(mut messages: Messages, out: &mut actix_ws::Session) {
+async fn send_all(mut messages: Messages, out: &mut actix_ws::Session) {
     while let Some(message) = messages.recv().await {
-        if tell(&message, out).await.is_none() {
+        if send(&message, out).await.is_none() {
             return;
         }
     }
 }
 
 /// None: nobody reads it.
-async fn tell(message: &ToWorkstation, out: &mut actix_ws::Session) -> Option<()> {
+async fn send(message: &ToWorkstation, out: &mut actix_ws::Session) -> Option<()> {
     timeout(UNREAD, out.text(message.text())).await.ok()?.ok()
 }
 

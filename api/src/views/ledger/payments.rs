@@ -12,7 +12,7 @@ use crate::{
     values::times::At,
     views::{
         catalogue::{AdjustmentTypeView, PaymentTypeView},
-        parts::{Included, Price, WriteStands, day},
+        parts::{Included, Price, WriteState, day},
         people::{PatientBasic, ProviderBasic},
     },
 };
@@ -55,7 +55,7 @@ pub(crate) struct PaymentView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Included<&'a str>,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ impl<'a> PaymentView<'a> {
             value: None,
             date: None,
             notes: None,
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
             patient: None,
             provider: None,
             guarantor: None,
@@ -157,7 +157,7 @@ pub(crate) struct AdjustmentView<'a> {
     #[schemars(extend("enum" = ["credit", "debit"]))]
     directionality: Option<&'static str>,
     #[serde(flatten)]
-    write: WriteStands<'a>,
+    write: WriteState<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Included<PatientBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,7 +195,7 @@ impl<'a> AdjustmentView<'a> {
             date: None,
             notes: None,
             directionality: None,
-            write: WriteStands::of(entry.write.as_ref()),
+            write: WriteState::of(entry.write.as_ref()),
             patient: None,
             provider: None,
             guarantor: None,

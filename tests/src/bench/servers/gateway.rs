@@ -9,7 +9,7 @@ use std::{
 };
 
 use actix_web::web::Data;
-use api::{access::api::Api, server, values::secret::Secret, views::published::Wire, http::rules::HttpRules};
+use api::{access::api::Api, http::rules::HttpRules, server, values::secret::Secret, views::published::RecordViews};
 use engine::{
     Engine,
     engine::Parts,
@@ -38,7 +38,7 @@ pub async fn serve(dir: &Path, workstations: usize) -> Result<(), Box<dyn Error>
     for source in setup.sources.values_mut() {
         Arc::make_mut(source).workstation = Some(WorkstationAccess { probe: "/api/session".to_owned() });
     }
-    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
     parts.own = own(locations, Writes::Wait);
     let engine = Arc::new(Engine::start(setup, parts).await?);
     let count = |location: u32| WORKSTATIONS.min(workstations - (location as usize - 1) * WORKSTATIONS);

@@ -3,7 +3,16 @@
 use std::{error::Error, net::SocketAddr, path::Path, sync::Arc};
 
 use actix_web::web::Data;
-use api::{access::{api::Api, keys::{ApiKey, Grants, hash}}, server, values::secret::Secret, views::published::Wire, http::rules::{HttpRules, RateRules}};
+use api::{
+    access::{
+        api::Api,
+        keys::{ApiKey, Grants, hash},
+    },
+    http::rules::{HttpRules, RateRules},
+    server,
+    values::secret::Secret,
+    views::published::RecordViews,
+};
 use engine::{Engine, engine::Parts, setup::Environment};
 use location::ids::LocationId;
 
@@ -25,7 +34,7 @@ pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Resul
         "at-once" => Writes::TakenAtOnce,
         other => return Err(format!("no such way with writes: {other}").into()),
     };
-    let mut parts = Parts::new(practices::store(dir)?, Wire::shapes());
+    let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
     parts.own = own(locations, writes);
     let engine = Arc::new(Engine::start(practices::setup(locations), parts).await?);
     for id in 1..=locations {
