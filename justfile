@@ -1,8 +1,12 @@
-# Formatting, lints and all tests, as the gate runs them.
+# Formatting, lints and the tests that need a Rust toolchain alone.
 verify:
     cargo fmt --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test --workspace
+
+# All tests, with those that need Node.js, Python or Chromium (tests/README.md): all of these, or those that are named.
+external SUITES="all":
+    PRACTICE_SYNC_EXTERNAL={{SUITES}} cargo test --workspace
 
 # Formats, and applies what clippy can mend by itself.
 fix:

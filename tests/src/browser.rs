@@ -19,19 +19,17 @@ use tokio::{
 
 use crate::{
     adapters::root,
-    skip::{missing, skips},
+    harness::external::Suite,
     tools::{Project, refresh, run},
 };
 
-/// What `PRACTICE_SYNC_SKIP` calls it.
-pub const NAME: &str = "chromium";
-const NEEDED: &str = "Chromium (Debian: apt-get install chromium), which it installs itself when it is run by root";
-const PROGRAM: &str = "/usr/bin/chromium";
+const SUITE: Suite = Suite::Chromium;
+/// As distributions call it; the first that is found is used.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const SCRIPTS: [&str; 4] = ["chromium.mjs", "driver.mjs", "extension.test.mjs", "fakes.mjs"];
 /// The page that is the extension's popup.
 pub const POPUP: &str = "popup";
 
-const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
 /// The driver gives up sooner, and says why.
 const ACT_LIMIT: Duration = Duration::from_secs(60);
@@ -48,7 +46,7 @@ pub struct Kit {
 /// None: the test is to be left out.
 pub async fn kit() -> Option<&'static Kit> {
     static KIT: OnceCell<Kit> = OnceCell::const_new();
-    if skips(NAME) {
+    if SUITE.is_left_out() {
         return None;
     }
     Some(KIT.get_or_init(prepared).await)
@@ -62,8 +60,8 @@ pub fn screenshots() -> PathBuf {
 }
 
 async fn prepared() -> Kit {
-    let chromium = chromium().await;
-    let driver = Project::new("browser", "browser", NAME);
+    let chromium = chromium();
+    let driver = Project::new("browser", "browser", SUITE);
     let scripts = driver.npm().await;
     for script in SCRIPTS {
         refresh(&driver.sources.join(script), &scripts.join(script));
@@ -71,23 +69,19 @@ async fn prepared() -> Kit {
     Kit { chromium, scripts, extension: extension().await }
 }
 
-async fn chromium() -> PathBuf {
-    let program = PathBuf::from(PROGRAM);
-    if !program.exists() {
-        // Root can, and a container's only user is root; nobody else is asked for a password in the middle of a test.
-        let mut install = Command::new("apt-get");
-        install.args(["install", "-q", "-y", "--no-install-recommends", "chromium"]);
-        install.env("DEBIAN_FRONTEND", "noninteractive");
-        if let Err(why) = run(install, INSTALL_LIMIT).await {
-            missing(NAME, &format!("there is no {PROGRAM}, and it could not be installed: {why}"), NEEDED);
-        }
-    }
-    program
+fn chromium() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let found = PROGRAMS.iter().find_map(|program| {
+        let mut places = folders.iter().map(|folder| folder.join(program));
+        places.find(|place| place.is_file())
+    });
+    found.unwrap_or_else(|| SUITE.lacks(&format!("there is no {} in PATH", PROGRAMS.join(", no "))))
 }
 
 /// The extension, compiled as its `npm run build` does, in a folder that belongs to this state of its sources.
 async fn extension() -> PathBuf {
-    let project = Project::new("extension", "../adapters/extension", NAME);
+    let project = Project::new("extension", "../adapters/extension", SUITE);
     let tools = project.npm().await.join("node_modules");
     let (source, files) = (project.sources.join("src"), project.sources.join("static"));
     let mut digest = Sha256::new();

@@ -12,12 +12,11 @@ use tokio::{
 };
 
 use crate::{
-    skip::skips,
-    tools::{PYTHON_NEEDED, Project, run},
+    harness::external::Suite,
+    tools::{Project, run},
 };
 
-/// What `PRACTICE_SYNC_SKIP` calls it.
-pub const NAME: &str = "gnuhealth";
+const SUITE: Suite = Suite::GnuHealth;
 /// The login of the engine, and one that may not see histories.
 pub const LOGIN: &str = "practice-sync";
 pub const RECEPTION: &str = "reception";
@@ -47,7 +46,7 @@ pub struct GnuHealth {
 impl GnuHealth {
     /// Starts one with the practice as it was made. None: the test is to be left out.
     pub async fn start() -> Option<GnuHealth> {
-        if skips(NAME) {
+        if SUITE.is_left_out() {
             return None;
         }
         let (python, practice) = practice().await;
@@ -60,7 +59,7 @@ impl GnuHealth {
             practice.join("passlib.ini").display()
         );
         fs::write(&configuration, text).expect("a file can be written");
-        let sources = Project::new(NAME, NAME, NAME).sources;
+        let sources = Project::new("gnuhealth", "gnuhealth", SUITE).sources;
         let mut server = Command::new(python);
         server.args(["-W", "ignore"]).arg(sources.join("server.py")).arg(&configuration);
         server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -201,9 +200,9 @@ fn context() -> Value {
 
 /// The interpreter GNU Health is installed for, and the folder with the practice.
 async fn practice() -> (PathBuf, PathBuf) {
-    let python = Project::new(NAME, NAME, NAME).python().await;
-    let project = Project::new("gnuhealth-practice", NAME, NAME);
-    let practice = project.installed(&SOURCES, PYTHON_NEEDED, async |folder| {
+    let python = Project::new("gnuhealth", "gnuhealth", SUITE).python().await;
+    let project = Project::new("gnuhealth-practice", "gnuhealth", SUITE);
+    let practice = project.installed(&SOURCES, async |folder| {
         let mut prepare = Command::new(&python);
         prepare.args(["-W", "ignore"]).arg(project.sources.join("prepare.py")).arg(folder);
         run(prepare, PREPARE_LIMIT).await.map(drop)

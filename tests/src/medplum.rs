@@ -13,12 +13,11 @@ use tokio::{
 };
 
 use crate::{
-    skip::skips,
+    harness::external::Suite,
     tools::{Project, refresh, run},
 };
 
-/// What `PRACTICE_SYNC_SKIP` calls it.
-pub const NAME: &str = "fhir-server";
+const SUITE: Suite = Suite::FhirServer;
 const SCRIPTS: [&str; 2] = ["server.mjs", "seed.mjs"];
 
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -55,7 +54,7 @@ pub struct Faults {
 impl FhirServer {
     /// Starts one that asks for this bearer token. None: the test is to be left out.
     pub async fn start(token: &str) -> Option<FhirServer> {
-        if skips(NAME) {
+        if SUITE.is_left_out() {
             return None;
         }
         let folder = installed().await;
@@ -171,7 +170,7 @@ impl FhirServer {
 
 /// The folder it is installed in.
 async fn installed() -> PathBuf {
-    let project = Project::new("medplum", "medplum", NAME);
+    let project = Project::new("medplum", "medplum", SUITE);
     let folder = project.npm().await;
     for script in SCRIPTS {
         refresh(&project.sources.join(script), &folder.join(script));

@@ -145,7 +145,7 @@ impl Process {
     /// As an operator stops it; how long it took.
     pub fn stop(mut self) -> io::Result<Duration> {
         let since = Instant::now();
-        let asked = Command::new("kill").arg("-TERM").arg(self.0.id().to_string()).status()?;
+        let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &self.0.id().to_string()]).status()?;
         if !asked.success() {
             return Err(io::Error::other("kill does not work"));
         }

@@ -11,7 +11,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use tokio::{process::Command, time::timeout};
 
-use crate::{adapters::root, skip::missing};
+use crate::{adapters::root, harness::external::Suite};
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
@@ -20,33 +20,25 @@ const QUOTED_LINES: usize = 400;
 const OLDEST_NODE: u32 = 20;
 const OLDEST_PYTHON: u32 = 11;
 
-/// What `PRACTICE_SYNC_SKIP` calls Python.
-pub const PYTHON: &str = "python";
-pub(crate) const PYTHON_NEEDED: &str =
-    "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
-/// What `PRACTICE_SYNC_SKIP` calls Node.js.
-pub const NODE: &str = "node";
-const NODE_NEEDED: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
-
 /// What a test installs: `name` of the folder in `target/`, `sources` whose lock file says what is in it.
 pub struct Project {
     pub name: &'static str,
     pub sources: PathBuf,
-    /// What `PRACTICE_SYNC_SKIP` calls what it needs.
-    pub skip: &'static str,
+    /// Whose tests need it.
+    pub suite: Suite,
 }
 
 impl Project {
     /// `sources` lies in `tests/`.
-    pub fn new(name: &'static str, sources: &str, skip: &'static str) -> Project {
-        Project { name, sources: root().join("tests").join(sources), skip }
+    pub fn new(name: &'static str, sources: &str, suite: Suite) -> Project {
+        Project { name, sources: root().join("tests").join(sources), suite }
     }
 
     /// The folder `npm ci` filled.
     pub async fn npm(&self) -> PathBuf {
-        check_node(self.skip).await;
+        check_node(self.suite).await;
         let pinned = ["package.json", "package-lock.json"];
-        self.installed(&pinned, NODE_NEEDED, async |folder| {
+        self.installed(&pinned, async |folder| {
             let mut npm = Command::new("npm");
             npm.args(["ci", "--no-audit", "--no-fund"]).current_dir(folder);
             run(npm, INSTALL_LIMIT).await.map(drop)
@@ -57,9 +49,9 @@ impl Project {
     /// The Python of a virtual environment with `requirements.txt` in it. Its scripts know the folder they were made in, which is not
     /// where they end: use modules, `python -m`.
     pub async fn python(&self) -> PathBuf {
-        check_python(self.skip).await;
+        check_python(self.suite).await;
         let folder = self
-            .installed(&["requirements.txt"], PYTHON_NEEDED, async |folder| {
+            .installed(&["requirements.txt"], async |folder| {
                 let mut venv = Command::new("python3");
                 venv.args(["-m", "venv", "venv"]).current_dir(folder);
                 run(venv, INSTALL_LIMIT).await?;
@@ -76,7 +68,6 @@ impl Project {
     pub(crate) async fn installed(
         &self,
         pinned: &[&str],
-        needed: &str,
         install: impl AsyncFnOnce(&Path) -> Result<(), String>,
     ) -> PathBuf {
         let mut digest = Sha256::new();
@@ -100,7 +91,7 @@ impl Project {
             fs::copy(self.sources.join(file), unfinished.join(file)).expect("a file can be copied");
         }
         if let Err(why) = install(&unfinished).await {
-            missing(self.skip, &why, needed);
+            self.suite.lacks(&why);
         }
         fs::rename(&unfinished, &folder).expect("a folder can be renamed");
         folder
@@ -119,21 +110,21 @@ pub(crate) fn refresh(source: &Path, copy: &Path) {
     }
 }
 
-async fn check_node(skip: &str) {
-    let version = said("node", &["--version"]).await.unwrap_or_else(|why| missing(skip, &why, NODE_NEEDED));
+async fn check_node(suite: Suite) {
+    let version = said("node", &["--version"]).await.unwrap_or_else(|why| suite.lacks(&why));
     if number(version.trim_start_matches('v'), 0).is_none_or(|major| major < OLDEST_NODE) {
-        missing(skip, &format!("node is {version}"), NODE_NEEDED);
+        suite.lacks(&format!("node is {version}"));
     }
 }
 
-async fn check_python(skip: &str) {
-    let version = said("python3", &["--version"]).await.unwrap_or_else(|why| missing(skip, &why, PYTHON_NEEDED));
+async fn check_python(suite: Suite) {
+    let version = said("python3", &["--version"]).await.unwrap_or_else(|why| suite.lacks(&why));
     let numbers = version.trim_start_matches("Python ");
     if number(numbers, 0) != Some(3) || number(numbers, 1).is_none_or(|minor| minor < OLDEST_PYTHON) {
-        missing(skip, &version, PYTHON_NEEDED);
+        suite.lacks(&version);
     }
     if let Err(why) = said("python3", &["-c", "import venv, ensurepip"]).await {
-        missing(skip, &why, PYTHON_NEEDED);
+        suite.lacks(&why);
     }
 }
 

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tests::{
     adapters::root,
     ehr_server::EhrServer,
+    harness::external::Suite,
     practice,
     site::{self, API_KEY, LOCATIONS, Process, SUBDOMAIN, Site},
-    skip::skips,
-    tools::{NODE, PYTHON, Project, run},
+    tools::{Project, run},
 };
 use tokio::process::Command;
 
@@ -24,10 +24,10 @@ const STEP: Duration = Duration::from_secs(180);
 
 #[actix::test]
 async fn an_application_in_typescript_gets_along_with_the_document_alone() {
-    if skips(NODE) {
+    if Suite::Node.is_left_out() {
         return;
     }
-    let project = Project::new("client-typescript", "clients/typescript", NODE);
+    let project = Project::new("client-typescript", "clients/typescript", Suite::Node);
     let folder = copied(&project.sources, &["program.ts", "tsconfig.json", "package.json"]);
     std::os::unix::fs::symlink(project.npm().await.join("node_modules"), folder.path().join("node_modules")).unwrap();
     let tool = |name: &str, arguments: &[&str]| {
@@ -46,10 +46,10 @@ async fn an_application_in_typescript_gets_along_with_the_document_alone() {
 
 #[actix::test]
 async fn an_application_in_python_gets_along_with_the_document_alone() {
-    if skips(PYTHON) {
+    if Suite::Python.is_left_out() {
         return;
     }
-    let project = Project::new("client-python", "clients/python", PYTHON);
+    let project = Project::new("client-python", "clients/python", Suite::Python);
     let folder = copied(&project.sources, &["program.py", "generator.yaml"]);
     let python = project.python().await;
     let module = |name: &str, arguments: &[&str]| {

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use tests::{
     adapters::root,
     ehr_server::EhrServer,
+    harness::external::Suite,
     http::{Connection, request},
     practice,
     site::{self, API_KEY, Site},
-    skip::skips,
-    tools::{PYTHON, Project, run},
+    tools::{Project, run},
 };
 use tokio::process::Command;
 
@@ -32,10 +32,10 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 #[actix::test]
 async fn every_operation_keeps_what_its_description_promises() {
-    if skips(PYTHON) {
+    if Suite::Python.is_left_out() {
         return;
     }
-    let python = Project::new("schemathesis", "schemathesis", PYTHON).python().await;
+    let python = Project::new("schemathesis", "schemathesis", Suite::Python).python().await;
     let dir = tempfile::tempdir().unwrap();
     let ehr = EhrServer::start(practice::profile(7)).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));

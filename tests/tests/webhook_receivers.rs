@@ -5,7 +5,6 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -21,9 +20,9 @@ use engine::{
 use location::time::HOUR;
 use tests::{
     adapters::root,
+    harness::external::{Suite, say},
     hook::{Hook, Message, verify},
-    skip::skips,
-    tools::{NODE, PYTHON, Project},
+    tools::Project,
     wait::until,
 };
 use tokio::process::Command;
@@ -137,19 +136,18 @@ fn of(language: &str) -> PathBuf {
 async fn at_hand(program: &str, argument: &str) -> bool {
     let there = Command::new(program).arg(argument).output().await.is_ok_and(|output| output.status.success());
     if !there {
-        // Not `eprintln!`: the test harness keeps that to itself when a test does not fail.
-        let _ = writeln!(std::io::stderr(), "SKIPPED the snippet for {program}: there is no {program} here");
+        say(&format!("LEFT OUT the snippet for {program}: there is no {program} here"));
     }
     there
 }
 
 #[actix::test]
 async fn the_library_from_npm_and_the_snippet_for_node_know_our_messages() {
-    if skips(NODE) {
+    if Suite::Node.is_left_out() {
         return;
     }
     let sent = Sent::of_a_rotation().await;
-    let project = Project::new("webhooks-javascript", "webhooks/javascript", NODE);
+    let project = Project::new("webhooks-javascript", "webhooks/javascript", Suite::Node);
     let folder = program("javascript", &["standard.mjs", "snippet.mjs", "verify.mjs"]);
     std::os::unix::fs::symlink(project.npm().await.join("node_modules"), folder.path().join("node_modules")).unwrap();
     sent.are_judged_by("standardwebhooks from npm", &["node", "standard.mjs"], folder.path()).await;
@@ -158,11 +156,11 @@ async fn the_library_from_npm_and_the_snippet_for_node_know_our_messages() {
 
 #[actix::test]
 async fn the_library_from_pypi_and_the_snippet_for_python_know_our_messages() {
-    if skips(PYTHON) {
+    if Suite::Python.is_left_out() {
         return;
     }
     let sent = Sent::of_a_rotation().await;
-    let python = Project::new("webhooks-python", "webhooks/python", PYTHON).python().await;
+    let python = Project::new("webhooks-python", "webhooks/python", Suite::Python).python().await;
     let python = python.to_str().unwrap();
     let folder = program("python", &["standard.py", "snippet.py", "verify.py"]);
     sent.are_judged_by("standardwebhooks from PyPI", &[python, "standard.py"], folder.path()).await;

@@ -4,8 +4,8 @@ use std::{fs, os::unix::fs::symlink, time::Duration};
 
 use tests::{
     browser::copy_files,
-    skip::skips,
-    tools::{NODE, Project, run},
+    harness::external::Suite,
+    tools::{Project, run},
 };
 use tokio::process::Command;
 
@@ -13,10 +13,10 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 #[actix::test]
 async fn the_extension_builds_and_its_modules_keep_their_promises() {
-    if skips(NODE) {
+    if Suite::Node.is_left_out() {
         return;
     }
-    let project = Project::new("extension", "../adapters/extension", NODE);
+    let project = Project::new("extension", "../adapters/extension", Suite::Node);
     let folder = tempfile::tempdir().unwrap();
     for part in ["src", "static", "test"] {
         copy_files(&project.sources.join(part), &folder.path().join(part));

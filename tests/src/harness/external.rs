@@ -1,0 +1,164 @@
+//! Suites that need more than a Rust toolchain. They run when `PRACTICE_SYNC_EXTERNAL` names them, separated by commas; `all` names
+//! every one. A suite that is named and lacks its tool fails and says what to install; one that is not named is left out and says so,
+//! and `tests/zz_left_out.rs` says at the end of a run what was.
+
+use std::io::Write;
+
+pub const VARIABLE: &str = "PRACTICE_SYNC_EXTERNAL";
+const ALL: &str = "all";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    FhirServer,
+    GnuHealth,
+    Chromium,
+    Node,
+    Python,
+}
+
+impl Suite {
+    pub const EVERY: [Suite; 5] = [Suite::FhirServer, Suite::GnuHealth, Suite::Chromium, Suite::Node, Suite::Python];
+
+    /// What [`VARIABLE`] calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Suite::FhirServer => "fhir-server",
+            Suite::GnuHealth => "gnuhealth",
+            Suite::Chromium => "chromium",
+            Suite::Node => "node",
+            Suite::Python => "python",
+        }
+    }
+
+    pub fn what(self) -> &'static str {
+        match self {
+            Suite::FhirServer => "a FHIR server from npm",
+            Suite::GnuHealth => "a GNU Health server from PyPI",
+            Suite::Chromium => "the browser extension in Chromium",
+            Suite::Node => "clients, receivers of webhooks and the extension's modules in JavaScript",
+            Suite::Python => "schemathesis, clients and receivers of webhooks in Python",
+        }
+    }
+
+    pub fn needs(self) -> &'static str {
+        match self {
+            Suite::FhirServer | Suite::Node => NODE,
+            Suite::GnuHealth | Suite::Python => PYTHON,
+            Suite::Chromium => CHROMIUM,
+        }
+    }
+
+    /// The files or folders of `tests/tests` with tests of it.
+    pub fn tests(self) -> &'static [&'static str] {
+        match self {
+            Suite::FhirServer => &["conformance", "fhir_server", "main_story"],
+            Suite::GnuHealth => &["conformance", "gnuhealth", "main_story"],
+            Suite::Chromium => &["browser"],
+            Suite::Node => &["browser", "clients", "webhook_receivers"],
+            Suite::Python => &["clients", "schemathesis", "webhook_receivers"],
+        }
+    }
+
+    /// Whether the test that asks is to be left out. If so, it says so.
+    pub fn is_left_out(self) -> bool {
+        let left_out = !named().contains(&self);
+        if left_out {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("a test");
+            say(&format!("LEFT OUT {test}: {VARIABLE} does not name {}", self.name()));
+        }
+        left_out
+    }
+
+    /// Fails the test because what it needs is not there.
+    pub fn lacks(self, why: &str) -> ! {
+        let (name, needs) = (self.name(), self.needs());
+        panic!("{why}\nThe suite {name}, which {VARIABLE} names, needs {needs}.")
+    }
+}
+
+const NODE: &str = "Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
+const PYTHON: &str = "Python 3.11 or newer with venv (Debian: python3-venv), and PyPI when it runs for the first time";
+const CHROMIUM: &str =
+    "Chromium (Debian: chromium), Node.js 20 or newer with npm, and npm's registry when it runs for the first time";
+
+/// The suites that this run includes. A name nobody knows fails whoever asks.
+pub fn named() -> Vec<Suite> {
+    let list = std::env::var(VARIABLE).unwrap_or_default();
+    read(&list).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// To standard error, also from a test that passes: the test harness keeps what `eprintln!` writes to itself.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// What is said at the end of a run that leaves these suites out.
+pub fn summary(left_out: &[Suite]) -> String {
+    let rows = left_out.iter().map(|suite| {
+        let (name, what, tests, needs) = (suite.name(), suite.what(), suite.tests().join(", "), suite.needs());
+        format!("  {name:<12} {what} (in {tests})\n  {:<12} needs {needs}\n", "")
+    });
+    let rows: String = rows.collect();
+    format!(
+        "\nLEFT OUT, because {VARIABLE} does not name them:\n{rows}To run all of them: {VARIABLE}={ALL} cargo test --workspace; some: \
+         their names, separated by commas.\n"
+    )
+}
+
+fn read(list: &str) -> Result<Vec<Suite>, String> {
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let mut named = Vec::new();
+    for name in names {
+        if name == ALL {
+            named.extend(Suite::EVERY);
+            continue;
+        }
+        let known = Suite::EVERY.into_iter().find(|suite| suite.name() == name);
+        named.push(known.ok_or_else(|| {
+            let names = Suite::EVERY.map(Suite::name).join(", ");
+            format!("{VARIABLE} names `{name}`, which is no suite. There are: {names}; {ALL} names every one")
+        })?);
+    }
+    Ok(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_are_named_one_by_one_or_all() {
+        assert_eq!(read(""), Ok(vec![]));
+        assert_eq!(read("fhir-server, python ,"), Ok(vec![Suite::FhirServer, Suite::Python]));
+        assert_eq!(read("all"), Ok(Suite::EVERY.to_vec()));
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_those_there_are() {
+        let error = read("node,postgres").unwrap_err();
+        assert!(
+            error.contains("`postgres`") && error.contains("fhir-server, gnuhealth, chromium, node, python"),
+            "{error}"
+        );
+        assert!(read("fhir").is_err());
+    }
+
+    #[test]
+    fn the_tests_of_a_suite_exist() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        for test in Suite::EVERY.iter().flat_map(|suite| suite.tests()) {
+            assert!(folder.join(test).is_dir() || folder.join(format!("{test}.rs")).is_file(), "{test}");
+        }
+    }
+
+    #[test]
+    fn the_summary_says_what_was_left_out_and_how_to_run_it() {
+        let text = summary(&[Suite::GnuHealth]);
+        assert!(
+            text.contains("gnuhealth") && text.contains("PyPI") && text.contains("PRACTICE_SYNC_EXTERNAL=all"),
+            "{text}"
+        );
+        assert!(!text.contains("chromium"), "{text}");
+    }
+}

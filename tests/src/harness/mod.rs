@@ -1,0 +1,3 @@
+//! What tests stand on.
+
+pub mod external;
