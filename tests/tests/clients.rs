@@ -9,13 +9,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tests::{
-    adapters::root,
+use tests::harness::{
+    components::root,
     ehr_server::EhrServer,
-    harness::external::Suite,
-    practice,
-    site::{self, API_KEY, LOCATIONS, Process, SUBDOMAIN, Site},
-    tools::{Project, run},
+    external::Suite,
+    fixtures,
+    packages::{Project, run},
+    process::{self, API_KEY, Installation, LOCATIONS, Process, SUBDOMAIN},
 };
 use tokio::process::Command;
 
@@ -91,10 +91,10 @@ async fn step(mut command: Command, folder: &Path) -> String {
 /// Runs the program against the product, and looks at what it saw.
 async fn works(mut program: Command, folder: &Path) {
     let dir = tempfile::tempdir().unwrap();
-    let ehr = EhrServer::start(practice::profile(11)).unwrap();
-    let (site, _process) = serving(dir.path(), &ehr).await;
+    let ehr = EhrServer::start(fixtures::profile(11)).unwrap();
+    let (installation, _process) = serving(dir.path(), &ehr).await;
     let (first, ..) = LOCATIONS[0];
-    program.args([format!("http://{}", site.address), API_KEY.into(), SUBDOMAIN.into(), first.to_string()]);
+    program.args([format!("http://{}", installation.address), API_KEY.into(), SUBDOMAIN.into(), first.to_string()]);
     let said = step(program, folder).await;
     let seen: Value = serde_json::from_str(said.lines().next_back().unwrap()).unwrap();
     assert_eq!(seen["locations"], json!(LOCATIONS.map(|(id, ..)| id)), "{seen}");
@@ -106,10 +106,10 @@ async fn works(mut program: Command, folder: &Path) {
     ehr.stop().await;
 }
 
-async fn serving(dir: &Path, ehr: &EhrServer) -> (Site, Process) {
+async fn serving(dir: &Path, ehr: &EhrServer) -> (Installation, Process) {
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let site = Site::new(program, dir, &ehr.url(), "").unwrap();
-    let process = site.start().await.unwrap();
-    site::first_sync(&mut site.sign_in().await.unwrap()).await.unwrap();
-    (site, process)
+    let installation = Installation::new(program, dir, &ehr.url(), "").unwrap();
+    let process = installation.start().await.unwrap();
+    process::first_sync(&mut installation.sign_in().await.unwrap()).await.unwrap();
+    (installation, process)
 }

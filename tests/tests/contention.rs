@@ -9,17 +9,17 @@ use std::{
 use engine::sandbox_ehr::Profile;
 use serde_json::Value;
 use tempfile::TempDir;
-use tests::{
+use tests::harness::{
     ehr_server::EhrServer,
-    http::Caller,
-    practice,
-    site::{self, LOCATIONS, Process, Site, booking, path},
+    fixtures,
+    http_client::Caller,
+    process::{self, Installation, LOCATIONS, Process, booking, path},
 };
 
 const CLIENTS: usize = 64;
 
-struct World {
-    site: Site,
+struct Contest {
+    installation: Installation,
     caller: Caller,
     location: u32,
     offers: Vec<String>,
@@ -28,27 +28,27 @@ struct World {
     _dir: TempDir,
 }
 
-async fn world() -> World {
-    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..practice::profile(5) };
+async fn contest() -> Contest {
+    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(5) };
     let ehr = EhrServer::start(profile).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let site = Site::new(program, dir.path(), &ehr.url(), "").unwrap();
-    let process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
-    site::first_sync(&mut caller).await.unwrap();
+    let installation = Installation::new(program, dir.path(), &ehr.url(), "").unwrap();
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
     let location = LOCATIONS[0].0;
-    let offers = site::offers(&mut caller, location).await.unwrap();
+    let offers = process::offers(&mut caller, location).await.unwrap();
     assert!(offers.len() > 2 * CLIENTS);
-    World { site, caller, location, offers, _process: process, _ehr: ehr, _dir: dir }
+    Contest { installation, caller, location, offers, _process: process, _ehr: ehr, _dir: dir }
 }
 
-impl World {
+impl Contest {
     /// One client per body, all at once.
     async fn book(&self, bodies: Vec<Value>) -> Vec<(u16, Value)> {
         let mut clients = Vec::new();
         for body in bodies {
-            let mut caller = self.caller.another(self.site.address).await.unwrap();
+            let mut caller = self.caller.another(self.installation.address).await.unwrap();
             let path = path("/intent/booking/book", self.location);
             clients.push(tokio::spawn(async move { caller.post(&path, &body).await.unwrap() }));
         }
@@ -56,7 +56,7 @@ impl World {
         for client in clients {
             answers.push(client.await.unwrap());
         }
-        assert_eq!(self.site.panics().unwrap(), [""; 0]);
+        assert_eq!(self.installation.panics().unwrap(), [""; 0]);
         answers
     }
 }
@@ -85,10 +85,10 @@ fn refused<'a>(answers: &'a [(u16, Value)], reason: &str) -> Vec<&'a Value> {
 
 #[actix::test]
 async fn one_slot_is_booked_once() {
-    let mut world = world().await;
-    let slot = world.offers[0].clone();
+    let mut contest = contest().await;
+    let slot = contest.offers[0].clone();
     let bodies = (0..CLIENTS).map(|n| booking(&slot, &format!("slot-{n}"), n as u64, "one slot")).collect();
-    let answers = world.book(bodies).await;
+    let answers = contest.book(bodies).await;
     assert_eq!(accepted(&answers).len(), 1, "{:?}", outcomes(&answers));
     let taken = refused(&answers, "slot_taken");
     assert_eq!(taken.len(), CLIENTS - 1, "{:?}", outcomes(&answers));
@@ -101,15 +101,15 @@ async fn one_slot_is_booked_once() {
     let alternative = taken[0]["alternatives"][0]["slot_token"].as_str().unwrap();
     let loser = (0..CLIENTS).find(|n| answers[*n].0 == 409).unwrap();
     let body = booking(alternative, &format!("slot-{loser}"), loser as u64, "one slot");
-    let (status, answer) = world.caller.post(&path("/intent/booking/book", world.location), &body).await.unwrap();
+    let (status, answer) = contest.caller.post(&path("/intent/booking/book", contest.location), &body).await.unwrap();
     assert_eq!((status, &answer["replay"]), (200, &Value::Bool(false)), "{answer}");
 }
 
 #[actix::test]
 async fn one_key_and_the_same_data_make_one_booking() {
-    let world = world().await;
-    let body = booking(&world.offers[0], "same-key", 1, "same data");
-    let answers = world.book(vec![body; CLIENTS]).await;
+    let contest = contest().await;
+    let body = booking(&contest.offers[0], "same-key", 1, "same data");
+    let answers = contest.book(vec![body; CLIENTS]).await;
     let all = accepted(&answers);
     assert_eq!(all.len(), CLIENTS, "{:?}", outcomes(&answers));
     assert_eq!(all.iter().filter(|answer| answer["replay"] == false).count(), 1);
@@ -119,10 +119,11 @@ async fn one_key_and_the_same_data_make_one_booking() {
 
 #[actix::test]
 async fn one_key_and_different_data_are_a_conflict() {
-    let world = world().await;
+    let contest = contest().await;
     // Half of them want other slots, half the same slot for other people: what differs does not matter.
-    let body = |n: usize| booking(&world.offers[if n.is_multiple_of(2) { n } else { 0 }], "one-key", n as u64, "data");
-    let answers = world.book((0..CLIENTS).map(body).collect()).await;
+    let body =
+        |n: usize| booking(&contest.offers[if n.is_multiple_of(2) { n } else { 0 }], "one-key", n as u64, "data");
+    let answers = contest.book((0..CLIENTS).map(body).collect()).await;
     let all = accepted(&answers);
     assert_eq!(all.len(), 1, "{:?}", outcomes(&answers));
     assert_eq!(all[0]["replay"], false);

@@ -12,7 +12,7 @@ use engine::{
     store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, keys},
 };
 use location::ids::AppointmentId;
-use tests::practice;
+use tests::harness::fixtures;
 
 /// Counts how often a location's journal is read.
 struct Counting {
@@ -26,7 +26,7 @@ impl Store for Counting {
     }
 
     fn scan(&self, range: KeyRange, direction: Direction, limit: usize) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
-        if keys::parse_journal(&range.start).is_some_and(|(location, _)| location == practice::MAIN_STREET.0) {
+        if keys::parse_journal(&range.start).is_some_and(|(location, _)| location == fixtures::MAIN_STREET.0) {
             self.journals_read.fetch_add(1, Ordering::SeqCst);
         }
         self.store.scan(range, direction, limit)
@@ -49,22 +49,22 @@ impl Store for Counting {
 async fn a_damaged_location_does_not_read_its_journal_at_each_request() {
     let store = Arc::new(Counting { store: MemoryStore::new(), journals_read: AtomicUsize::new(0) });
     let mut damage = Batch::new();
-    damage.put(keys::journal(practice::MAIN_STREET.0, 1), b"no record".to_vec());
+    damage.put(keys::journal(fixtures::MAIN_STREET.0, 1), b"no record".to_vec());
     store.commit(damage).await.unwrap();
-    let mut setup = practice::setup("sandbox:");
+    let mut setup = fixtures::setup("sandbox:");
     for location in setup.locations.values_mut() {
         Arc::make_mut(location).source = None;
     }
     let engine = Engine::start(setup, Parts::new(store.clone(), RecordViews::shapes())).await.unwrap();
     for _ in 0..50 {
-        let refused = engine.cancel(practice::MAIN_STREET, AppointmentId(1), None).await.unwrap_err();
+        let refused = engine.cancel(fixtures::MAIN_STREET, AppointmentId(1), None).await.unwrap_err();
         assert_eq!(refused, Refused::Engine(EngineError::Damaged));
-        assert_eq!(engine.sync_state(practice::MAIN_STREET).await.err(), Some(EngineError::Damaged));
+        assert_eq!(engine.sync_state(fixtures::MAIN_STREET).await.err(), Some(EngineError::Damaged));
     }
     let read = store.journals_read.load(Ordering::SeqCst);
     assert!((1..=2).contains(&read), "read {read} times");
     assert!(matches!(
-        engine.cancel(practice::LAKESIDE, AppointmentId(1), None).await,
+        engine.cancel(fixtures::LAKESIDE, AppointmentId(1), None).await,
         Err(Refused::Rule(location::decision::Refusal::AppointmentNotFound))
     ));
     engine.stop().await;

@@ -10,7 +10,7 @@ use std::{
 
 use reqwest::{Client, redirect::Policy};
 use serde_json::Value;
-use tests::workstation::Workstation;
+use tests::harness::workstation::Workstation;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},

@@ -19,12 +19,12 @@ use engine::{
     },
 };
 use serde_json::{Value, json};
-use tests::{
+use tests::harness::{
     ehr_server::EhrServer,
-    hook::Hook,
-    http::Caller,
-    practice,
-    site::{self, LOCATIONS, SUBDOMAIN, Site, booking, path},
+    fixtures,
+    http_client::Caller,
+    process::{self, Installation, LOCATIONS, SUBDOMAIN, booking, path},
+    webhook_receiver::WebhookReceiver,
 };
 
 const CLIENTS: u64 = 8;
@@ -140,7 +140,7 @@ fn to_look_at(ledger: &Ledger, round: usize) -> Vec<Accepted> {
 }
 
 fn unpleasant_ehr() -> EhrServer {
-    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..practice::profile(9) };
+    let profile = Profile { booked_percent: 20, days_back: 0, days_ahead: 7, patients: 40, ..fixtures::profile(9) };
     let ehr = EhrServer::start(profile).unwrap();
     let behaviours = Behaviours {
         idempotent: false,
@@ -158,16 +158,16 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     let ehr = unpleasant_ehr();
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let site = Site::new(program, dir.path(), &ehr.url(), RULES).unwrap();
+    let installation = Installation::new(program, dir.path(), &ehr.url(), RULES).unwrap();
 
-    let process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
-    site::first_sync(&mut caller).await.unwrap();
-    let hook = Hook::start(|_| true).unwrap();
-    subscribe(&mut caller, &hook).await;
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    let receiver = WebhookReceiver::start(|_| true).unwrap();
+    subscribe(&mut caller, &receiver).await;
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     for (location, ..) in LOCATIONS {
-        let offers = site::offers(&mut caller, location).await.unwrap();
+        let offers = process::offers(&mut caller, location).await.unwrap();
         ledger.lock().unwrap().slots.extend(offers.into_iter().map(|token| (location, token)));
     }
     shuffle(&mut ledger.lock().unwrap().slots);
@@ -175,12 +175,12 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
 
     let since = Instant::now();
     for round in 0..rounds {
-        kill_under_load(&site, &ledger, round).await;
+        kill_under_load(&installation, &ledger, round).await;
     }
     let took = since.elapsed();
 
-    let _process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
     finish_open_attempts(&mut caller, &ledger, rounds).await;
     let accepted: Vec<Accepted> = ledger.lock().unwrap().accepted.values().cloned().collect();
     for it in &accepted {
@@ -188,8 +188,8 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     }
     drained(&mut caller, &accepted).await;
     assert_written_once(&ehr, &accepted);
-    let repeated = assert_told(&hook, &accepted).await;
-    assert_eq!(site.panics().unwrap(), [""; 0]);
+    let repeated = assert_told(&receiver, &accepted).await;
+    assert_eq!(installation.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().unwrap().replayed_after_a_crash;
     eprintln!(
         "kill -9 x {rounds}: {} bookings acknowledged, {replayed} of them durable though their first answer was lost; \
@@ -200,16 +200,16 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice() {
     assert!(accepted.len() > rounds, "too few bookings to mean anything");
 }
 
-async fn kill_under_load(site: &Site, ledger: &Arc<Mutex<Ledger>>, round: usize) {
-    let process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
+async fn kill_under_load(installation: &Installation, ledger: &Arc<Mutex<Ledger>>, round: usize) {
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
     let looked_at = to_look_at(&ledger.lock().unwrap(), round);
     for accepted in looked_at {
         assert_kept(&mut caller, &accepted).await;
     }
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
-        let caller = caller.another(site.address).await.unwrap();
+        let caller = caller.another(installation.address).await.unwrap();
         clients.push(tokio::spawn(client(caller, ledger.clone(), round)));
     }
     let (least, most) = LIFE_MS;
@@ -273,8 +273,8 @@ fn assert_written_once(ehr: &EhrServer, accepted: &[Accepted]) {
     }
 }
 
-async fn subscribe(caller: &mut Caller, hook: &Hook) {
-    let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": hook.url})).await.unwrap();
+async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
+    let (status, made) = caller.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
     assert_eq!(status, 201, "{made}");
     let subscriptions =
         format!("/webhook_endpoints/{}/webhook_subscriptions?subdomain={SUBDOMAIN}", made["data"]["id"]);
@@ -284,11 +284,11 @@ async fn subscribe(caller: &mut Caller, hook: &Hook) {
 }
 
 /// The subscriber was told of every booking at least once, always under one delivery id. Answers how many messages came more than once.
-async fn assert_told(hook: &Hook, accepted: &[Accepted]) -> usize {
+async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
     let since = Instant::now();
     loop {
         let mut told: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
-        let messages = hook.messages();
+        let messages = receiver.messages();
         for message in &messages {
             let body: Value = serde_json::from_slice(&message.body).unwrap();
             assert_eq!(body["event_name"], "appointment_insertion.complete");

@@ -20,7 +20,7 @@ use location::{
     time::{DAY, MINUTE, Timestamp},
     zone::Date,
 };
-use tests::{adapters, practice};
+use tests::harness::{components, fixtures};
 
 async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
@@ -28,11 +28,11 @@ async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
     let store: Arc<dyn Store> = Arc::new(store);
-    let ehr = Hosted::open(store.clone(), practice::SOURCE, practice::profile(1)).unwrap();
+    let ehr = Hosted::open(store.clone(), fixtures::SOURCE, fixtures::profile(1)).unwrap();
     let mut parts = Parts::new(store, RecordViews::shapes());
-    parts.adapters = adapters::load(&["sandbox"]).await;
-    parts.in_process = BTreeMap::from([(practice::SOURCE, ehr.clone() as Arc<dyn Transport>)]);
-    (Engine::start(practice::setup("sandbox:"), parts).await.unwrap(), ehr)
+    parts.adapters = components::load(&["sandbox"]).await;
+    parts.in_process = BTreeMap::from([(fixtures::SOURCE, ehr.clone() as Arc<dyn Transport>)]);
+    (Engine::start(fixtures::setup("sandbox:"), parts).await.unwrap(), ehr)
 }
 
 async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
@@ -68,7 +68,7 @@ fn query(engine: &Engine, length: i64) -> SlotQuery {
 fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> BookRequest {
     BookRequest {
         offer: Offer {
-            institution: practice::INSTITUTION,
+            institution: fixtures::INSTITUTION,
             location,
             provider: slot.provider,
             operatory: slot.operatory,
@@ -97,14 +97,14 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, ehr) = start(dir.path()).await;
     until("the first pull of both locations", async || {
-        for location in [practice::MAIN_STREET, practice::LAKESIDE] {
+        for location in [fixtures::MAIN_STREET, fixtures::LAKESIDE] {
             engine.sync_state(location).await.unwrap().last_sync?;
         }
         Some(())
     })
     .await;
 
-    let location = practice::LAKESIDE;
+    let location = fixtures::LAKESIDE;
     let free = engine.free_slots(location, query(&engine, 30 * MINUTE)).await.unwrap();
     let slot = free.slots[0];
     let request = booking(location, slot, "key-1", engine.now().plus(10 * MINUTE));
@@ -120,7 +120,7 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
     let other = BookRequest { note: None, ..request.clone() };
     assert_eq!(engine.book(other).await.err(), Some(Refused::Rule(Refusal::IdempotencyConflict)));
     let elsewhere =
-        BookRequest { offer: Offer { location: practice::MAIN_STREET, ..request.offer.clone() }, ..request.clone() };
+        BookRequest { offer: Offer { location: fixtures::MAIN_STREET, ..request.offer.clone() }, ..request.clone() };
     assert_eq!(engine.book(elsewhere).await.err(), Some(Refused::Rule(Refusal::IdempotencyConflict)));
     let taken = BookRequest { idempotency_key: "key-2".to_owned(), ..request.clone() };
     let Some(Refused::Rule(Refusal::SlotTaken { alternatives, .. })) = engine.book(taken).await.err() else {
@@ -136,7 +136,7 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
     let foreign_id = written.foreign_id.unwrap();
     let view = ehr.view(Resource::Appointments, &foreign_id).await.expect("the EHR has the appointment");
     assert!(view.contains("first visit"), "{view}");
-    let patient = engine.patient(practice::INSTITUTION, written.patient_id.unwrap()).unwrap().unwrap();
+    let patient = engine.patient(fixtures::INSTITUTION, written.patient_id.unwrap()).unwrap().unwrap();
     assert!(patient.foreign_id.is_some(), "the patient was written first");
 
     engine.stop().await;

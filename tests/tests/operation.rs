@@ -15,19 +15,25 @@ use std::{
 
 use engine::sandbox_ehr::Profile;
 use serde_json::json;
-use tests::{ehr_server::EhrServer, practice, site, site::Site, wait::until};
+use tests::harness::{
+    ehr_server::EhrServer,
+    fixtures,
+    poll::until,
+    process::{self, Installation},
+};
 
 const CLIENTS: usize = 8;
 const STOP: Duration = Duration::from_secs(2);
 
 fn small_practice() -> EhrServer {
-    let profile = Profile { days_back: 0, days_ahead: 2, patients: 10, ..practice::profile(4) };
+    let profile = Profile { days_back: 0, days_ahead: 2, patients: 10, ..fixtures::profile(4) };
     EhrServer::start(profile).unwrap()
 }
 
-/// A site with these lines of its configuration file replaced.
-fn site(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Site {
-    let site = Site::new(Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test")), dir, &ehr.url(), "").unwrap();
+/// An installation with these lines of its configuration file replaced.
+fn installation(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Installation {
+    let installation =
+        Installation::new(Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test")), dir, &ehr.url(), "").unwrap();
     let file = dir.join("practice-sync.toml");
     let mut text = fs::read_to_string(&file).unwrap();
     for (line, instead) in replaced {
@@ -35,19 +41,19 @@ fn site(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Site {
         text = text.replacen(line, instead, 1);
     }
     fs::write(file, text).unwrap();
-    site
+    installation
 }
 
 #[actix::test]
 async fn a_start_says_which_adapters_are_loaded_and_when_each_practice_was_read() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
-    let site = site(dir.path(), &ehr, &[("log = \"error\"", "log = \"info\"")]);
-    let _process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
-    site::first_sync(&mut caller).await.unwrap();
+    let installation = installation(dir.path(), &ehr, &[("log = \"error\"", "log = \"info\"")]);
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
     for said in ["adapter loaded for the location", "the EHR was read to its end for the first time"] {
         until(said, async || {
-            let log = site.log().unwrap();
+            let log = installation.log().unwrap();
             let of = |location: &str| log.lines().filter(|it| it.contains(said) && it.contains(location)).count();
             (of("location=101") == 1 && of("location=102") == 1).then_some(())
         })
@@ -79,9 +85,9 @@ fn keep_asking(address: SocketAddr, answered: &AtomicUsize) -> io::Result<()> {
 #[actix::test]
 async fn a_stop_leaves_no_request_on_a_kept_connection_without_an_answer() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
-    let site = site(dir.path(), &ehr, &[]);
-    let process = site.start().await.unwrap();
-    let (address, answered) = (site.address, Arc::new(AtomicUsize::new(0)));
+    let installation = installation(dir.path(), &ehr, &[]);
+    let process = installation.start().await.unwrap();
+    let (address, answered) = (installation.address, Arc::new(AtomicUsize::new(0)));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let answered = answered.clone();
@@ -98,9 +104,9 @@ async fn a_stop_leaves_no_request_on_a_kept_connection_without_an_answer() {
 #[actix::test]
 async fn a_stop_takes_no_longer_than_it_may_whatever_receivers_do() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
-    let site = site(dir.path(), &ehr, &[("[http]", "[http]\nshutdown_timeout = \"2s\"")]);
-    let process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
+    let installation = installation(dir.path(), &ehr, &[("[http]", "[http]\nshutdown_timeout = \"2s\"")]);
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
     // Takes connections and answers nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = json!({"target_url": format!("http://{}/hook", mute.local_addr().unwrap())});

@@ -7,11 +7,11 @@ use std::{path::Path, time::Duration};
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{
-    hook::Hook,
-    http::Caller,
-    site::{self, LOCATIONS, Process, SUBDOMAIN, Site, path},
-    wait::until,
+use tests::harness::{
+    http_client::Caller,
+    poll::until,
+    process::{self, Installation, LOCATIONS, Process, SUBDOMAIN, path},
+    webhook_receiver::WebhookReceiver,
 };
 
 const MAIN_STREET: u32 = LOCATIONS[0].0;
@@ -20,7 +20,7 @@ const LAKESIDE: u32 = LOCATIONS[1].0;
 const A_MINUTE_AND: Duration = Duration::from_secs(110);
 
 struct Sandbox {
-    site: Site,
+    installation: Installation,
     client: Caller,
     operator: Caller,
     _process: Process,
@@ -31,11 +31,12 @@ struct Sandbox {
 async fn sandbox(rules: &str) -> Sandbox {
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let site = Site::new(program, dir.path(), "sandbox:", rules).unwrap();
-    let process = site.start().await.unwrap();
-    let (mut client, operator) = (site.sign_in().await.unwrap(), site.sign_in_operator().await.unwrap());
-    site::first_sync(&mut client).await.unwrap();
-    Sandbox { site, client, operator, _process: process, _dir: dir }
+    let installation = Installation::new(program, dir.path(), "sandbox:", rules).unwrap();
+    let process = installation.start().await.unwrap();
+    let (mut client, operator) =
+        (installation.sign_in().await.unwrap(), installation.sign_in_operator().await.unwrap());
+    process::first_sync(&mut client).await.unwrap();
+    Sandbox { installation, client, operator, _process: process, _dir: dir }
 }
 
 fn now() -> DateTime<Utc> {
@@ -133,15 +134,15 @@ impl Sandbox {
     }
 
     /// Told of appointments and their way into the EHR.
-    async fn hook(&mut self) -> Hook {
-        let hook = Hook::start(|_| true).unwrap();
-        let (_, made) = self.client.post("/webhook_endpoints", &json!({"target_url": hook.url})).await.unwrap();
+    async fn receiver(&mut self) -> WebhookReceiver {
+        let receiver = WebhookReceiver::start(|_| true).unwrap();
+        let (_, made) = self.client.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await.unwrap();
         let wanted = json!({"resource_type": "Appointment", "event": "appointment_insertion"});
         let subscriptions =
             format!("/webhook_endpoints/{}/webhook_subscriptions?subdomain={SUBDOMAIN}", made["data"]["id"]);
         let (status, made) = self.client.post(&subscriptions, &wanted).await.unwrap();
         assert_eq!(status, 201, "{made}");
-        hook
+        receiver
     }
 
     /// Has staff clear a chair for a time, opens it then, and books it.
@@ -176,30 +177,31 @@ impl Sandbox {
     }
 }
 
-async fn event(hook: &Hook, name: &str) -> Value {
-    let bodies = || hook.messages().into_iter().map(|message| serde_json::from_slice::<Value>(&message.body).unwrap());
+async fn event(receiver: &WebhookReceiver, name: &str) -> Value {
+    let bodies =
+        || receiver.messages().into_iter().map(|message| serde_json::from_slice::<Value>(&message.body).unwrap());
     until(name, async || bodies().find(|body| body["event_name"] == name)).await
 }
 
 #[actix::test]
 async fn a_booking_the_ehr_refuses_fails_and_is_told() {
     let mut sandbox = sandbox("").await;
-    let hook = sandbox.hook().await;
+    let receiver = sandbox.receiver().await;
     let booked = sandbox.book("Sandbox-Reject", json!({})).await;
     let failed = sandbox.outcome(booked).await;
     let reason = "the simulated EHR refuses what is written for a patient of this name";
     assert_eq!((&failed["ehr_writeback"], &failed["failure_reason"]), (&json!("failed"), &json!(reason)));
-    let told = event(&hook, "appointment_insertion.failed").await;
+    let told = event(&receiver, "appointment_insertion.failed").await;
     assert_eq!(told["data"]["appointment"]["id"], failed["appointment_id"]);
     assert_eq!(told["data"]["failure_reason"], reason);
-    assert_eq!(sandbox.site.panics().unwrap(), [""; 0]);
+    assert_eq!(sandbox.installation.panics().unwrap(), [""; 0]);
 }
 
 #[actix::test]
 async fn a_communication_log_fails() {
     let mut sandbox = sandbox("").await;
     let (patient, _) = sandbox.known("sandbox-reject").await;
-    let mut client = sandbox.site.sign_in().await.unwrap().at("v3.1.0");
+    let mut client = sandbox.installation.sign_in().await.unwrap().at("v3.1.0");
     let log = json!({"communication_log": {"patient_id": patient, "note": "Called.", "mode": "phone"}});
     let (status, made) = client.post(&path("/communication_logs", MAIN_STREET), &log).await.unwrap();
     assert_eq!((status, &made["data"]["status"]), (202, &json!("pending")), "{made}");
@@ -217,19 +219,19 @@ async fn a_communication_log_fails() {
 #[actix::test]
 async fn an_appointment_whose_time_passes_is_timed_out_and_told() {
     let mut sandbox = sandbox("").await;
-    let hook = sandbox.hook().await;
+    let receiver = sandbox.receiver().await;
     let patient = sandbox.register("Sandbox-Timeout").await;
     // The next whole minute that is not over before it is booked.
     let start = (now() + TimeDelta::seconds(20)).duration_trunc(TimeDelta::minutes(1)).unwrap();
     let made = sandbox.appointment(&patient, start + TimeDelta::minutes(1)).await;
     assert_eq!(made["ehr_writeback"], "pending");
     let waiting = tokio::time::timeout(A_MINUTE_AND, async {
-        while hook.messages().is_empty() {
+        while receiver.messages().is_empty() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     });
     waiting.await.expect("the time passes");
-    let told = event(&hook, "appointment_insertion.timed_out").await;
+    let told = event(&receiver, "appointment_insertion.timed_out").await;
     assert_eq!(told["data"]["appointment"]["id"], made["id"]);
     let one = format!("/appointments/{}?subdomain={SUBDOMAIN}", made["id"]);
     let (_, shown) = sandbox.client.get(&one).await.unwrap();

@@ -18,7 +18,7 @@ use engine::{
     store::MemoryStore,
 };
 use serde_json::{Value, json};
-use tests::practice;
+use tests::harness::fixtures;
 
 /// An EHR whose first write takes the actor down.
 #[derive(Default)]
@@ -52,15 +52,15 @@ impl Ehr for Poison {
 #[actix::test]
 async fn a_location_that_panicked_comes_back_unasked() {
     let ehr = Arc::new(Poison::default());
-    let mut setup = practice::setup("sandbox:");
-    setup.locations.remove(&practice::LAKESIDE);
+    let mut setup = fixtures::setup("sandbox:");
+    setup.locations.remove(&fixtures::LAKESIDE);
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shapes());
-    parts.own = HashMap::from([(practice::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
+    parts.own = HashMap::from([(fixtures::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
     let engine = Engine::start(setup, parts).await.unwrap();
     until(|| ehr.described.load(Ordering::SeqCst) == 1, "it was not asked who it is").await;
     let body = json!({"name": "Family Plan"});
     let plan = Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None, number: None });
-    let request = SaveRequest { location: practice::MAIN_STREET, what: plan, once: None };
+    let request = SaveRequest { location: fixtures::MAIN_STREET, what: plan, once: None };
     for tries in 1.. {
         match engine.save::<Value>(request.clone()).await {
             Ok(_) => break,

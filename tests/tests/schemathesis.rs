@@ -11,14 +11,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tests::{
-    adapters::root,
+use tests::harness::{
+    components::root,
     ehr_server::EhrServer,
-    harness::external::Suite,
-    http::{Connection, request},
-    practice,
-    site::{self, API_KEY, Site},
-    tools::{Project, run},
+    external::Suite,
+    fixtures,
+    http_client::{Connection, request},
+    packages::{Project, run},
+    process::{self, API_KEY, Installation},
 };
 use tokio::process::Command;
 
@@ -37,31 +37,31 @@ async fn every_operation_keeps_what_its_description_promises() {
     }
     let python = Project::new("schemathesis", "schemathesis", Suite::Python).python().await;
     let dir = tempfile::tempdir().unwrap();
-    let ehr = EhrServer::start(practice::profile(7)).unwrap();
+    let ehr = EhrServer::start(fixtures::profile(7)).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    let site = Site::new(program, dir.path(), &ehr.url(), "").unwrap();
-    let _process = site.start().await.unwrap();
-    let mut caller = site.sign_in().await.unwrap();
-    site::first_sync(&mut caller).await.unwrap();
+    let installation = Installation::new(program, dir.path(), &ehr.url(), "").unwrap();
+    let _process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
 
     let wanted = wanted();
     let seed = wanted.is_none().then_some(SEED);
     let since = Instant::now();
     let mut findings = Vec::new();
     loop {
-        let before = answered(&site).await;
+        let before = answered(&installation).await;
         let token = caller.authorization().trim_start_matches("Bearer ");
-        let [v3, v2] = DOCUMENTS.map(|document| round(&python, &site, document, token, seed));
+        let [v3, v2] = DOCUMENTS.map(|document| round(&python, &installation, document, token, seed));
         let (v3, v2) = tokio::join!(v3, v2);
         findings.extend(v3.into_iter().chain(v2));
-        let now = answered(&site).await;
+        let now = answered(&installation).await;
         eprintln!("schemathesis: {now} requests in {:?}", since.elapsed());
         assert!(now > before, "a round without requests");
         if wanted.is_none_or(|wanted| now >= wanted) || !findings.is_empty() {
             break;
         }
     }
-    findings.extend(site.panics().unwrap());
+    findings.extend(installation.panics().unwrap());
     assert!(findings.is_empty(), "{}", findings.join("\n"));
     ehr.stop().await;
 }
@@ -71,13 +71,19 @@ fn wanted() -> Option<u64> {
 }
 
 /// What it complains of.
-async fn round(python: &Path, site: &Site, document: &str, token: &str, seed: Option<&str>) -> Option<String> {
+async fn round(
+    python: &Path,
+    installation: &Installation,
+    document: &str,
+    token: &str,
+    seed: Option<&str>,
+) -> Option<String> {
     let mut command = Command::new(python);
     let (config, hooks) = (root().join("tests/schemathesis.toml"), root().join("tests/schemathesis/hooks.py"));
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.json");
     command.args(["-m", "schemathesis.cli", "--config-file"]).arg(config);
-    command.args(["run", &format!("http://{}{document}", site.address), "--no-color"]);
+    command.args(["run", &format!("http://{}{document}", installation.address), "--no-color"]);
     command.args(["--max-examples", EXAMPLES, "--report", "json", "--report-json-path"]).arg(&report);
     if let Some(seed) = seed {
         command.args(["--seed", seed]);
@@ -112,8 +118,8 @@ fn requests_that_were_never_sent_are_no_success() {
 }
 
 /// Requests the server answered so far.
-async fn answered(site: &Site) -> u64 {
-    let mut connection = Connection::open(site.address).await.unwrap();
+async fn answered(installation: &Installation) -> u64 {
+    let mut connection = Connection::open(installation.address).await.unwrap();
     let answer = connection.send(&request("GET", "/metrics", &[], &[])).await.unwrap();
     let text = String::from_utf8(answer.body).unwrap();
     let lines = text.lines().filter(|line| line.starts_with("practice_sync_http_responses_total"));

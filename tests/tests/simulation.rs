@@ -17,7 +17,7 @@ mod simulation {
     pub mod plan;
     pub mod process;
     pub mod random;
-    pub mod world;
+    pub mod sim;
 }
 
 use std::{
@@ -28,26 +28,26 @@ use std::{
     },
 };
 
-use simulation::world::World;
+use simulation::sim::Sim;
 
 const SEEDS: u64 = 200;
 const THREADS: usize = 2;
 
 /// How a run ended.
 struct Ended {
-    world: World,
+    sim: Sim,
     /// What did not hold.
     broken: Option<String>,
 }
 
-fn run(seed: u64, aloud: bool, prepare: impl FnOnce(&mut World)) -> Ended {
-    let mut world = World::new(seed, aloud);
-    prepare(&mut world);
-    let broken = catch_unwind(AssertUnwindSafe(|| world.run())).err().map(|panic| {
+fn run(seed: u64, aloud: bool, prepare: impl FnOnce(&mut Sim)) -> Ended {
+    let mut sim = Sim::new(seed, aloud);
+    prepare(&mut sim);
+    let broken = catch_unwind(AssertUnwindSafe(|| sim.run())).err().map(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
     });
-    Ended { world, broken }
+    Ended { sim, broken }
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -58,7 +58,7 @@ fn number(name: &str) -> Option<u64> {
 fn every_promise_is_kept() {
     if let Some(seed) = number("SIM_SEED") {
         let ended = run(seed, true, |_| {});
-        assert!(ended.broken.is_none(), "seed {seed}, step {}: {}", ended.world.log.steps, ended.broken.unwrap());
+        assert!(ended.broken.is_none(), "seed {seed}, step {}: {}", ended.sim.log.steps, ended.broken.unwrap());
         return;
     }
     let (next, seeds, failures) = (AtomicU64::new(0), number("SIM_SEEDS").unwrap_or(SEEDS), Mutex::new(Vec::new()));
@@ -72,7 +72,7 @@ fn every_promise_is_kept() {
                     }
                     let ended = run(seed, false, |_| {});
                     if let Some(broken) = ended.broken {
-                        let (steps, tail) = (ended.world.log.steps, ended.world.log.tail());
+                        let (steps, tail) = (ended.sim.log.steps, ended.sim.log.tail());
                         let report = format!("seed {seed}, step {steps}: {broken}\n{tail}");
                         failures.lock().unwrap().push((seed, report));
                     }
@@ -91,7 +91,7 @@ fn every_promise_is_kept() {
 fn the_same_seed_gives_the_same_log() {
     for seed in 1_000..1_004 {
         let logs = [(); 2].map(|()| {
-            let log = run(seed, false, |_| {}).world.log;
+            let log = run(seed, false, |_| {}).sim.log;
             (log.steps, log.digest)
         });
         assert_eq!(logs[0], logs[1], "seed {seed}");
@@ -101,7 +101,7 @@ fn the_same_seed_gives_the_same_log() {
 /// A test of the test: an EHR that does not find what was written makes us write twice, and that is noticed.
 #[test]
 fn an_ehr_that_breaks_its_contract_is_noticed() {
-    let forgetful = |world: &mut World| world.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
+    let forgetful = |sim: &mut Sim| sim.ehrs.values_mut().for_each(|ehr| ehr.forgets_keys = true);
     let noticed =
         (2_000..2_020).any(|seed| run(seed, false, forgetful).broken.is_some_and(|why| why.contains("at most once")));
     assert!(noticed);

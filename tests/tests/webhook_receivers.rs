@@ -18,12 +18,12 @@ use engine::{
     webhooks::{model::Owner, sign::SecretKey},
 };
 use location::time::HOUR;
-use tests::{
-    adapters::root,
-    harness::external::{Suite, say},
-    hook::{Hook, Message, verify},
-    tools::Project,
-    wait::until,
+use tests::harness::{
+    components::root,
+    external::{Suite, say},
+    packages::Project,
+    poll::until,
+    webhook_receiver::{Message, WebhookReceiver, verify},
 };
 use tokio::process::Command;
 
@@ -41,7 +41,7 @@ struct Sent {
 
 impl Sent {
     async fn of_a_rotation() -> Sent {
-        let hook = Hook::start(|_| true).unwrap();
+        let receiver = WebhookReceiver::start(|_| true).unwrap();
         let rules = EngineRules { webhook_development: true, actor_threads: 1, ..EngineRules::default() };
         let setup = Setup { engine: rules, ..Setup::default() };
         let engine = Engine::start(setup, Parts::new(std::sync::Arc::new(MemoryStore::new()), RecordViews::shapes()))
@@ -50,11 +50,12 @@ impl Sent {
         let (owner, now) = (Owner("org".into()), clock::now());
         let [first, second, third] = [0; 3].map(|_| SecretKey::from_entropy(clock::random()));
         let registry = engine.webhooks();
-        let made = registry.create_endpoint(&owner, &hook.url, true, first.clone(), None, now).await.unwrap().record;
+        let made =
+            registry.create_endpoint(&owner, &receiver.url, true, first.clone(), None, now).await.unwrap().record;
         let said = async |count: usize| {
             let random = uuid::Uuid::from_bytes(clock::random());
             engine.webhook_log().test(&owner, made.id, random, None, clock::now()).await.unwrap();
-            until("the message", async || (hook.messages().len() == count).then_some(())).await;
+            until("the message", async || (receiver.messages().len() == count).then_some(())).await;
         };
         said(1).await;
         registry.rotate_secret(&owner, made.id, second.clone(), HOUR, None, now).await.unwrap();
@@ -63,7 +64,7 @@ impl Sent {
         said(3).await;
         registry.rotate_secret(&owner, made.id, third, 0, None, now).await.unwrap();
         engine.stop().await;
-        Sent { messages: hook.messages(), secrets: [first, second].map(|secret| secret.reveal().to_owned()) }
+        Sent { messages: receiver.messages(), secrets: [first, second].map(|secret| secret.reveal().to_owned()) }
     }
 
     /// Secret, message, and whether the one accepts the other.

@@ -45,7 +45,7 @@ use super::{
     practices,
     report::{Aim, Report, median},
 };
-use crate::practice;
+use crate::harness::fixtures;
 
 const LOCATION: LocationId = LocationId(1);
 const ROUNDS: usize = 7;
@@ -74,14 +74,14 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 
 /// Through the engine: an EHR with so many appointments is pulled, then the location leaves memory. Answers a free place.
 async fn fill_calendar(dir: &Path, appointments: usize) -> Result<Placement, Box<dyn Error>> {
-    let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
+    let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, appointments));
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
     parts.own = HashMap::from([(LOCATION, ehr)]);
     let engine = Engine::start(practices::setup(1), parts).await?;
     first_sync(&engine, LOCATION).await?;
     let days_filled = appointments as i64 * 30 / (24 * 60 * super::own_ehr::OPERATORIES as i64);
-    let query = query(practice::today() + i32::try_from(days_filled)? + 3);
+    let query = query(fixtures::today() + i32::try_from(days_filled)? + 3);
     let free = engine.free_slots(LOCATION, query).await?;
     let slot = free.slots.first().ok_or("no free slot")?;
     engine.stop().await;

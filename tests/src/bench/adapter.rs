@@ -15,7 +15,7 @@ use super::{
     Outcome,
     report::{Aim, Report, median},
 };
-use crate::adapters;
+use crate::harness::components;
 
 const CALLS: usize = 3_000;
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub fn run(report: &mut Report) -> Outcome {
         format!("the sandbox adapter, one call after the other, each in a fresh instance; median and 99th of {CALLS}"),
     );
     actix_rt::System::new().block_on(async {
-        let registry = adapters::load(&["sandbox"]).await;
+        let registry = components::load(&["sandbox"]).await;
         let connection = Connection::new("1", "main-street", "http://ehr.invalid", Tz::UTC, Arc::new(Canned));
         let ehr = registry.connect("sandbox", connection).ok_or("the adapter is not loaded")??;
         // It looks at the cursor, refuses it and returns: next to nothing happens inside.

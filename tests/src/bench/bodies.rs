@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::http::api_request;
+use crate::harness::http_client::api_request;
 
 /// Different patients among the bookings.
 const PEOPLE: usize = 20_000;

@@ -16,7 +16,7 @@ use super::{
     report::{Aim, Report, short},
     servers::{Server, WORKERS, product::API_KEY},
 };
-use crate::{http::Caller, practice};
+use crate::harness::{fixtures, http_client::Caller};
 
 /// Searches under way at one time while offers are gathered.
 const SEARCHERS: u32 = 8;
@@ -104,7 +104,7 @@ async fn product(options: &Options, dir: &Path, writes: &str) -> Result<Run, Box
 
 /// The same for the comparisons: place after place, the locations in turn.
 fn plain_requests(locations: usize) -> Requests {
-    let first = i64::from(practice::today() + 1) * 86_400;
+    let first = i64::from(fixtures::today() + 1) * 86_400;
     Arc::new(move |number| {
         let (at, place) = (number % locations, number / locations);
         let operatory = place % OPERATORIES;
@@ -162,7 +162,7 @@ async fn of_location(caller: &mut Caller, location: u32, count: usize) -> Result
     }
     let mut tokens = Vec::new();
     for day in 1.. {
-        let start = Date(practice::today()).add_days(day).to_string();
+        let start = Date(fixtures::today()).add_days(day).to_string();
         for half in operatories.chunks(OPERATORIES / 2) {
             let asked = json!({"operatory_ids": half, "start_date": start, "days": 1, "limit": OFFERS});
             let found = caller.post(&format!("/intent/booking/search?{place}"), &asked).await;

@@ -23,12 +23,12 @@ use super::{
     report::{Aim, Report},
     servers::Server,
 };
-use crate::{
-    adapters,
+use crate::harness::{
+    components,
     ehr_server::EhrServer,
-    http::Caller,
-    practice,
-    site::{self, API_KEY, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
+    fixtures,
+    http_client::Caller,
+    process::{self, API_KEY, LOCATIONS, OPERATOR_KEY, SUBDOMAIN},
 };
 
 /// Bookings a second, whatever the answers take.
@@ -106,16 +106,16 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
 
 async fn scene(options: &Options, beside: Beside) -> Result<Run, Box<dyn std::error::Error>> {
     let dir = tempfile::Builder::new().prefix("bench-fairness").tempdir_in(&options.dir)?;
-    let (ehr, other) = (EhrServer::start(practice::profile(17))?, EhrServer::start(practice::profile(18))?);
+    let (ehr, other) = (EhrServer::start(fixtures::profile(17))?, EhrServer::start(fixtures::profile(18))?);
     // Accepts what the backlog holds, and never answers.
     let hanging = TcpListener::bind(("127.0.0.1", 0))?;
     let config = dir.path().join("practice-sync.toml");
     fs::write(&config, configuration(dir.path(), beside, &ehr.url(), &other.url(), hanging.local_addr()?))?;
     let server = Server::start(&["configured", config.to_str().ok_or("a folder whose name is no text")?])?;
     let mut caller = Caller::sign_in(server.address, API_KEY).await?;
-    site::first_sync(&mut caller).await?;
+    process::first_sync(&mut caller).await?;
     let place = LOCATIONS[0].0;
-    let offers = site::offers(&mut caller, place).await?;
+    let offers = process::offers(&mut caller, place).await?;
     let count = RATE as usize * options.seconds as usize;
     if offers.len() < count {
         return Err(format!("the EHR offers {} times, not {count}", offers.len()).into());
@@ -147,8 +147,8 @@ async fn book(
             for (n, offer) in own {
                 let due = begin + Duration::from_secs(1) * n as u32 / RATE;
                 tokio::time::sleep_until(due.into()).await;
-                let body = site::booking(&offer, &format!("fair-{n}"), n as u64, "fairness");
-                let (status, _) = caller.post(&site::path("/intent/booking/book", place), &body).await?;
+                let body = process::booking(&offer, &format!("fair-{n}"), n as u64, "fairness");
+                let (status, _) = caller.post(&process::path("/intent/booking/book", place), &body).await?;
                 times.push(due.elapsed());
                 refused += usize::from(status != 200);
             }
@@ -211,7 +211,7 @@ impl Asking {
 }
 
 fn slots_of_days(days: u32) -> String {
-    let start = Date(practice::today()).add_days(1);
+    let start = Date(fixtures::today()).add_days(1);
     format!(
         "/available_slots?subdomain={NEIGHBOUR}&lids[]=2001&start_date={start}&days={days}&slot_length=15&slot_interval=5\
          &overlapping_operatory_slots=true"
@@ -233,7 +233,7 @@ async fn wait_for_slots(caller: &mut Caller) -> io::Result<()> {
 }
 
 fn configuration(dir: &Path, beside: Beside, ehr: &str, other: &str, hanging: SocketAddr) -> String {
-    let cache = adapters::root().join("target").join("adapters").join("compiled");
+    let cache = components::root().join("target").join("adapters").join("compiled");
     let key = |name: &str, key: &str, subdomain: &str, grants: &str| {
         let hash = hex::encode(Sha256::digest(key));
         format!(
@@ -284,8 +284,8 @@ environment = "sandbox"
 "#,
         data = dir.join("data").display(),
         cache = cache.display(),
-        sandbox = adapters::component("sandbox").display(),
-        hostile = adapters::hostile().display(),
+        sandbox = components::component("sandbox").display(),
+        hostile = components::hostile().display(),
     );
     let mut neighbour = |n: u32, adapter: &str, base_url: &str, foreign_id: &str, behaviour: &str| {
         let id = 2_000 + n;

@@ -33,7 +33,7 @@ use super::{
     report::{Aim, Report, say},
     servers::{Server, ready},
 };
-use crate::practice;
+use crate::harness::fixtures;
 
 const PER_INSTITUTION: u32 = 100;
 const APPOINTMENTS: usize = 20;
@@ -86,7 +86,7 @@ fn setup(locations: u32) -> Setup {
 /// One location lives through its first pull and falls asleep; the others are as it is.
 async fn prepare(dir: &Path, locations: u32) -> Outcome {
     let first = LocationId(1);
-    let start = (i64::from(practice::today()) + 1) * DAY / SECOND;
+    let start = (i64::from(fixtures::today()) + 1) * DAY / SECOND;
     let ehr: Arc<dyn Ehr> = Arc::new(OwnEhr::booked(start, APPOINTMENTS));
     let mut parts = Parts::new(practices::store(dir)?, RecordViews::shapes());
     parts.own = HashMap::from([(first, ehr)]);

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::http::Connection;
+use crate::harness::http_client::Connection;
 
 /// Requests by their number; none when they have run out.
 pub type Requests = Arc<dyn Fn(usize) -> Option<Vec<u8>> + Send + Sync>;

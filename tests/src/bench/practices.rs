@@ -13,18 +13,18 @@ use location::{
     time::DAY,
 };
 
-use crate::practice;
+use crate::harness::fixtures;
 
 pub const SUBDOMAIN: &str = "bench";
 
 /// One institution of locations numbered from `first`, each with a data source of its own. They read once a day, so that a run is not
 /// about reading.
 pub fn add_institution(setup: &mut Setup, id: InstitutionId, subdomain: &str, first: u32, locations: u32) {
-    setup.institutions.insert(id, Arc::new(practice::institution(id, subdomain)));
+    setup.institutions.insert(id, Arc::new(fixtures::institution(id, subdomain)));
     for number in first..first + locations {
         // The EHR is handed over in `Parts`: no adapter, no address.
-        setup.sources.insert(number, Arc::new(practice::source(number, id, "", "http://127.0.0.1:9")));
-        let plain = practice::location(LocationId(number), &format!("location-{number}"), New_York, false);
+        setup.sources.insert(number, Arc::new(fixtures::source(number, id, "", "http://127.0.0.1:9")));
+        let plain = fixtures::location(LocationId(number), &format!("location-{number}"), New_York, false);
         let location = LocationSetup {
             institution: id,
             source: Some(number),
@@ -38,7 +38,7 @@ pub fn add_institution(setup: &mut Setup, id: InstitutionId, subdomain: &str, fi
 
 pub fn setup(locations: u32) -> Setup {
     let mut setup = Setup::default();
-    add_institution(&mut setup, practice::INSTITUTION, SUBDOMAIN, 1, locations);
+    add_institution(&mut setup, fixtures::INSTITUTION, SUBDOMAIN, 1, locations);
     setup
 }
 

@@ -34,7 +34,7 @@ use super::{
     practices,
     report::{Aim, Report},
 };
-use crate::{adapters, practice};
+use crate::harness::{components, fixtures};
 
 const LOCATION: LocationId = LocationId(1);
 const PLACE: &str = "main-street";
@@ -94,7 +94,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         ),
     );
     actix_rt::System::new().block_on(async {
-        let registry = adapters::load(&["sandbox"]).await;
+        let registry = components::load(&["sandbox"]).await;
         let connection = Connection::new("1", PLACE, "http://ehr.invalid", Tz::UTC, timed.clone());
         let ehr = registry.connect("sandbox", connection).ok_or("the adapter is not loaded")??;
         let (records, alone) = pages(&ehr).await?;
@@ -107,7 +107,7 @@ pub fn run(options: &Options, report: &mut Report) -> Outcome {
         let store = Recorded::new(practices::store(dir.path())?, &commits)?;
         let mut parts = Parts::new(store.clone(), RecordViews::shapes());
         parts.adapters = registry;
-        parts.in_process.insert(practice::SOURCE, timed.clone() as Arc<dyn Transport>);
+        parts.in_process.insert(fixtures::SOURCE, timed.clone() as Arc<dyn Transport>);
         let before = resident(std::process::id())?;
         let started = Instant::now();
         let engine = Engine::start(setup(), parts).await?;
@@ -212,7 +212,7 @@ fn profile() -> Profile {
         seed: 7,
         locations: vec![LocationProfile { key: PLACE.to_owned(), operatories: 40, offsets }],
         patients: PATIENTS,
-        today: practice::today(),
+        today: fixtures::today(),
         days_back: 60,
         days_ahead: 120,
         booked_percent: 95,
@@ -222,14 +222,14 @@ fn profile() -> Profile {
 
 fn setup() -> Setup {
     let mut setup = Setup::default();
-    let institution = practice::institution(practice::INSTITUTION, practices::SUBDOMAIN);
-    setup.institutions.insert(practice::INSTITUTION, Arc::new(institution));
-    let source = practice::source(practice::SOURCE, practice::INSTITUTION, "sandbox", "sandbox:");
-    setup.sources.insert(practice::SOURCE, Arc::new(source));
+    let institution = fixtures::institution(fixtures::INSTITUTION, practices::SUBDOMAIN);
+    setup.institutions.insert(fixtures::INSTITUTION, Arc::new(institution));
+    let source = fixtures::source(fixtures::SOURCE, fixtures::INSTITUTION, "sandbox", "sandbox:");
+    setup.sources.insert(fixtures::SOURCE, Arc::new(source));
     let location = LocationSetup {
         pull: PullRules { every: DAY, max_pages: u32::MAX, ..PullRules::default() },
         quota: Quota { per_minute: 1_000_000, burst: 100_000 },
-        ..practice::location(LOCATION, PLACE, chrono_tz::UTC, false)
+        ..fixtures::location(LOCATION, PLACE, chrono_tz::UTC, false)
     };
     setup.locations.insert(LOCATION, Arc::new(location));
     setup

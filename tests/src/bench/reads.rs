@@ -12,7 +12,7 @@ use super::{
     report::{Aim, Report},
     servers::{Server, WORKERS, product::API_KEY},
 };
-use crate::http::{Caller, api_request, request};
+use crate::harness::http_client::{Caller, api_request, request};
 
 const APPOINTMENTS: usize = 100;
 const PATIENTS: usize = 1_000;
@@ -98,7 +98,7 @@ fn made((status, answer): (u16, Value)) -> Result<(), String> {
 async fn bytes_of(dir: &Path, list: &List) -> Result<Vec<u8>, Box<dyn Error>> {
     let server = server(dir, "0")?;
     let caller = Caller::sign_in(server.address, API_KEY).await?;
-    let mut connection = crate::http::Connection::open(server.address).await?;
+    let mut connection = crate::harness::http_client::Connection::open(server.address).await?;
     let answer = connection.send(&api_request("GET", &list.path, caller.authorization(), b"")).await?;
     let rows = answer.json()["data"].as_array().map_or(0, Vec::len);
     if rows != list.rows {

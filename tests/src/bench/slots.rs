@@ -19,7 +19,7 @@ use super::{
     Outcome,
     report::{Aim, Report, median},
 };
-use crate::practice;
+use crate::harness::fixtures;
 
 const OPERATORIES: u64 = 10;
 const PROVIDERS: u32 = 5;
@@ -37,7 +37,7 @@ pub fn run(report: &mut Report) -> Outcome {
         ),
     );
     let (zone, hours) = (new_york()?, hours());
-    let first = Date(practice::today() + 1);
+    let first = Date(fixtures::today() + 1);
     for (name, free, aim) in [
         ("a full calendar", usize::MAX, Aim::Below(Duration::from_micros(100))),
         ("every 20th slot free", 20, Aim::None),

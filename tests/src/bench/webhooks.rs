@@ -38,7 +38,7 @@ use super::{
     report::{Aim, Report},
     servers::Server,
 };
-use crate::practice;
+use crate::harness::fixtures;
 
 const OWNERS: usize = 10;
 /// Events committed ahead of what is sent, so that the dispatcher always has work and the store is not only filled.
@@ -169,7 +169,7 @@ async fn register(registry: &Arc<Registry>, sink: SocketAddr) -> Result<usize, B
         let made = registry.create_endpoint(&owner, &format!("http://{sink}/hook"), true, secret, None, now).await?;
         let new = NewSubscription {
             location_id: None,
-            institution_id: practice::INSTITUTION,
+            institution_id: fixtures::INSTITUTION,
             resource_type: "Appointment",
             event: "appointment_insertion",
             active: true,
@@ -184,7 +184,7 @@ async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> Outcome {
     let name = EventName::written(Event::AppointmentInsertion, WriteOutcome::Complete).ok_or("no such event")?;
     let data = data(event);
     let mut batch = Batch::new();
-    let (institution, time) = (practice::INSTITUTION, clock::now());
+    let (institution, time) = (fixtures::INSTITUTION, clock::now());
     let told = CommittedEvent { institution, subdomain: "practice", location: None, name, time, data: &data };
     let mut enqueued = Enqueued::default();
     for to in outbox.recipients(institution, name) {

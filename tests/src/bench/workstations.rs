@@ -21,13 +21,13 @@ use super::{
     report::{Aim, Report, median},
     servers::{Server, gateway},
 };
-use crate::{
-    http::{Caller, Connection, request},
-    site::{self, API_KEY},
-    wait::until,
+use crate::harness::{
+    http_client::{Caller, Connection, request},
+    poll::until,
+    process::{self, API_KEY},
     workstation::{
         Workstation,
-        office::{self, LOCATION},
+        gated_process::{self, LOCATION},
         socket::Socket,
     },
 };
@@ -180,7 +180,7 @@ fn drained(report: &mut Report) -> Outcome {
         let dir = tempfile::tempdir()?;
         let rules =
             format!("[defaults.quota]\nper_minute = {PER_MINUTE}\nburst = 1\n[defaults.pull]\nevery = \"1d\"\n");
-        let text = office::configuration(dir.path(), "127.0.0.1:0", &ehr.origin(), &rules);
+        let text = gated_process::configuration(dir.path(), "127.0.0.1:0", &ehr.origin(), &rules);
         let config = api::config::Config::parse(&text, dir.path());
         let config = config.map_err(|problems| format!("{problems:?}"))?;
         let running = api::service::start(config).await?;
@@ -193,14 +193,14 @@ fn drained(report: &mut Report) -> Outcome {
         until("the first read cycle", async || engine.sync_state(place).await.ok()?.last_sync).await;
         connection.state(false, false);
         let mut caller = Caller::sign_in(address, API_KEY).await?;
-        let offers = site::offers(&mut caller, LOCATION).await?;
+        let offers = process::offers(&mut caller, LOCATION).await?;
         if offers.len() < BOOKINGS {
             return Err(format!("the EHR offers {} times, not {BOOKINGS}", offers.len()).into());
         }
         for (n, offer) in offers.iter().rev().take(BOOKINGS).enumerate() {
             let note = format!("booking {n}");
-            let body = site::booking(offer, &note, n as u64, &note);
-            let (status, answer) = caller.post(&site::path("/intent/booking/book", LOCATION), &body).await?;
+            let body = process::booking(offer, &note, n as u64, &note);
+            let (status, answer) = caller.post(&process::path("/intent/booking/book", LOCATION), &body).await?;
             if status != 200 {
                 return Err(format!("not booked: {status} {answer}").into());
             }

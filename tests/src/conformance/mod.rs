@@ -1,11 +1,10 @@
 //! One suite for every adapter: [`run`] takes an adapter's component together with the EHR it is for, puts a proxy between them that
-//! spoils what it is told to spoil, and calls the adapter as the engine does. What a new adapter needs is a [`Subject`].
+//! spoils what it is told to spoil, and calls the adapter as the engine does. What a new adapter needs is a [`EhrUnderTest`].
 //!
 //! Cases are told apart in the output; the variable `CONFORMANCE` names those to run, separated by commas.
 
-mod bench;
 mod cases;
-pub mod proxy;
+mod subject;
 mod writes;
 
 use std::{future::Future, net::SocketAddr, rc::Rc, sync::Arc};
@@ -16,13 +15,13 @@ use engine::{
     ehr::{Resource, Write},
 };
 
-pub use bench::{Bench, Pass, fields};
+pub use subject::{Pass, Subject, fields};
 pub use writes::KINDS;
 
 const VARIABLE: &str = "CONFORMANCE";
 
 /// An adapter together with a running EHR: real, or a fake that says so. What the suite writes there is new each time.
-pub trait Subject: 'static {
+pub trait EhrUnderTest: 'static {
     /// The adapter's folder in `adapters/`.
     const ADAPTER: &'static str;
 
@@ -84,17 +83,17 @@ pub struct Here {
 }
 
 /// Runs all cases, one after the other, on one EHR; fails at the end when any did.
-pub async fn run<S: Subject>(subject: S) {
+pub async fn run<S: EhrUnderTest>(system: S) {
     let only = std::env::var(VARIABLE).unwrap_or_default();
-    let bench = Rc::new(Bench::new(subject).await);
+    let subject = Rc::new(Subject::new(system).await);
     let mut failed = Vec::new();
     for (name, case) in cases::all::<S>() {
         if !only.is_empty() && !only.split(',').any(|wanted| wanted.trim() == name) {
             continue;
         }
-        bench.proxy.calm();
+        subject.proxy.calm();
         // A task of its own, so that a case that panics does not end the others.
-        if actix_rt::spawn(case(bench.clone())).await.is_err() {
+        if actix_rt::spawn(case(subject.clone())).await.is_err() {
             failed.push(name);
         }
     }

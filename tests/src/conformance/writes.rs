@@ -5,7 +5,7 @@ use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, E
 use location::hours::HourKind;
 use serde_json::{Map, Value, json};
 
-use super::{Bench, Subject, bench::fields};
+use super::{EhrUnderTest, Subject, subject::fields};
 
 /// The kinds of write the engine sends, by the contract's names.
 pub const KINDS: [&str; 21] = [
@@ -61,7 +61,7 @@ pub fn due(write: &Write) -> usize {
     usize::from(left(write).1.is_some())
 }
 
-impl<S: Subject> Bench<S> {
+impl<S: EhrUnderTest> Subject<S> {
     /// A write of this kind. What it changes is written first, where the EHR can; else it is about nobody.
     pub async fn fresh(&self, kind: &str) -> Write {
         let mut write = match kind {
@@ -86,7 +86,7 @@ impl<S: Subject> Bench<S> {
             "create-adjustment" => self.entry(Resource::Adjustments, self.payment(Resource::AdjustmentTypes).await),
             of_appointment => return self.changed_appointment(of_appointment).await,
         };
-        self.subject.adjust(&mut write);
+        self.system.adjust(&mut write);
         write
     }
 
@@ -120,7 +120,7 @@ impl<S: Subject> Bench<S> {
     }
 
     pub fn appointment_at(&self, start: i64, n: usize) -> EhrAppointment {
-        let here = self.subject.here();
+        let here = self.system.here();
         EhrAppointment {
             patient: Some(here.patient),
             provider: Some(here.provider),
@@ -138,7 +138,7 @@ impl<S: Subject> Bench<S> {
         patient.id = match self.writes("create-patient") {
             true => {
                 let mut write = Write::CreatePatient(patient.clone());
-                self.subject.adjust(&mut write);
+                self.system.adjust(&mut write);
                 self.written(&write).await.id
             }
             false => NOBODY.into(),
@@ -153,7 +153,7 @@ impl<S: Subject> Bench<S> {
         a.id = NOBODY.into();
         if self.writes("create-appointment") {
             let mut write = Write::CreateAppointment(a.clone());
-            self.subject.adjust(&mut write);
+            self.system.adjust(&mut write);
             let receipt = self.written(&write).await;
             if let Write::CreateAppointment(adjusted) = write {
                 a = EhrAppointment { id: receipt.id, version: receipt.version, ..adjusted };
@@ -179,13 +179,13 @@ impl<S: Subject> Bench<S> {
             }
             other => panic!("{other} is no kind of write"),
         };
-        self.subject.adjust(&mut write);
+        self.system.adjust(&mut write);
         write
     }
 
     /// On a day of its own, so that none meets another.
     fn hour(&self) -> EhrWorkingHour {
-        let here = self.subject.here();
+        let here = self.system.here();
         let day = NaiveDate::from_ymd_opt(2030, 1, 1).expect("a date") + Days::new(self.number() as u64);
         EhrWorkingHour {
             id: String::new(),
@@ -207,7 +207,7 @@ impl<S: Subject> Bench<S> {
     /// Hours that are there, where the EHR lets them be made.
     async fn known_hour(&self) -> EhrWorkingHour {
         let mut made = Write::CreateWorkingHour(self.hour());
-        self.subject.adjust(&mut made);
+        self.system.adjust(&mut made);
         let id = match self.writes("create-working-hour") {
             true => self.written(&made).await.id,
             false => NOBODY.into(),
@@ -249,20 +249,20 @@ impl<S: Subject> Bench<S> {
         let plan = match self.writes("create-insurance-plan") {
             true => {
                 let mut plan = self.entry(Resource::InsurancePlans, self.plan());
-                self.subject.adjust(&mut plan);
+                self.system.adjust(&mut plan);
                 self.written(&plan).await.id
             }
             false => self.first(Resource::InsurancePlans, |_| true).await.map_or_else(|| NOBODY.into(), |(id, _)| id),
         };
         json!({
-            "patient": self.subject.here().patient, "plan": plan, "relation": "self", "priority": 1, "active": true,
+            "patient": self.system.here().patient, "plan": plan, "relation": "self", "priority": 1, "active": true,
             "subscriber_number": format!("S-{}", self.number()), "effective_date": "2026-01-01",
         })
     }
 
     async fn gone_coverage(&self) -> Write {
         let mut made = self.entry(Resource::Coverages, self.coverage().await);
-        self.subject.adjust(&mut made);
+        self.system.adjust(&mut made);
         self.over("create-coverage", Verb::Delete, made, Value::Null).await
     }
 
@@ -278,7 +278,7 @@ impl<S: Subject> Bench<S> {
 
     fn history_of(&self, item: &str, category: Value) -> Value {
         json!({
-            "patient": self.subject.here().patient, "category": category, "item": item, "active": true,
+            "patient": self.system.here().patient, "category": category, "item": item, "active": true,
             "note": format!("since childhood {}", self.number()),
         })
     }
@@ -292,7 +292,7 @@ impl<S: Subject> Bench<S> {
             let made = || {
                 let fields = self.history_of(&item, category.into());
                 let mut made = self.entry(Resource::PatientHistoryItems, fields);
-                self.subject.adjust(&mut made);
+                self.system.adjust(&mut made);
                 made
             };
             let ended = self.over("save-patient-history-item", Verb::Update, made(), json!({"active": false})).await;
@@ -302,18 +302,18 @@ impl<S: Subject> Bench<S> {
     }
 
     fn alert(&self) -> Value {
-        json!({"patient": self.subject.here().patient, "note": format!("Latex! {}", self.number())})
+        json!({"patient": self.system.here().patient, "note": format!("Latex! {}", self.number())})
     }
 
     async fn disabled_alert(&self) -> Write {
         let mut made = self.entry(Resource::PatientAlerts, self.alert());
-        self.subject.adjust(&mut made);
+        self.system.adjust(&mut made);
         self.over("create-patient-alert", Verb::Update, made, json!({"disabled_at": 1_790_000_000})).await
     }
 
     fn talk(&self) -> Value {
         json!({
-            "patient": self.subject.here().patient, "note": format!("Reminded by text {}", self.number()),
+            "patient": self.system.here().patient, "note": format!("Reminded by text {}", self.number()),
             "mode": "text", "direction": "sent", "occurred_at": 1_790_000_000 + self.number(),
         })
     }
@@ -321,7 +321,7 @@ impl<S: Subject> Bench<S> {
     async fn answers(&self) -> Value {
         let form = self.first(Resource::FormSchemas, |_| true).await;
         json!({
-            "patient": self.subject.here().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
+            "patient": self.system.here().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
             "answers_json": json!({"n": self.number().to_string()}).to_string(), "submitted_at": 1_790_000_000,
         })
     }
@@ -334,7 +334,7 @@ impl<S: Subject> Bench<S> {
             Resource::PaymentTypes => ("payment_type", "paid_at"),
             _ => ("adjustment_type", "adjusted_at"),
         };
-        let mut fields = json!({"patient": self.subject.here().patient, "amount": amount, day: "2026-11-02"});
+        let mut fields = json!({"patient": self.system.here().patient, "amount": amount, day: "2026-11-02"});
         if let Some(kind) = kind {
             fields[kind_field] = kind.into();
         }

@@ -6,10 +6,10 @@ use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{LOCATION, Person, Visit};
-use crate::{
-    http::Caller,
-    site::{self, SUBDOMAIN, Site},
-    wait::until,
+use crate::harness::{
+    http_client::Caller,
+    poll::until,
+    process::{self, Installation, SUBDOMAIN},
 };
 
 /// How far the story's calendar reaches.
@@ -41,19 +41,19 @@ pub struct Booking {
 }
 
 impl Client {
-    pub async fn of(site: &Site) -> Client {
-        let caller = site.sign_in().await.expect("the key is good").at("v3.1.0");
-        let operator = site.sign_in_operator().await.expect("the operator's key is good");
+    pub async fn of(installation: &Installation) -> Client {
+        let caller = installation.sign_in().await.expect("the key is good").at("v3.1.0");
+        let operator = installation.sign_in_operator().await.expect("the operator's key is good");
         Client { caller, operator, column: None, booked: 0 }
     }
 
     /// The same client, of a process that was started again.
-    pub async fn again(self, site: &Site) -> Client {
-        Client { column: self.column, booked: self.booked, ..Client::of(site).await }
+    pub async fn again(self, installation: &Installation) -> Client {
+        Client { column: self.column, booked: self.booked, ..Client::of(installation).await }
     }
 
     pub async fn first_sync(&mut self) {
-        site::first_sync(&mut self.caller).await.expect("the practice is read");
+        process::first_sync(&mut self.caller).await.expect("the practice is read");
     }
 
     pub async fn get(&mut self, path: &str) -> Value {

@@ -11,10 +11,10 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{
-    conformance::proxy::{Proxy, Trouble, When},
-    site::{Process, Served, Site},
-    wait::until,
+use crate::harness::{
+    flaky_proxy::{FlakyProxy, Trouble, When},
+    poll::until,
+    process::{Installation, Process, ServedEhr},
 };
 
 use client::{Booking, Client, moment, text};
@@ -50,7 +50,7 @@ pub trait Practice {
     fn address(&self) -> SocketAddr;
 
     /// What the product's configuration says of it, when it is reached at this address.
-    fn served(&self, at: SocketAddr) -> Served;
+    fn served(&self, at: SocketAddr) -> ServedEhr;
 
     /// The first day with times that can be booked.
     fn first_day(&self) -> NaiveDate;
@@ -116,8 +116,8 @@ struct NewPatient(bool);
 struct Story<P> {
     practice: P,
     /// The product's way to the EHR.
-    proxy: Proxy,
-    site: Site,
+    proxy: FlakyProxy,
+    installation: Installation,
     process: Process,
     client: Client,
     subscriber: Subscriber,
@@ -127,15 +127,16 @@ struct Story<P> {
 impl<P: Practice> Story<P> {
     /// A product that has read the practice once, as its clients see, and somebody who listens from then on.
     async fn begin(program: &Path, practice: P) -> Story<P> {
-        let proxy = Proxy::to(practice.address()).await;
+        let proxy = FlakyProxy::to(practice.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the product");
         let served = practice.served(proxy.address());
-        let site = Site::serving(program, dir.path(), &served, RULES).expect("its configuration can be written");
-        let process = site.start().await.expect("the product starts");
-        let mut client = Client::of(&site).await;
+        let installation =
+            Installation::serving(program, dir.path(), &served, RULES).expect("its configuration can be written");
+        let process = installation.start().await.expect("the product starts");
+        let mut client = Client::of(&installation).await;
         client.first_sync().await;
         let subscriber = Subscriber::begin(&mut client).await;
-        let mut story = Story { practice, proxy, site, process, client, subscriber, _dir: dir };
+        let mut story = Story { practice, proxy, installation, process, client, subscriber, _dir: dir };
         assert!(!story.client.patients().await.is_empty());
         story.both_sides_show_the_same().await;
         story
@@ -273,8 +274,8 @@ impl<P: Practice> Story<P> {
         assert_eq!(self.client.write_back(&booking).await, "pending", "accepted, written, and not heard of");
         self.process.kill().expect("a process of ours");
         self.proxy.calm();
-        self.process = self.site.start().await.expect("the product starts again");
-        self.client = self.client.again(&self.site).await;
+        self.process = self.installation.start().await.expect("the product starts again");
+        self.client = self.client.again(&self.installation).await;
         self.client.asks_again(&booking).await;
         self.client.written(&booking).await;
         self.is_there_once(&booking, person).await;
@@ -316,7 +317,7 @@ impl<P: Practice> Story<P> {
 
     async fn ends(mut self) {
         self.subscriber.has_heard_all(&mut self.client).await;
-        assert_eq!(self.site.panics().expect("its log can be read"), [""; 0]);
+        assert_eq!(self.installation.panics().expect("its log can be read"), [""; 0]);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::client::{Client, text};
-use crate::{hook::Hook, wait::until};
+use crate::harness::{poll::until, webhook_receiver::WebhookReceiver};
 
 const EVENTS: [(&str, &str); 5] = [
     ("Appointment", "appointment_insertion"),
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub type Record = (&'static str, u64);
 
 pub struct Subscriber {
-    hook: Hook,
+    receiver: WebhookReceiver,
     endpoint: u64,
     secret: String,
     /// Messages that were verified.
@@ -45,20 +45,20 @@ struct Told {
 
 impl Subscriber {
     pub async fn begin(client: &mut Client) -> Subscriber {
-        let hook = Hook::start(|_| true).expect("loopback has a free port");
-        let made = client.post("/webhook_endpoints", &json!({"target_url": hook.url})).await["data"].clone();
+        let receiver = WebhookReceiver::start(|_| true).expect("loopback has a free port");
+        let made = client.post("/webhook_endpoints", &json!({"target_url": receiver.url})).await["data"].clone();
         let endpoint = made["id"].as_u64().expect("an id");
         for (kind, event) in EVENTS {
             let path = format!("/webhook_endpoints/{endpoint}/webhook_subscriptions");
             client.post(&path, &json!({"resource_type": kind, "event": event})).await;
         }
         let secret = text(&made["secret_key"]);
-        Subscriber { hook, endpoint, secret, verified: 0, heard: BTreeMap::new(), expected: BTreeMap::new() }
+        Subscriber { receiver, endpoint, secret, verified: 0, heard: BTreeMap::new(), expected: BTreeMap::new() }
     }
 
     /// Takes in what came since.
     fn listen(&mut self) {
-        for message in self.hook.messages().into_iter().skip(self.verified) {
+        for message in self.receiver.messages().into_iter().skip(self.verified) {
             self.verified += 1;
             assert!(message.is_signed_with(&self.secret), "{message:?}");
             let body: Value = serde_json::from_slice(&message.body).expect("a message is JSON");

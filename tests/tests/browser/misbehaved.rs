@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tests::{
-    browser::{self, screenshots},
-    tools::run,
+use tests::harness::{
+    chromium::{self, screenshots},
+    packages::run,
 };
 use tokio::process::Command;
 
@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(400);
 
 #[actix::test]
 async fn the_extension_stands_what_engines_and_ehrs_do_wrong() {
-    let Some(kit) = browser::kit().await else { return };
+    let Some(kit) = chromium::kit().await else { return };
     let profile = tempfile::tempdir().unwrap();
     let mut node = Command::new("node");
     node.args(["--test", "--test-reporter=spec", "extension.test.mjs"]).current_dir(&kit.scripts);

@@ -2,10 +2,10 @@
 
 use std::{fs, os::unix::fs::symlink, time::Duration};
 
-use tests::{
-    browser::copy_files,
-    harness::external::Suite,
-    tools::{Project, run},
+use tests::harness::{
+    chromium::copy_files,
+    external::Suite,
+    packages::{Project, run},
 };
 use tokio::process::Command;
 

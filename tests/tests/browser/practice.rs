@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, path::Path};
 
 use cloud_ehr::{CloudEhr, Settings, Status};
 use serde_json::json;
-use tests::{
-    browser::{self, Browser, Kit, POPUP},
-    http::Caller,
-    site,
-    wait::until,
-    workstation::office::{LOCATION, Office},
+use tests::harness::{
+    chromium::{self, Browser, Kit, POPUP},
+    http_client::Caller,
+    poll::until,
+    process,
+    workstation::gated_process::{GatedProcess, LOCATION},
 };
 
 /// Slow enough that something can happen in the middle of a queue, quick to come back where it waits.
@@ -48,13 +48,13 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     /// Paired with the code an operator reads out.
-    async fn set_up(kit: &'a Kit, office: &Office, name: &str, user: &'static str) -> Desk<'a> {
+    async fn set_up(kit: &'a Kit, product: &GatedProcess, name: &str, user: &'static str) -> Desk<'a> {
         let profile = tempfile::tempdir().unwrap();
         let mut browser = Browser::start(kit, profile.path()).await;
         browser.open(POPUP, POPUP).await;
         browser.see(POPUP, STATUS, "Not paired").await;
-        browser.type_into(POPUP, "#engine", &format!("http://{}", office.site.address)).await;
-        browser.type_into(POPUP, "#code", &office.code(LOCATION).await.to_lowercase()).await;
+        browser.type_into(POPUP, "#engine", &format!("http://{}", product.installation.address)).await;
+        browser.type_into(POPUP, "#code", &product.code(LOCATION).await.to_lowercase()).await;
         browser.type_into(POPUP, "#name", name).await;
         browser.click(POPUP, "#pair-button").await;
         browser.see(POPUP, "#location", "Place 201").await;
@@ -62,8 +62,8 @@ impl<'a> Desk<'a> {
         Desk { kit, profile, browser, user }
     }
 
-    async fn log_in(&mut self, office: &Office) {
-        self.browser.open(EHR, &format!("{}/app/login", office.ehr.origin())).await;
+    async fn log_in(&mut self, product: &GatedProcess) {
+        self.browser.open(EHR, &format!("{}/app/login", product.ehr.origin())).await;
         // A browser that was killed half a minute after a login or later has kept the session: nobody is asked to log in.
         if self.browser.text(EHR, LOG_OUT).await.is_some() {
             return;
@@ -103,20 +103,20 @@ struct Bookings {
 }
 
 impl Bookings {
-    async fn of(office: &Office) -> Bookings {
-        let mut caller = office.caller().await;
-        let mut offers = site::offers(&mut caller, LOCATION).await.unwrap();
+    async fn of(product: &GatedProcess) -> Bookings {
+        let mut caller = product.caller().await;
+        let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
         // Those that are used first lie far ahead.
         offers.reverse();
         Bookings { caller, offers, made: Vec::new() }
     }
 
-    async fn make(&mut self, office: &Office, count: usize) {
+    async fn make(&mut self, product: &GatedProcess, count: usize) {
         for _ in 0..count {
             let n = self.made.len() + 1;
             let note = format!("booking <{n}>");
-            let body = site::booking(&self.offers.pop().unwrap(), &note, n as u64, &note);
-            let (status, answer) = self.caller.post(&office.path("/intent/booking/book"), &body).await.unwrap();
+            let body = process::booking(&self.offers.pop().unwrap(), &note, n as u64, &note);
+            let (status, answer) = self.caller.post(&product.path("/intent/booking/book"), &body).await.unwrap();
             assert_eq!(status, 200, "{answer}");
             self.made.push((answer["booking"]["booking_ref"].as_str().unwrap().to_owned(), note));
         }
@@ -132,16 +132,16 @@ impl Bookings {
         counts.into_iter().sum()
     }
 
-    async fn written_at_least(&self, office: &Office, count: usize) {
-        until(&format!("{count} bookings in the EHR"), async || (self.written(&office.ehr) >= count).then_some(()))
+    async fn written_at_least(&self, product: &GatedProcess, count: usize) {
+        until(&format!("{count} bookings in the EHR"), async || (self.written(&product.ehr) >= count).then_some(()))
             .await;
     }
 
     /// All are confirmed, and each is in the EHR once, for one patient.
-    async fn are_complete(&mut self, office: &Office) {
-        self.written_at_least(office, self.made.len()).await;
+    async fn are_complete(&mut self, product: &GatedProcess) {
+        self.written_at_least(product, self.made.len()).await;
         for (reference, note) in &self.made {
-            let path = format!("{}&booking_ref={reference}", office.path("/intent/booking/status"));
+            let path = format!("{}&booking_ref={reference}", product.path("/intent/booking/status"));
             let caller = &mut self.caller;
             until(&format!("{note} to be confirmed"), async || {
                 let (_, answer) = caller.get(&path).await.unwrap();
@@ -151,138 +151,138 @@ impl Bookings {
             })
             .await;
         }
-        assert_eq!(self.written(&office.ehr), self.made.len());
-        let ours = office.ehr.appointments();
+        assert_eq!(self.written(&product.ehr), self.made.len());
+        let ours = product.ehr.appointments();
         let ours: Vec<_> =
             ours.iter().filter(|it| it.note.as_deref().is_some_and(|it| it.contains("booking <"))).collect();
         assert_eq!(ours.len(), self.made.len());
         assert!(ours.iter().all(|it| it.status != Status::Cancelled));
         let patients: BTreeSet<_> = ours.iter().filter_map(|it| it.patient.clone()).collect();
         let new: Vec<_> =
-            office.ehr.patients().into_iter().filter(|it| it.last_name.starts_with("Ångström-")).collect();
+            product.ehr.patients().into_iter().filter(|it| it.last_name.starts_with("Ångström-")).collect();
         assert_eq!((patients.len(), new.len()), (self.made.len(), self.made.len()), "patients are written once, too");
     }
 }
 
-async fn office(more: &str) -> Office {
+async fn product(more: &str) -> GatedProcess {
     let settings = Settings { calls_per_minute: None, ..Settings::default() };
     let program = Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"));
-    Office::open_on(program, &format!("{RULES}{more}"), CloudEhr::start(settings).unwrap()).await
+    GatedProcess::open_on(program, &format!("{RULES}{more}"), CloudEhr::start(settings).unwrap()).await
 }
 
 #[actix::test]
 async fn whatever_happens_in_a_day_every_booking_is_in_the_ehr_once() {
-    let Some(kit) = browser::kit().await else { return };
-    let mut office = office("").await;
+    let Some(kit) = chromium::kit().await else { return };
+    let mut product = product("").await;
 
     // The first workstation is paired; the gate opens with a login.
-    let mut front = Desk::set_up(kit, &office, "Front desk", "frontdesk").await;
+    let mut front = Desk::set_up(kit, &product, "Front desk", "frontdesk").await;
     front.browser.picture(POPUP, "practice-1-paired").await;
-    front.log_in(&office).await;
+    front.log_in(&product).await;
     front.shows("Connected").await;
-    office.read().await;
-    let mut bookings = Bookings::of(&office).await;
+    product.read().await;
+    let mut bookings = Bookings::of(&product).await;
     front.log_out().await;
     front.shows("Logged out").await;
-    office.gate_is(LOCATION, "logged_out").await;
+    product.gate_is(LOCATION, "logged_out").await;
 
     // What is booked meanwhile waits, and is written with the next login; in its middle somebody logs out.
-    bookings.make(&office, 10).await;
-    assert_eq!(bookings.written(&office.ehr), 0);
-    front.log_in(&office).await;
-    bookings.written_at_least(&office, 1).await;
+    bookings.make(&product, 10).await;
+    assert_eq!(bookings.written(&product.ehr), 0);
+    front.log_in(&product).await;
+    bookings.written_at_least(&product, 1).await;
     front.browser.see(POPUP, "#last", "Written").await;
     front.browser.picture(POPUP, "practice-2-drains").await;
     front.log_out().await;
     front.shows("Logged out").await;
-    office.gate_is(LOCATION, "logged_out").await;
-    let interrupted = bookings.written(&office.ehr);
+    product.gate_is(LOCATION, "logged_out").await;
+    let interrupted = bookings.written(&product.ehr);
     assert!(interrupted < 10, "the logout came in the middle");
 
     // Another workstation goes on; the first, back again, stands by.
-    let mut hygiene = Desk::set_up(kit, &office, "Hygiene", "hygiene").await;
-    assert_eq!(bookings.written(&office.ehr), interrupted, "nothing moves while nobody is logged in");
-    hygiene.log_in(&office).await;
+    let mut hygiene = Desk::set_up(kit, &product, "Hygiene", "hygiene").await;
+    assert_eq!(bookings.written(&product.ehr), interrupted, "nothing moves while nobody is logged in");
+    hygiene.log_in(&product).await;
     hygiene.shows("Connected").await;
-    front.log_in(&office).await;
+    front.log_in(&product).await;
     front.shows("Standing by").await;
     front.browser.picture(POPUP, "practice-3-stands-by").await;
-    bookings.written_at_least(&office, interrupted + 1).await;
+    bookings.written_at_least(&product, interrupted + 1).await;
 
     // The engine dies and comes back.
-    bookings.make(&office, 4).await;
-    let so_far = bookings.written(&office.ehr);
+    bookings.make(&product, 4).await;
+    let so_far = bookings.written(&product.ehr);
     assert!(so_far < 14, "the engine dies in the middle");
-    office.crash().await.unwrap();
-    bookings.caller = office.caller().await;
-    bookings.written_at_least(&office, so_far + 1).await;
+    product.crash().await.unwrap();
+    bookings.caller = product.caller().await;
+    bookings.written_at_least(&product, so_far + 1).await;
 
     // The computer that does the work loses its power; the other one takes over.
-    bookings.make(&office, 4).await;
+    bookings.make(&product, 4).await;
     let (mut holder, mut other) = if front.works().await { (front, hygiene) } else { (hygiene, front) };
     holder.shows("Connected").await;
     other.shows("Standing by").await;
-    let so_far = bookings.written(&office.ehr);
+    let so_far = bookings.written(&product.ehr);
     assert!(so_far < 18, "the power fails in the middle");
     let mut holder = holder.power_failure().await;
     other.shows("Connected").await;
-    bookings.are_complete(&office).await;
+    bookings.are_complete(&product).await;
 
     // The computer that was off knows its practice, and takes its place behind the other.
     holder.browser.see(POPUP, "#location", "Place 201").await;
-    holder.log_in(&office).await;
+    holder.log_in(&product).await;
     holder.shows("Standing by").await;
     other.browser.see(POPUP, "#waiting", "Nothing waits").await;
     other.browser.picture(POPUP, "practice-4-done").await;
-    let all = office.ehr.appointments();
+    let all = product.ehr.appointments();
     let last = all.iter().rfind(|it| it.note.as_deref().is_some_and(|it| it.contains("booking <"))).unwrap();
-    let day = office.ehr.practice().local(last.start).date_naive();
-    other.browser.open(EHR, &format!("{}/app/schedule?day={day}", office.ehr.origin())).await;
+    let day = product.ehr.practice().local(last.start).date_naive();
+    other.browser.open(EHR, &format!("{}/app/schedule?day={day}", product.ehr.origin())).await;
     other.browser.see(EHR, "main", "Ångström-").await;
     other.browser.picture(EHR, "practice-5-ehr").await;
     other.log_out().await;
     holder.shows("Connected").await;
-    bookings.make(&office, 1).await;
-    bookings.are_complete(&office).await;
+    bookings.make(&product, 1).await;
+    bookings.are_complete(&product).await;
     holder.browser.close().await;
-    office.gate_is(LOCATION, "logged_out").await;
+    product.gate_is(LOCATION, "logged_out").await;
     other.browser.close().await;
-    office.gate_is(LOCATION, "closed").await;
+    product.gate_is(LOCATION, "closed").await;
 }
 
 #[actix::test]
 async fn the_staff_approves_and_declines_what_is_written() {
-    let Some(kit) = browser::kit().await else { return };
-    let office = office(APPROVAL).await;
-    let mut front = Desk::set_up(kit, &office, "Front desk", "frontdesk").await;
-    front.log_in(&office).await;
+    let Some(kit) = chromium::kit().await else { return };
+    let product = product(APPROVAL).await;
+    let mut front = Desk::set_up(kit, &product, "Front desk", "frontdesk").await;
+    front.log_in(&product).await;
     front.shows("Connected").await;
-    office.read().await;
-    let mut bookings = Bookings::of(&office).await;
-    bookings.make(&office, 2).await;
+    product.read().await;
+    let mut bookings = Bookings::of(&product).await;
+    bookings.make(&product, 2).await;
     front.shows("Your approval is needed").await;
-    office.gate_is(LOCATION, "waiting_for_approval").await;
-    assert_eq!(office.ehr.patients().iter().filter(|it| it.last_name.starts_with("Ångström-")).count(), 0);
+    product.gate_is(LOCATION, "waiting_for_approval").await;
+    assert_eq!(product.ehr.patients().iter().filter(|it| it.last_name.starts_with("Ångström-")).count(), 0);
     front.browser.see(POPUP, "#approvals-title", "(2)").await;
     front.browser.picture(POPUP, "approval-1-asked").await;
     // Each time, what comes next of a booking is asked about as well: the patient first, then the visit.
     until("both bookings", async || {
         front.browser.press(POPUP, "#approve-all").await;
-        (bookings.written(&office.ehr) == 2).then_some(())
+        (bookings.written(&product.ehr) == 2).then_some(())
     })
     .await;
-    bookings.are_complete(&office).await;
+    bookings.are_complete(&product).await;
 
-    bookings.make(&office, 1).await;
+    bookings.make(&product, 1).await;
     front.shows("Your approval is needed").await;
     front.browser.click(POPUP, "#approvals-list li button:last-child").await;
     let (reference, _) = bookings.made.pop().unwrap();
-    let path = format!("{}&booking_ref={reference}", office.path("/intent/booking/status"));
+    let path = format!("{}&booking_ref={reference}", product.path("/intent/booking/status"));
     let declined = until("the booking to fail", async || {
-        let (_, answer) = office.get(&path).await;
+        let (_, answer) = product.get(&path).await;
         (answer["booking"]["ehr_writeback"] == json!("failed")).then_some(answer)
     })
     .await;
     assert!(declined.to_string().contains("staff"), "{declined}");
-    bookings.are_complete(&office).await;
+    bookings.are_complete(&product).await;
 }

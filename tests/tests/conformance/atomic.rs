@@ -13,7 +13,7 @@ use engine::{
     ehr::{EhrAppointment, Resource, Write},
 };
 use serde_json::{Value, json};
-use tests::conformance::{Here, Subject};
+use tests::conformance::{EhrUnderTest, Here};
 
 use crate::atomic_server::{Asked, AtomicServer, BASE};
 
@@ -118,7 +118,7 @@ async fn answer(server: Data<Shared>, request: HttpRequest, body: Bytes) -> Http
     response.body(answered.body)
 }
 
-impl Subject for Atomic {
+impl EhrUnderTest for Atomic {
     const ADAPTER: &'static str = "fhir";
 
     fn address(&self) -> std::net::SocketAddr {

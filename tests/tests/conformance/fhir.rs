@@ -3,8 +3,8 @@
 use engine::ehr::{EhrAppointment, Resource, Verb, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{Here, Subject},
-    medplum::{FhirServer, Seeded},
+    conformance::{EhrUnderTest, Here},
+    harness::ehr_server::medplum::{FhirServer, Seeded},
 };
 
 const TOKEN: &str = "s3cret-of-the-clinic";
@@ -95,7 +95,7 @@ fn holds(resource: &Value, text: &str) -> bool {
     }
 }
 
-impl Subject for Fhir {
+impl EhrUnderTest for Fhir {
     const ADAPTER: &'static str = "fhir";
 
     fn address(&self) -> std::net::SocketAddr {

@@ -9,8 +9,8 @@ use engine::{
     ehr::{EhrAppointment, EhrPatient, Resource, Write},
 };
 use tests::{
-    conformance::{Here, Subject},
-    lent_session::LentSession,
+    conformance::{EhrUnderTest, Here},
+    harness::session_gate::SessionGate,
 };
 
 const DAY: i64 = 86_400;
@@ -44,7 +44,7 @@ impl Cloud {
     }
 }
 
-impl Subject for Cloud {
+impl EhrUnderTest for Cloud {
     const ADAPTER: &'static str = "gated-cloud";
 
     fn address(&self) -> SocketAddr {
@@ -56,7 +56,7 @@ impl Subject for Cloud {
     }
 
     fn gate(&self, proxy: SocketAddr) -> Option<Arc<dyn Gate>> {
-        Some(LentSession::new(&format!("http://{proxy}/app"), &self.cookie))
+        Some(SessionGate::new(&format!("http://{proxy}/app"), &self.cookie))
     }
 
     fn location(&self) -> &str {

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use engine::ehr::{EhrAppointment, Resource, Verb, Write};
 use serde_json::{Value, json};
 use tests::{
-    conformance::{Here, Subject},
-    gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, day, moment},
+    conformance::{EhrUnderTest, Here},
+    harness::ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, day, moment},
 };
 
 const ZONE: chrono_tz::Tz = chrono_tz::America::New_York;
@@ -119,7 +119,7 @@ fn field(model: &str) -> Option<&'static str> {
     })
 }
 
-impl Subject for Clinic {
+impl EhrUnderTest for Clinic {
     const ADAPTER: &'static str = "gnuhealth";
 
     fn address(&self) -> std::net::SocketAddr {

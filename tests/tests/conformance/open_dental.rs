@@ -7,8 +7,8 @@ use engine::{
 };
 use serde_json::{Value, json};
 use tests::{
-    conformance::{Here, Subject},
-    open_dental::{BASE, Office, OpenDentalServer, Row, Seeded},
+    conformance::{EhrUnderTest, Here},
+    harness::ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row, Seeded},
 };
 
 const KEYS: &str = "d3veloper/cust0mer";
@@ -23,15 +23,15 @@ pub struct OpenDental {
 impl OpenDental {
     pub fn start() -> OpenDental {
         let today = DateTime::from_timestamp_millis(clock::now().0).unwrap().with_timezone(&ZONE).date_naive();
-        let mut office = Office::new(ZONE, KEYS);
-        let seeded = office.seed(&(today + Days::new(1)).to_string(), 3);
+        let mut database = Database::new(ZONE, KEYS);
+        let seeded = database.seed(&(today + Days::new(1)).to_string(), 3);
         // Behind the seeded days, and before the window of a whole pass ends.
         let first_free = ZONE.from_local_datetime(&(today + Days::new(10)).into()).earliest().unwrap().timestamp();
-        OpenDental { server: OpenDentalServer::start(office).unwrap(), seeded, first_free }
+        OpenDental { server: OpenDentalServer::start(database).unwrap(), seeded, first_free }
     }
 
     fn local(&self, at: i64) -> String {
-        self.server.office().shown(DateTime::from_timestamp(at, 0).unwrap())
+        self.server.database().shown(DateTime::from_timestamp(at, 0).unwrap())
     }
 
     /// Rows of a table whose fields are these.
@@ -39,13 +39,13 @@ impl OpenDental {
         let wanted = wanted.as_object().unwrap().clone();
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let fits = |row: &&Row| wanted.iter().all(|(field, value)| plain(&row[field]) == plain(value));
-        self.server.office().rows(table).filter(fits).count()
+        self.server.database().rows(table).filter(fits).count()
     }
 
     /// Rows whose note begins with a text.
     fn noted(&self, table: &str, field: &str, text: &str) -> usize {
-        let office = self.server.office();
-        office.rows(table).filter(|row| row[field].as_str().is_some_and(|note| note.starts_with(text))).count()
+        let database = self.server.database();
+        database.rows(table).filter(|row| row[field].as_str().is_some_and(|note| note.starts_with(text))).count()
     }
 
     fn standing(&self, a: &EhrAppointment) -> usize {
@@ -59,7 +59,7 @@ impl OpenDental {
         match resource {
             Resource::InsurancePlans => self.matching("insplans", json!({"GroupNum": text("group_number")})),
             Resource::Coverages => {
-                let subscriptions = self.server.office();
+                let subscriptions = self.server.database();
                 let ours = |row: &&Row| row["SubscriberID"] == text("subscriber_number");
                 let keys: Vec<Value> =
                     subscriptions.rows("inssubs").filter(ours).map(|row| row["InsSubNum"].clone()).collect();
@@ -74,8 +74,8 @@ impl OpenDental {
             Resource::CommunicationLogs => self.noted("commlogs", "Note", &format!("{} [", text("note"))),
             Resource::Payments => {
                 let amount = cents("amount");
-                let office = self.server.office();
-                office.rows("payments").filter(|row| row["PayAmt"].as_str().unwrap().parse() == Ok(amount)).count()
+                let database = self.server.database();
+                database.rows("payments").filter(|row| row["PayAmt"].as_str().unwrap().parse() == Ok(amount)).count()
             }
             Resource::Adjustments => self.matching("adjustments", json!({"AdjAmt": cents("amount")})),
             other => panic!("{other:?} is not written"),
@@ -106,7 +106,7 @@ fn row_of(resource: Resource, id: &str) -> Option<(&'static str, u64)> {
     Some((table, key))
 }
 
-impl Subject for OpenDental {
+impl EhrUnderTest for OpenDental {
     const ADAPTER: &'static str = "opendental";
 
     fn address(&self) -> std::net::SocketAddr {
@@ -159,10 +159,10 @@ impl Subject for OpenDental {
             // Positive amounts belong to types that add to what is owed; neither is of the future.
             Write::Entry(Verb::Create, entry) if entry.resource == Resource::Adjustments => {
                 entry.fields.insert("adjustment_type".into(), (self.seeded.discount + 1).to_string().into());
-                entry.fields.insert("adjusted_at".into(), self.server.office().today().into());
+                entry.fields.insert("adjusted_at".into(), self.server.database().today().into());
             }
             Write::Entry(Verb::Create, entry) if entry.resource == Resource::Payments => {
-                entry.fields.insert("paid_at".into(), self.server.office().today().into());
+                entry.fields.insert("paid_at".into(), self.server.database().today().into());
             }
             _ => (),
         }
@@ -215,19 +215,19 @@ impl Subject for OpenDental {
             "payments" => json!({"PayNote": by_staff}),
             _ => return false,
         };
-        self.server.office().change(table, key, change);
+        self.server.database().change(table, key, change);
         true
     }
 
     async fn delete(&self, resource: Resource, id: &str) -> bool {
         let Some((table, key)) = row_of(resource, id) else { return false };
-        let mut office = self.server.office();
+        let mut database = self.server.database();
         match table {
             // Others are about them.
             "providers" | "operatories" | "appointmenttypes" | "procedurecodes" | "commlogs" => return false,
-            "procedurelogs" => office.change(table, key, json!({"ProcStatus": "D"})),
-            "patients" => office.change(table, key, json!({"PatStatus": "Deleted"})),
-            _ => drop(office.remove(table, key)),
+            "procedurelogs" => database.change(table, key, json!({"ProcStatus": "D"})),
+            "patients" => database.change(table, key, json!({"PatStatus": "Deleted"})),
+            _ => drop(database.remove(table, key)),
         }
         true
     }

@@ -10,8 +10,8 @@ use engine::{
 };
 use serde_json::{Map, Value, json};
 use tests::{
-    conformance::{Here, Subject},
-    ehr_server::EhrServer,
+    conformance::{EhrUnderTest, Here},
+    harness::ehr_server::EhrServer,
 };
 
 const TOKEN: &str = "s3cret-of-the-sandbox";
@@ -79,7 +79,7 @@ fn field(resource: Resource) -> Option<&'static str> {
     })
 }
 
-impl Subject for Sandbox {
+impl EhrUnderTest for Sandbox {
     const ADAPTER: &'static str = "sandbox";
 
     fn address(&self) -> std::net::SocketAddr {

@@ -9,42 +9,42 @@ use location::{
     time::{Span, Timestamp},
 };
 use serde_json::{Value, json};
-use tests::{
-    clinic::{
+use tests::harness::{
+    fixtures::INSTITUTION,
+    in_process::{
         LOCATION,
-        fhir::{Clinic, KEYS, key_of},
+        fhir::{Harness, KEYS, key_of},
     },
-    practice::INSTITUTION,
 };
 
 /// The EHR has so many patients and appointments from us, each write once.
-pub async fn once_each(clinic: &Clinic, patients: usize, appointments: usize) {
+pub async fn once_each(harness: &Harness, patients: usize, appointments: usize) {
     for (resource_type, expected) in [("Patient", patients), ("Appointment", appointments)] {
-        let ours = clinic.ours(resource_type).await;
+        let ours = harness.ours(resource_type).await;
         let keys: BTreeSet<_> = ours.iter().filter_map(key_of).collect();
         assert_eq!((ours.len(), keys.len()), (expected, expected), "{resource_type}: {ours:#?}");
     }
 }
 
 /// The appointment as the EHR has it: made by us, at this place and time, with its slot taken.
-pub async fn check_in_ehr(clinic: &Clinic, record: &records::Appointment, place: Placement) -> Value {
-    let there = clinic.in_ehr(record).await;
+pub async fn check_in_ehr(harness: &Harness, record: &records::Appointment, place: Placement) -> Value {
+    let there = harness.in_ehr(record).await;
     let key = key_of(&there).unwrap();
     assert!(key.starts_with(&format!("ps-{LOCATION}-")), "{key}");
     let token = format!("{}|{key}", KEYS);
-    assert_eq!(clinic.server.search("Appointment", &[("identifier", &token)]).await, std::slice::from_ref(&there));
+    assert_eq!(harness.server.search("Appointment", &[("identifier", &token)]).await, std::slice::from_ref(&there));
     assert_eq!(span(&there), place.span);
-    let room = (0..3).find(|room| Some(clinic.operatory(*room)) == place.operatory).unwrap();
-    let patient = patient_of(clinic, record).await;
+    let room = (0..3).find(|room| Some(harness.operatory(*room)) == place.operatory).unwrap();
+    let patient = patient_of(harness, record).await;
     let participants = there["participant"].as_array().unwrap();
     let actors: BTreeSet<_> = participants.iter().map(|p| p["actor"]["reference"].as_str().unwrap()).collect();
     let expected = [
         format!("Patient/{}", patient["id"].as_str().unwrap()),
-        format!("Practitioner/{}", clinic.seeded.practitioners[room]),
-        format!("Location/{}", clinic.seeded.rooms[room]),
+        format!("Practitioner/{}", harness.seeded.practitioners[room]),
+        format!("Location/{}", harness.seeded.rooms[room]),
     ];
     assert_eq!((actors, participants.len()), (expected.iter().map(String::as_str).collect(), 3));
-    let slot = clinic.server.read("Slot", &slot_of(&there)).await;
+    let slot = harness.server.read("Slot", &slot_of(&there)).await;
     assert_eq!((&slot["status"], span(&slot)), (&json!("busy"), place.span));
     there
 }
@@ -56,9 +56,9 @@ fn span(resource: &Value) -> Span {
 }
 
 /// The patient of an appointment as the EHR has it.
-pub async fn patient_of(clinic: &Clinic, record: &records::Appointment) -> Value {
-    let patient = clinic.engine.patient(INSTITUTION, record.patient_id.unwrap()).unwrap().unwrap();
-    clinic.server.read("Patient", &patient.foreign_id.unwrap()).await
+pub async fn patient_of(harness: &Harness, record: &records::Appointment) -> Value {
+    let patient = harness.engine.patient(INSTITUTION, record.patient_id.unwrap()).unwrap().unwrap();
+    harness.server.read("Patient", &patient.foreign_id.unwrap()).await
 }
 
 /// The id of an appointment's one slot.

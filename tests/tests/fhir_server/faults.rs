@@ -2,9 +2,9 @@
 
 use engine::records::Writeback;
 use location::ids::AppointmentId;
-use tests::{
-    clinic::{LOCATION, fhir::Clinic, visitor},
-    wait::until,
+use tests::harness::{
+    in_process::{LOCATION, fhir::Harness, visitor},
+    poll::until,
 };
 
 use crate::{
@@ -14,49 +14,49 @@ use crate::{
 
 #[actix::test]
 async fn whatever_request_or_reply_is_lost_all_is_written_once() {
-    let Some(clinic) = Clinic::open().await else { return };
+    let Some(harness) = Harness::open().await else { return };
     let mut booked = Vec::new();
     // A booking writes the patient, the slot and the appointment.
     for (n, (fault, position)) in losses(3).into_iter().enumerate() {
-        let place = clinic.place(0, 1, NINE + 30 * i64::try_from(n).unwrap());
+        let place = harness.place(0, 1, NINE + 30 * i64::try_from(n).unwrap());
         let person = visitor("Lost", &format!("Of {fault} {position}"), &format!("555-030-{n:04}"));
-        clinic.server.fault(fault, position).await;
-        let id = clinic.book(place, &format!("lost-{n}"), &person, "lost").await.unwrap().appointment.id;
-        let record = clinic.written(id).await;
-        nothing_more_is_lost(&clinic).await;
-        check_in_ehr(&clinic, &record, place).await;
-        once_each(&clinic, n + 1, n + 1).await;
+        harness.server.fault(fault, position).await;
+        let id = harness.book(place, &format!("lost-{n}"), &person, "lost").await.unwrap().appointment.id;
+        let record = harness.written(id).await;
+        nothing_more_is_lost(&harness).await;
+        check_in_ehr(&harness, &record, place).await;
+        once_each(&harness, n + 1, n + 1).await;
         booked.push(id);
     }
     // A move writes the new slot, the appointment and the old slot.
-    let mut stands = slot_of(&clinic.in_ehr(&clinic.appointment(booked[0])).await);
+    let mut stands = slot_of(&harness.in_ehr(&harness.appointment(booked[0])).await);
     for (n, (fault, position)) in losses(3).into_iter().enumerate() {
-        let to = clinic.place(1 + n % 2, 2, NINE);
-        clinic.server.fault(fault, position).await;
-        clinic.engine.reschedule(LOCATION, AppointmentId(booked[0]), to, true).await.unwrap();
-        clinic.idle().await;
-        nothing_more_is_lost(&clinic).await;
-        assert_eq!(clinic.appointment(booked[0]).placement, to);
-        let moved = check_in_ehr(&clinic, &clinic.appointment(booked[0]), to).await;
-        assert_eq!(clinic.server.read("Slot", &stands).await["status"], "free", "{fault} {position}");
+        let to = harness.place(1 + n % 2, 2, NINE);
+        harness.server.fault(fault, position).await;
+        harness.engine.reschedule(LOCATION, AppointmentId(booked[0]), to, true).await.unwrap();
+        harness.idle().await;
+        nothing_more_is_lost(&harness).await;
+        assert_eq!(harness.appointment(booked[0]).placement, to);
+        let moved = check_in_ehr(&harness, &harness.appointment(booked[0]), to).await;
+        assert_eq!(harness.server.read("Slot", &stands).await["status"], "free", "{fault} {position}");
         stands = slot_of(&moved);
     }
     // A cancellation writes the appointment and the slot.
     for ((fault, position), id) in losses(2).into_iter().zip(&booked) {
-        let slot = slot_of(&clinic.in_ehr(&clinic.appointment(*id)).await);
-        clinic.server.fault(fault, position).await;
-        clinic.engine.cancel(LOCATION, AppointmentId(*id), None).await.unwrap();
-        clinic.idle().await;
-        nothing_more_is_lost(&clinic).await;
-        assert!(clinic.appointment(*id).cancelled);
-        assert_eq!(clinic.in_ehr(&clinic.appointment(*id)).await["status"], "cancelled", "{fault} {position}");
-        assert_eq!(clinic.server.read("Slot", &slot).await["status"], "free", "{fault} {position}");
+        let slot = slot_of(&harness.in_ehr(&harness.appointment(*id)).await);
+        harness.server.fault(fault, position).await;
+        harness.engine.cancel(LOCATION, AppointmentId(*id), None).await.unwrap();
+        harness.idle().await;
+        nothing_more_is_lost(&harness).await;
+        assert!(harness.appointment(*id).cancelled);
+        assert_eq!(harness.in_ehr(&harness.appointment(*id)).await["status"], "cancelled", "{fault} {position}");
+        assert_eq!(harness.server.read("Slot", &slot).await["status"], "free", "{fault} {position}");
     }
     let bookings = booked.len();
-    once_each(&clinic, bookings, bookings).await;
-    clinic.sync().await;
-    assert_eq!(clinic.appointments().len(), 5 + bookings, "each was known by its write key");
-    clinic.engine.stop().await;
+    once_each(&harness, bookings, bookings).await;
+    harness.sync().await;
+    assert_eq!(harness.appointments().len(), 5 + bookings, "each was known by its write key");
+    harness.engine.stop().await;
 }
 
 /// Each fault of the server at each of so many writes.
@@ -66,90 +66,90 @@ fn losses(writes: u32) -> Vec<(&'static str, u32)> {
 
 #[actix::test]
 async fn a_server_that_is_down_and_an_engine_that_restarts_delay_a_booking_and_no_more() {
-    let Some(mut clinic) = Clinic::open().await else { return };
-    clinic.door.shut().await;
+    let Some(mut harness) = Harness::open().await else { return };
+    harness.proxy.shut().await;
     let mut requests = Vec::new();
     for n in 0..3 {
         let person = visitor("Waits", &format!("For {n}"), &format!("555-040-{n:04}"));
-        let request = clinic.request(clinic.place(n, 1, NINE), &format!("down-{n}"), &person, "down");
-        let booked = clinic.engine.book(request.clone()).await.unwrap().appointment;
+        let request = harness.request(harness.place(n, 1, NINE), &format!("down-{n}"), &person, "down");
+        let booked = harness.engine.book(request.clone()).await.unwrap().appointment;
         requests.push((request, booked.id));
     }
     let parked = async || {
-        let state = clinic.engine.sync_state(LOCATION).await.unwrap();
+        let state = harness.engine.sync_state(LOCATION).await.unwrap();
         state.write_reason.map(|reason| (reason, state.queued))
     };
     let (reason, queued) = until("the circuit breaker", parked).await;
     assert!(reason.contains("failed several writes"), "{reason}");
     assert_eq!(queued, 6, "three patients and three appointments");
-    clinic.engine.sync_now(LOCATION).await.unwrap();
-    let unread = async || clinic.engine.sync_state(LOCATION).await.unwrap().read_reason;
+    harness.engine.sync_now(LOCATION).await.unwrap();
+    let unread = async || harness.engine.sync_state(LOCATION).await.unwrap().read_reason;
     until("a read cycle that fails", unread).await;
 
-    let mut clinic = clinic.restart().await;
-    assert_eq!(clinic.engine.sync_state(LOCATION).await.unwrap().queued, 6);
+    let mut harness = harness.restart().await;
+    assert_eq!(harness.engine.sync_state(LOCATION).await.unwrap().queued, 6);
     for (request, id) in &requests {
-        let again = clinic.engine.book(request.clone()).await.unwrap();
+        let again = harness.engine.book(request.clone()).await.unwrap();
         assert_eq!((again.replay, again.appointment.id), (true, *id));
         assert_eq!(again.appointment.booking.unwrap().writeback, Writeback::Pending);
     }
-    once_each(&clinic, 0, 0).await;
+    once_each(&harness, 0, 0).await;
 
-    clinic.door.open().await;
+    harness.proxy.open().await;
     for (request, id) in &requests {
-        let record = clinic.written(*id).await;
-        check_in_ehr(&clinic, &record, clinic.appointment(*id).placement).await;
+        let record = harness.written(*id).await;
+        check_in_ehr(&harness, &record, harness.appointment(*id).placement).await;
         assert_eq!(record.placement.span, request.offer.span);
     }
     let recovered = async || {
-        let state = clinic.engine.sync_state(LOCATION).await.unwrap();
+        let state = harness.engine.sync_state(LOCATION).await.unwrap();
         (state.write_ok && state.read_ok && state.queued == 0).then_some(())
     };
     until("reading and writing go on", recovered).await;
-    once_each(&clinic, 3, 3).await;
-    clinic.engine.stop().await;
+    once_each(&harness, 3, 3).await;
+    harness.engine.stop().await;
 }
 
 #[actix::test]
 async fn an_engine_that_stops_in_the_middle_of_a_booking_goes_on_with_it() {
-    let Some(mut clinic) = Clinic::open().await else { return };
+    let Some(mut harness) = Harness::open().await else { return };
     // Before the first write, after each, and when nothing but its answer is missing.
     for (n, writes) in [0, 1, 2, 3].into_iter().enumerate() {
-        let place = clinic.place(n % 3, 1, TEN + 30 * i64::try_from(n).unwrap());
+        let place = harness.place(n % 3, 1, TEN + 30 * i64::try_from(n).unwrap());
         let person = visitor("Stopped", &format!("After {writes}"), &format!("555-050-{n:04}"));
-        let before = clinic.server.faults().await.writes;
-        let id = clinic.book(place, &format!("stop-{n}"), &person, "stopped").await.unwrap().appointment.id;
-        let so_far = async || (clinic.server.faults().await.writes - before >= writes).then_some(());
+        let before = harness.server.faults().await.writes;
+        let id = harness.book(place, &format!("stop-{n}"), &person, "stopped").await.unwrap().appointment.id;
+        let so_far = async || (harness.server.faults().await.writes - before >= writes).then_some(());
         until("the write to stop after", so_far).await;
-        clinic = clinic.restart().await;
-        let record = clinic.written(id).await;
-        check_in_ehr(&clinic, &record, place).await;
-        once_each(&clinic, n + 1, n + 1).await;
+        harness = harness.restart().await;
+        let record = harness.written(id).await;
+        check_in_ehr(&harness, &record, place).await;
+        once_each(&harness, n + 1, n + 1).await;
     }
-    clinic.engine.stop().await;
+    harness.engine.stop().await;
 }
 
 /// What was marked for a booking that never came is free again for the next one.
 #[actix::test]
 async fn a_booking_cancelled_while_it_could_not_be_written_blocks_nothing() {
-    let Some(mut clinic) = Clinic::open().await else { return };
-    let place = clinic.place(0, 1, NINE);
-    clinic.server.fault("drop_request", 3).await;
-    let id = clinic.book(place, "gone-1", &visitor("Never", "Came", "555-060-0000"), "").await.unwrap().appointment.id;
-    let met = async || (clinic.server.faults().await.drop_request == 0).then_some(());
+    let Some(mut harness) = Harness::open().await else { return };
+    let place = harness.place(0, 1, NINE);
+    harness.server.fault("drop_request", 3).await;
+    let id = harness.book(place, "gone-1", &visitor("Never", "Came", "555-060-0000"), "").await.unwrap().appointment.id;
+    let met = async || (harness.server.faults().await.drop_request == 0).then_some(());
     until("the appointment's request is lost", met).await;
-    clinic.door.shut().await;
-    assert!(!clinic.engine.cancel(LOCATION, AppointmentId(id), None).await.unwrap());
-    clinic.door.open().await;
-    clinic.idle().await;
-    assert!(clinic.appointment(id).cancelled);
+    harness.proxy.shut().await;
+    assert!(!harness.engine.cancel(LOCATION, AppointmentId(id), None).await.unwrap());
+    harness.proxy.open().await;
+    harness.idle().await;
+    assert!(harness.appointment(id).cancelled);
     let next = visitor("Comes", "Instead", "555-060-0001");
-    let id = clinic.book(place, "gone-2", &next, "").await.unwrap().appointment.id;
-    check_in_ehr(&clinic, &clinic.written(id).await, place).await;
-    clinic.engine.stop().await;
+    let id = harness.book(place, "gone-2", &next, "").await.unwrap().appointment.id;
+    check_in_ehr(&harness, &harness.written(id).await, place).await;
+    harness.engine.stop().await;
 }
 
-async fn nothing_more_is_lost(clinic: &Clinic) {
-    let faults = clinic.server.faults().await;
+async fn nothing_more_is_lost(harness: &Harness) {
+    let faults = harness.server.faults().await;
     assert_eq!((faults.drop_reply, faults.drop_request), (0, 0), "the fault was met");
 }

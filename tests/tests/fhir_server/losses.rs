@@ -10,9 +10,9 @@ use engine::{
     saving::{AppointmentChange, SaveRequest, Saving},
 };
 use location::{command::Placement, ids::AppointmentId};
-use tests::{
-    clinic::{LOCATION, fhir::Clinic, visitor},
-    conformance::proxy::{Trouble, When},
+use tests::harness::{
+    flaky_proxy::{Trouble, When},
+    in_process::{LOCATION, fhir::Harness, visitor},
 };
 
 use crate::{
@@ -45,72 +45,72 @@ async fn each_write_is_in_the_ehr_once_whatever_is_lost() {
     let seeds = std::env::var(VARIABLE).map_or(FEW, |text| text.parse().unwrap());
     let mut told = 0;
     while told < seeds {
-        let Some(clinic) = Clinic::open_with(everything).await else { return };
+        let Some(harness) = Harness::open_with(everything).await else { return };
         let here = AT_ONE_CLINIC.min(seeds - told);
         for nth in 0..here {
-            story(&clinic, told + nth, usize::try_from(nth).unwrap()).await;
+            story(&harness, told + nth, usize::try_from(nth).unwrap()).await;
         }
         // Not every write takes as many requests as the one that was to be lost.
-        assert!(clinic.proxy.spoilt() as u64 >= 2 * here, "{} of {here} stories", clinic.proxy.spoilt());
+        assert!(harness.proxy.spoilt() as u64 >= 2 * here, "{} of {here} stories", harness.proxy.spoilt());
         told += here;
-        clinic.engine.stop().await;
+        harness.engine.stop().await;
     }
 }
 
-async fn story(clinic: &Clinic, seed: u64, nth: usize) {
+async fn story(harness: &Harness, seed: u64, nth: usize) {
     let mut random = Random(seed);
     let mut lose = || {
         let trouble = if random.below(2) == 0 { Trouble::LoseReply } else { Trouble::LoseRequest };
         let at = usize::try_from(random.below(REQUESTS) + 1).unwrap();
-        clinic.proxy.set(When::Nth(at), trouble);
+        harness.proxy.set(When::Nth(at), trouble);
     };
     let person = visitor("Told", &format!("Of Seed {seed}"), &format!("555-{seed:03}-{nth:04}"));
-    let place = free(clinic, nth).await;
+    let place = free(harness, nth).await;
     lose();
-    let booked = clinic.book(place, &format!("seed-{seed}"), &person, "told").await.unwrap();
-    let record = clinic.written(booked.appointment.id).await;
-    check_in_ehr(clinic, &record, place).await;
-    once_each(clinic, nth + 1, nth + 1).await;
+    let booked = harness.book(place, &format!("seed-{seed}"), &person, "told").await.unwrap();
+    let record = harness.written(booked.appointment.id).await;
+    check_in_ehr(harness, &record, place).await;
+    once_each(harness, nth + 1, nth + 1).await;
 
-    let to = free(clinic, nth + 1).await;
+    let to = free(harness, nth + 1).await;
     lose();
-    clinic.engine.reschedule(LOCATION, AppointmentId(record.id), to, true).await.unwrap();
-    clinic.idle().await;
-    let moved = clinic.appointment(record.id);
+    harness.engine.reschedule(LOCATION, AppointmentId(record.id), to, true).await.unwrap();
+    harness.idle().await;
+    let moved = harness.appointment(record.id);
     assert_eq!(moved.placement, to, "seed {seed}");
-    check_in_ehr(clinic, &moved, to).await;
+    check_in_ehr(harness, &moved, to).await;
 
     let note = format!("of seed {seed}");
     lose();
     let change = AppointmentChange { note: Some(note.clone()), join_blocks: true, ..AppointmentChange::default() };
     let what = Saving::AppointmentChange { id: AppointmentId(record.id), change };
     let _: records::Appointment =
-        clinic.engine.save(SaveRequest { location: LOCATION, what, once: None }).await.unwrap().record;
-    clinic.idle().await;
-    assert_eq!(clinic.in_ehr(&clinic.appointment(record.id)).await["comment"], note.as_str(), "seed {seed}");
+        harness.engine.save(SaveRequest { location: LOCATION, what, once: None }).await.unwrap().record;
+    harness.idle().await;
+    assert_eq!(harness.in_ehr(&harness.appointment(record.id)).await["comment"], note.as_str(), "seed {seed}");
 
-    let zoe = patient_of_seed(clinic, 0);
+    let zoe = patient_of_seed(harness, 0);
     lose();
     let log: Entry<CommunicationLog> =
-        save(clinic, new(CommunicationLog::RESOURCE, Some(zoe.id), talk(zoe.id, &note))).await;
-    filed::<CommunicationLog>(clinic, log.id).await;
-    let there = clinic.server.search("Communication", &[]).await;
+        save(harness, new(CommunicationLog::RESOURCE, Some(zoe.id), talk(zoe.id, &note))).await;
+    filed::<CommunicationLog>(harness, log.id).await;
+    let there = harness.server.search("Communication", &[]).await;
     let of_it = there.iter().filter(|log| log["payload"][0]["contentString"] == note.as_str()).count();
     assert_eq!((of_it, there.len()), (1, nth + 1), "seed {seed}");
 
     lose();
-    clinic.engine.cancel(LOCATION, AppointmentId(record.id), None).await.unwrap();
-    clinic.idle().await;
-    assert_eq!(clinic.in_ehr(&clinic.appointment(record.id)).await["status"], "cancelled", "seed {seed}");
-    clinic.proxy.calm();
-    once_each(clinic, nth + 1, nth + 1).await;
+    harness.engine.cancel(LOCATION, AppointmentId(record.id), None).await.unwrap();
+    harness.idle().await;
+    assert_eq!(harness.in_ehr(&harness.appointment(record.id)).await["status"], "cancelled", "seed {seed}");
+    harness.proxy.calm();
+    once_each(harness, nth + 1, nth + 1).await;
 }
 
 /// The first free place of a room.
-async fn free(clinic: &Clinic, room: usize) -> Placement {
+async fn free(harness: &Harness, room: usize) -> Placement {
     let room = room % 3;
     for day in 0..3 {
-        if let Some(slot) = clinic.free(room, day).await.first() {
+        if let Some(slot) = harness.free(room, day).await.first() {
             return Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span };
         }
     }

@@ -15,8 +15,8 @@ use engine::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use tests::clinic::{
-    fhir::{Clinic, TOKEN},
+use tests::harness::in_process::{
+    fhir::{Harness, TOKEN},
     visitor,
 };
 
@@ -58,12 +58,12 @@ async fn a_practice_is_served_with_tokens_that_are_obtained_and_renewed() {
         source.headers.clear();
         source.login = Some(oauth.into());
     };
-    let Some(clinic) = Clinic::open_as(|_| (), by_token).await else { return };
-    assert_eq!(clinic.patients().len(), 6);
-    let place = clinic.place(0, 1, NINE);
+    let Some(harness) = Harness::open_as(|_| (), by_token).await else { return };
+    assert_eq!(harness.patients().len(), 6);
+    let place = harness.place(0, 1, NINE);
     let person = visitor("Holds", "A Token", "555-070-0000");
-    let id = clinic.book(place, "token-1", &person, "by token").await.unwrap().appointment.id;
-    check_in_ehr(&clinic, &clinic.written(id).await, place).await;
+    let id = harness.book(place, "token-1", &person, "by token").await.unwrap().appointment.id;
+    check_in_ehr(&harness, &harness.written(id).await, place).await;
     assert_eq!(granted.load(Ordering::SeqCst), 2, "the first was not taken, the second served for everything");
-    clinic.engine.stop().await;
+    harness.engine.stop().await;
 }

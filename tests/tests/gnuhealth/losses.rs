@@ -2,9 +2,9 @@
 //! appointment each. `GNUHEALTH_SEEDS` says how many.
 
 use serde_json::{Value, json};
-use tests::{
-    conformance::proxy::{Trouble, When},
-    gnuhealth::{LOGIN, moment},
+use tests::harness::{
+    ehr_server::gnuhealth::{LOGIN, moment},
+    flaky_proxy::{Trouble, When},
 };
 
 use crate::practice::Practice;

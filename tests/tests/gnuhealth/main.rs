@@ -6,10 +6,10 @@ mod losses;
 mod practice;
 
 use serde_json::{Value, json};
-use tests::{
-    clinic::LOCATION,
-    conformance::proxy::{Trouble, When},
-    gnuhealth::{LOGIN, PASSWORD, RECEPTION, moment, today},
+use tests::harness::{
+    ehr_server::gnuhealth::{LOGIN, PASSWORD, RECEPTION, moment, today},
+    flaky_proxy::{Trouble, When},
+    in_process::LOCATION,
 };
 
 use practice::{Practice, number};
@@ -350,7 +350,7 @@ async fn a_session_the_server_ended_is_opened_again() {
     practice.server.write("res.user", user, json!({"password": "an0ther-of-the-clinic"})).await;
     let id = practice.book("1", 0, "11:00", "session-2", &zoe()).await["appointment_id"].as_u64().unwrap();
     let problem = async || practice.engine.sync_state(LOCATION).await.unwrap().write_reason;
-    tests::wait::until("a problem of writing", problem).await;
+    tests::harness::poll::until("a problem of writing", problem).await;
     assert_eq!(practice.appointment(id).foreign_id, None);
     practice.server.write("res.user", user, json!({"password": PASSWORD})).await;
     practice.sync().await;

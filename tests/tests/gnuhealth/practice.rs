@@ -26,14 +26,14 @@ use location::{
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{
-    adapters,
-    clinic::{self, LOCATION, ZONE},
-    conformance::proxy::Proxy,
-    gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
-    http::Caller,
-    practice::{self, INSTITUTION, SOURCE},
-    wait::until,
+use tests::harness::{
+    components,
+    ehr_server::gnuhealth::{BASE_PATH, GnuHealth, PASSWORD},
+    fixtures::{self, INSTITUTION, SOURCE},
+    flaky_proxy::FlakyProxy,
+    http_client::Caller,
+    in_process::{self, LOCATION, ZONE},
+    poll::until,
 };
 
 pub const SUBDOMAIN: &str = "harbour-dental";
@@ -44,7 +44,7 @@ const TYPES: &str = r#"[{"id":"CHECKUP","name":"Check-up – kurz","minutes":30}
 pub struct Practice {
     pub server: GnuHealth,
     /// The product's way to the server.
-    pub proxy: Proxy,
+    pub proxy: FlakyProxy,
     pub engine: Arc<Engine>,
     pub caller: Caller,
     http: ServerHandle,
@@ -59,7 +59,7 @@ impl Practice {
         let server = GnuHealth::start().await?;
         let midnight = (clock::now().0 / 1_000 - OFFSET).div_euclid(86_400) * 86_400 + 86_400 + OFFSET;
         server.seed(midnight).await;
-        let proxy = Proxy::to(server.address()).await;
+        let proxy = FlakyProxy::to(server.address()).await;
         let dir = tempfile::tempdir().expect("a folder for the store");
         let setup = setup(&proxy, login);
         let (engine, http, caller) = start(dir.path(), setup).await;
@@ -75,12 +75,12 @@ impl Practice {
 
     /// Reads the EHR now, to the end.
     pub async fn sync(&self) {
-        clinic::sync(&self.engine).await;
+        in_process::sync(&self.engine).await;
     }
 
     /// Waits until nothing is left to be written.
     pub async fn idle(&self) {
-        clinic::idle(&self.engine).await;
+        in_process::idle(&self.engine).await;
     }
 
     pub async fn get(&mut self, path: &str) -> Value {
@@ -134,11 +134,11 @@ impl Practice {
 
     /// Waits until a booking's insert is done.
     pub async fn written(&self, id: u64) -> records::Appointment {
-        clinic::written(&self.engine, id).await
+        in_process::written(&self.engine, id).await
     }
 
     pub fn appointment(&self, id: u64) -> records::Appointment {
-        clinic::appointment(&self.engine, id)
+        in_process::appointment(&self.engine, id)
     }
 
     /// The appointment as the EHR has it.
@@ -198,7 +198,7 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     // The engine before may still be letting go of its last calls.
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, api::views::published::RecordViews::shapes());
-    parts.adapters = adapters::load(&["gnuhealth"]).await;
+    parts.adapters = components::load(&["gnuhealth"]).await;
     let engine = Arc::new(Engine::start(setup, parts).await.expect("the engine starts"));
     let rates = RateRules { per_second: 0, per_minute: 0, endpoints: BTreeMap::default() };
     let rules = HttpRules { workers: 1, rate_limits: rates, shutdown_timeout: Duration::ZERO, ..HttpRules::default() };
@@ -220,16 +220,16 @@ async fn start(dir: &Path, setup: Setup) -> (Arc<Engine>, ServerHandle, Caller) 
     (engine, handle, caller)
 }
 
-fn setup(proxy: &Proxy, login: &str) -> Setup {
+fn setup(proxy: &FlakyProxy, login: &str) -> Setup {
     let mut setup = Setup::default();
-    setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, SUBDOMAIN)));
+    setup.institutions.insert(INSTITUTION, Arc::new(fixtures::institution(INSTITUTION, SUBDOMAIN)));
     let base_url = format!("http://{}{BASE_PATH}", proxy.address());
     let session =
         TrytonSession::new(&base_url, login.to_owned(), Secret::new(PASSWORD)).expect("an address and a login");
     let source = DataSource {
         login: Some(session.into()),
         guest_memory_mib: 128,
-        ..practice::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
+        ..fixtures::source(SOURCE, INSTITUTION, "gnuhealth", &base_url)
     };
     setup.sources.insert(SOURCE, Arc::new(source));
     let place = LocationSetup {
@@ -250,7 +250,7 @@ fn setup(proxy: &Proxy, login: &str) -> Setup {
             ("appointment_types".to_owned(), TYPES.to_owned()),
             ("country".to_owned(), "US".to_owned()),
         ]),
-        ..practice::location(LOCATION, "harbour", ZONE, false)
+        ..fixtures::location(LOCATION, "harbour", ZONE, false)
     };
     setup.locations.insert(LOCATION, Arc::new(place));
     setup

@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use engine::{clock, records::Writeback};
 use location::time::{HOUR, MINUTE, Timestamp};
 use serde_json::json;
-use tests::clinic::{open_dental::Clinic, visitor};
+use tests::harness::in_process::{open_dental::Harness, visitor};
 
 const ZONE: Tz = chrono_tz::America::New_York;
 
@@ -16,19 +16,19 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     let day = |at: Timestamp| local(at).format("%Y-%m-%d").to_string();
     let nights = [day(forward), day(back)];
     let seed = nights.clone();
-    let clinic = Clinic::open_with(
+    let harness = Harness::open_with(
         ZONE,
-        move |office, seeded| {
+        move |database, seeded| {
             for date in &seed {
                 // Somebody works through the night.
                 let night = json!({"SchedDate": date, "StartTime": "00:00:00", "StopTime": "06:00:00",
                     "ProvNum": seeded.providers[0].to_string(), "operatories": seeded.operatories[0].to_string()});
-                office.insert("schedules", night);
+                database.insert("schedules", night);
             }
             for (date, time) in [(&seed[0], "02:30:00"), (&seed[1], "01:30:00")] {
                 let row = json!({"PatNum": seeded.patients[3], "Op": seeded.operatories[1], "ProvNum": seeded.providers[1],
                     "AptDateTime": format!("{date} {time}"), "Pattern": "XXXXXX", "Note": "by night"});
-                office.insert("appointments", row);
+                database.insert("appointments", row);
             }
         },
         |place| {
@@ -40,7 +40,7 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     .await;
 
     // The office shows a time there was not: it is what clocks show an hour later. Of two it is the first.
-    let seen: Vec<Timestamp> = clinic
+    let seen: Vec<Timestamp> = harness
         .appointments()
         .into_iter()
         .filter(|a| a.note.as_deref() == Some("by night"))
@@ -58,28 +58,28 @@ async fn times_that_clocks_leap_over_and_times_they_show_twice() {
     )
     .unwrap();
     let starts: Vec<i64> =
-        clinic.free_on(0, from).await.into_iter().map(|slot| slot.span.start.since(night) / MINUTE).collect();
+        harness.free_on(0, from).await.into_iter().map(|slot| slot.span.start.since(night) / MINUTE).collect();
     assert!(starts.iter().all(|minute| *minute <= 5 * 60 - 30), "06:00 is five hours after midnight: {starts:?}");
 
     // Both sides of the leap, and the first of two: written as the office's clocks show them, read back as they were.
     let at = [forward.plus(-30 * MINUTE), forward, back.plus(-HOUR), back.plus(HOUR)];
     for (n, start) in at.into_iter().enumerate() {
         let person = visitor("Night", &format!("Owl {n}"), &format!("555-060-{n:04}"));
-        let booked = clinic.book(clinic.place_at(0, start), &format!("night-{n}"), &person, "").await.unwrap();
-        let record = clinic.written(booked.appointment.id).await;
-        assert_eq!(clinic.in_ehr(&record)["AptDateTime"], local(start).format("%Y-%m-%d %H:%M:%S").to_string());
-        clinic.sync().await;
-        assert_eq!(clinic.appointment(record.id).placement.span.start, start);
+        let booked = harness.book(harness.place_at(0, start), &format!("night-{n}"), &person, "").await.unwrap();
+        let record = harness.written(booked.appointment.id).await;
+        assert_eq!(harness.in_ehr(&record)["AptDateTime"], local(start).format("%Y-%m-%d %H:%M:%S").to_string());
+        harness.sync().await;
+        assert_eq!(harness.appointment(record.id).placement.span.start, start);
     }
 
     // The second of two has no name there: it would become the first.
     let person = visitor("Night", "Twice", "555-060-0099");
-    let id = clinic.book(clinic.place_at(0, back), "twice", &person, "").await.unwrap().appointment.id;
-    clinic.idle().await;
-    let booking = clinic.appointment(id).booking.unwrap();
+    let id = harness.book(harness.place_at(0, back), "twice", &person, "").await.unwrap().appointment.id;
+    harness.idle().await;
+    let booking = harness.appointment(id).booking.unwrap();
     assert_eq!(booking.writeback, Writeback::Failed);
     assert!(booking.failure_reason.unwrap().contains("show this time twice"));
-    clinic.engine.stop().await;
+    harness.engine.stop().await;
 }
 
 /// The next instants at which clocks leap forward and fall back.

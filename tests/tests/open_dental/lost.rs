@@ -11,10 +11,10 @@ use engine::{
     saving::{NewHistoryItem, Saving},
 };
 use location::{ids::AppointmentId, pull::Resource};
-use tests::{
-    clinic::{LOCATION, open_dental::Clinic, visitor},
-    open_dental::{Fate, Switches},
-    wait::until,
+use tests::harness::{
+    ehr_server::open_dental::{Fate, Switches},
+    in_process::{LOCATION, open_dental::Harness, visitor},
+    poll::until,
 };
 
 use crate::{NINE, once};
@@ -26,56 +26,56 @@ const VARIABLE: &str = "OPEN_DENTAL_SEEDS";
 /// One story: a new patient books, moves and cancels; a log, a payment, a plan with a coverage and an allergy are filed.
 #[actix::test]
 async fn whatever_is_lost_there_is_one_record_of_each() {
-    let clinic = Clinic::open().await;
+    let harness = Harness::open().await;
     let seeds = std::env::var(VARIABLE).ok().map_or(SEEDS, |n| n.parse().expect("a number of seeds"));
-    clinic.server.office().switches = Switches::default();
-    story(&clinic, seeds).await;
-    let requests = clinic.server.office().switches.asked;
-    once_of_each(&clinic, seeds, "nothing lost");
+    harness.server.database().switches = Switches::default();
+    story(&harness, seeds).await;
+    let requests = harness.server.database().switches.asked;
+    once_of_each(&harness, seeds, "nothing lost");
     assert!((28..36).contains(&requests), "a story of {requests} requests is another one");
     for seed in 0..seeds {
         // Each request meets both fates in turn; few seeds are spread over all of them.
         let at = if seeds < 2 * requests { seed * 2 * requests / seeds } else { seed % (2 * requests) };
         let (n, fate) = (at / 2, if at % 2 == 0 { Fate::ReplyLost } else { Fate::RequestLost });
-        clinic.fate(n, fate);
-        story(&clinic, seed).await;
+        harness.fate(n, fate);
+        story(&harness, seed).await;
         // Two lanes of writes meet in another order each time: the last few requests may be fewer.
-        let met = clinic.server.office().switches.fates.is_empty();
+        let met = harness.server.database().switches.fates.is_empty();
         assert!(met || n + 3 >= requests, "seed {seed}: request {n} of {requests} was not there");
-        once_of_each(&clinic, seed, &format!("seed {seed}: request {n} {fate:?}"));
+        once_of_each(&harness, seed, &format!("seed {seed}: request {n} {fate:?}"));
     }
-    clinic.sync().await;
-    let known = clinic.appointments().into_iter().filter(|a| a.booking.is_some()).count();
+    harness.sync().await;
+    let known = harness.appointments().into_iter().filter(|a| a.booking.is_some()).count();
     assert_eq!(known as u64, seeds + 1, "each booking is one record here");
-    clinic.engine.stop().await;
+    harness.engine.stop().await;
 }
 
-async fn story(clinic: &Clinic, seed: u64) {
+async fn story(harness: &Harness, seed: u64) {
     // Rooms and half hours in turn: what is cancelled is free again.
-    let place = clinic.place(usize::try_from(seed % 2).unwrap(), 1, NINE);
+    let place = harness.place(usize::try_from(seed % 2).unwrap(), 1, NINE);
     let person = visitor("Lost", &format!("Seed {seed}"), &format!("+1 555 300 {seed:04}"));
-    let booked = clinic.book(place, &format!("lost-{seed}"), &person, "lost").await.unwrap().appointment.id;
-    let record = clinic.written(booked).await;
-    let to = clinic.place(usize::try_from(1 - seed % 2).unwrap(), 1, NINE + 60);
-    clinic.engine.reschedule(LOCATION, AppointmentId(booked), to, true).await.unwrap();
-    clinic.idle().await;
-    assert_eq!(clinic.appointment(booked).placement, to);
+    let booked = harness.book(place, &format!("lost-{seed}"), &person, "lost").await.unwrap().appointment.id;
+    let record = harness.written(booked).await;
+    let to = harness.place(usize::try_from(1 - seed % 2).unwrap(), 1, NINE + 60);
+    harness.engine.reschedule(LOCATION, AppointmentId(booked), to, true).await.unwrap();
+    harness.idle().await;
+    assert_eq!(harness.appointment(booked).placement, to);
     let patient = record.patient_id.unwrap();
     let log = CommunicationLog {
         patient_id: patient,
         note: format!("Log {seed}."),
         mode: Mode::Phone,
         direction: Direction::Received,
-        occurred_at: clinic.at(-1, 0).into(),
+        occurred_at: harness.at(-1, 0).into(),
         extra: Vec::new(),
     };
-    clinic.file(&log, Some(patient)).await;
-    clinic.file(&payment(clinic, patient, seed), Some(patient)).await;
-    let item_id = clinic.id_of(Resource::HistoryItems, "allergy:1").unwrap();
+    harness.file(&log, Some(patient)).await;
+    harness.file(&payment(harness, patient, seed), Some(patient)).await;
+    let item_id = harness.id_of(Resource::HistoryItems, "allergy:1").unwrap();
     let note = Some(format!("Allergy {seed}."));
     let item =
         NewHistoryItem { patient_id: patient, category: HistoryCategory::Allergies, item_id, note, active: true };
-    clinic.save::<engine::records::entry::Entry<PatientHistoryItem>>(Saving::HistoryItem(item)).await;
+    harness.save::<engine::records::entry::Entry<PatientHistoryItem>>(Saving::HistoryItem(item)).await;
     let plan = InsurancePlan {
         payer_id: Some("60054".into()),
         name: format!("Carrier {seed}."),
@@ -87,8 +87,8 @@ async fn story(clinic: &Clinic, seed: u64) {
         benefit_year_renewal_month: None,
         extra: Vec::new(),
     };
-    let plan_id = clinic.file(&plan, None).await;
-    clinic.filed::<InsurancePlan>(plan_id).await;
+    let plan_id = harness.file(&plan, None).await;
+    harness.filed::<InsurancePlan>(plan_id).await;
     let coverage = Coverage {
         patient_id: patient,
         plan_id,
@@ -104,13 +104,13 @@ async fn story(clinic: &Clinic, seed: u64) {
         active: true,
         extra: Vec::new(),
     };
-    clinic.file(&coverage, Some(patient)).await;
-    clinic.idle().await;
-    clinic.engine.cancel(LOCATION, AppointmentId(booked), Some("lost".into())).await.unwrap();
-    clinic.idle().await;
+    harness.file(&coverage, Some(patient)).await;
+    harness.idle().await;
+    harness.engine.cancel(LOCATION, AppointmentId(booked), Some("lost".into())).await.unwrap();
+    harness.idle().await;
 }
 
-fn payment(clinic: &Clinic, patient: u32, seed: u64) -> Payment {
+fn payment(harness: &Harness, patient: u32, seed: u64) -> Payment {
     Payment {
         patient_id: Some(patient),
         guarantor_id: None,
@@ -119,7 +119,7 @@ fn payment(clinic: &Clinic, patient: u32, seed: u64) -> Payment {
         claim_id: None,
         payment_plan_id: None,
         insurance_plan_id: None,
-        payment_type_id: clinic.id_of(Resource::PaymentTypes, &clinic.seeded.check.to_string()),
+        payment_type_id: harness.id_of(Resource::PaymentTypes, &harness.seeded.check.to_string()),
         amount: Money::parse("10.00", "USD").unwrap(),
         paid_at: None,
         transaction_id: None,
@@ -130,17 +130,17 @@ fn payment(clinic: &Clinic, patient: u32, seed: u64) -> Payment {
     }
 }
 
-fn once_of_each(clinic: &Clinic, seed: u64, at: &str) {
-    let office = clinic.server.office();
-    let named = |table: &str, field: &str, text: String| once(&office.holding(table, field, &text), at);
-    let patients: Vec<_> = office
+fn once_of_each(harness: &Harness, seed: u64, at: &str) {
+    let database = harness.server.database();
+    let named = |table: &str, field: &str, text: String| once(&database.holding(table, field, &text), at);
+    let patients: Vec<_> = database
         .holding("patients", "LName", "Seed ")
         .into_iter()
         .filter(|row| row["LName"] == format!("Seed {seed}"))
         .collect();
     let patient = once(&patients, at)["PatNum"].clone();
     let of_patient =
-        |table: &str| -> Vec<_> { office.rows(table).filter(|row| row["PatNum"] == patient).cloned().collect() };
+        |table: &str| -> Vec<_> { database.rows(table).filter(|row| row["PatNum"] == patient).cloned().collect() };
     let appointment = once(&of_patient("appointments"), at);
     assert_eq!(appointment["AptStatus"], "UnschedList", "{at}: it is cancelled");
     let note = appointment["Note"].as_str().unwrap();
@@ -157,28 +157,28 @@ fn once_of_each(clinic: &Clinic, seed: u64, at: &str) {
 
 #[actix::test]
 async fn an_office_that_is_away_and_an_engine_that_restarts_delay_a_booking_and_no_more() {
-    let mut clinic = Clinic::open().await;
-    clinic.door.shut().await;
+    let mut harness = Harness::open().await;
+    harness.proxy.shut().await;
     let mut booked = Vec::new();
     for n in 0..3 {
         let person = visitor("Waits", &format!("For {n}"), &format!("555-040-{n:04}"));
-        let request = clinic.request(clinic.place(n, 1, NINE), &format!("down-{n}"), &person, "down");
-        booked.push((clinic.engine.book(request.clone()).await.unwrap().appointment.id, request));
+        let request = harness.request(harness.place(n, 1, NINE), &format!("down-{n}"), &person, "down");
+        booked.push((harness.engine.book(request.clone()).await.unwrap().appointment.id, request));
     }
-    let parked = async || clinic.engine.sync_state(LOCATION).await.unwrap().write_reason;
+    let parked = async || harness.engine.sync_state(LOCATION).await.unwrap().write_reason;
     let reason = until("the circuit breaker", parked).await;
     assert!(reason.contains("failed several writes"), "{reason}");
-    let mut clinic = clinic.restart().await;
-    assert_eq!(clinic.engine.sync_state(LOCATION).await.unwrap().queued, 6);
-    assert!(clinic.ours("appointments", "Note").is_empty());
-    clinic.door.open().await;
+    let mut harness = harness.restart().await;
+    assert_eq!(harness.engine.sync_state(LOCATION).await.unwrap().queued, 6);
+    assert!(harness.ours("appointments", "Note").is_empty());
+    harness.proxy.open().await;
     for (id, request) in &booked {
-        let record = clinic.written(*id).await;
+        let record = harness.written(*id).await;
         assert_eq!(record.placement.span, request.offer.span);
-        assert!(clinic.engine.book(request.clone()).await.unwrap().replay);
+        assert!(harness.engine.book(request.clone()).await.unwrap().replay);
     }
-    clinic.idle().await;
-    assert_eq!(clinic.ours("appointments", "Note").len(), 3);
-    assert_eq!(clinic.server.office().holding("patients", "FName", "Waits").len(), 3);
-    clinic.engine.stop().await;
+    harness.idle().await;
+    assert_eq!(harness.ours("appointments", "Note").len(), 3);
+    assert_eq!(harness.server.database().holding("patients", "FName", "Waits").len(), 3);
+    harness.engine.stop().await;
 }

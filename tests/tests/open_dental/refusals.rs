@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use engine::records::Writeback;
 use location::ids::AppointmentId;
-use tests::{
-    clinic::{
+use tests::harness::{
+    ehr_server::open_dental::Switches,
+    in_process::{
         LOCATION, ZONE,
-        open_dental::{Clinic, whole_passes},
+        open_dental::{Harness, whole_passes},
         visitor,
     },
-    open_dental::Switches,
-    wait::until,
+    poll::until,
 };
 
 use crate::{NINE, TEN};
 
 #[actix::test]
 async fn a_refusal_has_its_reason_and_no_patient() {
-    let clinic = Clinic::open().await;
+    let harness = Harness::open().await;
     // Somebody of that name who is told apart by their contacts here, and not there.
-    clinic.server.office().switches = Switches {
+    harness.server.database().switches = Switches {
         out: Some((400, "\"Zoë Łopata, born 1985-07-14, 555-010-1234, is on a list\"")),
         ..Switches::default()
     };
     let person = visitor("Zoë", "Łopata", "555-010-1234");
-    let id = clinic.book(clinic.place(0, 1, NINE), "no", &person, "x").await.unwrap().appointment.id;
+    let id = harness.book(harness.place(0, 1, NINE), "no", &person, "x").await.unwrap().appointment.id;
     let ended = async || {
-        let booking = clinic.appointment(id).booking?;
+        let booking = harness.appointment(id).booking?;
         (booking.writeback == Writeback::Failed).then_some(booking.failure_reason?)
     };
     let reason = until("the refusal", ended).await;
@@ -35,61 +35,61 @@ async fn a_refusal_has_its_reason_and_no_patient() {
         assert!(!reason.contains(secret), "{reason}");
     }
     assert!(reason.starts_with("Open Dental: ") && reason.ends_with("is on a list"), "{reason}");
-    clinic.engine.stop().await;
+    harness.engine.stop().await;
 }
 
 #[actix::test]
 async fn a_key_that_is_disabled_parks_writes_and_one_without_permission_ends_them() {
-    let clinic = Clinic::open().await;
+    let harness = Harness::open().await;
     let person = visitor("Olga", "Ожидание", "555-011-0001");
-    clinic.server.office().keys = "other/keys".into();
-    let id = clinic.book(clinic.place(0, 1, NINE), "parked", &person, "").await.unwrap().appointment.id;
-    let parked = async || clinic.engine.sync_state(LOCATION).await.unwrap().write_reason;
+    harness.server.database().keys = "other/keys".into();
+    let id = harness.book(harness.place(0, 1, NINE), "parked", &person, "").await.unwrap().appointment.id;
+    let parked = async || harness.engine.sync_state(LOCATION).await.unwrap().write_reason;
     until("the refused keys", parked).await;
-    assert_eq!(clinic.appointment(id).booking.unwrap().writeback, Writeback::Pending);
-    clinic.server.office().keys = tests::clinic::open_dental::KEYS.into();
-    clinic.written(id).await;
-    clinic.server.office().forbidden = vec!["PUT appointments"];
-    clinic.engine.cancel(LOCATION, AppointmentId(id), None).await.unwrap();
-    clinic.idle().await;
-    assert!(!clinic.appointment(id).cancelled, "what the EHR refuses is taken back");
-    clinic.engine.stop().await;
+    assert_eq!(harness.appointment(id).booking.unwrap().writeback, Writeback::Pending);
+    harness.server.database().keys = tests::harness::in_process::open_dental::KEYS.into();
+    harness.written(id).await;
+    harness.server.database().forbidden = vec!["PUT appointments"];
+    harness.engine.cancel(LOCATION, AppointmentId(id), None).await.unwrap();
+    harness.idle().await;
+    assert!(!harness.appointment(id).cancelled, "what the EHR refuses is taken back");
+    harness.engine.stop().await;
 }
 
 #[actix::test]
 async fn a_throttle_delays_and_loses_nothing() {
-    let clinic = Clinic::open_with(ZONE, |_, _| (), whole_passes).await;
-    clinic.server.office().switches = Switches { per_second: Some(6), ..Switches::default() };
-    let booked = clinic.book(clinic.place(0, 1, TEN), "slow", &visitor("Slow", "Motion", "555-012-0001"), "").await;
-    clinic.written(booked.unwrap().appointment.id).await;
-    let refused = clinic.server.office().log.iter().filter(|(_, _, status)| *status == 429).count();
+    let harness = Harness::open_with(ZONE, |_, _| (), whole_passes).await;
+    harness.server.database().switches = Switches { per_second: Some(6), ..Switches::default() };
+    let booked = harness.book(harness.place(0, 1, TEN), "slow", &visitor("Slow", "Motion", "555-012-0001"), "").await;
+    harness.written(booked.unwrap().appointment.id).await;
+    let refused = harness.server.database().log.iter().filter(|(_, _, status)| *status == 429).count();
     assert!(refused > 0, "the story needs more than its share");
-    assert_eq!(clinic.ours("appointments", "Note").len(), 1);
-    clinic.engine.stop().await;
+    assert_eq!(harness.ours("appointments", "Note").len(), 1);
+    harness.engine.stop().await;
 }
 
 #[actix::test]
 async fn an_econnector_that_is_away_is_no_refusal() {
-    let clinic = Clinic::open().await;
-    clinic.server.office().switches =
+    let harness = Harness::open().await;
+    harness.server.database().switches =
         Switches { out: Some((400, "The eConnector is not running.")), ..Switches::default() };
     let person = visitor("Away", "Home", "555-013-0001");
-    let id = clinic.book(clinic.place(0, 1, TEN), "away", &person, "").await.unwrap().appointment.id;
+    let id = harness.book(harness.place(0, 1, TEN), "away", &person, "").await.unwrap().appointment.id;
     let attempts = async || {
-        let office = clinic.server.office();
-        (office.log.iter().filter(|(_, _, status)| *status == 400).count() >= 3).then_some(())
+        let database = harness.server.database();
+        (database.log.iter().filter(|(_, _, status)| *status == 400).count() >= 3).then_some(())
     };
     until("some attempts", attempts).await;
-    assert_eq!(clinic.appointment(id).booking.unwrap().writeback, Writeback::Pending);
-    clinic.server.office().switches = Switches { delay: Duration::from_millis(5), ..Switches::default() };
-    clinic.written(id).await;
-    clinic.engine.stop().await;
+    assert_eq!(harness.appointment(id).booking.unwrap().writeback, Writeback::Pending);
+    harness.server.database().switches = Switches { delay: Duration::from_millis(5), ..Switches::default() };
+    harness.written(id).await;
+    harness.engine.stop().await;
 }
 
 /// Rows that come and go while a list is walked hide nothing: pages overlap, and a pass that may have missed something is done again.
 #[actix::test]
 async fn what_is_deleted_goes_and_the_rest_stays() {
-    let clinic = Clinic::open_with(
+    let harness = Harness::open_with(
         ZONE,
         |_, _| (),
         |place| {
@@ -98,14 +98,14 @@ async fn what_is_deleted_goes_and_the_rest_stays() {
         },
     )
     .await;
-    let gone = clinic.seeded.patients[10];
-    clinic.server.office().change("patients", gone, serde_json::json!({"PatStatus": "Deleted"}));
-    clinic.server.office().remove("appointments", clinic.seeded.booked);
-    clinic.sync().await;
-    assert!(clinic.patient_by_foreign(gone).inactive);
-    let inactive = clinic.seeded.patients.iter().filter(|key| clinic.patient_by_foreign(*key).inactive).count();
+    let gone = harness.seeded.patients[10];
+    harness.server.database().change("patients", gone, serde_json::json!({"PatStatus": "Deleted"}));
+    harness.server.database().remove("appointments", harness.seeded.booked);
+    harness.sync().await;
+    assert!(harness.patient_by_foreign(gone).inactive);
+    let inactive = harness.seeded.patients.iter().filter(|key| harness.patient_by_foreign(*key).inactive).count();
     assert_eq!(inactive, 2, "that one, and the one who was");
-    assert!(clinic.seen(&clinic.seeded.booked.to_string()).unwrap().cancelled);
-    assert_eq!(clinic.free_times(0, 0).await[0], "09:00");
-    clinic.engine.stop().await;
+    assert!(harness.seen(&harness.seeded.booked.to_string()).unwrap().cancelled);
+    assert_eq!(harness.free_times(0, 0).await[0], "09:00");
+    harness.engine.stop().await;
 }

@@ -15,10 +15,10 @@ use location::{
 use super::{
     agenda::{Happening, Question, Trip},
     ehr::fate::{Answer, Fate, Frame},
-    world::World,
+    sim::Sim,
 };
 
-impl World {
+impl Sim {
     /// A call starts.
     pub fn call(&mut self, id: LocationId, call: Call) {
         let Some(host) = self.process.hosts.get(&id) else { return };

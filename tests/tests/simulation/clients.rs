@@ -18,7 +18,7 @@ use super::{
     ledger::said,
     plan::{PERSONS, person},
     process::Heard,
-    world::{World, document},
+    sim::{Sim, document},
 };
 
 /// Times a client asks again before it gives up.
@@ -78,7 +78,7 @@ fn place(offer: &Offer) -> Placement {
     Placement { operatory: offer.operatory, provider: Some(offer.provider), span: offer.span }
 }
 
-impl World {
+impl Sim {
     /// One client does something that it thought of by itself.
     pub fn client_acts(&mut self) {
         let locations: Vec<LocationId> = self.plan.setup.locations.keys().copied().collect();
@@ -91,17 +91,17 @@ impl World {
             }
             2 => self.hold_first(location),
             3 => self.change_one(|_, id| Some(What::Cancel(id))),
-            4 => self.change_one(|world, id| {
-                let slot = world.find_slot(world.ledger.bookings.get(&id)?.location)?;
+            4 => self.change_one(|sim, id| {
+                let slot = sim.find_slot(sim.ledger.bookings.get(&id)?.location)?;
                 let to = Placement { operatory: slot.operatory, provider: Some(slot.provider), span: slot.span };
                 Some(What::Move(id, to))
             }),
             5 => self.use_key_again(|_, _| {}),
-            6 => self.use_key_again(|world, request| {
-                if world.random.chance(500) {
+            6 => self.use_key_again(|sim, request| {
+                if sim.random.chance(500) {
                     request.note = Some("another note".to_owned());
                 } else {
-                    request.patient = person(request.offer.institution.0, world.random.below(PERSONS));
+                    request.patient = person(request.offer.institution.0, sim.random.below(PERSONS));
                 }
             }),
             7 => {
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    fn change_one(&mut self, what: impl FnOnce(&mut World, AppointmentId) -> Option<What>) {
+    fn change_one(&mut self, what: impl FnOnce(&mut Sim, AppointmentId) -> Option<What>) {
         let ids: Vec<AppointmentId> = self.ledger.bookings.iter().rev().take(25).map(|(id, _)| *id).collect();
         let Some(id) = self.random.pick(&ids).copied() else { return };
         let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
@@ -216,7 +216,7 @@ impl World {
         self.ledger.promises.get(&key).map(|promise| promise.request.clone())
     }
 
-    fn use_key_again(&mut self, change: impl FnOnce(&mut World, &mut BookRequest)) {
+    fn use_key_again(&mut self, change: impl FnOnce(&mut Sim, &mut BookRequest)) {
         let Some(mut request) = self.some_promise() else { return };
         change(self, &mut request);
         self.ask(MINUTE, request.offer.location, What::Book(Box::new(request)));

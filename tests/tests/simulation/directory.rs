@@ -16,10 +16,10 @@ use super::{
     agenda::Happening,
     invariants,
     process::{Host, Process},
-    world::World,
+    sim::Sim,
 };
 
-impl World {
+impl Sim {
     /// Brings a location into memory, unless the process is down.
     pub fn attend(&mut self, id: LocationId) {
         if !self.process.up || self.process.hosts.contains_key(&id) {

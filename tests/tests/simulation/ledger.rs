@@ -1,4 +1,4 @@
-//! What the world may hold the engine to: what clients were told, and what each location committed itself to.
+//! What the simulation may hold the engine to: what clients were told, and what each location committed itself to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

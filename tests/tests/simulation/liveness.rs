@@ -20,31 +20,31 @@ use super::{
     ehr::{Ehr, Row},
     invariants,
     plan::seconds,
-    world::{World, document},
+    sim::{Sim, document},
 };
 
 /// Virtual time everything has to come to its end.
 pub const PATIENCE: Millis = 2 * DAY;
 
-impl World {
+impl Sim {
     fn integrated(&self) -> Vec<(LocationId, u32)> {
         self.plan.setup.locations.values().filter_map(|location| Some((location.id, location.source?))).collect()
     }
 }
 
 /// Nothing is left to write, and each location has seen all of its EHR since.
-pub fn at_rest(world: &mut World) -> bool {
-    let locations = world.integrated();
-    let hosts: Vec<_> = locations.iter().filter_map(|(id, _)| world.process.hosts.get(id)).collect();
+pub fn at_rest(sim: &mut Sim) -> bool {
+    let locations = sim.integrated();
+    let hosts: Vec<_> = locations.iter().filter_map(|(id, _)| sim.process.hosts.get(id)).collect();
     let drained = hosts.len() == locations.len()
         && hosts.iter().all(|host| host.shell.machine.state.queue.is_empty())
-        && world.agenda.trips() == 0;
+        && sim.agenda.trips() == 0;
     // A pull on its way does not undo that nothing is left to write.
     if hosts.len() < locations.len() || hosts.iter().any(|host| !host.shell.machine.state.queue.is_empty()) {
-        world.drained = None;
+        sim.drained = None;
         return false;
     }
-    let since = *world.drained.get_or_insert(world.now);
+    let since = *sim.drained.get_or_insert(sim.now);
     drained
         && hosts.iter().all(|host| {
             let (pulls, rules) = (&host.shell.machine.state.pulls, host.shell.settings().pull);
@@ -54,10 +54,10 @@ pub fn at_rest(world: &mut World) -> bool {
         })
 }
 
-pub fn unfinished(world: &World) -> String {
+pub fn unfinished(sim: &Sim) -> String {
     let mut left = Vec::new();
-    for (id, _) in world.integrated() {
-        match world.process.hosts.get(&id) {
+    for (id, _) in sim.integrated() {
+        match sim.process.hosts.get(&id) {
             Some(host) => {
                 let state = &host.shell.machine.state;
                 let writes: Vec<_> = state.queue.iter().collect();
@@ -70,39 +70,39 @@ pub fn unfinished(world: &World) -> String {
 }
 
 /// The operator looks at what the guard stopped, and accepts it.
-pub fn accept_deletions(world: &mut World) {
-    for (id, _) in world.integrated() {
-        let Some(host) = world.process.hosts.get(&id) else { continue };
+pub fn accept_deletions(sim: &mut Sim) {
+    for (id, _) in sim.integrated() {
+        let Some(host) = sim.process.hosts.get(&id) else { continue };
         let pulls = &host.shell.machine.state.pulls;
         let stopped: Vec<Resource> = pulls.guarded.difference(&pulls.accepted).copied().collect();
         for resource in stopped {
-            world.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
+            sim.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
             let command = Command::AcceptDeletions { resource };
-            world.own(id, &Request::Command(command));
+            sim.own(id, &Request::Command(command));
         }
     }
 }
 
-pub fn check(world: &World) {
-    invariants::sweep_all(world);
-    every_booking_has_an_end(world);
-    for (id, source) in world.integrated() {
-        let ehr = world.ehrs.get(&source).expect("a location's source exists");
+pub fn check(sim: &Sim) {
+    invariants::sweep_all(sim);
+    every_booking_has_an_end(sim);
+    for (id, source) in sim.integrated() {
+        let ehr = sim.ehrs.get(&source).expect("a location's source exists");
         for (foreign_id, row) in ehr.of(Resource::Appointments).filter(|(_, row)| row.location == Some(id)) {
-            ehr_and_documents_agree(world, ehr, id, foreign_id, row);
+            ehr_and_documents_agree(sim, ehr, id, foreign_id, row);
         }
-        nothing_is_made_up(world, ehr, id);
-        patients_are_one(world, ehr, world.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0));
+        nothing_is_made_up(sim, ehr, id);
+        patients_are_one(sim, ehr, sim.plan.setup.sources.get(&source).map_or(0, |source| source.institution.0));
     }
 }
 
 /// Every appointment a location remembers is one the EHR has.
-fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
-    let host = world.process.hosts.get(&location).expect("everybody is in memory");
+fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
+    let host = sim.process.hosts.get(&location).expect("everybody is in memory");
     for (id, known) in host.shell.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
-        let kept: records::Appointment = document(world, 0, id.0).expect("an appointment has its document");
+        let kept: records::Appointment = document(sim, 0, id.0).expect("an appointment has its document");
         let foreign_id = kept.foreign_id.clone().unwrap_or_default();
-        let linked = linked(world, ehr.source, Resource::Appointments, &foreign_id);
+        let linked = linked(sim, ehr.source, Resource::Appointments, &foreign_id);
         assert_eq!(
             linked,
             Some(id.0),
@@ -110,38 +110,38 @@ fn nothing_is_made_up(world: &World, ehr: &Ehr, location: LocationId) {
             ehr.source
         );
         let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.standing().is_some());
-        let unseen = may_have_vanished(world, ehr, &known.placement);
+        let unseen = may_have_vanished(sim, ehr, &known.placement);
         assert!(stands || unseen, "liveness: {id} of {location} stands at {:?}, which is free", known.placement);
     }
 }
 
 /// A patient of the EHR is one patient here.
-fn patients_are_one(world: &World, ehr: &Ehr, institution: u32) {
+fn patients_are_one(sim: &Sim, ehr: &Ehr, institution: u32) {
     let range = keys::records(Kind::Of(Resource::Patients).byte(), institution);
-    for (_, bytes) in world.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
+    for (_, bytes) in sim.store.scan(range, Direction::Forward, usize::MAX).expect("the store reads") {
         let kept: records::Patient = serde_json::from_slice(&bytes).expect("a document can be read");
         if let (Some(foreign_id), Some(source), false) = (&kept.foreign_id, kept.source_id, kept.inactive)
             && source == ehr.source
         {
-            let linked = linked(world, source, Resource::Patients, foreign_id);
+            let linked = linked(sim, source, Resource::Patients, foreign_id);
             assert_eq!(linked, Some(u64::from(kept.id)), "liveness: {} is not EHR {source}'s {foreign_id}", kept.id);
         }
     }
 }
 
 /// Our id of what the EHR calls so.
-pub fn linked(world: &World, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
+pub fn linked(sim: &Sim, source: u32, resource: Resource, foreign_id: &str) -> Option<u64> {
     let key = keys::link(source, Kind::Of(resource).byte(), foreign_id.as_bytes());
-    let link = world.store.get(&key).expect("the store reads");
+    let link = sim.store.get(&key).expect("the store reads");
     link.and_then(|bytes| Link::from_bytes(&bytes)).map(|link| link.id)
 }
 
 /// Each booking is confirmed or failed, and a confirmed one is in the EHR.
-fn every_booking_has_an_end(world: &World) {
-    for (id, booking) in &world.ledger.bookings {
-        let kept: records::Appointment = document(world, 0, id.0).expect("a booking has its document");
-        let setup = world.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
-        let Some(ehr) = setup.source.and_then(|source| world.ehrs.get(&source)) else { continue };
+fn every_booking_has_an_end(sim: &Sim) {
+    for (id, booking) in &sim.ledger.bookings {
+        let kept: records::Appointment = document(sim, 0, id.0).expect("a booking has its document");
+        let setup = sim.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
+        let Some(ehr) = setup.source.and_then(|source| sim.ehrs.get(&source)) else { continue };
         let told = kept.booking.as_ref().expect("a booking is a booking");
         let rows = standing_for(ehr, booking.location, Work::CreateAppointment(*id));
         match told.writeback {
@@ -150,7 +150,7 @@ fn every_booking_has_an_end(world: &World) {
             Writeback::Confirmed if kept.cancelled => {
                 assert!(rows.is_empty(), "liveness: booking {id} is cancelled, but the EHR has {rows:?}");
             }
-            Writeback::Confirmed if rows.is_empty() && may_have_vanished(world, ehr, &kept.placement) => {}
+            Writeback::Confirmed if rows.is_empty() && may_have_vanished(sim, ehr, &kept.placement) => {}
             Writeback::Confirmed => {
                 assert!(rows.len() == 1, "liveness: booking {id} is confirmed, but the EHR has {rows:?}");
             }
@@ -159,8 +159,8 @@ fn every_booking_has_an_end(world: &World) {
 }
 
 /// Absent from whole passes, which need not show what has begun: nobody can tell that it is gone.
-fn may_have_vanished(world: &World, ehr: &Ehr, place: &Placement) -> bool {
-    ehr.whole.contains(&Resource::Appointments) && place.span.start <= world.now
+fn may_have_vanished(sim: &Sim, ehr: &Ehr, place: &Placement) -> bool {
+    ehr.whole.contains(&Resource::Appointments) && place.span.start <= sim.now
 }
 
 fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointment> {
@@ -169,20 +169,20 @@ fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointme
 }
 
 /// What the EHR shows and what we answer clients is the same appointment.
-fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
-    let shell = &world.process.hosts.get(&location).expect("everybody is in memory").shell;
+fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
+    let shell = &sim.process.hosts.get(&location).expect("everybody is in memory").shell;
     let source = ehr.source;
-    let Some(linked) = linked(world, source, Resource::Appointments, foreign_id) else {
+    let Some(linked) = linked(sim, source, Resource::Appointments, foreign_id) else {
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} is unknown at {location}");
         return;
     };
-    let kept: Option<records::Appointment> = document(world, 0, linked);
+    let kept: Option<records::Appointment> = document(sim, 0, linked);
     let Some(kept) = kept else {
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} has no document");
         return;
     };
     let what = format!("appointment {foreign_id} of EHR {source}, {} of {location}", linked);
-    if row.deleted && may_have_vanished(world, ehr, &kept.placement) {
+    if row.deleted && may_have_vanished(sim, ehr, &kept.placement) {
         return;
     }
     if let Some((_, Work::CreateAppointment(id))) = row.made_for {
@@ -205,6 +205,6 @@ fn ehr_and_documents_agree(world: &World, ehr: &Ehr, location: LocationId, forei
     assert_eq!(provider.and_then(|known| known.foreign_id), stands.provider, "liveness: provider of {what}");
     let remembered = shell.machine.state.appointments.get(&AppointmentId(linked));
     let pruned = shell.machine.state.pruned.is_some_and(|before| place.span.end <= before);
-    let old = place.span.end < world.now.minus(shell.settings().pull.keep_past);
+    let old = place.span.end < sim.now.minus(shell.settings().pull.keep_past);
     assert!(remembered.is_some() || pruned || old, "liveness: {what} is not in the calendar");
 }

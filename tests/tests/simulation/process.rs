@@ -31,7 +31,7 @@ use location::{
     time::{MINUTE, SECOND, Timestamp},
 };
 
-use super::{agenda::Happening, invariants, world::World};
+use super::{agenda::Happening, invariants, sim::Sim};
 
 const TRIES: u32 = 20;
 
@@ -97,7 +97,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-impl World {
+impl Sim {
     fn cx(&mut self) -> Cx {
         Cx { now: self.now, random: self.random.next() }
     }

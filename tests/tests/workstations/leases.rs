@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::{
-    wait::until,
+use tests::harness::{
+    poll::until,
     workstation::{
         exchange,
-        office::{LOCATION, OTHER, Office},
+        gated_process::{GatedProcess, LOCATION, OTHER},
         socket::Socket,
     },
 };
 
-use crate::office;
+use crate::product;
 
 /// An answer to nothing anybody asked.
 fn answer(lease: u64, number: u64, location: u32) -> Value {
@@ -21,22 +21,22 @@ fn answer(lease: u64, number: u64, location: u32) -> Value {
 
 #[actix::test]
 async fn codes_are_good_once_and_cannot_be_guessed() {
-    let office = office().await;
-    let code = office.code(LOCATION).await;
+    let product = product().await;
+    let code = product.code(LOCATION).await;
     let install = "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0001";
     // Two at the same time: one gets it.
     let (one, two) = tokio::join!(
-        exchange(office.site.address, &code, "A", install),
-        exchange(office.site.address, &code, "B", "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0002"),
+        exchange(product.installation.address, &code, "A", install),
+        exchange(product.installation.address, &code, "B", "5b1c1c0e-6a35-4a0e-9a55-0d7a6a6f0002"),
     );
     let mut statuses = [one.unwrap().status, two.unwrap().status];
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 404]);
-    let fresh = office.code(LOCATION).await;
+    let fresh = product.code(LOCATION).await;
     let mut last = 0;
     for n in 0..40 {
         let guess = format!("2222-{:04}", 2_222 + n).replace(['0', '1'], "Z");
-        last = exchange(office.site.address, &guess, "Guesser", install).await.unwrap().status;
+        last = exchange(product.installation.address, &guess, "Guesser", install).await.unwrap().status;
         if last == 429 {
             break;
         }
@@ -44,14 +44,14 @@ async fn codes_are_good_once_and_cannot_be_guessed() {
     }
     assert_eq!(last, 429, "nobody stops who guesses");
     // Not even by the right one.
-    assert_eq!(exchange(office.site.address, &fresh, "Guesser", install).await.unwrap().status, 429);
+    assert_eq!(exchange(product.installation.address, &fresh, "Guesser", install).await.unwrap().status, 429);
 }
 
 #[actix::test]
 async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
-    let office = office().await;
+    let product = product().await;
     let (first, second, third) =
-        (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await, office.pair(LOCATION, "3").await);
+        (product.pair(LOCATION, "1").await, product.pair(LOCATION, "2").await, product.pair(LOCATION, "3").await);
     let mut one = first.socket().await.unwrap();
     let mut two = second.socket().await.unwrap();
     let mut three = third.socket().await.unwrap();
@@ -62,8 +62,8 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
     let lease = three.leased().await.unwrap();
     one.state(true, false).await.unwrap();
     two.state(true, false).await.unwrap();
-    office.gate_is(LOCATION, "connected").await;
-    assert_eq!(office.gate(LOCATION).await["workstation_name"], "3");
+    product.gate_is(LOCATION, "connected").await;
+    assert_eq!(product.gate(LOCATION).await["workstation_name"], "3");
     // The one that came first is next.
     drop(three);
     let next = one.leased().await.unwrap();
@@ -73,17 +73,17 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
     assert_eq!(one.hear_of("lease").await.unwrap()["lease"], Value::Null);
     assert!(two.leased().await.unwrap() > next);
     two.state(false, false).await.unwrap();
-    office.gate_is(LOCATION, "paused").await;
+    product.gate_is(LOCATION, "paused").await;
     one.state(false, false).await.unwrap();
-    office.gate_is(LOCATION, "logged_out").await;
+    product.gate_is(LOCATION, "logged_out").await;
     drop((one, two));
-    office.gate_is(LOCATION, "closed").await;
+    product.gate_is(LOCATION, "closed").await;
 }
 
 #[actix::test]
 async fn two_that_race_never_hold_it_both() {
-    let office = office().await;
-    let (first, second) = (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await);
+    let product = product().await;
+    let (first, second) = (product.pair(LOCATION, "1").await, product.pair(LOCATION, "2").await);
     let mut seen = Vec::new();
     for _ in 0..10 {
         let (one, two) = tokio::join!(first.socket(), second.socket());
@@ -106,26 +106,26 @@ async fn lease_within(socket: &mut Socket) -> Option<u64> {
 
 #[actix::test]
 async fn a_revoked_token_ends_its_connection_and_opens_none() {
-    let office = office().await;
-    let (first, second) = (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await);
+    let product = product().await;
+    let (first, second) = (product.pair(LOCATION, "1").await, product.pair(LOCATION, "2").await);
     let (mut one, mut two) = (first.socket().await.unwrap(), second.socket().await.unwrap());
     one.state(true, false).await.unwrap();
     one.leased().await.unwrap();
     two.state(true, false).await.unwrap();
-    let revoked = office.delete(&format!("/locations/{LOCATION}/workstations/{}", first.id)).await;
+    let revoked = product.delete(&format!("/locations/{LOCATION}/workstations/{}", first.id)).await;
     assert_eq!(revoked, 204);
     assert_eq!(one.bye().await.as_deref(), Some("revoked"));
     assert!(one.ends_within(Duration::from_secs(5)).await);
     assert!(two.leased().await.is_some(), "nobody takes over");
-    let mut again = Socket::open(office.site.address).await.unwrap();
+    let mut again = Socket::open(product.installation.address).await.unwrap();
     again.hello(&first.token).await.unwrap();
     assert_eq!(again.bye().await.as_deref(), Some("token"));
 }
 
 #[actix::test]
 async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "1").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "1").await;
     let mut old = workstation.socket().await.unwrap();
     old.state(true, false).await.unwrap();
     let lease = old.leased().await.unwrap();
@@ -134,11 +134,11 @@ async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
     new.state(true, false).await.unwrap();
     assert!(new.leased().await.unwrap() > lease);
     // Paired again its old token is void, and its connection ends.
-    let code = office.code(LOCATION).await;
-    let again = exchange(office.site.address, &code, "1", &workstation.install).await.unwrap();
+    let code = product.code(LOCATION).await;
+    let again = exchange(product.installation.address, &code, "1", &workstation.install).await.unwrap();
     assert_eq!(again.json()["workstation"], json!(workstation.id));
     assert_eq!(new.bye().await.as_deref(), Some("replaced"));
-    let mut socket = Socket::open(office.site.address).await.unwrap();
+    let mut socket = Socket::open(product.installation.address).await.unwrap();
     socket.hello(&workstation.token).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("token"));
 }
@@ -146,14 +146,14 @@ async fn the_same_installation_again_takes_the_place_of_its_older_socket() {
 /// Answers that are made up, under every claim there is: none is believed, each is counted and written down.
 #[actix::test]
 async fn what_nobody_asked_for_is_not_believed() {
-    let office = office().await;
-    let (holder, standby) = (office.pair(LOCATION, "1").await, office.pair(LOCATION, "2").await);
+    let product = product().await;
+    let (holder, standby) = (product.pair(LOCATION, "1").await, product.pair(LOCATION, "2").await);
     let mut one = holder.socket().await.unwrap();
     one.state(true, false).await.unwrap();
     let lease = one.leased().await.unwrap();
     let mut two = standby.socket().await.unwrap();
     two.state(true, false).await.unwrap();
-    let before = office.figure("workstation_answers_refused_total").await;
+    let before = product.figure("workstation_answers_refused_total").await;
     for forged in [
         answer(lease, 4_000_000, LOCATION),
         answer(lease + 1, 1, LOCATION),
@@ -166,24 +166,24 @@ async fn what_nobody_asked_for_is_not_believed() {
     }
     two.say(&answer(lease, 1, LOCATION)).await.unwrap();
     until("seven answers that are refused", async || {
-        (office.figure("workstation_answers_refused_total").await == before + 7).then_some(())
+        (product.figure("workstation_answers_refused_total").await == before + 7).then_some(())
     })
     .await;
-    let log = office.site.log().unwrap();
+    let log = product.installation.log().unwrap();
     assert_eq!(log.lines().filter(|line| line.contains("answer was not believed")).count(), 7);
     for why in ["does not hold the lease", "under another lease", "for another location", "no such request"] {
         assert!(log.contains(why), "{why}");
     }
     assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log tells a token");
     // It is wrong, and no reason to send anybody away.
-    assert_eq!(office.gate(LOCATION).await["state"], "connected");
+    assert_eq!(product.gate(LOCATION).await["state"], "connected");
 }
 
 /// Numbers outside what the protocol has are no claims at all.
 #[actix::test]
 async fn claims_that_are_no_numbers_end_the_connection() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "1").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "1").await;
     for wrong in [
         json!({"type": "answer", "lease": -1, "number": 1, "location": LOCATION, "status": 200}),
         json!({"type": "answer", "lease": "1", "number": 1, "location": LOCATION, "status": 200}),
@@ -201,17 +201,17 @@ async fn claims_that_are_no_numbers_end_the_connection() {
 
 #[actix::test]
 async fn leases_of_one_location_say_nothing_at_another() {
-    let office: Office = office().await;
-    let (here, there) = (office.pair(LOCATION, "1").await, office.pair(OTHER, "2").await);
+    let product: GatedProcess = product().await;
+    let (here, there) = (product.pair(LOCATION, "1").await, product.pair(OTHER, "2").await);
     let (mut one, mut two) = (here.socket().await.unwrap(), there.socket().await.unwrap());
     one.state(true, false).await.unwrap();
     two.state(true, false).await.unwrap();
     let (first, second) = (one.leased().await.unwrap(), two.leased().await.unwrap());
-    let before = office.figure("workstation_answers_refused_total").await;
+    let before = product.figure("workstation_answers_refused_total").await;
     one.say(&answer(second, 1, OTHER)).await.unwrap();
     two.say(&answer(first, 1, LOCATION)).await.unwrap();
     until("two answers that are refused", async || {
-        (office.figure("workstation_answers_refused_total").await == before + 2).then_some(())
+        (product.figure("workstation_answers_refused_total").await == before + 2).then_some(())
     })
     .await;
 }
@@ -219,8 +219,8 @@ async fn leases_of_one_location_say_nothing_at_another() {
 /// A crash lets no number come again.
 #[actix::test]
 async fn fencing_numbers_survive_a_crash() {
-    let mut office = office().await;
-    let workstation = office.pair(LOCATION, "1").await;
+    let mut product = product().await;
+    let workstation = product.pair(LOCATION, "1").await;
     let mut last = 0;
     for _ in 0..3 {
         let mut socket = workstation.socket().await.unwrap();
@@ -228,7 +228,7 @@ async fn fencing_numbers_survive_a_crash() {
         let lease = socket.leased().await.unwrap();
         assert!(lease > last);
         last = lease;
-        office.crash().await.unwrap();
+        product.crash().await.unwrap();
         assert!(socket.ends_within(Duration::from_secs(5)).await);
     }
 }

@@ -9,12 +9,12 @@ mod work;
 
 use std::path::Path;
 
-use tests::workstation::office::Office;
+use tests::harness::workstation::gated_process::GatedProcess;
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_practice-sync-under-test"))
 }
 
-async fn office() -> Office {
-    Office::open(program(), "").await
+async fn product() -> GatedProcess {
+    GatedProcess::open(program(), "").await
 }

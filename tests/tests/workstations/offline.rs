@@ -25,7 +25,7 @@ const QUOTA: Quota = Quota { per_minute: 60, burst: 5 };
 /// What the workstation and the EHR take for one write.
 const ANSWERED: Millis = 300;
 
-struct World {
+struct Machine {
     now: Timestamp,
     location: Location,
     /// Calls under way, by when they are answered.
@@ -37,8 +37,8 @@ struct World {
     confirmed: Vec<AppointmentId>,
 }
 
-impl World {
-    fn new() -> World {
+impl Machine {
+    fn new() -> Machine {
         let mut settings = Settings::new(LocationId(1), Zone::utc());
         settings.capabilities = Capabilities {
             integrated: true,
@@ -66,7 +66,7 @@ impl World {
             };
             state.evolve(START, &Event::HourPulled(hour), QUOTA);
         }
-        World {
+        Machine {
             now: START,
             location: Location::load(Arc::new(settings), state),
             calls: BTreeMap::new(),
@@ -142,8 +142,8 @@ impl World {
 
 #[test]
 fn three_days_offline_cost_what_is_past_and_nothing_else() {
-    let mut world = World::new();
-    world.tell(&Command::Gate(Gate::Shut(Shut::NoWorkstation)));
+    let mut machine = Machine::new();
+    machine.tell(&Command::Gate(Gate::Shut(Shut::NoWorkstation)));
     // Every twelfth or so is within the three days; the others lie after them.
     let (mut past, mut to_come, mut queued) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..WRITES {
@@ -153,38 +153,38 @@ fn three_days_offline_cost_what_is_past_and_nothing_else() {
         } else {
             START.plus(4 * DAY + n as i64 * 10 * MINUTE)
         };
-        let appointment = world.book(n, at);
+        let appointment = machine.book(n, at);
         if soon {
             past.push((appointment, at))
         } else {
             to_come.push(appointment)
         }
         queued.push(appointment);
-        world.now = world.now.plus(10 * SECOND);
+        machine.now = machine.now.plus(10 * SECOND);
     }
     assert_eq!((past.len() as u64, to_come.len() as u64), (PAST, WRITES - PAST));
 
-    world.until(START.plus(OFFLINE));
-    assert!(world.written.is_empty() && world.calls.is_empty(), "something was sent through a shut gate");
+    machine.until(START.plus(OFFLINE));
+    assert!(machine.written.is_empty() && machine.calls.is_empty(), "something was sent through a shut gate");
     // Each gave up when its appointment began, and said so.
     let expected: Vec<_> = past.clone();
-    assert_eq!(world.timed_out, expected);
-    assert_eq!(world.location.state.queue.len() as u64, WRITES - PAST);
+    assert_eq!(machine.timed_out, expected);
+    assert_eq!(machine.location.state.queue.len() as u64, WRITES - PAST);
 
-    let opened = world.now;
-    world.tell(&Command::Gate(Gate::Open));
-    world.until(opened.plus(HOUR));
-    let ids: Vec<u64> = world.written.iter().map(|(write, _)| *write).collect();
+    let opened = machine.now;
+    machine.tell(&Command::Gate(Gate::Open));
+    machine.until(opened.plus(HOUR));
+    let ids: Vec<u64> = machine.written.iter().map(|(write, _)| *write).collect();
     let mut once = ids.clone();
     once.sort_unstable();
     once.dedup();
     assert_eq!((once.len(), ids.len()), (460, 460), "each exactly once");
     assert_eq!(once, ids, "in the order in which they were asked for");
-    assert_eq!(world.confirmed, to_come);
-    assert_eq!((world.location.state.queue.len(), world.timed_out.len() as u64), (0, PAST));
+    assert_eq!(machine.confirmed, to_come);
+    assert_eq!((machine.location.state.queue.len(), machine.timed_out.len() as u64), (0, PAST));
 
     // At the EHR's quota, with next to no idle: a bucket of `burst`, then one a second.
-    let took = world.written.last().unwrap().1.since(opened);
+    let took = machine.written.last().unwrap().1.since(opened);
     let least = (460 - i64::from(QUOTA.burst)) * MINUTE / i64::from(QUOTA.per_minute);
     assert!(took >= least, "{took} is faster than the quota allows: {least}");
     assert!((took - least) * 20 <= least, "{took} where {least} would do");

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tests::{
-    http::{Connection, request},
+use tests::harness::{
+    http_client::{Connection, request},
     workstation::{
-        office::{LOCATION, OTHER, Office},
+        gated_process::{GatedProcess, LOCATION, OTHER},
         socket::{Handshake, ORIGIN, SUBPROTOCOL, Socket},
     },
 };
@@ -18,16 +18,16 @@ use tokio_tungstenite::tungstenite::{
     },
 };
 
-use crate::{office, program};
+use crate::{product, program};
 
 const SOON: Duration = Duration::from_secs(5);
 const MIB: usize = 1 << 20;
 
 #[actix::test]
 async fn web_pages_and_other_protocols_are_refused_at_the_door() {
-    let office = office().await;
+    let product = product().await;
     let shake = async |origin, subprotocol| {
-        Socket::shake(office.site.address, &Handshake { origin, subprotocol }).await.err().flatten()
+        Socket::shake(product.installation.address, &Handshake { origin, subprotocol }).await.err().flatten()
     };
     for page in ["https://ehr.example", "http://localhost:3000", "null", "file://"] {
         assert_eq!(shake(Some(page), Some(SUBPROTOCOL)).await, Some(403), "{page}");
@@ -35,28 +35,30 @@ async fn web_pages_and_other_protocols_are_refused_at_the_door() {
     assert_eq!(shake(Some(ORIGIN), None).await, Some(400));
     assert_eq!(shake(Some(ORIGIN), Some("practice-sync.workstation.v2")).await, Some(400));
     // A program names no origin.
-    assert!(Socket::shake(office.site.address, &Handshake { origin: None, ..Handshake::default() }).await.is_ok());
+    assert!(
+        Socket::shake(product.installation.address, &Handshake { origin: None, ..Handshake::default() }).await.is_ok()
+    );
 }
 
 #[actix::test]
 async fn who_says_hello_is_welcome_and_told_what_it_may_ask_for() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
-    let mut socket = Socket::open(office.site.address).await.unwrap();
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
+    let mut socket = Socket::open(product.installation.address).await.unwrap();
     socket.hello(&workstation.token).await.unwrap();
     let welcome = socket.hear_of("welcome").await.unwrap();
     assert_eq!((&welcome["protocol"], &welcome["workstation"]), (&json!(1), &json!(workstation.id)));
     assert_eq!(welcome["location"], json!({"id": LOCATION, "name": format!("Place {LOCATION}")}));
     assert_eq!((&welcome["approval"], &welcome["heartbeat_seconds"]), (&json!(false), &json!(20)));
     let ehr = &welcome["ehr"];
-    assert_eq!((&ehr["origin"], &ehr["base_path"]), (&json!(office.ehr.origin()), &json!("/app")));
+    assert_eq!((&ehr["origin"], &ehr["base_path"]), (&json!(product.ehr.origin()), &json!("/app")));
     assert_eq!((&ehr["probe"], ehr["paths"].as_array().unwrap().is_empty()), (&json!("/api/session"), false));
 }
 
 #[actix::test]
 async fn any_other_first_message_ends_the_connection() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
     let state = json!({"type": "state", "session": "in", "paused": false, "awaiting": 0});
     let empty = json!({"type": "hello"});
     for (first, reason) in [
@@ -68,39 +70,39 @@ async fn any_other_first_message_ends_the_connection() {
         (json!(["hello"]), "protocol"),
         (json!(null), "protocol"),
     ] {
-        let mut socket = Socket::open(office.site.address).await.unwrap();
+        let mut socket = Socket::open(product.installation.address).await.unwrap();
         socket.say(&first).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some(reason), "{first}");
         assert!(socket.ends_within(SOON).await, "{first}");
     }
     for first in [Message::binary(vec![1, 2, 3]), Message::text("{"), Message::text("")] {
-        let mut socket = Socket::open(office.site.address).await.unwrap();
+        let mut socket = Socket::open(product.installation.address).await.unwrap();
         socket.say_raw(first.clone()).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{first:?}");
     }
     // Nobody knows yet who this is: a hello is short.
-    let mut socket = Socket::open(office.site.address).await.unwrap();
+    let mut socket = Socket::open(product.installation.address).await.unwrap();
     socket.say(&json!({"type": "hello", "token": "x".repeat(5_000)})).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("flood"));
 }
 
 #[actix::test]
 async fn who_says_nothing_is_not_waited_for() {
-    let office = office().await;
+    let product = product().await;
     let since = Instant::now();
-    let mut silent = Socket::open(office.site.address).await.unwrap();
+    let mut silent = Socket::open(product.installation.address).await.unwrap();
     assert_eq!(silent.bye().await.as_deref(), Some("protocol"));
     assert!((9..13).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
 }
 
 #[actix::test]
 async fn unknown_messages_end_and_unknown_fields_do_not() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();
     let more = json!({"type": "state", "session": "out", "paused": false, "awaiting": 0, "mood": "fine"});
     socket.say(&more).await.unwrap();
-    office.gate_is(LOCATION, "logged_out").await;
+    product.gate_is(LOCATION, "logged_out").await;
     socket.say(&json!({"type": "gossip"})).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("protocol"));
     assert!(socket.ends_within(SOON).await);
@@ -114,8 +116,8 @@ async fn unknown_messages_end_and_unknown_fields_do_not() {
 
 #[actix::test]
 async fn a_flood_ends_the_connection_and_nobody_else_notices() {
-    let office = office().await;
-    let (flooding, other) = (office.pair(LOCATION, "A").await, office.pair(OTHER, "B").await);
+    let product = product().await;
+    let (flooding, other) = (product.pair(LOCATION, "A").await, product.pair(OTHER, "B").await);
     let mut calm = other.socket().await.unwrap();
     calm.state(true, false).await.unwrap();
     calm.leased().await.unwrap();
@@ -132,14 +134,14 @@ async fn a_flood_ends_the_connection_and_nobody_else_notices() {
         assert!(socket.ends_within(SOON).await);
     }
     // One who keeps the rule is still there.
-    assert_eq!(office.gate(OTHER).await["state"], "connected");
+    assert_eq!(product.gate(OTHER).await["state"], "connected");
     flooding.socket().await.unwrap();
 }
 
 #[actix::test]
 async fn frames_are_refused_by_the_length_they_announce() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
     // The longest there may be is read, and is not a message; one byte more is not read.
     for (length, reason) in [(12 * MIB, "protocol"), (12 * MIB + 1, "flood")] {
         let mut socket = workstation.socket().await.unwrap();
@@ -156,8 +158,8 @@ async fn frames_are_refused_by_the_length_they_announce() {
 
 #[actix::test]
 async fn fragments_are_counted_together() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
     let fragment =
         |code: Data, last: bool, payload: Vec<u8>| Message::Frame(Frame::message(payload, OpCode::Data(code), last));
     // As browsers send long messages.
@@ -169,7 +171,7 @@ async fn fragments_are_counted_together() {
         let code = if n == 0 { Data::Text } else { Data::Continue };
         socket.say_raw(fragment(code, n + 1 == pieces.len(), piece.to_vec())).await.unwrap();
     }
-    office.gate_is(LOCATION, "logged_out").await;
+    product.gate_is(LOCATION, "logged_out").await;
     // One without end.
     let mut code = Data::Text;
     for _ in 0..20 {
@@ -185,43 +187,46 @@ async fn fragments_are_counted_together() {
 
 #[actix::test]
 async fn who_no_longer_answers_is_gone_after_a_while() {
-    let office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
+    let product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();
     socket.state(true, false).await.unwrap();
     socket.leased().await.unwrap();
     let since = Instant::now();
     assert!(socket.ends_within(Duration::from_secs(40)).await, "pings are not answered, and nothing happens");
     assert!(since.elapsed() >= Duration::from_secs(20), "{:?}", since.elapsed());
-    office.gate_is(LOCATION, "closed").await;
+    product.gate_is(LOCATION, "closed").await;
 }
 
 #[actix::test]
 async fn workstations_leave_room_for_api_clients() {
     let rules = "[http]\nmax_connections = 12\nmax_workstations = 4\nworkers = 1";
-    let office = Office::open(program(), rules).await;
+    let product = GatedProcess::open(program(), rules).await;
     let mut seats = Vec::new();
     for _ in 0..4 {
-        seats.push(Socket::open(office.site.address).await.unwrap());
+        seats.push(Socket::open(product.installation.address).await.unwrap());
     }
-    let full = Socket::shake(office.site.address, &Handshake::default()).await.err().flatten();
+    let full = Socket::shake(product.installation.address, &Handshake::default()).await.err().flatten();
     assert_eq!(full, Some(503));
-    let mut connection = Connection::open(office.site.address).await.unwrap();
+    let mut connection = Connection::open(product.installation.address).await.unwrap();
     assert_eq!(connection.send(&request("GET", "/healthz", &[], &[])).await.unwrap().status, 200);
     drop(connection);
     drop(seats.pop());
-    tests::wait::until("a seat that is free again", async || Socket::open(office.site.address).await.ok()).await;
+    tests::harness::poll::until("a seat that is free again", async || {
+        Socket::open(product.installation.address).await.ok()
+    })
+    .await;
 }
 
 #[actix::test]
 async fn a_stop_is_said_and_does_not_wait_for_sockets() {
-    let mut office = office().await;
-    let workstation = office.pair(LOCATION, "Front desk").await;
+    let mut product = product().await;
+    let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();
     socket.state(true, false).await.unwrap();
     let first = socket.leased().await.unwrap();
     let heard = actix_rt::spawn(async move { socket.bye().await });
-    let took = office.restart().await.unwrap();
+    let took = product.restart().await.unwrap();
     assert_eq!(heard.await.unwrap().as_deref(), Some("shutdown"));
     assert!(took < Duration::from_secs(8), "stopped after {took:?}");
     let mut socket = workstation.socket().await.unwrap();

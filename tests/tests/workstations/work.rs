@@ -10,13 +10,13 @@ use std::{
 
 use cloud_ehr::{CloudEhr, On, Settings, Trouble};
 use serde_json::{Value, json};
-use tests::{
-    http::Caller,
-    site,
-    wait::until,
+use tests::harness::{
+    http_client::Caller,
+    poll::until,
+    process,
     workstation::{
         Forgery, Manner, Running, Workstation,
-        office::{LOCATION, Office},
+        gated_process::{GatedProcess, LOCATION},
     },
 };
 
@@ -44,7 +44,7 @@ patience = "1s"
 
 /// An office with a workstation at work, and times to book.
 struct Day {
-    office: Office,
+    product: GatedProcess,
     workstation: Workstation,
     running: Running,
     caller: Caller,
@@ -63,36 +63,36 @@ impl Day {
     }
 
     async fn begin_on(more: &str, ehr: CloudEhr) -> Day {
-        let office = Office::open_on(program(), &format!("{QUICK}{more}"), ehr).await;
-        let workstation = office.pair(LOCATION, "Front desk").await;
-        office.log_in(&workstation);
+        let product = GatedProcess::open_on(program(), &format!("{QUICK}{more}"), ehr).await;
+        let workstation = product.pair(LOCATION, "Front desk").await;
+        product.log_in(&workstation);
         let running = workstation.start().await.unwrap();
-        office.read().await;
-        let mut caller = office.caller().await;
-        let mut offers = site::offers(&mut caller, LOCATION).await.unwrap();
+        product.read().await;
+        let mut caller = product.caller().await;
+        let mut offers = process::offers(&mut caller, LOCATION).await.unwrap();
         // Those that are used first lie far ahead.
         offers.reverse();
-        Day { office, workstation, running, caller, offers, booked: 0 }
+        Day { product, workstation, running, caller, offers, booked: 0 }
     }
 
     /// Books a time; the note by which it is known in the EHR.
     async fn book(&mut self) -> Booking {
         self.booked += 1;
         let note = format!("booking {:03}", self.booked);
-        let body = site::booking(&self.offers.pop().unwrap(), &note, self.booked, &note);
-        let (status, answer) = self.caller.post(&self.office.path("/intent/booking/book"), &body).await.unwrap();
+        let body = process::booking(&self.offers.pop().unwrap(), &note, self.booked, &note);
+        let (status, answer) = self.caller.post(&self.product.path("/intent/booking/book"), &body).await.unwrap();
         assert_eq!(status, 200, "{answer}");
         Booking { reference: answer["booking"]["booking_ref"].as_str().unwrap().to_owned(), note }
     }
 
     async fn standing(&mut self, booking: &Booking) -> Value {
-        let path = format!("{}&booking_ref={}", self.office.path("/intent/booking/status"), booking.reference);
+        let path = format!("{}&booking_ref={}", self.product.path("/intent/booking/status"), booking.reference);
         self.caller.get(&path).await.unwrap().1["booking"].clone()
     }
 
     /// How often it is in the EHR.
     fn copies(&self, booking: &Booking) -> usize {
-        let all = self.office.ehr.appointments();
+        let all = self.product.ehr.appointments();
         all.iter().filter(|it| it.note.as_deref().is_some_and(|note| note.contains(&booking.note))).count()
     }
 
@@ -109,13 +109,13 @@ impl Day {
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
-        let state = self.office.get(&format!("/locations/{LOCATION}/sync")).await.1;
+        let state = self.product.get(&format!("/locations/{LOCATION}/sync")).await.1;
         panic!("{what}: not written: {} {state}", self.standing(booking).await);
     }
 
     /// Somebody logs in again, and the workstation comes back where it went.
     async fn mended(&mut self) {
-        self.office.log_in(&self.workstation);
+        self.product.log_in(&self.workstation);
         if self.running.ended() {
             self.running = self.workstation.start().await.unwrap();
         } else {
@@ -174,9 +174,9 @@ async fn whatever_a_workstation_does_each_booking_is_written_once() {
         day.mended().await;
         day.written(&booking, &what).await;
     }
-    let log = day.office.site.log().unwrap();
-    assert!(day.office.figure("workstation_answers_refused_total").await >= 5, "{log}");
-    assert_eq!(day.office.site.panics().unwrap(), Vec::<String>::new());
+    let log = day.product.installation.log().unwrap();
+    assert!(day.product.figure("workstation_answers_refused_total").await >= 5, "{log}");
+    assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());
 }
 
 #[actix::test]
@@ -194,23 +194,23 @@ async fn whatever_the_ehr_does_each_booking_is_written_once() {
         Trouble::Answer(502, "text/html", "bad gateway"),
     ] {
         let what = format!("{trouble:?}");
-        let before = day.office.ehr.spoilt();
-        day.office.ehr.spoil(On::Write(1), trouble);
+        let before = day.product.ehr.spoilt();
+        day.product.ehr.spoil(On::Write(1), trouble);
         let booking = day.book().await;
-        until(&what, async || (day.office.ehr.spoilt() > before).then_some(())).await;
-        day.office.ehr.calm();
+        until(&what, async || (day.product.ehr.spoilt() > before).then_some(())).await;
+        day.product.ehr.calm();
         tokio::time::sleep(Duration::from_millis(300)).await;
         day.mended().await;
         day.written(&booking, &what).await;
     }
-    assert_eq!(day.office.site.panics().unwrap(), Vec::<String>::new());
+    assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());
 }
 
 #[actix::test]
 async fn the_second_workstation_finds_what_the_first_one_left() {
     let mut day = Day::begin().await;
-    let second = day.office.pair(LOCATION, "Back office").await;
-    second.browser.log_in(&day.office.ehr.log_in("hygiene"));
+    let second = day.product.pair(LOCATION, "Back office").await;
+    second.browser.log_in(&day.product.ehr.log_in("hygiene"));
     let standby = second.start().await.unwrap();
     for manner in [Manner::Gone, Manner::LoggedOutAfter] {
         let what = format!("{manner:?}");
@@ -223,7 +223,7 @@ async fn the_second_workstation_finds_what_the_first_one_left() {
         // The first one is back, and stands by; then it is its turn again.
         day.mended().await;
         standby.state(false, false);
-        day.office.gate_is(LOCATION, "connected").await;
+        day.product.gate_is(LOCATION, "connected").await;
         standby.state(true, false);
     }
 }
@@ -246,12 +246,12 @@ async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
         }
         until("a write under way", async || (performed.load(Ordering::SeqCst) >= 2).then_some(())).await;
         if quietly {
-            day.office.restart().await.unwrap();
+            day.product.restart().await.unwrap();
         } else {
-            day.office.crash().await.unwrap();
+            day.product.crash().await.unwrap();
         }
         day.workstation.behave(|_| Manner::Honest);
-        day.caller = day.office.caller().await;
+        day.caller = day.product.caller().await;
         until("a workstation that ended", async || day.running.ended().then_some(())).await;
         day.mended().await;
         for booking in &bookings {
@@ -264,10 +264,10 @@ async fn an_engine_that_dies_with_writes_under_way_writes_them_once() {
 async fn what_waits_behind_a_closed_gate_is_not_lost_and_not_failed() {
     let mut day = Day::begin().await;
     day.running.state(false, false);
-    day.office.gate_is(LOCATION, "logged_out").await;
+    day.product.gate_is(LOCATION, "logged_out").await;
     let bookings = [day.book().await, day.book().await, day.book().await];
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let gate = day.office.gate(LOCATION).await;
+    let gate = day.product.gate(LOCATION).await;
     assert!(gate["writes_waiting"].as_u64().unwrap() >= 3, "{gate}");
     assert!(gate["oldest_write_seconds"].as_u64().unwrap() >= 1, "{gate}");
     for booking in &bookings {
@@ -282,22 +282,22 @@ async fn what_waits_behind_a_closed_gate_is_not_lost_and_not_failed() {
     for booking in &bookings {
         day.written(booking, "after the gate opened").await;
     }
-    day.office.gate_is(LOCATION, "connected").await;
+    day.product.gate_is(LOCATION, "connected").await;
 }
 
 #[actix::test]
 async fn writes_wait_for_the_staffs_yes_where_it_is_asked_for() {
     let day = Day::begin_with("approval = true\n").await;
-    let Day { office, workstation, running, caller, offers, booked } = day;
+    let Day { product, workstation, running, caller, offers, booked } = day;
     drop(running);
     let workstation = workstation.asks_staff();
     let running = workstation.start().await.unwrap();
-    let mut day = Day { office, workstation, running, caller, offers, booked };
-    day.office.gate_is(LOCATION, "connected").await;
+    let mut day = Day { product, workstation, running, caller, offers, booked };
+    day.product.gate_is(LOCATION, "connected").await;
     let booking = day.book().await;
-    day.office.gate_is(LOCATION, "waiting_for_approval").await;
+    day.product.gate_is(LOCATION, "waiting_for_approval").await;
     assert_eq!(day.copies(&booking), 0);
-    assert!(day.office.gate(LOCATION).await["writes_awaiting_approval"].as_u64().unwrap() >= 1);
+    assert!(day.product.gate(LOCATION).await["writes_awaiting_approval"].as_u64().unwrap() >= 1);
     // The patient goes first, then the visit: each is asked about.
     let written = until("what the staff said yes to", async || {
         day.running.approve();

@@ -13,20 +13,20 @@ use serde_json::Value;
 pub const NOW: i64 = 1_796_137_200;
 
 /// A practice with a clock of its own.
-pub struct World {
+pub struct TestEhr {
     pub ehr: CloudEhr,
     pub clock: Arc<AtomicI64>,
 }
 
-pub fn world(change: impl FnOnce(&mut Settings)) -> World {
+pub fn start(change: impl FnOnce(&mut Settings)) -> TestEhr {
     let clock = Arc::new(AtomicI64::new(NOW));
     let shown = clock.clone();
     let mut settings = Settings { clock: Arc::new(move || shown.load(Ordering::SeqCst)), ..Settings::default() };
     change(&mut settings);
-    World { ehr: CloudEhr::start(settings).unwrap(), clock }
+    TestEhr { ehr: CloudEhr::start(settings).unwrap(), clock }
 }
 
-impl World {
+impl TestEhr {
     pub fn later(&self, seconds: i64) {
         self.clock.fetch_add(seconds, Ordering::SeqCst);
     }

@@ -4,7 +4,7 @@ use cloud_ehr::{Markup, Status};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::browser::{Browser, world};
+use crate::browser::{Browser, start};
 
 fn visit(start: &str, end: &str) -> Value {
     json!({"patientId": "P-01", "providerId": "D-1", "chairId": "O-1", "typeId": "T-1", "start": start, "end": end,
@@ -13,8 +13,8 @@ fn visit(start: &str, end: &str) -> Value {
 
 #[actix_web::test]
 async fn a_visit_is_made_found_moved_and_cancelled() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let (status, made) = browser
         .change(Method::POST, "/app/api/appointments", visit("2027-02-01T14:00:00Z", "2027-02-01T14:30:00Z"))
         .await;
@@ -34,19 +34,19 @@ async fn a_visit_is_made_found_moved_and_cancelled() {
         (200, &json!("arrived"), &json!("läuft"))
     );
     browser.change(Method::PATCH, &path, json!({"status": "cancelled", "cancelReason": "ill"})).await;
-    assert_eq!(world.ehr.practice().appointment(id).unwrap().status, Status::Cancelled);
+    assert_eq!(under_test.ehr.practice().appointment(id).unwrap().status, Status::Cancelled);
 }
 
 #[actix_web::test]
 async fn what_is_refused_is_refused_in_words() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
-    let taken = world.ehr.appointments().into_iter().find(|a| a.operatory == "O-1" && !a.block).unwrap();
-    let at = |at: i64| json!(world.ehr.practice().local(at).to_rfc3339());
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let taken = under_test.ehr.appointments().into_iter().find(|a| a.operatory == "O-1" && !a.block).unwrap();
+    let at = |at: i64| json!(under_test.ehr.practice().local(at).to_rfc3339());
     let mut body = visit("", "");
     (body["start"], body["end"]) = (at(taken.start + 60), at(taken.end + 60));
     let (status, refused) = browser.change(Method::POST, "/app/api/appointments", body.clone()).await;
-    let name = world.ehr.practice().patient(taken.patient.as_ref().unwrap()).unwrap().name();
+    let name = under_test.ehr.practice().patient(taken.patient.as_ref().unwrap()).unwrap().name();
     assert_eq!((status, &refused["error"]), (409, &json!("overlap")));
     assert!(refused["message"].as_str().unwrap().contains(&name), "{refused}");
     body["patientId"] = json!("P-99");
@@ -56,8 +56,8 @@ async fn what_is_refused_is_refused_in_words() {
 
 #[actix_web::test]
 async fn changes_since_a_mark_are_told() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let (mut seen, mut mark) = (0, String::new());
     loop {
         let page = browser.json(&format!("/app/api/changes?of=patients&since={mark}&limit=7")).await;
@@ -71,8 +71,8 @@ async fn changes_since_a_mark_are_told() {
     let one = browser.json("/app/api/changes?of=providers&limit=1").await;
     let other = browser.json(&format!("/app/api/changes?of=providers&since={}", one["mark"].as_str().unwrap())).await;
     assert_eq!((&one["more"], other["items"].as_array().unwrap().len()), (&json!(true), 1));
-    world.ehr.practice().edit_patient("P-03", |patient| patient.mobile = None);
-    world.ehr.practice().remove_patient("P-04");
+    under_test.ehr.practice().edit_patient("P-03", |patient| patient.mobile = None);
+    under_test.ehr.practice().remove_patient("P-04");
     let page = browser.json(&format!("/app/api/changes?of=patients&since={mark}")).await;
     assert_eq!((page["items"].as_array().unwrap().len(), &page["removed"]), (1, &json!(["P-04"])));
     let other = browser.json("/app/api/changes?of=patients&since=0.7").await;
@@ -81,21 +81,21 @@ async fn changes_since_a_mark_are_told() {
 
 #[actix_web::test]
 async fn names_move_with_the_markup() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let of_v3 = browser.json("/app/api/patients/P-01").await;
-    world.ehr.set_markup(Markup::V4);
+    under_test.ehr.set_markup(Markup::V4);
     let of_v4 = browser.json("/app/api/patients/P-01").await;
     assert_eq!((&of_v3["markup"], &of_v4["markup"]), (&json!("v3"), &json!("v4")));
     assert_eq!(of_v3["item"]["lastName"], of_v4["data"]["row"]["name"]["family"]);
-    world.ehr.set_markup(Markup::V5);
+    under_test.ehr.set_markup(Markup::V5);
     assert_eq!(browser.json("/app/api/patients/P-01").await["markup"], "v5");
 }
 
 #[actix_web::test]
 async fn who_is_too_fast_is_told_to_wait() {
-    let world = world(|settings| settings.calls_per_minute = Some(2));
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|settings| settings.calls_per_minute = Some(2));
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let mut statuses = Vec::new();
     for _ in 0..3 {
         statuses.push(browser.get("/app/api/providers").await.status().as_u16());
@@ -103,7 +103,7 @@ async fn who_is_too_fast_is_told_to_wait() {
     assert_eq!(statuses, [200, 200, 429]);
     assert_eq!(browser.get("/app/api/providers").await.headers()["retry-after"], "60");
     browser.json("/app/api/session").await;
-    world.later(60);
+    under_test.later(60);
     assert_eq!(browser.get("/app/api/providers").await.status(), 200);
-    assert_eq!(world.ehr.counts().throttled, 2);
+    assert_eq!(under_test.ehr.counts().throttled, 2);
 }

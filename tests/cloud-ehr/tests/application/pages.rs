@@ -2,12 +2,12 @@
 
 use cloud_ehr::{Markup, Patient};
 
-use crate::browser::{Browser, world};
+use crate::browser::{Browser, start};
 
 #[actix_web::test]
 async fn the_schedule_shows_the_day_in_columns() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let page = browser.page("/app/schedule").await;
     assert!(page.contains("Tuesday, December 1, 2026") && page.contains("data-markup=\"v3\""), "{page}");
     for chair in ["Chair 1", "Chair 2", "Hygiene"] {
@@ -15,7 +15,7 @@ async fn the_schedule_shows_the_day_in_columns() {
     }
     let (day, next) = (1_796_101_200, 1_796_187_600);
     let mut shown = 0;
-    for a in world.ehr.appointments() {
+    for a in under_test.ehr.appointments() {
         let here = !a.block && !a.status.is_off() && (day..next).contains(&a.start);
         assert_eq!(page.contains(&format!("data-id=\"{}\"", a.id)), here, "{}", a.id);
         shown += usize::from(here);
@@ -26,8 +26,8 @@ async fn the_schedule_shows_the_day_in_columns() {
 
 #[actix_web::test]
 async fn elements_move_with_the_markup() {
-    let world = world(|settings| settings.markup = Markup::V4);
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|settings| settings.markup = Markup::V4);
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let page = browser.page("/app/schedule").await;
     assert!(page.contains("data-markup=\"v4\"") && page.contains("id=\"day-schedule\""));
     assert!(!page.contains("id=\"schedule\""));
@@ -35,10 +35,10 @@ async fn elements_move_with_the_markup() {
 
 #[actix_web::test]
 async fn patients_are_searched_and_names_are_no_markup() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let sly = Patient { first_name: "<b>Zoë</b>".into(), last_name: "\"O'Neill\" & Co".into(), ..Patient::default() };
-    world.ehr.practice().add_patient(sly).unwrap();
+    under_test.ehr.practice().add_patient(sly).unwrap();
     let page = browser.page("/app/patients?q=neill").await;
     assert!(page.contains("&quot;O&#39;Neill&quot; &amp; Co, &lt;b&gt;Zoë&lt;/b&gt;"), "{page}");
     assert!(page.contains("1 patients"));

@@ -4,14 +4,14 @@ use cloud_ehr::SessionOver;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::browser::{Browser, world};
+use crate::browser::{Browser, start};
 
 const CALL: &str = "/app/api/providers";
 
 #[actix_web::test]
 async fn nothing_is_shown_before_the_login() {
-    let world = world(|_| ());
-    let browser = Browser::new(&world.ehr);
+    let under_test = start(|_| ());
+    let browser = Browser::new(&under_test.ehr);
     for path in ["/", "/app/schedule", "/app/patients", "/app/whatever"] {
         let answer = browser.get(path).await;
         assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (303, &"/app/login".parse().unwrap()));
@@ -25,11 +25,11 @@ async fn nothing_is_shown_before_the_login() {
 
 #[actix_web::test]
 async fn a_login_ends_the_users_other_session() {
-    let world = world(|_| ());
-    let first = Browser::log_in(&world.ehr, "frontdesk").await;
-    let other = Browser::log_in(&world.ehr, "hygiene").await;
-    let second = Browser::log_in(&world.ehr, "frontdesk").await;
-    assert_eq!(world.ehr.logged_in().len(), 2);
+    let under_test = start(|_| ());
+    let first = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    let other = Browser::log_in(&under_test.ehr, "hygiene").await;
+    let second = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    assert_eq!(under_test.ehr.logged_in().len(), 2);
     assert!(first.page(CALL).await.contains("You logged in on another computer"));
     assert_eq!(second.json("/app/api/session").await["user"], "Robin, front desk");
     assert_eq!(other.json("/app/api/session").await["user"], "Kim, hygiene");
@@ -38,48 +38,48 @@ async fn a_login_ends_the_users_other_session() {
 
 #[actix_web::test]
 async fn an_idle_session_ends_and_asking_who_is_logged_in_is_no_activity() {
-    let world = world(|settings| settings.idle_seconds = 600);
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
-    world.later(500);
+    let under_test = start(|settings| settings.idle_seconds = 600);
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    under_test.later(500);
     browser.json(CALL).await;
-    world.later(500);
+    under_test.later(500);
     browser.json("/app/api/session").await;
-    world.later(99);
+    under_test.later(99);
     browser.json("/app/api/session").await;
-    world.later(1);
+    under_test.later(1);
     assert!(browser.page("/app/api/session").await.contains("nothing was done for a while"));
     assert_eq!(browser.get("/app/schedule").await.status(), 303);
 }
 
 #[actix_web::test]
 async fn a_session_that_is_over_is_told_in_three_ways() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
-    world.ehr.expire_sessions();
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    under_test.ehr.expire_sessions();
     for (over, status) in
         [(SessionOver::LoginPage, 200), (SessionOver::Unauthorized, 401), (SessionOver::Redirect, 302)]
     {
-        world.ehr.set_session_over(over);
+        under_test.ehr.set_session_over(over);
         assert_eq!(browser.get(CALL).await.status(), status, "{over:?}");
     }
-    assert_eq!(world.ehr.counts().logged_out, 3);
+    assert_eq!(under_test.ehr.counts().logged_out, 3);
 }
 
 #[actix_web::test]
 async fn logging_out_needs_the_pages_token() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     browser.form("/app/logout", &[("csrf", "guess")]).await;
-    assert_eq!(world.ehr.logged_in(), ["frontdesk"]);
+    assert_eq!(under_test.ehr.logged_in(), ["frontdesk"]);
     let csrf = browser.csrf().await;
     browser.form("/app/logout", &[("csrf", &csrf)]).await;
-    assert!(world.ehr.logged_in().is_empty());
+    assert!(under_test.ehr.logged_in().is_empty());
 }
 
 #[actix_web::test]
 async fn a_change_needs_the_sessions_token_and_the_markup_it_was_made_for() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let body = json!({"firstName": "Ada", "lastName": "Example"}).to_string();
     let csrf = browser.csrf().await;
     let send = async |token: &str, markup: &str, media_type: &str| {
@@ -91,9 +91,9 @@ async fn a_change_needs_the_sessions_token_and_the_markup_it_was_made_for() {
     assert_eq!(send("", "v3", json).await, 403);
     assert_eq!(send(&csrf, "v4", json).await, 409);
     assert_eq!(send(&csrf, "v3", "text/plain").await, 400);
-    world.ehr.renew_csrf();
+    under_test.ehr.renew_csrf();
     assert_eq!(send(&csrf, "v3", json).await, 403);
-    assert_eq!(world.ehr.patients().len(), 40);
+    assert_eq!(under_test.ehr.patients().len(), 40);
     assert_eq!(send(&browser.csrf().await, "v3", json).await, 200);
-    assert_eq!(world.ehr.patients().len(), 41);
+    assert_eq!(under_test.ehr.patients().len(), 41);
 }

@@ -6,14 +6,14 @@ use cloud_ehr::{On, Trouble};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::browser::{Browser, world};
+use crate::browser::{Browser, start};
 
 const CALL: &str = "/app/api/providers";
 
 #[actix_web::test]
 async fn requests_and_replies_are_lost_where_it_is_said() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
     let csrf = browser.csrf().await;
     let add = async |name: &str| {
         let request = browser.request(Method::POST, "/app/api/patients").header("x-csrf-token", &csrf);
@@ -24,24 +24,24 @@ async fn requests_and_replies_are_lost_where_it_is_said() {
             Err(_) => false,
         }
     };
-    world.ehr.spoil(On::Write(1), Trouble::LoseRequest);
-    world.ehr.spoil(On::Write(2), Trouble::LoseReply);
+    under_test.ehr.spoil(On::Write(1), Trouble::LoseRequest);
+    under_test.ehr.spoil(On::Write(2), Trouble::LoseReply);
     browser.json(CALL).await;
     assert_eq!((add("a").await, add("b").await, add("c").await), (false, false, true));
-    let mut made = world.ehr.patients();
+    let mut made = under_test.ehr.patients();
     made.retain(|patient| patient.last_name == "Example");
     let made: Vec<_> = made.iter().map(|patient| patient.first_name.as_str()).collect();
-    assert_eq!((made, world.ehr.spoilt()), (vec!["b", "c"], 2));
+    assert_eq!((made, under_test.ehr.spoilt()), (vec!["b", "c"], 2));
 }
 
 #[actix_web::test]
 async fn answers_are_late_long_or_elsewhere() {
-    let world = world(|_| ());
-    let browser = Browser::log_in(&world.ehr, "frontdesk").await;
-    world.ehr.spoil(On::Call(1), Trouble::Slow(Duration::from_millis(300)));
-    world.ehr.spoil(On::Call(2), Trouble::Huge(3 << 20));
-    world.ehr.spoil(On::Call(3), Trouble::Redirect("http://127.0.0.2:1/".into()));
-    world.ehr.spoil(On::Call(4), Trouble::LoginPage);
+    let under_test = start(|_| ());
+    let browser = Browser::log_in(&under_test.ehr, "frontdesk").await;
+    under_test.ehr.spoil(On::Call(1), Trouble::Slow(Duration::from_millis(300)));
+    under_test.ehr.spoil(On::Call(2), Trouble::Huge(3 << 20));
+    under_test.ehr.spoil(On::Call(3), Trouble::Redirect("http://127.0.0.2:1/".into()));
+    under_test.ehr.spoil(On::Call(4), Trouble::LoginPage);
     let since = Instant::now();
     browser.json(CALL).await;
     assert!(since.elapsed() >= Duration::from_millis(300));
@@ -49,6 +49,6 @@ async fn answers_are_late_long_or_elsewhere() {
     let away = browser.get(CALL).await;
     assert_eq!((away.status().as_u16(), &away.headers()["location"]), (302, &"http://127.0.0.2:1/".parse().unwrap()));
     assert!(browser.page(CALL).await.contains("data-page=\"login\""));
-    assert!(world.ehr.logged_in().is_empty());
-    world.ehr.calm();
+    assert!(under_test.ehr.logged_in().is_empty());
+    under_test.ehr.calm();
 }

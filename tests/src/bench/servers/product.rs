@@ -23,7 +23,7 @@ use crate::{
         own_ehr::Writes,
         practices,
     },
-    practice,
+    harness::fixtures,
 };
 
 pub const API_KEY: &str = "psk_of_the_benchmark";
@@ -46,7 +46,7 @@ pub async fn serve(dir: &Path, locations: u32, writes: &str, kept: u64) -> Resul
         name: "benchmark".to_owned(),
         hash: hash(API_KEY),
         environment: Environment::Sandbox,
-        institutions: vec![practice::INSTITUTION],
+        institutions: vec![fixtures::INSTITUTION],
         locations: None,
         grants: Grants::default(),
         organisation: "benchmark".to_owned(),

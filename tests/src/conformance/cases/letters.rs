@@ -5,7 +5,7 @@ use std::rc::Rc;
 use engine::ehr::{EhrPatient, Write};
 
 use super::writing::met;
-use crate::conformance::{Bench, Subject};
+use crate::conformance::{EhrUnderTest, Subject};
 
 const NAMES: [(&str, &str); 14] = [
     ("Łucja", "Żółć-Ŵïllîăms"),
@@ -24,22 +24,22 @@ const NAMES: [(&str, &str); 14] = [
     ("İpek", "ẞ-Straße, a?b=c|d,e$f+g;h"),
 ];
 
-pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     for (first, last) in NAMES {
-        if bench.writes("create-patient") {
-            let named = EhrPatient { first_name: first.into(), last_name: last.into(), ..bench.somebody() };
+        if subject.writes("create-patient") {
+            let named = EhrPatient { first_name: first.into(), last_name: last.into(), ..subject.somebody() };
             let mut write = Write::CreatePatient(EhrPatient { middle_name: None, ..named });
-            bench.subject.adjust(&mut write);
-            let id = bench.written(&write).await.id;
-            met(&bench, &write, &id).await;
+            subject.system.adjust(&mut write);
+            let id = subject.written(&write).await.id;
+            met(&subject, &write, &id).await;
         }
-        if bench.writes("create-appointment") {
-            let mut appointment = bench.appointment();
+        if subject.writes("create-appointment") {
+            let mut appointment = subject.appointment();
             appointment.note = Some(format!("{last}, {first}: a?b=c|d,e$f+g;h"));
             let mut write = Write::CreateAppointment(appointment);
-            bench.subject.adjust(&mut write);
-            let id = bench.written(&write).await.id;
-            met(&bench, &write, &id).await;
+            subject.system.adjust(&mut write);
+            let id = subject.written(&write).await.id;
+            met(&subject, &write, &id).await;
         }
     }
 }

@@ -6,10 +6,12 @@ use std::rc::Rc;
 use engine::ehr::{Fault, Receipt, Write};
 
 use super::writing::met;
-use crate::conformance::{
-    Bench, KINDS, Subject,
-    proxy::{Trouble, When},
-    writes::{due, left},
+use crate::{
+    conformance::{
+        EhrUnderTest, KINDS, Subject,
+        writes::{due, left},
+    },
+    harness::flaky_proxy::{Trouble, When},
 };
 
 /// Attempts after which a write that nothing disturbs any more must have ended.
@@ -17,29 +19,29 @@ const ATTEMPTS: usize = 4;
 /// No write takes as many.
 const MOST_REQUESTS: usize = 100;
 
-pub async fn a_lost_reply_is_found_and_written_once<S: Subject>(bench: Rc<Bench<S>>) {
-    at_each_request(&bench, Trouble::LoseReply).await;
+pub async fn a_lost_reply_is_found_and_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    at_each_request(&subject, Trouble::LoseReply).await;
 }
 
-pub async fn a_lost_request_is_written_once<S: Subject>(bench: Rc<Bench<S>>) {
-    at_each_request(&bench, Trouble::LoseRequest).await;
+pub async fn a_lost_request_is_written_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    at_each_request(&subject, Trouble::LoseRequest).await;
 }
 
-async fn at_each_request<S: Subject>(bench: &Bench<S>, trouble: Trouble) {
-    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
+async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble) {
+    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
         for n in 1.. {
             assert!(n < MOST_REQUESTS, "{kind} takes {n} requests");
-            let (key, write) = (bench.key(), bench.fresh(kind).await);
-            let before = bench.proxy.spoilt();
-            bench.proxy.set(When::Nth(n), trouble.clone());
-            let pushed = bench.push(&key, &write).await;
-            bench.proxy.calm();
-            let receipt = ended(bench, &key, &write, pushed, &format!("{kind}, {trouble:?} {n}")).await;
-            met(bench, &write, &receipt.id).await;
-            let found = bench.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+            let (key, write) = (subject.key(), subject.fresh(kind).await);
+            let before = subject.proxy.spoilt();
+            subject.proxy.set(When::Nth(n), trouble.clone());
+            let pushed = subject.push(&key, &write).await;
+            subject.proxy.calm();
+            let receipt = ended(subject, &key, &write, pushed, &format!("{kind}, {trouble:?} {n}")).await;
+            met(subject, &write, &receipt.id).await;
+            let found = subject.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
             assert_eq!(found.map(|found| found.id), Some(receipt.id), "{kind}: what was written is found");
             // It took fewer requests: each was lost once.
-            if bench.proxy.spoilt() == before {
+            if subject.proxy.spoilt() == before {
                 assert!(n > 1, "{kind} is written without a request");
                 break;
             }
@@ -48,8 +50,8 @@ async fn at_each_request<S: Subject>(bench: &Bench<S>, trouble: Trouble) {
 }
 
 /// What the engine does with an outcome, until the write has ended.
-async fn ended<S: Subject>(
-    bench: &Bench<S>,
+async fn ended<S: EhrUnderTest>(
+    subject: &Subject<S>,
     key: &str,
     write: &Write,
     mut pushed: Result<Receipt, Fault>,
@@ -59,26 +61,26 @@ async fn ended<S: Subject>(
         match pushed {
             Ok(receipt) => return receipt,
             Err(Fault::Unknown(_)) => {
-                let found = bench.find(key, write).await.unwrap_or_else(|fault| panic!("{at}, find: {fault}"));
-                let there = is_there(bench, write).await;
+                let found = subject.find(key, write).await.unwrap_or_else(|fault| panic!("{at}, find: {fault}"));
+                let there = is_there(subject, write).await;
                 assert_eq!(found.is_some(), there, "{at}: the lookup does not tell what is in the EHR");
                 if let Some(receipt) = found {
                     return receipt;
                 }
             }
             Err(Fault::RetryLater { .. }) => {
-                assert!(!is_there(bench, write).await, "{at}: it is said not to be written, and is");
+                assert!(!is_there(subject, write).await, "{at}: it is said not to be written, and is");
             }
             Err(fault) => panic!("{at}: {fault}"),
         }
-        pushed = bench.push(key, write).await;
+        pushed = subject.push(key, write).await;
     }
     panic!("{at}: it does not end: {pushed:?}")
 }
 
 /// Whether the EHR has what the write was to leave there, by looking.
-async fn is_there<S: Subject>(bench: &Bench<S>, write: &Write) -> bool {
-    let copies = bench.subject.copies(write).await;
+async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> bool {
+    let copies = subject.system.copies(write).await;
     assert!(copies <= 1, "{copies} records of {write:?}");
     let (resource, written) = left(write);
     let Some(written) = written else { return copies == due(write) };
@@ -87,11 +89,11 @@ async fn is_there<S: Subject>(bench: &Bench<S>, write: &Write) -> bool {
         None => return copies == 1,
         Some(id) => id,
     };
-    if bench.ability(resource).is_none() {
+    if subject.ability(resource).is_none() {
         return copies == 1;
     }
-    let shown = bench.shown(resource, &id).await;
-    shown.is_some_and(|shown| bench.differences(resource, &written, &shown).is_empty())
+    let shown = subject.shown(resource, &id).await;
+    shown.is_some_and(|shown| subject.differences(resource, &written, &shown).is_empty())
 }
 
 fn written_id(write: &Write) -> Option<String> {

@@ -9,15 +9,15 @@ mod zones;
 
 use std::{future::Future, pin::Pin, rc::Rc};
 
-use super::{Bench, Subject};
+use super::{EhrUnderTest, Subject};
 
-type Case<S> = fn(Rc<Bench<S>>) -> Pin<Box<dyn Future<Output = ()>>>;
+type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = ()>>>;
 
 macro_rules! cases {
     ($($room:ident: $($name:ident)+;)+) => {
         /// Each with its name.
-        pub fn all<S: Subject>() -> Vec<(&'static str, Case<S>)> {
-            vec![$($((stringify!($name), |bench| Box::pin($room::$name(bench))),)+)+]
+        pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, Case<S>)> {
+            vec![$($((stringify!($name), |subject| Box::pin($room::$name(subject))),)+)+]
         }
     };
 }

@@ -6,8 +6,8 @@ use engine::ehr::{EhrRecord, Fault, Resource};
 use location::pull::Resource as R;
 
 use crate::conformance::{
-    Bench, KINDS, Subject,
-    bench::{DEADLINE, Pass, fields, id_of},
+    EhrUnderTest, KINDS, Subject,
+    subject::{DEADLINE, Pass, fields, id_of},
 };
 
 /// Pages a walk of small pages may take: a real EHR answers a few dozen requests a second.
@@ -52,32 +52,32 @@ const ALL: [Resource; 36] = [
     R::InsuranceBalances,
 ];
 
-pub async fn what_is_described_is_what_can_be_done<S: Subject>(bench: Rc<Bench<S>>) {
-    let again = bench.ehr.describe(DEADLINE).await.expect("it described itself before");
-    assert_eq!(again, bench.description, "twice asked, twice the same");
-    for kind in KINDS.into_iter().filter(|kind| !bench.writes(kind)) {
-        let write = bench.fresh(kind).await;
-        let key = bench.key();
-        let pushed = bench.push(&key, &write).await;
+pub async fn what_is_described_is_what_can_be_done<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    let again = subject.ehr.describe(DEADLINE).await.expect("it described itself before");
+    assert_eq!(again, subject.description, "twice asked, twice the same");
+    for kind in KINDS.into_iter().filter(|kind| !subject.writes(kind)) {
+        let write = subject.fresh(kind).await;
+        let key = subject.key();
+        let pushed = subject.push(&key, &write).await;
         assert!(matches!(pushed, Err(Fault::Unsupported(_))), "{kind} is not described: {pushed:?}");
-        let found = bench.find(&key, &write).await;
+        let found = subject.find(&key, &write).await;
         assert!(!matches!(found, Ok(Some(_))), "{kind} is not described: {found:?}");
     }
     for resource in ALL {
-        let page = bench.pull(resource, None, 10).await;
-        let described = bench.ability(resource).is_some();
+        let page = subject.pull(resource, None, 10).await;
+        let described = subject.ability(resource).is_some();
         let fits = if described { page.is_ok() } else { matches!(page, Err(Fault::Unsupported(_))) };
         assert!(fits, "{resource:?}, described {described}: {:?}", page.err());
     }
 }
 
-pub async fn nothing_changed_is_nothing_shown<S: Subject>(bench: Rc<Bench<S>>) {
-    for ability in &bench.description.pulls {
+pub async fn nothing_changed_is_nothing_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    for ability in &subject.description.pulls {
         let resource = ability.resource;
-        let first = bench.everything(resource).await;
+        let first = subject.everything(resource).await;
         assert!(first.whole, "{resource:?}: a first pass shows everything");
         assert!(first.deleted.is_empty(), "{resource:?}: a first pass has nothing to take back");
-        let next = bench.pass(resource, Some(first.cursor.clone()), 1_000).await;
+        let next = subject.pass(resource, Some(first.cursor.clone()), 1_000).await;
         assert!(next.deleted.is_empty(), "{resource:?}: {:?} went though nobody deleted", next.deleted);
         for (id, record) in &next.records {
             assert!(
@@ -86,17 +86,17 @@ pub async fn nothing_changed_is_nothing_shown<S: Subject>(bench: Rc<Bench<S>>) {
             );
         }
         assert!(!next.whole || next.records.len() == first.records.len(), "{resource:?}: a whole pass shows less");
-        assert!(same(&first, &bench.everything(resource).await), "{resource:?}: twice read, twice the same");
+        assert!(same(&first, &subject.everything(resource).await), "{resource:?}: twice read, twice the same");
     }
 }
 
-pub async fn pages_keep_their_limit_and_show_each_record_once<S: Subject>(bench: Rc<Bench<S>>) {
-    for ability in &bench.description.pulls {
+pub async fn pages_keep_their_limit_and_show_each_record_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    for ability in &subject.description.pulls {
         let resource = ability.resource;
-        let whole = bench.everything(resource).await;
+        let whole = subject.everything(resource).await;
         // The walk itself fails on a record that comes twice; the host refuses pages and cursors beyond their limits.
         let limit = u32::try_from(whole.records.len() / SMALL_PAGES + 1).expect("a small number");
-        let walked = bench.pass(resource, None, limit).await;
+        let walked = subject.pass(resource, None, limit).await;
         assert!(
             same(&whole, &walked),
             "{resource:?}: pages of {limit} show {} records, pages of 1000 {}",
@@ -105,7 +105,7 @@ pub async fn pages_keep_their_limit_and_show_each_record_once<S: Subject>(bench:
         );
         let mut cursor = None;
         for _ in 0..3 {
-            let page = bench.pull(resource, cursor, 1).await;
+            let page = subject.pull(resource, cursor, 1).await;
             let page = page.unwrap_or_else(|fault| panic!("{resource:?}, pages of 1: {fault}"));
             assert!(page.records.len() <= 1, "{resource:?}: a page of 1");
             if page.last {
@@ -116,17 +116,17 @@ pub async fn pages_keep_their_limit_and_show_each_record_once<S: Subject>(bench:
     }
 }
 
-pub async fn a_change_is_shown<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn a_change_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     let mut changed = 0;
-    for ability in &bench.description.pulls {
+    for ability in &subject.description.pulls {
         let resource = ability.resource;
-        let before = bench.everything(resource).await;
+        let before = subject.everything(resource).await;
         let Some(id) = before.records.keys().next_back().cloned() else { continue };
-        if !bench.subject.change(resource, &id).await {
+        if !subject.system.change(resource, &id).await {
             continue;
         }
         changed += 1;
-        let delta = bench.pass(resource, Some(before.cursor), 1_000).await;
+        let delta = subject.pass(resource, Some(before.cursor), 1_000).await;
         let shown = delta.records.get(&id);
         assert!(
             shown.is_some() && shown != before.records.get(&id),
@@ -136,30 +136,30 @@ pub async fn a_change_is_shown<S: Subject>(bench: Rc<Bench<S>>) {
     assert!(changed > 0, "staff can change something in any EHR");
 }
 
-pub async fn a_deletion_is_shown<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn a_deletion_is_shown<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     let mut deleted = 0;
-    for ability in &bench.description.pulls {
+    for ability in &subject.description.pulls {
         let resource = ability.resource;
-        let before = bench.everything(resource).await;
+        let before = subject.everything(resource).await;
         let Some(id) = before.records.keys().next_back().cloned() else { continue };
-        if !bench.subject.delete(resource, &id).await {
+        if !subject.system.delete(resource, &id).await {
             continue;
         }
         deleted += 1;
-        let delta = bench.pass(resource, Some(before.cursor), 1_000).await;
+        let delta = subject.pass(resource, Some(before.cursor), 1_000).await;
         let off = |pass: &Pass| matches!(pass.records.get(&id), Some(EhrRecord::Appointment(a)) if a.cancelled);
         let reported = delta.deleted.contains(&id) || off(&delta);
         assert!(reported || ability.deletions_by_absence, "{resource:?} {id}: its deletion is not reported");
-        let whole = bench.everything(resource).await;
+        let whole = subject.everything(resource).await;
         assert!(whole.whole, "{resource:?}: deletions show by absence, and a whole pass is not whole");
         assert!(!whole.records.contains_key(&id) || off(&whole), "{resource:?} {id} is shown after its deletion");
     }
-    assert!(deleted > 0 || !bench.description.pulls.iter().any(|ability| !ability.deletions_by_absence));
+    assert!(deleted > 0 || !subject.description.pulls.iter().any(|ability| !ability.deletions_by_absence));
 }
 
-pub async fn cursors_of_others_are_refused<S: Subject>(bench: Rc<Bench<S>>) {
-    for ability in &bench.description.pulls {
-        let page = bench.pull(ability.resource, Some("no cursor of anybody".into()), 10).await;
+pub async fn cursors_of_others_are_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    for ability in &subject.description.pulls {
+        let page = subject.pull(ability.resource, Some("no cursor of anybody".into()), 10).await;
         assert!(matches!(page, Err(Fault::Rejected(_))), "{:?}: {page:?}", ability.resource);
     }
 }

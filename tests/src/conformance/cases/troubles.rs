@@ -4,10 +4,9 @@ use std::{rc::Rc, time::Duration};
 
 use engine::ehr::{Fault, Resource};
 
-use crate::conformance::{
-    Bench, Subject,
-    bench::timely,
-    proxy::{Trouble, When},
+use crate::{
+    conformance::{EhrUnderTest, Subject, subject::timely},
+    harness::flaky_proxy::{Trouble, When},
 };
 
 const HTML: &str = "<html><body>Zoë Łopata is on another page</body></html>";
@@ -52,84 +51,84 @@ impl Ended {
     }
 }
 
-async fn spoilt<S: Subject>(bench: &Bench<S>, trouble: Trouble, deadline: Duration) -> Ended {
-    let write = bench.fresh(bench.description.writes.first().map_or("create-patient", String::as_str)).await;
-    bench.proxy.set(When::Each, trouble);
-    let ehr = &bench.ehr;
+async fn spoilt<S: EhrUnderTest>(subject: &Subject<S>, trouble: Trouble, deadline: Duration) -> Ended {
+    let write = subject.fresh(subject.description.writes.first().map_or("create-patient", String::as_str)).await;
+    subject.proxy.set(When::Each, trouble);
+    let ehr = &subject.ehr;
     let describe = timely(deadline, ehr.describe(deadline)).await.err();
     let ended = Ended {
-        describe: (!bench.description.gated).then_some(describe),
+        describe: (!subject.description.gated).then_some(describe),
         pull: timely(deadline, ehr.pull(Resource::Patients, None, 10, deadline)).await.err(),
-        find: timely(deadline, ehr.find(bench.key(), write.clone(), deadline)).await.err(),
-        push: timely(deadline, ehr.push(bench.key(), write, deadline)).await.err(),
+        find: timely(deadline, ehr.find(subject.key(), write.clone(), deadline)).await.err(),
+        push: timely(deadline, ehr.push(subject.key(), write, deadline)).await.err(),
     };
-    bench.proxy.calm();
+    subject.proxy.calm();
     ended
 }
 
 const ENOUGH: Duration = Duration::from_secs(20);
 
-pub async fn nobody_without_credentials<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn nobody_without_credentials<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     let said = Trouble::Answer(401, vec![("www-authenticate", "Bearer")], "{}");
     // Behind a gate that is a session which is over.
-    let told = |fault: &Fault| match bench.description.gated {
+    let told = |fault: &Fault| match subject.description.gated {
         true => matches!(fault, Fault::GateClosed),
         false => matches!(fault, Fault::Unauthorized(_)),
     };
-    spoilt(&bench, said, ENOUGH).await.each(told);
+    spoilt(&subject, said, ENOUGH).await.each(told);
 }
 
-pub async fn too_many_requests_say_when<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn too_many_requests_say_when<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     let said = Trouble::Answer(429, vec![("retry-after", "17")], "{}");
     let after = Some(Duration::from_secs(17));
     let waits = |fault: &Fault| matches!(fault, Fault::RetryLater { after: said, .. } if *said == after);
-    spoilt(&bench, said, ENOUGH).await.each(waits);
+    spoilt(&subject, said, ENOUGH).await.each(waits);
 }
 
-pub async fn closed_for_maintenance<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn closed_for_maintenance<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     let said = Trouble::Answer(503, vec![("retry-after", "60")], HTML);
-    spoilt(&bench, said, ENOUGH).await.each(|fault| matches!(fault, Fault::RetryLater { .. }));
+    spoilt(&subject, said, ENOUGH).await.each(|fault| matches!(fault, Fault::RetryLater { .. }));
 }
 
-pub async fn a_server_that_fails<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn a_server_that_fails<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     for status in [500, 502, 504] {
         let said = Trouble::Answer(status, vec![("content-type", "text/html")], HTML);
-        spoilt(&bench, said.clone(), ENOUGH).await.is_passing(&said);
+        spoilt(&subject, said.clone(), ENOUGH).await.is_passing(&said);
     }
 }
 
-pub async fn answers_that_are_none<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn answers_that_are_none<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     for (media_type, body) in NONSENSE {
         let said = Trouble::Answer(200, vec![("content-type", media_type)], body);
-        spoilt(&bench, said.clone(), ENOUGH).await.is_passing(&said);
+        spoilt(&subject, said.clone(), ENOUGH).await.is_passing(&said);
     }
 }
 
-pub async fn answers_that_break_off<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn answers_that_break_off<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     for trouble in [Trouble::Half, Trouble::LoseReply, Trouble::LoseRequest] {
-        spoilt(&bench, trouble.clone(), ENOUGH).await.is_passing(&trouble);
+        spoilt(&subject, trouble.clone(), ENOUGH).await.is_passing(&trouble);
     }
 }
 
-pub async fn answers_that_are_late<S: Subject>(bench: Rc<Bench<S>>) {
+pub async fn answers_that_are_late<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
     let late = Trouble::Slow(Duration::from_secs(4));
-    spoilt(&bench, late.clone(), Duration::from_millis(600)).await.is_passing(&late);
+    spoilt(&subject, late.clone(), Duration::from_millis(600)).await.is_passing(&late);
 }
 
 /// "Certainly not written" is only ever the EHR's own word.
-pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: Subject>(bench: Rc<Bench<S>>) {
-    let Some(kind) = bench.description.writes.first() else { return };
-    let (key, write) = (bench.key(), bench.fresh(kind).await);
-    bench.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+pub async fn a_lookup_never_takes_a_failure_for_an_answer<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    let Some(kind) = subject.description.writes.first() else { return };
+    let (key, write) = (subject.key(), subject.fresh(kind).await);
+    subject.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
     let mut troubles = vec![Trouble::LoseReply, Trouble::LoseRequest, Trouble::Half];
     for status in [200, 204, 400, 404, 410, 429, 500] {
         troubles.push(Trouble::Answer(status, vec![("content-type", "text/html")], HTML));
         troubles.push(Trouble::Answer(status, vec![("content-type", "application/json")], "{}"));
     }
     for trouble in troubles {
-        bench.proxy.set(When::Each, trouble.clone());
-        let found = bench.find(&key, &write).await;
+        subject.proxy.set(When::Each, trouble.clone());
+        let found = subject.find(&key, &write).await;
         assert!(!matches!(found, Ok(None)), "{trouble:?}: what was written is said not to be");
     }
-    bench.proxy.calm();
+    subject.proxy.calm();
 }

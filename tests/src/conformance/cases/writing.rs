@@ -5,37 +5,37 @@ use std::rc::Rc;
 use engine::ehr::{EhrAddress, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
 
 use crate::conformance::{
-    Bench, KINDS, Subject,
+    EhrUnderTest, KINDS, Subject,
     writes::{due, left},
 };
 
-pub async fn what_is_written_is_what_is_pulled<S: Subject>(bench: Rc<Bench<S>>) {
-    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
-        let write = bench.fresh(kind).await;
-        let receipt = bench.written(&write).await;
-        met(&bench, &write, &receipt.id).await;
+pub async fn what_is_written_is_what_is_pulled<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+        let write = subject.fresh(kind).await;
+        let receipt = subject.written(&write).await;
+        met(&subject, &write, &receipt.id).await;
     }
-    if bench.writes("save-patient-history-item") {
-        for (made, ended) in bench.ended_histories().await {
-            let id = bench.written(&ended).await.id;
-            met(&bench, &ended, &id).await;
+    if subject.writes("save-patient-history-item") {
+        for (made, ended) in subject.ended_histories().await {
+            let id = subject.written(&ended).await.id;
+            met(&subject, &ended, &id).await;
             let Write::Entry(_, entry) = &ended else { panic!("an entry") };
             assert_eq!(entry.id, id, "an update is of the record it is of");
-            assert_ne!(bench.written(&made).await.id, id, "and a new one is a new one");
+            assert_ne!(subject.written(&made).await.id, id, "and a new one is a new one");
         }
     }
 }
 
 /// The record is in the EHR once, and a pull shows it as it was written; or it is gone.
-pub async fn met<S: Subject>(bench: &Bench<S>, write: &Write, id: &str) {
+pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str) {
     let (resource, written) = left(write);
-    assert_eq!(bench.subject.copies(write).await, due(write), "records of {write:?} in the EHR");
-    if bench.ability(resource).is_none() {
+    assert_eq!(subject.system.copies(write).await, due(write), "records of {write:?} in the EHR");
+    if subject.ability(resource).is_none() {
         return;
     }
-    match (bench.shown(resource, id).await, written) {
+    match (subject.shown(resource, id).await, written) {
         (Some(shown), Some(written)) => {
-            let differs = bench.differences(resource, &written, &shown);
+            let differs = subject.differences(resource, &written, &shown);
             assert!(differs.is_empty(), "{write:?}: {differs:#?}");
         }
         (None, None) => (),
@@ -44,38 +44,38 @@ pub async fn met<S: Subject>(bench: &Bench<S>, write: &Write, id: &str) {
 }
 
 /// A change is of what differs from what the EHR last showed: what staff changed since stays, and what is taken away is gone.
-pub async fn a_change_leaves_the_rest_to_staff<S: Subject>(bench: Rc<Bench<S>>) {
-    if !bench.writes("create-patient") || !bench.writes("update-patient") {
+pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    if !subject.writes("create-patient") || !subject.writes("update-patient") {
         return;
     }
-    let mut write = Write::CreatePatient(bench.somebody());
-    bench.subject.adjust(&mut write);
-    let id = bench.written(&write).await.id;
+    let mut write = Write::CreatePatient(subject.somebody());
+    subject.system.adjust(&mut write);
+    let id = subject.written(&write).await.id;
     let Write::CreatePatient(patient) = write else { panic!("a patient") };
     let before = EhrPatient { id: id.clone(), ..patient };
-    let phone = Some(format!("+1 312 888 {:04}", bench.number() % 10_000));
-    bench.written(&Write::UpdatePatient(EhrPatient { cell_phone: phone.clone(), ..before.clone() }, None)).await;
+    let phone = Some(format!("+1 312 888 {:04}", subject.number() % 10_000));
+    subject.written(&Write::UpdatePatient(EhrPatient { cell_phone: phone.clone(), ..before.clone() }, None)).await;
 
-    let key = bench.key();
+    let key = subject.key();
     let patient = EhrPatient { first_name: "Zoë-Ann".to_owned(), home_phone: None, ..before.clone() };
     let change = Write::UpdatePatient(patient, Some(Box::new(before)));
-    let pushed = bench.push(&key, &change).await;
+    let pushed = subject.push(&key, &change).await;
     assert!(pushed.is_ok(), "{pushed:?}");
-    assert!(matches!(bench.find(&key, &change).await, Ok(Some(_))), "it is found");
-    let Some(EhrRecord::Patient(shown)) = bench.shown(Resource::Patients, &id).await else { panic!("it is shown") };
+    assert!(matches!(subject.find(&key, &change).await, Ok(Some(_))), "it is found");
+    let Some(EhrRecord::Patient(shown)) = subject.shown(Resource::Patients, &id).await else { panic!("it is shown") };
     assert_eq!((shown.first_name.as_str(), shown.cell_phone, shown.home_phone), ("Zoë-Ann", phone, None));
 }
 
 /// An address is several things: staff add a second line, a client moves the patient to another town.
-pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: Subject>(bench: Rc<Bench<S>>) {
-    if !bench.writes("create-patient") || !bench.writes("update-patient") {
+pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    if !subject.writes("create-patient") || !subject.writes("update-patient") {
         return;
     }
-    let mut write = Write::CreatePatient(bench.somebody());
-    bench.subject.adjust(&mut write);
-    let id = bench.written(&write).await.id;
+    let mut write = Write::CreatePatient(subject.somebody());
+    subject.system.adjust(&mut write);
+    let id = subject.written(&write).await.id;
     // As the EHR shows them: not every EHR tells all lines apart.
-    let before = bench.patient_shown(&id).await;
+    let before = subject.patient_shown(&id).await;
     let Some(address) = before.address.clone() else { return };
     let changed = |change: &dyn Fn(&mut EhrAddress)| {
         let mut address = address.clone();
@@ -83,73 +83,73 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: Subject>(be
         EhrPatient { address: Some(address), ..before.clone() }
     };
     let by_staff = changed(&|address| address.line1 = Some("77 Staff Avenue".to_owned()));
-    bench.written(&Write::UpdatePatient(by_staff, Some(Box::new(before.clone())))).await;
+    subject.written(&Write::UpdatePatient(by_staff, Some(Box::new(before.clone())))).await;
 
     let moved = changed(&|address| address.city = Some("Peoria".to_owned()));
-    let (key, change) = (bench.key(), Write::UpdatePatient(moved, Some(Box::new(before))));
-    let pushed = bench.push(&key, &change).await;
+    let (key, change) = (subject.key(), Write::UpdatePatient(moved, Some(Box::new(before))));
+    let pushed = subject.push(&key, &change).await;
     assert!(pushed.is_ok(), "{pushed:?}");
-    assert!(matches!(bench.find(&key, &change).await, Ok(Some(_))), "it is found");
-    let shown = bench.patient_shown(&id).await.address.expect("they live somewhere");
+    assert!(matches!(subject.find(&key, &change).await, Ok(Some(_))), "it is found");
+    let shown = subject.patient_shown(&id).await.address.expect("they live somewhere");
     assert_eq!((shown.line1.as_deref(), shown.city.as_deref()), (Some("77 Staff Avenue"), Some("Peoria")));
     assert_eq!((shown.line2, shown.postal_code), (address.line2, address.postal_code));
 }
 
-pub async fn one_key_writes_once<S: Subject>(bench: Rc<Bench<S>>) {
-    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
-        let (key, write) = (bench.key(), bench.fresh(kind).await);
-        let first = bench.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
-        let again = bench.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}, again: {fault}"));
+pub async fn one_key_writes_once<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+        let (key, write) = (subject.key(), subject.fresh(kind).await);
+        let first = subject.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        let again = subject.push(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}, again: {fault}"));
         assert_eq!(first.id, again.id, "{kind}: the same key, the same record");
-        let found = bench.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}, find: {fault}"));
+        let found = subject.find(&key, &write).await.unwrap_or_else(|fault| panic!("{kind}, find: {fault}"));
         assert_eq!(found.map(|receipt| receipt.id), Some(first.id), "{kind}: it is found");
-        assert_eq!(bench.subject.copies(&write).await, due(&write), "{kind}: {write:?}");
+        assert_eq!(subject.system.copies(&write).await, due(&write), "{kind}: {write:?}");
     }
 }
 
-pub async fn a_key_never_sent_is_not_found<S: Subject>(bench: Rc<Bench<S>>) {
-    for kind in KINDS.into_iter().filter(|kind| bench.writes(kind)) {
-        let (key, write) = (bench.key(), bench.fresh(kind).await);
-        assert_eq!(bench.find(&key, &write).await, Ok(None), "{kind}");
+pub async fn a_key_never_sent_is_not_found<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    for kind in KINDS.into_iter().filter(|kind| subject.writes(kind)) {
+        let (key, write) = (subject.key(), subject.fresh(kind).await);
+        assert_eq!(subject.find(&key, &write).await, Ok(None), "{kind}");
     }
 }
 
-pub async fn an_occupied_place_is_refused<S: Subject>(bench: Rc<Bench<S>>) {
-    if !bench.writes("create-appointment") || !bench.description.operatories {
+pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    if !subject.writes("create-appointment") || !subject.description.operatories {
         return;
     }
-    let Write::CreateAppointment(first) = bench.fresh("create-appointment").await else { panic!("an appointment") };
-    bench.written(&Write::CreateAppointment(first.clone())).await;
+    let Write::CreateAppointment(first) = subject.fresh("create-appointment").await else { panic!("an appointment") };
+    subject.written(&Write::CreateAppointment(first.clone())).await;
     // In its middle.
-    let n = bench.number();
-    let mut second = Write::CreateAppointment(bench.appointment_at(first.start + 900, n));
-    bench.subject.adjust(&mut second);
-    let refused = bench.push(&bench.key(), &second).await;
+    let n = subject.number();
+    let mut second = Write::CreateAppointment(subject.appointment_at(first.start + 900, n));
+    subject.system.adjust(&mut second);
+    let refused = subject.push(&subject.key(), &second).await;
     assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
-    assert_eq!(bench.subject.copies(&second).await, 0);
+    assert_eq!(subject.system.copies(&second).await, 0);
 }
 
 /// What staff changed since it was read is not overwritten, where the EHR tells versions.
-pub async fn a_stale_version_is_refused<S: Subject>(bench: Rc<Bench<S>>) {
-    if !bench.writes("reschedule-appointment") {
+pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    if !subject.writes("reschedule-appointment") {
         return;
     }
-    let Write::RescheduleAppointment(moved) = bench.fresh("reschedule-appointment").await else { panic!("a move") };
-    if moved.version.is_none() || !bench.subject.change(Resource::Appointments, &moved.id).await {
+    let Write::RescheduleAppointment(moved) = subject.fresh("reschedule-appointment").await else { panic!("a move") };
+    if moved.version.is_none() || !subject.system.change(Resource::Appointments, &moved.id).await {
         return;
     }
-    let refused = bench.push(&bench.key(), &Write::RescheduleAppointment(moved.clone())).await;
+    let refused = subject.push(&subject.key(), &Write::RescheduleAppointment(moved.clone())).await;
     assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
-    assert_eq!(bench.subject.copies(&Write::RescheduleAppointment(moved.clone())).await, 0, "it did not move");
-    let shown = bench.shown(Resource::Appointments, &moved.id).await;
+    assert_eq!(subject.system.copies(&Write::RescheduleAppointment(moved.clone())).await, 0, "it did not move");
+    let shown = subject.shown(Resource::Appointments, &moved.id).await;
     let Some(engine::ehr::EhrRecord::Appointment(EhrAppointment { version, .. })) = shown else { panic!("{shown:?}") };
-    bench.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved })).await;
+    subject.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved })).await;
 }
 
-pub async fn a_refusal_has_its_reason_and_no_patient<S: Subject>(bench: Rc<Bench<S>>) {
-    let write = bench.fresh("create-patient").await;
-    let Some(write) = bench.subject.refused(write).await else { return };
-    let refused = bench.push(&bench.key(), &write).await;
+pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    let write = subject.fresh("create-patient").await;
+    let Some(write) = subject.system.refused(write).await else { return };
+    let refused = subject.push(&subject.key(), &write).await;
     let Err(Fault::Rejected(reason)) = refused else { panic!("it was to be refused: {refused:?}") };
     assert!(reason.trim().len() > 3, "it says why: {reason:?}");
     let written = left(&write).1.expect("a record");
@@ -158,5 +158,5 @@ pub async fn a_refusal_has_its_reason_and_no_patient<S: Subject>(bench: Rc<Bench
             assert!(!reason.contains(value), "the reason tells the patient's {field}: {reason:?}");
         }
     }
-    assert_eq!(bench.subject.copies(&write).await, 0);
+    assert_eq!(subject.system.copies(&write).await, 0);
 }

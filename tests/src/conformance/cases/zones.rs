@@ -6,30 +6,30 @@ use chrono::{DateTime, Offset, TimeZone};
 use engine::ehr::{EhrRecord, Resource, Write};
 
 use super::writing::met;
-use crate::conformance::{Bench, Subject};
+use crate::conformance::{EhrUnderTest, Subject};
 
 const HOUR: i64 = 3_600;
 
-pub async fn appointments_keep_their_instants_where_the_clock_changes<S: Subject>(bench: Rc<Bench<S>>) {
-    if !bench.writes("create-appointment") {
+pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnderTest>(subject: Rc<Subject<S>>) {
+    if !subject.writes("create-appointment") {
         return;
     }
-    let changes = changes(bench.subject.zone(), engine::clock::now().0 / 1_000);
+    let changes = changes(subject.system.zone(), engine::clock::now().0 / 1_000);
     assert_eq!(changes.len(), 2, "the subject's zone has daylight saving");
     for (at, forward) in changes {
         // The day before and after at the same local hour, and up to the change and from it on.
         let mut starts = vec![at - 17 * HOUR, at - 2 * HOUR, at + HOUR, at + 7 * HOUR, at + 31 * HOUR];
-        if forward || bench.subject.keeps_instants() {
+        if forward || subject.system.keeps_instants() {
             // The last half hour before the change, and the first after it: where clocks go back, both are called 01:30 and 01:00.
             starts.extend([at - HOUR / 2, at]);
         }
         for start in starts {
-            let n = bench.number();
-            let mut write = Write::CreateAppointment(bench.appointment_at(start, n));
-            bench.subject.adjust(&mut write);
-            let id = bench.written(&write).await.id;
-            met(&bench, &write, &id).await;
-            let shown = bench.shown(Resource::Appointments, &id).await;
+            let n = subject.number();
+            let mut write = Write::CreateAppointment(subject.appointment_at(start, n));
+            subject.system.adjust(&mut write);
+            let id = subject.written(&write).await.id;
+            met(&subject, &write, &id).await;
+            let shown = subject.shown(Resource::Appointments, &id).await;
             let Some(EhrRecord::Appointment(shown)) = shown else { panic!("{shown:?}") };
             assert_eq!(shown.start, start, "{} of the change at {at}", if start < at { "before" } else { "after" });
         }

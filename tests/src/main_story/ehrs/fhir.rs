@@ -9,10 +9,10 @@ use super::super::{
     LOCATION, Person, Practice, Visit,
     client::{moment, text},
 };
-use crate::{
-    medplum::{FhirServer, Seeded},
-    practice::tomorrow,
-    site::{Place, Served},
+use crate::harness::{
+    ehr_server::medplum::{FhirServer, Seeded},
+    fixtures::tomorrow,
+    process::{LocationConfig, ServedEhr},
 };
 
 const TOKEN: &str = "s3cret-of-the-clinic";
@@ -68,15 +68,15 @@ impl Practice for FhirPractice {
         self.server.address()
     }
 
-    fn served(&self, at: SocketAddr) -> Served {
-        let place = Place {
+    fn served(&self, at: SocketAddr) -> ServedEhr {
+        let place = LocationConfig {
             id: LOCATION,
             foreign_id: self.seeded.site.clone(),
             zone: ZONE,
             map_by_operatory: true,
             adapter_config: SETTINGS.to_owned(),
         };
-        Served {
+        ServedEhr {
             adapter: "fhir",
             base_url: format!("http://{at}{}", self.server.base_path()),
             source: format!("headers = {{ Authorization = \"Bearer {TOKEN}\" }}\n"),

@@ -6,10 +6,10 @@ use chrono::{DateTime, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::super::{LOCATION, Person, Practice, Visit, client::text};
-use crate::{
-    gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, moment},
-    practice::tomorrow,
-    site::{Place, Served},
+use crate::harness::{
+    ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, moment},
+    fixtures::tomorrow,
+    process::{LocationConfig, ServedEhr},
 };
 
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
@@ -51,15 +51,15 @@ impl Practice for GnuHealthPractice {
         self.server.address()
     }
 
-    fn served(&self, at: SocketAddr) -> Served {
-        let place = Place {
+    fn served(&self, at: SocketAddr) -> ServedEhr {
+        let place = LocationConfig {
             id: LOCATION,
             foreign_id: "1".to_owned(),
             zone: ZONE,
             map_by_operatory: false,
             adapter_config: SETTINGS.to_owned(),
         };
-        Served {
+        ServedEhr {
             adapter: "gnuhealth",
             base_url: format!("http://{at}{BASE_PATH}"),
             source: format!(

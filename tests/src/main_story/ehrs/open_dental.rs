@@ -6,10 +6,10 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeZone, Utc};
 use serde_json::{Value, json};
 
 use super::super::{LOCATION, Person, Practice, Visit, client::text};
-use crate::{
-    open_dental::{BASE, Office, OpenDentalServer, Row},
-    practice::tomorrow,
-    site::{Place, Served},
+use crate::harness::{
+    ehr_server::open_dental::{BASE, Database, OpenDentalServer, Row},
+    fixtures::tomorrow,
+    process::{LocationConfig, ServedEhr},
 };
 
 const ZONE: chrono_tz::Tz = chrono_tz::America::Phoenix;
@@ -25,20 +25,20 @@ pub struct OpenDentalPractice {
 
 impl OpenDentalPractice {
     pub fn open() -> OpenDentalPractice {
-        let mut office = Office::new(ZONE, KEYS);
+        let mut database = Database::new(ZONE, KEYS);
         let first_day = tomorrow(ZONE);
-        let confirmed = office.seed(&first_day.to_string(), DAYS).confirmed;
-        let server = OpenDentalServer::start(office).expect("loopback has a free port");
+        let confirmed = database.seed(&first_day.to_string(), DAYS).confirmed;
+        let server = OpenDentalServer::start(database).expect("loopback has a free port");
         OpenDentalPractice { server, first_day, confirmed }
     }
 
     fn change(&self, appointment: &str, fields: Value) {
-        self.server.office().change("appointments", number(appointment), fields);
+        self.server.database().change("appointments", number(appointment), fields);
     }
 
     /// As the office's clock shows it.
     fn shown(&self, at: DateTime<Utc>) -> String {
-        self.server.office().shown(at)
+        self.server.database().shown(at)
     }
 }
 
@@ -56,15 +56,15 @@ impl Practice for OpenDentalPractice {
         self.server.address
     }
 
-    fn served(&self, at: SocketAddr) -> Served {
-        let place = Place {
+    fn served(&self, at: SocketAddr) -> ServedEhr {
+        let place = LocationConfig {
             id: LOCATION,
             foreign_id: "office".to_owned(),
             zone: ZONE,
             map_by_operatory: true,
             adapter_config: String::new(),
         };
-        Served {
+        ServedEhr {
             adapter: "opendental",
             base_url: format!("http://{at}{BASE}"),
             source: format!("headers = {{ Authorization = \"ODFHIR {KEYS}\" }}\n"),
@@ -77,13 +77,13 @@ impl Practice for OpenDentalPractice {
     }
 
     async fn patients(&self) -> BTreeSet<Person> {
-        let office = self.server.office();
+        let database = self.server.database();
         let person = |row: &Row| Person { id: row["PatNum"].to_string(), last_name: text(&row["LName"]) };
-        office.rows("patients").map(person).collect()
+        database.rows("patients").map(person).collect()
     }
 
     async fn visits(&self) -> Vec<Visit> {
-        let office = self.server.office();
+        let database = self.server.database();
         let visit = |row: &Row| Visit {
             id: row["AptNum"].to_string(),
             patient: row["PatNum"].to_string(),
@@ -93,27 +93,27 @@ impl Practice for OpenDentalPractice {
         };
         // A planned one has no time yet, and what was completed is over.
         let stands = |row: &&Row| row["AptStatus"] != "Planned" && row["AptStatus"] != "Complete";
-        office.rows("appointments").filter(stands).map(visit).collect()
+        database.rows("appointments").filter(stands).map(visit).collect()
     }
 
     async fn log(&self, patient: &str) -> Vec<String> {
-        let office = self.server.office();
-        let theirs = office.rows("commlogs").filter(|row| row["PatNum"] == number(patient));
+        let database = self.server.database();
+        let theirs = database.rows("commlogs").filter(|row| row["PatNum"] == number(patient));
         theirs.map(|row| text(&row["Note"])).collect()
     }
 
     async fn admit(&self, first_name: &str, last_name: &str) -> String {
         let patient = json!({"FName": first_name, "LName": last_name, "Birthdate": "1971-05-06"});
-        self.server.office().insert("patients", patient).to_string()
+        self.server.database().insert("patients", patient).to_string()
     }
 
     async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
         let start = self.shown(start);
-        let mut office = self.server.office();
-        let beside = office.row("appointments", number(visit)).expect("it is there");
+        let mut database = self.server.database();
+        let beside = database.row("appointments", number(visit)).expect("it is there");
         let appointment = json!({"PatNum": number(patient), "Op": beside["Op"], "ProvNum": beside["ProvNum"],
             "AptStatus": "Scheduled", "Pattern": "/XXXX/", "AptDateTime": start});
-        office.insert("appointments", appointment).to_string()
+        database.insert("appointments", appointment).to_string()
     }
 
     async fn move_visit(&self, visit: &str, start: DateTime<Utc>) {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use engine::ehr::{EhrRecord, Resource};
 use location::event::Work;
 
-use crate::simulation::world::World;
+use crate::simulation::sim::Sim;
 
-pub fn check(world: &World) {
-    for (source, ehr) in &world.ehrs {
+pub fn check(sim: &Sim) {
+    for (source, ehr) in &sim.ehrs {
         let mut bookings = BTreeMap::new();
         for (id, row) in ehr.of(Resource::Appointments) {
             let Some((location, Work::CreateAppointment(booking))) = row.made_for else { continue };

@@ -17,26 +17,26 @@ use location::{
     time::Timestamp,
 };
 
-use crate::simulation::world::{World, document};
+use crate::simulation::sim::{Sim, document};
 
 /// Of the appointments a turn changed.
-pub fn after(world: &World, location: LocationId, events: &[Event]) {
+pub fn after(sim: &Sim, location: LocationId, events: &[Event]) {
     for event in events {
         if let Some(id) = subject(event) {
-            one(world, location, id);
+            one(sim, location, id);
         }
     }
 }
 
 /// Of all appointments a location remembers, and of the index.
-pub fn check(world: &World, location: LocationId) {
-    let Some(host) = world.process.hosts.get(&location).filter(|host| !host.behind) else { return };
+pub fn check(sim: &Sim, location: LocationId) {
+    let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
     for id in host.shell.machine.state.appointments.keys() {
-        one(world, location, *id);
+        one(sim, location, *id);
     }
     let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
-    let lists = Lists { store: &*world.store, secrets: &host.shell.deps.secrets };
-    for as_of in [Timestamp::MAX, world.now] {
+    let lists = Lists { store: &*sim.store, secrets: &host.shell.deps.secrets };
+    for as_of in [Timestamp::MAX, sim.now] {
         walk.as_of = as_of;
         let all = Part { from: None, direction: Direction::Forward, limit: usize::MAX };
         let found = lists.walk::<records::Appointment>(&walk, all).expect("the store reads");
@@ -49,14 +49,14 @@ pub fn check(world: &World, location: LocationId) {
     }
 }
 
-fn one(world: &World, location: LocationId, id: AppointmentId) {
-    let Some(host) = world.process.hosts.get(&location).filter(|host| !host.behind) else { return };
+fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
+    let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
     let Some(known) = host.shell.machine.state.appointments.get(&id) else { return };
-    let kept: Option<records::Appointment> = document(world, 0, id.0);
+    let kept: Option<records::Appointment> = document(sim, 0, id.0);
     let Some(kept) = kept else { panic!("documents agree: appointment {id} of {location} has no document") };
     if kept.location_id != location.0 {
         // Staff moved it there, and that location read it first.
-        let source = |id| world.plan.setup.locations.get(&LocationId(id)).and_then(|location| location.source);
+        let source = |id| sim.plan.setup.locations.get(&LocationId(id)).and_then(|location| location.source);
         let moved = source(kept.location_id).is_some() && source(kept.location_id) == source(location.0);
         assert!(moved, "documents agree: {id} is of another location");
         return;
@@ -71,7 +71,7 @@ fn one(world: &World, location: LocationId, id: AppointmentId) {
         kept.placement.span.start.0,
         id.0,
     );
-    assert!(world.store.get(&start).expect("the store reads").is_some(), "documents agree: {id} is not in the index");
+    assert!(sim.store.get(&start).expect("the store reads").is_some(), "documents agree: {id} is not in the index");
     if let Some(booking) = &kept.booking {
         let integrated = host.shell.settings().capabilities.integrated;
         assert_eq!(booking.writeback, expected(known, integrated), "documents agree: write-back of {id} at {location}");

@@ -2,10 +2,10 @@
 
 use location::ids::LocationId;
 
-use crate::simulation::world::World;
+use crate::simulation::sim::Sim;
 
-pub fn check(world: &World, location: LocationId) {
-    if let Some(host) = world.process.hosts.get(&location) {
-        host.shell.machine.check(world.now);
+pub fn check(sim: &Sim, location: LocationId) {
+    if let Some(host) = sim.process.hosts.get(&location) {
+        host.shell.machine.check(sim.now);
     }
 }

@@ -3,11 +3,11 @@
 use engine::actor::turn::Shell;
 use location::ids::LocationId;
 
-use crate::simulation::world::World;
+use crate::simulation::sim::Sim;
 
-pub fn check(world: &World, location: LocationId) {
-    let Some(host) = world.process.hosts.get(&location).filter(|host| !host.behind) else { return };
-    let replayed = match Shell::load(world.process.env.clone(), location) {
+pub fn check(sim: &Sim, location: LocationId) {
+    let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
+    let replayed = match Shell::load(sim.process.env.clone(), location) {
         Ok(shell) => shell.machine.state,
         Err(error) => panic!("memory equals replay: location {location} cannot be loaded: {error}"),
     };

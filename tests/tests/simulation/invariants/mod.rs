@@ -12,32 +12,32 @@ pub mod order_per_patient;
 
 use location::{event::Event, ids::LocationId};
 
-use super::world::World;
+use super::sim::Sim;
 
 /// One event is durable.
-pub fn committed(world: &World, location: LocationId, event: &Event) {
-    no_double_booking::granted(world, location, event);
+pub fn committed(sim: &Sim, location: LocationId, event: &Event) {
+    no_double_booking::granted(sim, location, event);
 }
 
 /// A turn is over, and memory follows the disk.
-pub fn after_turn(world: &World, location: LocationId, events: &[Event]) {
-    machine::check(world, location);
-    bounded::check(world, location);
-    documents_agree::after(world, location, events);
-    order_per_patient::check(world, location);
+pub fn after_turn(sim: &Sim, location: LocationId, events: &[Event]) {
+    machine::check(sim, location);
+    bounded::check(sim, location);
+    documents_agree::after(sim, location, events);
+    order_per_patient::check(sim, location);
 }
 
 /// A look at all documents and the journal of one location.
-pub fn sweep(world: &World, location: LocationId) {
-    memory_equals_replay::check(world, location);
-    documents_agree::check(world, location);
-    at_most_once::check(world);
-    nothing_lost::check(world);
+pub fn sweep(sim: &Sim, location: LocationId) {
+    memory_equals_replay::check(sim, location);
+    documents_agree::check(sim, location);
+    at_most_once::check(sim);
+    nothing_lost::check(sim);
 }
 
 /// Everything, at the end.
-pub fn sweep_all(world: &World) {
-    for location in world.process.hosts.keys() {
-        sweep(world, *location);
+pub fn sweep_all(sim: &Sim) {
+    for location in sim.process.hosts.keys() {
+        sweep(sim, *location);
     }
 }

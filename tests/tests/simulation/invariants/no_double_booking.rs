@@ -9,26 +9,26 @@ use location::{
     state::column,
 };
 
-use crate::simulation::{ehr::same_place, plan::seconds, world::World};
+use crate::simulation::{ehr::same_place, plan::seconds, sim::Sim};
 
-pub fn granted(world: &World, location: LocationId, event: &Event) {
+pub fn granted(sim: &Sim, location: LocationId, event: &Event) {
     match event {
-        Event::Booked { appointment, placement, .. } => check(world, location, *appointment, placement),
-        Event::Moved { appointment, to, .. } => check(world, location, *appointment, to),
+        Event::Booked { appointment, placement, .. } => check(sim, location, *appointment, placement),
+        Event::Moved { appointment, to, .. } => check(sim, location, *appointment, to),
         _ => {}
     }
 }
 
-fn check(world: &World, location: LocationId, id: AppointmentId, place: &Placement) {
-    for (other, booking) in &world.ledger.bookings {
+fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) {
+    for (other, booking) in &sim.ledger.bookings {
         let near = booking.location == location && *other != id && !booking.ended;
-        if near && same(&booking.place, place) && !moved_by_staff(world, location, *other) {
+        if near && same(&booking.place, place) && !moved_by_staff(sim, location, *other) {
             panic!("no double booking: {id} was granted {place:?} at {location}, where {other} stands");
         }
     }
-    let Some(wanted) = in_the_ehr(world, location, place) else { return };
-    let source = world.plan.setup.locations.get(&location).and_then(|location| location.source);
-    let Some(ehr) = source.and_then(|source| world.ehrs.get(&source)) else { return };
+    let Some(wanted) = in_the_ehr(sim, location, place) else { return };
+    let source = sim.plan.setup.locations.get(&location).and_then(|location| location.source);
+    let Some(ehr) = source.and_then(|source| sim.ehrs.get(&source)) else { return };
     for (foreign_id, row) in ehr.of(ehr::Resource::Appointments) {
         let ours = matches!(row.made_for, Some((at, Work::CreateAppointment(other))) if at == location && other != id);
         let stands = ours && !row.by_staff && row.location == Some(location);
@@ -43,16 +43,16 @@ fn same(a: &Placement, b: &Placement) -> bool {
 }
 
 /// Staff touched it in the EHR: where it stands is no longer our doing.
-fn moved_by_staff(world: &World, location: LocationId, id: AppointmentId) -> bool {
-    world.ehrs.values().any(|ehr| {
+fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
+    sim.ehrs.values().any(|ehr| {
         ehr.of(ehr::Resource::Appointments)
             .any(|(_, row)| row.by_staff && row.made_for == Some((location, Work::CreateAppointment(id))))
     })
 }
 
 /// The place in the EHR's words.
-pub fn in_the_ehr(world: &World, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
-    let shell = &world.process.hosts.get(&location)?.shell;
+pub fn in_the_ehr(sim: &Sim, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
+    let shell = &sim.process.hosts.get(&location)?.shell;
     let institution = shell.institution.id.0;
     let operatory = match place.operatory {
         Some(id) => Some(shell.read::<records::Operatory>(location.0, id.0).ok()??.foreign_id?),

@@ -6,13 +6,13 @@ use location::decision::{Refusal, Reply};
 
 use crate::simulation::{
     ledger::{Promise, said},
-    world::World,
+    sim::Sim,
 };
 
-pub fn check(world: &World, request: &BookRequest, answer: &Answer) {
+pub fn check(sim: &Sim, request: &BookRequest, answer: &Answer) {
     let key = (request.offer.institution, request.idempotency_key.clone());
     let location = request.offer.location;
-    let promise = world.ledger.promise(&key, world.now);
+    let promise = sim.ledger.promise(&key, sim.now);
     let same = |promise: &Promise| promise.location == location && said(&promise.request) == said(request);
     match &answer.reply {
         Reply::Booked { appointment, .. } => {
@@ -25,19 +25,19 @@ pub fn check(world: &World, request: &BookRequest, answer: &Answer) {
         }
         Reply::Refused(Refusal::IdempotencyConflict) => {
             assert!(!promise.is_some_and(same), "one key one answer: {key:?} conflicts with itself");
-            let uses = world.ledger.attempts.get(&key).map_or(0, |uses| uses.len());
+            let uses = sim.ledger.attempts.get(&key).map_or(0, |uses| uses.len());
             assert!(uses > 1, "one key one answer: {key:?} was never used for anything else");
         }
         Reply::Refused(refusal) => {
             // Another process may know more than this one's memory; what it refuses it has not promised.
-            let behind = world.process.hosts.get(&location).is_some_and(|host| host.behind);
+            let behind = sim.process.hosts.get(&location).is_some_and(|host| host.behind);
             assert!(behind || promise.is_none(), "one key one answer: {key:?} was accepted, now {refusal:?}");
         }
         other => panic!("one key one answer: a booking is answered with {other:?}"),
     }
 }
 
-impl World {
+impl Sim {
     /// A client was told that it has a booking.
     pub fn remember(&mut self, request: &BookRequest, answer: &Answer) {
         let (Reply::Booked { appointment, .. }, Some(document)) = (&answer.reply, &answer.appointment) else { return };

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use location::{event::Work, ids::LocationId, queue::WriteState};
 
-use crate::simulation::world::World;
+use crate::simulation::sim::Sim;
 
-pub fn check(world: &World, location: LocationId) {
-    let Some(host) = world.process.hosts.get(&location) else { return };
+pub fn check(sim: &Sim, location: LocationId) {
+    let Some(host) = sim.process.hosts.get(&location) else { return };
     let (mut lanes, mut called, mut changed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (id, write) in host.shell.machine.state.queue.iter() {
         let first = lanes.insert(write.lane);

@@ -1,4 +1,4 @@
-//! A clinic on the fake Open Dental.
+//! On the fake Open Dental.
 
 use chrono_tz::Tz;
 use engine::{
@@ -12,15 +12,15 @@ use engine::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
-use crate::{
-    open_dental::{BASE, Fate, Office, OpenDentalServer, Row, Seeded, Switches},
-    practice::{self, INSTITUTION, SOURCE},
-    wait::until,
+use crate::harness::{
+    ehr_server::open_dental::{BASE, Database, Fate, OpenDentalServer, Row, Seeded, Switches},
+    fixtures::{self, INSTITUTION, SOURCE},
+    poll::until,
 };
 
 pub const KEYS: &str = "d3veloper/cust0mer";
 
-pub type Clinic = super::Clinic<OpenDentalServer, Seeded>;
+pub type Harness = super::Harness<OpenDentalServer, Seeded>;
 
 impl Seeds for Seeded {
     fn room(&self, n: usize) -> String {
@@ -36,47 +36,47 @@ impl Seeds for Seeded {
     }
 }
 
-impl Clinic {
-    pub async fn open() -> Clinic {
-        Clinic::open_with(ZONE, |_, _| (), |_| ()).await
+impl Harness {
+    pub async fn open() -> Harness {
+        Harness::open_with(ZONE, |_, _| (), |_| ()).await
     }
 
     /// The same in another zone, with more rows and other settings.
     pub async fn open_with(
         zone: Tz,
-        more: impl FnOnce(&mut Office, &Seeded),
+        more: impl FnOnce(&mut Database, &Seeded),
         change: impl FnOnce(&mut LocationSetup),
-    ) -> Clinic {
-        let mut office = Office::new(zone, KEYS);
+    ) -> Harness {
+        let mut database = Database::new(zone, KEYS);
         let first_day = tomorrow(zone);
         // The last day is a holiday.
-        let seeded = office.seed(&first_day.to_string(), DAYS);
-        more(&mut office, &seeded);
-        let server = OpenDentalServer::start(office).expect("loopback has a free port");
+        let seeded = database.seed(&first_day.to_string(), DAYS);
+        more(&mut database, &seeded);
+        let server = OpenDentalServer::start(database).expect("loopback has a free port");
         // An office without clinics.
         let mut place = location("office", zone);
         change(&mut place);
         let source = DataSource {
             headers: vec![("Authorization".to_owned(), format!("ODFHIR {KEYS}"))],
             guest_requests_per_call: 60,
-            ..practice::source(SOURCE, INSTITUTION, "opendental", "")
+            ..fixtures::source(SOURCE, INSTITUTION, "opendental", "")
         };
         let (address, base_path) = (server.address, BASE.to_owned());
-        Clinic::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await
+        Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await
     }
 
     /// Lets this many requests pass, and then meets one with a fate.
     pub fn fate(&self, n: u64, fate: Fate) {
-        self.server.office().switches = Switches::at(n, fate);
+        self.server.database().switches = Switches::at(n, fate);
     }
 
     pub fn row(&self, table: &str, key: u64) -> Row {
-        self.server.office().row(table, key).cloned().unwrap_or_else(|| panic!("{table} {key} is not there"))
+        self.server.database().row(table, key).cloned().unwrap_or_else(|| panic!("{table} {key} is not there"))
     }
 
     /// What of a table carries a write key of ours behind the text of a field.
     pub fn ours(&self, table: &str, field: &str) -> Vec<Row> {
-        self.server.office().holding(table, field, "[ref:ps-")
+        self.server.database().holding(table, field, "[ref:ps-")
     }
 
     /// The row of a record of ours.

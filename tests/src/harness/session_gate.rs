@@ -6,17 +6,17 @@ use engine::adapter_host::{
     Gate, GateError, GateFuture, GateRequest, HttpRequest, HttpTransport, Transport, TransportError, Url,
 };
 
-pub struct LentSession {
+pub struct SessionGate {
     transport: HttpTransport,
     base: String,
     cookie: String,
 }
 
-impl LentSession {
+impl SessionGate {
     /// `base`: the application's address, such as `http://127.0.0.1:8090/app`. `cookie`: the session's.
-    pub fn new(base: &str, cookie: &str) -> Arc<LentSession> {
+    pub fn new(base: &str, cookie: &str) -> Arc<SessionGate> {
         let transport = HttpTransport::new().expect("a client for HTTP");
-        Arc::new(LentSession { transport, base: base.to_owned(), cookie: cookie.to_owned() })
+        Arc::new(SessionGate { transport, base: base.to_owned(), cookie: cookie.to_owned() })
     }
 
     fn addressed(&self, request: GateRequest) -> Result<HttpRequest, GateError> {
@@ -27,7 +27,7 @@ impl LentSession {
     }
 }
 
-impl Gate for LentSession {
+impl Gate for SessionGate {
     fn is_open(&self) -> bool {
         true
     }

@@ -17,10 +17,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    adapters::root,
-    harness::external::Suite,
-    tools::{Project, refresh, run},
+use crate::harness::{
+    components::root,
+    external::Suite,
+    packages::{Project, refresh, run},
 };
 
 const SUITE: Suite = Suite::Chromium;

@@ -8,7 +8,7 @@ use std::{
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    Answered,
+    Response,
     /// It is done, and its reply is lost.
     ReplyLost,
     /// It never arrives, which its sender cannot know.
@@ -39,7 +39,7 @@ impl Switches {
     }
 
     pub(super) fn next(&mut self) -> Fate {
-        let fate = self.fates.remove(&self.asked).unwrap_or(Fate::Answered);
+        let fate = self.fates.remove(&self.asked).unwrap_or(Fate::Response);
         self.asked += 1;
         fate
     }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::{
     BASE,
+    database::{Database, Row, number, plain},
     faults::Fate,
-    office::{Office, Row, number, plain},
     tables::{Answers, NEVER, Refusal, Since, Table},
     verbs,
 };
-use crate::loopback::{Answered, Asked};
+use crate::harness::ehr_server::fake::{Request, Response};
 
 /// The hard cap of every list.
 const CAP: usize = 100;
@@ -19,12 +19,12 @@ const CAP: usize = 100;
 /// What is answered: status, headers, body.
 pub type Done = (u16, Vec<(&'static str, String)>, Option<Value>);
 
-impl Office {
-    pub(super) fn handle(&mut self, asked: &Asked) -> Answered {
+impl Database {
+    pub(super) fn handle(&mut self, asked: &Request) -> Response {
         let fate = self.switches.next();
         let delay = self.switches.delay;
         if fate == Fate::RequestLost {
-            return Answered { status: 0, headers: Vec::new(), body: Vec::new(), delay, lost: true };
+            return Response { status: 0, headers: Vec::new(), body: Vec::new(), delay, lost: true };
         }
         let (status, headers, body) = match self.admit(asked).and_then(|segments| self.dispatch(asked, &segments)) {
             Ok((status, headers, body)) => (status, headers, body.map(|body| body.to_string()).unwrap_or_default()),
@@ -35,11 +35,11 @@ impl Office {
         };
         self.log.push((asked.method.clone(), asked.path.clone(), status));
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Answered { status, headers, body: body.into_bytes(), delay, lost: fate == Fate::ReplyLost }
+        Response { status, headers, body: body.into_bytes(), delay, lost: fate == Fate::ReplyLost }
     }
 
     /// The segments of the path of a request that may be asked.
-    fn admit(&mut self, asked: &Asked) -> Result<Vec<String>, Refusal> {
+    fn admit(&mut self, asked: &Request) -> Result<Vec<String>, Refusal> {
         if let Some((status, explanation)) = self.switches.out {
             return Err((status, explanation.to_owned()));
         }
@@ -61,7 +61,7 @@ impl Office {
         Ok(segments)
     }
 
-    fn dispatch(&mut self, asked: &Asked, segments: &[String]) -> Result<Done, Refusal> {
+    fn dispatch(&mut self, asked: &Request, segments: &[String]) -> Result<Done, Refusal> {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match (asked.method.as_str(), segments.as_slice()) {
             ("GET", ["accountmodules", patient, "Aging"]) => verbs::aging(self, patient),

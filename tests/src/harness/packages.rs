@@ -8,10 +8,15 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::{process::Command, time::timeout};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
 
-use crate::{adapters::root, harness::external::Suite};
+use crate::harness::{components::root, external::Suite};
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
@@ -137,6 +142,20 @@ async fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
 
 fn number(version: &str, at: usize) -> Option<u32> {
     version.split('.').nth(at)?.parse().ok()
+}
+
+/// Starts a server that says in its first line, as JSON, where it listens. It ends with the handle; should this process be killed, with its
+/// standard input.
+pub(crate) async fn serving(mut command: Command, limit: Duration) -> (Child, Value) {
+    let name = command.as_std().get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut process = command.spawn().unwrap_or_else(|error| panic!("{name} could not be started: {error}"));
+    let output = process.stdout.take().expect("its output is piped");
+    let mut first = String::new();
+    let said = timeout(limit, BufReader::new(output).read_line(&mut first)).await;
+    said.expect("the server starts in time").expect("the server can be heard");
+    let address = serde_json::from_str(&first).expect("the server says where it listens");
+    (process, address)
 }
 
 /// `Err` says which tool failed and what it complained of, wherever it did.

@@ -1,20 +1,16 @@
 //! A FHIR R4 server nobody here wrote: Medplum's router from npm (`tests/medplum`), installed into `target/` once and started on loopback
 //! by each test that needs one.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
-    time::timeout,
-};
+use tokio::process::{Child, Command};
 
-use crate::{
-    harness::external::Suite,
-    tools::{Project, refresh, run},
+use crate::harness::{
+    external::Suite,
+    packages::{Project, refresh, run, serving},
 };
 
 const SUITE: Suite = Suite::FhirServer;
@@ -60,17 +56,11 @@ impl FhirServer {
         let folder = installed().await;
         let mut node = Command::new("node");
         node.arg("server.mjs").current_dir(&folder).env("PORT", "0").env("TOKEN", token).env_remove("STAY");
-        node.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut process = node.spawn().expect("node starts, as it did a moment ago");
-        let output = process.stdout.take().expect("its output is piped");
-        let mut first = String::new();
-        let said = timeout(START_LIMIT, BufReader::new(output).read_line(&mut first)).await;
-        said.expect("the FHIR server starts in time").expect("the FHIR server can be heard");
-        let started: Value = serde_json::from_str(&first).expect("the FHIR server says where it listens");
+        let (_process, started) = serving(node, START_LIMIT).await;
         let base_url = started["base_url"].as_str().and_then(|url| Url::parse(url).ok()).expect("an address");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().timeout(REQUEST_LIMIT).build().expect("a client");
-        Some(FhirServer { base_url, token: token.to_owned(), folder, client, _process: process })
+        Some(FhirServer { base_url, token: token.to_owned(), folder, client, _process })
     }
 
     pub fn base_path(&self) -> &str {

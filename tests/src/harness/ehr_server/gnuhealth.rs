@@ -1,19 +1,15 @@
 //! A GNU Health server nobody here wrote: installed from PyPI into `target/` once, its practice made once (`tests/gnuhealth`), and started on
 //! loopback, on a database of its own, by each test that needs one.
 
-use std::{fs, net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
-    time::timeout,
-};
+use tokio::process::{Child, Command};
 
-use crate::{
-    harness::external::Suite,
-    tools::{Project, run},
+use crate::harness::{
+    external::Suite,
+    packages::{Project, run, serving},
 };
 
 const SUITE: Suite = Suite::GnuHealth;
@@ -62,18 +58,12 @@ impl GnuHealth {
         let sources = Project::new("gnuhealth", "gnuhealth", SUITE).sources;
         let mut server = Command::new(python);
         server.args(["-W", "ignore"]).arg(sources.join("server.py")).arg(&configuration);
-        server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut process = server.spawn().expect("Python starts, as it did a moment ago");
-        let output = process.stdout.take().expect("its output is piped");
-        let mut first = String::new();
-        let said = timeout(START_LIMIT, BufReader::new(output).read_line(&mut first)).await;
-        said.expect("GNU Health starts in time").expect("GNU Health can be heard");
-        let started: Value = serde_json::from_str(&first).expect("GNU Health says where it listens");
+        let (_process, started) = serving(server, START_LIMIT).await;
         let port = started["port"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().timeout(REQUEST_LIMIT).build().expect("a client");
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        Some(GnuHealth { address, client, _process: process, _database: database })
+        Some(GnuHealth { address, client, _process, _database: database })
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -1,5 +1,5 @@
-//! A clinic: an EHR filled with a small practice, and an engine in this process that serves it. What tests do at one is here; what an EHR
-//! has of its own is beside it.
+//! An engine in this process, and an EHR with a small practice that it serves. What tests do with any is here; what an EHR has of its own
+//! is beside it.
 
 pub mod fhir;
 pub mod open_dental;
@@ -26,12 +26,11 @@ use location::{
 };
 use tempfile::TempDir;
 
-use crate::{
-    adapters,
-    conformance::proxy::Proxy,
-    door::Door,
-    practice::{self, INSTITUTION, SOURCE},
-    wait::until,
+use crate::harness::{
+    components,
+    fixtures::{self, INSTITUTION, SOURCE},
+    flaky_proxy::FlakyProxy,
+    poll::until,
 };
 
 pub const LOCATION: LocationId = LocationId(7);
@@ -53,11 +52,10 @@ pub trait Seeds {
     fn check_up(&self) -> String;
 }
 
-pub struct Clinic<Server, Seeded> {
+pub struct Harness<Server, Seeded> {
     pub server: Server,
-    /// The engine's way to the server, and what stands on it.
-    pub door: Door,
-    pub proxy: Proxy,
+    /// The engine's way to the server.
+    pub proxy: FlakyProxy,
     pub seeded: Seeded,
     pub engine: Engine,
     /// The first of the days the practice has slots on: tomorrow.
@@ -77,31 +75,30 @@ struct Opening {
     first_day: Date,
 }
 
-impl<Server, Seeded: Seeds> Clinic<Server, Seeded> {
+impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     /// A practice the engine has read once.
-    async fn begin(server: Server, seeded: Seeded, opening: Opening) -> Clinic<Server, Seeded> {
+    async fn begin(server: Server, seeded: Seeded, opening: Opening) -> Harness<Server, Seeded> {
         let Opening { address, base_path, mut source, place, first_day } = opening;
-        let proxy = Proxy::to(address).await;
-        let door = Door::to(proxy.address()).await;
-        source.base_url = format!("http://{}{base_path}", door.address());
+        let proxy = FlakyProxy::to(address).await;
+        source.base_url = format!("http://{}{base_path}", proxy.address());
         let mut setup = Setup::default();
-        setup.institutions.insert(INSTITUTION, Arc::new(practice::institution(INSTITUTION, "harbour-dental")));
+        setup.institutions.insert(INSTITUTION, Arc::new(fixtures::institution(INSTITUTION, "harbour-dental")));
         setup.sources.insert(SOURCE, Arc::new(source));
         setup.locations.insert(LOCATION, Arc::new(place));
         let dir = tempfile::tempdir().expect("a folder for the store");
         let engine = start(dir.path(), setup.clone()).await;
-        let clinic = Clinic { server, door, proxy, seeded, engine, first_day, setup, dir };
-        until("the first pull", async || clinic.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
-        clinic
+        let harness = Harness { server, proxy, seeded, engine, first_day, setup, dir };
+        until("the first pull", async || harness.engine.sync_state(LOCATION).await.ok()?.last_sync).await;
+        harness
     }
 
     /// Stops the engine and starts another one on its store.
-    pub async fn restart(self) -> Clinic<Server, Seeded> {
+    pub async fn restart(self) -> Harness<Server, Seeded> {
         self.engine.stop().await;
-        let Clinic { engine, setup, dir, .. } = self;
+        let Harness { engine, setup, dir, .. } = self;
         drop(engine);
         let engine = start(dir.path(), setup.clone()).await;
-        Clinic { engine, setup, dir, ..self }
+        Harness { engine, setup, dir, ..self }
     }
 
     /// Reads the EHR now, to the end.
@@ -304,7 +301,7 @@ async fn start(dir: &Path, setup: Setup) -> Engine {
     let store = until("the store is free", async || SledStore::open(config.clone()).ok()).await;
     let mut parts = Parts::new(Arc::new(store) as Arc<dyn Store>, RecordViews::shapes());
     let adapters: Vec<&str> = setup.sources.values().map(|source| source.adapter.as_str()).collect();
-    parts.adapters = adapters::load(&adapters).await;
+    parts.adapters = components::load(&adapters).await;
     Engine::start(setup, parts).await.expect("the engine starts")
 }
 
@@ -329,12 +326,12 @@ fn location(foreign_id: &str, zone: chrono_tz::Tz) -> LocationSetup {
             retry_cap: 400,
             ..PullRules::default()
         },
-        ..practice::location(LOCATION, "harbour", zone, true)
+        ..fixtures::location(LOCATION, "harbour", zone, true)
     }
 }
 
 fn tomorrow(zone: chrono_tz::Tz) -> Date {
-    let day = practice::tomorrow(zone);
+    let day = fixtures::tomorrow(zone);
     Date::from_ymd(day.year(), day.month(), day.day()).expect("a date")
 }
 

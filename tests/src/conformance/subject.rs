@@ -13,8 +13,8 @@ use engine::{
 };
 use serde_json::{Map, Value};
 
-use super::{Subject, proxy::Proxy};
-use crate::adapters;
+use super::EhrUnderTest;
+use crate::harness::{components, flaky_proxy::FlakyProxy};
 
 pub const DEADLINE: Duration = Duration::from_secs(30);
 /// What a call may take beyond its deadline.
@@ -22,9 +22,9 @@ const GRACE: Duration = Duration::from_secs(3);
 /// More pages than any subject has records.
 const MAX_PAGES: usize = 20_000;
 
-pub struct Bench<S> {
-    pub subject: S,
-    pub proxy: Proxy,
+pub struct Subject<S> {
+    pub system: S,
+    pub proxy: FlakyProxy,
     pub ehr: Arc<dyn Ehr>,
     pub description: Description,
     made: Cell<usize>,
@@ -40,22 +40,22 @@ pub struct Pass {
     pub cursor: String,
 }
 
-impl<S: Subject> Bench<S> {
-    pub async fn new(subject: S) -> Bench<S> {
-        let proxy = Proxy::to(subject.address()).await;
-        let base_url = format!("http://{}{}", proxy.address(), subject.base_path());
+impl<S: EhrUnderTest> Subject<S> {
+    pub async fn new(system: S) -> Subject<S> {
+        let proxy = FlakyProxy::to(system.address()).await;
+        let base_url = format!("http://{}{}", proxy.address(), system.base_path());
         let transport = Arc::new(HttpTransport::new().expect("a client for HTTP"));
-        let mut connection = Connection::new("conformance", subject.location(), &base_url, subject.zone(), transport);
+        let mut connection = Connection::new("conformance", system.location(), &base_url, system.zone(), transport);
         let secret = |(name, value): (String, String)| (name, Secret::new(value));
-        connection.headers = subject.credentials().into_iter().map(secret).collect();
-        connection.settings = subject.settings().into_iter().map(secret).collect();
-        connection.gate = subject.gate(proxy.address());
+        connection.headers = system.credentials().into_iter().map(secret).collect();
+        connection.settings = system.settings().into_iter().map(secret).collect();
+        connection.gate = system.gate(proxy.address());
         connection.limits.requests = 200;
         connection.limits.memory = 256 << 20;
-        let registry = adapters::load(&[S::ADAPTER]).await;
+        let registry = components::load(&[S::ADAPTER]).await;
         let ehr = registry.connect(S::ADAPTER, connection).expect("it was just loaded").expect("an address");
         let description = ehr.describe(DEADLINE).await.unwrap_or_else(|fault| panic!("describe: {fault}"));
-        Bench { subject, proxy, ehr, description, made: Cell::new(0), placed: Cell::new(0) }
+        Subject { system, proxy, ehr, description, made: Cell::new(0), placed: Cell::new(0) }
     }
 
     /// A number never given before.
@@ -67,7 +67,7 @@ impl<S: Subject> Bench<S> {
     /// The start of a half hour never given before.
     pub fn free(&self) -> i64 {
         self.placed.set(self.placed.get() + 1);
-        self.subject.free(self.placed.get() - 1)
+        self.system.free(self.placed.get() - 1)
     }
 
     pub fn key(&self) -> String {
@@ -143,7 +143,7 @@ impl<S: Subject> Bench<S> {
             let unsaid =
                 value.is_null() || **value == Value::Bool(false) || value.as_array().is_some_and(Vec::is_empty);
             let frame = matches!(field.as_str(), "id" | "version" | "write_key" | "ssn" | "extra");
-            !unsaid && !frame && self.subject.keeps(resource, field)
+            !unsaid && !frame && self.system.keeps(resource, field)
         });
         let differs = kept.filter(|(field, value)| !same(value, shown.get(*field).unwrap_or(&Value::Null)));
         differs.map(|(field, value)| format!("{field}: {value} was written, {:?} is shown", shown.get(field))).collect()

@@ -1,4 +1,4 @@
-//! A clinic on the FHIR server from npm.
+//! On the FHIR server from npm.
 
 use engine::{
     records,
@@ -8,9 +8,9 @@ use location::time::SECOND;
 use serde_json::Value;
 
 use super::{DAYS, Opening, Seeds, ZONE, location, tomorrow};
-use crate::{
-    medplum::{FhirServer, Seeded},
-    practice::{self, INSTITUTION, SOURCE},
+use crate::harness::{
+    ehr_server::medplum::{FhirServer, Seeded},
+    fixtures::{self, INSTITUTION, SOURCE},
 };
 
 const OFFSET: &str = "-07:00";
@@ -21,7 +21,7 @@ pub const KEYS: &str = "urn:practice-sync:write-key";
 pub const CHECK_UP: &str = "CHECKUP";
 const TYPES: &str = r#"[{"id":"CHECKUP","system":"urn:clinic:types","name":"Check-up – kurz","minutes":30}]"#;
 
-pub type Clinic = super::Clinic<FhirServer, Seeded>;
+pub type Harness = super::Harness<FhirServer, Seeded>;
 
 impl Seeds for Seeded {
     fn room(&self, n: usize) -> String {
@@ -37,22 +37,22 @@ impl Seeds for Seeded {
     }
 }
 
-impl Clinic {
+impl Harness {
     /// None: the test is to be left out.
-    pub async fn open() -> Option<Clinic> {
-        Clinic::open_with(|_| ()).await
+    pub async fn open() -> Option<Harness> {
+        Harness::open_with(|_| ()).await
     }
 
     /// The same with other settings.
-    pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Clinic> {
-        Clinic::open_as(change, |_| ()).await
+    pub async fn open_with(change: impl FnOnce(&mut LocationSetup)) -> Option<Harness> {
+        Harness::open_as(change, |_| ()).await
     }
 
     /// The same with another way to the server.
     pub async fn open_as(
         change: impl FnOnce(&mut LocationSetup),
         reach: impl FnOnce(&mut DataSource),
-    ) -> Option<Clinic> {
+    ) -> Option<Harness> {
         let server = FhirServer::start(TOKEN).await?;
         let first_day = tomorrow(ZONE);
         let seeded = server.seed(&first_day.to_string(), OFFSET, DAYS).await;
@@ -63,11 +63,11 @@ impl Clinic {
         let mut source = DataSource {
             headers: vec![("Authorization".to_owned(), format!("Bearer {TOKEN}"))],
             guest_requests_per_call: 60,
-            ..practice::source(SOURCE, INSTITUTION, "fhir", "")
+            ..fixtures::source(SOURCE, INSTITUTION, "fhir", "")
         };
         reach(&mut source);
         let (address, base_path) = (server.address(), server.base_path().to_owned());
-        Some(Clinic::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)
+        Some(Harness::begin(server, seeded, Opening { address, base_path, source, place, first_day }).await)
     }
 
     /// The appointment as the EHR has it.

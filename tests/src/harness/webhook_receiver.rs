@@ -10,7 +10,7 @@ use std::{
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
 /// What our documentation tells receivers to do.
-#[path = "../../api/src/resources/documentation/snippets/verify.rs"]
+#[path = "../../../api/src/resources/documentation/snippets/verify.rs"]
 pub mod verify;
 
 /// A message as it came in; names of headers in lower case.
@@ -31,23 +31,24 @@ impl Message {
 pub type Takes = fn(usize) -> bool;
 
 #[derive(Clone)]
-pub struct Hook {
+pub struct WebhookReceiver {
     pub url: String,
     messages: Arc<Mutex<Vec<Message>>>,
 }
 
-impl Hook {
+impl WebhookReceiver {
     /// On a free port of this machine. Within an actix system.
-    pub fn start(takes: Takes) -> io::Result<Hook> {
+    pub fn start(takes: Takes) -> io::Result<WebhookReceiver> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let hook = Hook { url: format!("http://{}/hook", listener.local_addr()?), messages: Arc::default() };
-        let messages = hook.messages.clone();
+        let receiver =
+            WebhookReceiver { url: format!("http://{}/hook", listener.local_addr()?), messages: Arc::default() };
+        let messages = receiver.messages.clone();
         let server = HttpServer::new(move || {
             let data = web::Data::new((messages.clone(), takes));
             App::new().app_data(data).route("/hook", web::post().to(receive))
         });
         actix_web::rt::spawn(server.workers(1).disable_signals().listen(listener)?.run());
-        Ok(hook)
+        Ok(receiver)
     }
 
     pub fn messages(&self) -> Vec<Message> {

@@ -7,27 +7,27 @@ use engine::{
     sandbox_ehr::{Delivery, Profile, SandboxEhr, SandboxRequest},
 };
 
-use crate::loopback::{Answered, Answers, Asked, Loopback};
+use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
 
 /// One practice's EHR. Its records live as long as this value.
-pub type EhrServer = Loopback<SandboxEhr>;
+pub type EhrServer = FakeServer<SandboxEhr>;
 
 impl EhrServer {
     /// Must be called within an actix system.
     pub fn start(profile: Profile) -> io::Result<EhrServer> {
-        Loopback::serving(SandboxEhr::new(profile))
+        FakeServer::serving(SandboxEhr::new(profile))
     }
 
     pub fn ehr(&self) -> MutexGuard<'_, SandboxEhr> {
-        self.held()
+        self.state()
     }
 }
 
-impl Answers for SandboxEhr {
-    fn answer(&mut self, asked: Asked) -> Answered {
-        let Asked { method, path, query, headers, body } = asked;
+impl Respond for SandboxEhr {
+    fn respond(&mut self, request: Request) -> Response {
+        let Request { method, path, query, headers, body } = request;
         let reply = self.handle(clock::now().0, &SandboxRequest { method, path, query, headers, body });
-        Answered {
+        Response {
             status: reply.status,
             headers: reply.headers,
             body: reply.body,

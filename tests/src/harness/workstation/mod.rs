@@ -2,7 +2,7 @@
 //! be made to misbehave in every way the engine has to stand.
 
 mod browser;
-pub mod office;
+pub mod gated_process;
 pub mod socket;
 
 use std::{
@@ -17,7 +17,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 pub use self::browser::{Browser, Ehr, Failure};
 use self::socket::Socket;
-use crate::http::{Answer, Connection, request};
+use crate::harness::http_client::{Answer, Connection, request};
 
 /// Messages taken and sent in a second, each half of them at most.
 const TURNS_PER_SECOND: u32 = 80;

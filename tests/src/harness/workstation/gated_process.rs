@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::Workstation;
-use crate::{
-    adapters,
-    http::Caller,
-    site::{API_KEY, Process, SUBDOMAIN, Site},
-    wait::until,
+use crate::harness::{
+    components,
+    http_client::Caller,
+    poll::until,
+    process::{API_KEY, Installation, Process, SUBDOMAIN},
 };
 
 pub const LOCATION: u32 = 201;
@@ -21,34 +21,34 @@ pub const OTHER: u32 = 202;
 const ADAPTER: &str = "gated-cloud";
 const USER: &str = "frontdesk";
 
-pub struct Office {
-    pub site: Site,
+pub struct GatedProcess {
+    pub installation: Installation,
     pub ehr: CloudEhr,
     process: Option<Process>,
     // Removed when the test is over.
     _dir: TempDir,
 }
 
-impl Office {
+impl GatedProcess {
     /// `rules` are tables of the configuration file that set its knobs.
-    pub async fn open(program: &Path, rules: &str) -> Office {
+    pub async fn open(program: &Path, rules: &str) -> GatedProcess {
         let settings = Settings { calls_per_minute: None, ..Settings::default() };
-        Office::open_on(program, rules, CloudEhr::start(settings).expect("the EHR starts")).await
+        GatedProcess::open_on(program, rules, CloudEhr::start(settings).expect("the EHR starts")).await
     }
 
-    pub async fn open_on(program: &Path, rules: &str, ehr: CloudEhr) -> Office {
+    pub async fn open_on(program: &Path, rules: &str, ehr: CloudEhr) -> GatedProcess {
         let dir = tempfile::tempdir().expect("a folder");
         let (place, origin) = (dir.path().to_path_buf(), ehr.origin());
-        let site = Site::configured(program, dir.path(), |address| {
+        let installation = Installation::configured(program, dir.path(), |address| {
             configuration(&place, &address.to_string(), &origin, rules)
         });
-        let site = site.expect("a configuration is written");
-        let process = site.start().await.expect("the server starts");
-        Office { site, ehr, process: Some(process), _dir: dir }
+        let installation = installation.expect("a configuration is written");
+        let process = installation.start().await.expect("the server starts");
+        GatedProcess { installation, ehr, process: Some(process), _dir: dir }
     }
 
     pub async fn caller(&self) -> Caller {
-        self.site.sign_in().await.expect("the key is good")
+        self.installation.sign_in().await.expect("the key is good")
     }
 
     pub async fn code(&self, location: u32) -> String {
@@ -60,7 +60,7 @@ impl Office {
     /// A workstation that is paired, and at which nobody is logged in.
     pub async fn pair(&self, location: u32, name: &str) -> Workstation {
         let code = self.code(location).await;
-        Workstation::pair(self.site.address, &code, name).await.expect("the code is good")
+        Workstation::pair(self.installation.address, &code, name).await.expect("the code is good")
     }
 
     /// Somebody logs in to the EHR at a workstation. Their session at another one is over.
@@ -101,8 +101,9 @@ impl Office {
 
     /// A figure of /metrics.
     pub async fn figure(&self, name: &str) -> u64 {
-        let mut connection = crate::http::Connection::open(self.site.address).await.expect("a connection");
-        let asked = crate::http::request("GET", "/metrics", &[], &[]);
+        let mut connection =
+            crate::harness::http_client::Connection::open(self.installation.address).await.expect("a connection");
+        let asked = crate::harness::http_client::request("GET", "/metrics", &[], &[]);
         let answer = connection.send(&asked).await.expect("an answer");
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("practice_sync_{name} ")));
@@ -115,7 +116,7 @@ impl Office {
             Some(process) => process.stop()?,
             None => Duration::ZERO,
         };
-        self.process = Some(self.site.start().await?);
+        self.process = Some(self.installation.start().await?);
         Ok(stopped)
     }
 
@@ -124,7 +125,7 @@ impl Office {
         if let Some(process) = self.process.take() {
             process.kill()?;
         }
-        self.process = Some(self.site.start().await?);
+        self.process = Some(self.installation.start().await?);
         Ok(())
     }
 
@@ -135,8 +136,8 @@ impl Office {
 
 /// The configuration file.
 pub fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String {
-    let adapter = adapters::component(ADAPTER);
-    let cache = adapters::root().join("target").join("adapters").join("compiled");
+    let adapter = components::component(ADAPTER);
+    let cache = components::root().join("target").join("adapters").join("compiled");
     let key = hex::encode(Sha256::digest(API_KEY));
     let location = |id: u32| {
         format!(

@@ -5,7 +5,7 @@ mod files;
 use serde_json::{Value, json};
 
 use super::{
-    office::{Office, Row},
+    database::{Database, Row},
     rules,
 };
 
@@ -15,7 +15,7 @@ pub const NO_TIME: &str = "0001-01-01 00:00:00";
 /// Why the office refuses: status and explanation.
 pub type Refusal = (u16, String);
 /// Checks and completes a row that is made or changed; the fields that were sent are named.
-pub type Rule = fn(&Office, &mut Row, &[String]) -> Result<(), Refusal>;
+pub type Rule = fn(&Database, &mut Row, &[String]) -> Result<(), Refusal>;
 
 #[derive(Clone)]
 pub struct Table {

@@ -18,7 +18,7 @@ use actix_web::{
 };
 
 /// A request as it came in. Names of headers are in lower case.
-pub struct Asked {
+pub struct Request {
     pub method: String,
     pub path: String,
     /// As it stands in the address.
@@ -27,7 +27,7 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-pub struct Answered {
+pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -50,20 +50,20 @@ pub struct Answered {
 }
 
 /// What can be asked.
-pub trait Answers: Send + 'static {
-    fn answer(&mut self, asked: Asked) -> Answered;
+pub trait Respond: Send + 'static {
+    fn respond(&mut self, request: Request) -> Response;
 }
 
 /// One of them. What it holds lives as long as this value.
-pub struct Loopback<T> {
+pub struct FakeServer<T> {
     pub address: SocketAddr,
     held: Arc<Mutex<T>>,
     server: ServerHandle,
 }
 
-impl<T: Answers> Loopback<T> {
+impl<T: Respond> FakeServer<T> {
     /// Must be called within an actix system.
-    pub fn serving(holds: T) -> io::Result<Loopback<T>> {
+    pub fn serving(holds: T) -> io::Result<FakeServer<T>> {
         let held = Arc::new(Mutex::new(holds));
         let shared = Data::new(held.clone());
         let server = HttpServer::new(move || App::new().app_data(shared.clone()).default_service(web::to(answer::<T>)))
@@ -75,7 +75,7 @@ impl<T: Answers> Loopback<T> {
         let server = server.run();
         let handle = server.handle();
         actix_rt::spawn(server);
-        Ok(Loopback { address, held, server: handle })
+        Ok(FakeServer { address, held, server: handle })
     }
 
     pub fn url(&self) -> String {
@@ -83,7 +83,7 @@ impl<T: Answers> Loopback<T> {
     }
 
     /// What it holds, to be looked at and to be made unpleasant.
-    pub fn held(&self) -> MutexGuard<'_, T> {
+    pub fn state(&self) -> MutexGuard<'_, T> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,9 +92,9 @@ impl<T: Answers> Loopback<T> {
     }
 }
 
-async fn answer<T: Answers>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, body: Bytes) -> HttpResponse {
+async fn answer<T: Respond>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, body: Bytes) -> HttpResponse {
     let headers = request.headers().iter();
-    let asked = Asked {
+    let asked = Request {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
@@ -103,7 +103,7 @@ async fn answer<T: Answers>(held: Data<Arc<Mutex<T>>>, request: HttpRequest, bod
             .collect(),
         body: body.to_vec(),
     };
-    let answered = held.lock().unwrap_or_else(PoisonError::into_inner).answer(asked);
+    let answered = held.lock().unwrap_or_else(PoisonError::into_inner).respond(asked);
     tokio::time::sleep(answered.delay).await;
     if answered.lost {
         return HttpResponse::Ok().body(Broken);

@@ -4,13 +4,13 @@ use chrono::{NaiveDate, NaiveDateTime};
 use serde_json::{Value, json};
 
 use super::{
-    office::{Office, Row, number, plain},
+    database::{Database, Row, number, plain},
     tables::{NEVER, Refusal},
 };
 
 type Checked = Result<(), Refusal>;
 
-pub fn none(_: &Office, _: &mut Row, _: &[String]) -> Checked {
+pub fn none(_: &Database, _: &mut Row, _: &[String]) -> Checked {
     Ok(())
 }
 
@@ -26,20 +26,20 @@ pub fn text(row: &Row, field: &str) -> String {
     row.get(field).map(plain).unwrap_or_default()
 }
 
-fn refers(office: &Office, row: &Row, field: &str, table: &str, what: &str) -> Checked {
+fn refers(database: &Database, row: &Row, field: &str, table: &str, what: &str) -> Checked {
     match row.get(field) {
         Some(key) if number(key) == Some(0) => Ok(()),
-        Some(key) if office.exists(table, key) => Ok(()),
+        Some(key) if database.exists(table, key) => Ok(()),
         _ => missing(what),
     }
 }
 
-fn patient_of(office: &Office, row: &Row) -> Checked {
+fn patient_of(database: &Database, row: &Row) -> Checked {
     let key = row.get("PatNum").unwrap_or(&Value::Null);
-    if !office.exists("patients", key) {
+    if !database.exists("patients", key) {
         return missing("Patient");
     }
-    if office.word("patients", key, "PatStatus") == "Deleted" {
+    if database.word("patients", key, "PatStatus") == "Deleted" {
         return bad("Patient is deleted");
     }
     Ok(())
@@ -71,7 +71,7 @@ fn moment(row: &Row, field: &str) -> Checked {
     }
 }
 
-pub fn patient(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
+pub fn patient(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
     if text(row, "LName").is_empty() || text(row, "FName").is_empty() {
         return bad("LName and FName are required.");
     }
@@ -79,7 +79,7 @@ pub fn patient(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
     one_of(row, "Gender", &["Male", "Female", "Unknown"])?;
     one_of(row, "TxtMsgOk", &["Unknown", "Yes", "No"])?;
     date(row, "Birthdate")?;
-    refers(office, row, "PriProv", "providers", "Provider")?;
+    refers(database, row, "PriProv", "providers", "Provider")?;
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let (ssn, state, zip) = (text(row, "SSN"), text(row, "State"), text(row, "Zip"));
     if !ssn.is_empty() && (ssn.len() != 9 || !digits(&ssn)) {
@@ -103,26 +103,26 @@ pub fn patient(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
             let contact = ["Email", "HmPhone", "WkPhone", "WirelessPhone"].into_iter().any(field);
             ["LName", "FName", "Birthdate"].into_iter().all(|name| text(other, name) == text(row, name)) && contact
         };
-        if office.rows("patients").any(|other| same(&other)) {
+        if database.rows("patients").any(|other| same(&other)) {
             let (first, last, born) = (text(row, "FName"), text(row, "LName"), text(row, "Birthdate"));
             return bad(format!("{first} {last}, born {born}, is already a patient."));
         }
     }
     if sent.iter().any(|field| field == "Guarantor") {
-        refers(office, row, "Guarantor", "patients", "Guarantor")?;
+        refers(database, row, "Guarantor", "patients", "Guarantor")?;
     }
     Ok(())
 }
 
-pub fn appointment(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
-    patient_of(office, row)?;
+pub fn appointment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+    patient_of(database, row)?;
     let was = |field: &str| sent.iter().any(|name| name == field);
-    if !office.exists("operatories", &row["Op"]) {
+    if !database.exists("operatories", &row["Op"]) {
         return missing("Operatory");
     }
-    refers(office, row, "ProvNum", "providers", "Provider")?;
-    refers(office, row, "ProvHyg", "providers", "Provider")?;
-    refers(office, row, "AppointmentTypeNum", "appointmenttypes", "AppointmentType")?;
+    refers(database, row, "ProvNum", "providers", "Provider")?;
+    refers(database, row, "ProvHyg", "providers", "Provider")?;
+    refers(database, row, "AppointmentTypeNum", "appointmenttypes", "AppointmentType")?;
     moment(row, "AptDateTime")?;
     for field in ["DateTimeArrived", "DateTimeSeated", "DateTimeDismissed"] {
         moment(row, field)?;
@@ -136,18 +136,18 @@ pub fn appointment(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
     flag(row, "IsHygiene")?;
     flag(row, "IsNewPatient")?;
     if number(&row["Confirmed"]) == Some(0) {
-        let first = office.rows("definitions").find(|def| number(&def["Category"]) == Some(2));
+        let first = database.rows("definitions").find(|def| number(&def["Category"]) == Some(2));
         row.insert("Confirmed".into(), first.map_or(json!(0), |def| def["DefNum"].clone()));
     } else {
-        refers(office, row, "Confirmed", "definitions", "Definition")?;
+        refers(database, row, "Confirmed", "definitions", "Definition")?;
     }
     if number(&row["ProvNum"]) == Some(0) {
-        let own = office.word("patients", &row["PatNum"], "PriProv").parse().unwrap_or(0_u64);
-        let first = office.rows("providers").next().and_then(|provider| number(&provider["ProvNum"])).unwrap_or(0);
+        let own = database.word("patients", &row["PatNum"], "PriProv").parse().unwrap_or(0_u64);
+        let first = database.rows("providers").next().and_then(|provider| number(&provider["ProvNum"])).unwrap_or(0);
         row.insert("ProvNum".into(), if own > 0 { own } else { first }.into());
     }
     if was("AppointmentTypeNum") && !was("Pattern") {
-        let pattern = office.word("appointmenttypes", &row["AppointmentTypeNum"], "Pattern");
+        let pattern = database.word("appointmenttypes", &row["AppointmentTypeNum"], "Pattern");
         if !pattern.is_empty() {
             row.insert("Pattern".into(), pattern.into());
         }
@@ -170,19 +170,19 @@ pub fn appointment(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
     Ok(())
 }
 
-pub fn commlog(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
-    patient_of(office, row)?;
+pub fn commlog(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+    patient_of(database, row)?;
     if text(row, "Note").is_empty() {
         return bad("Note is required.");
     }
     if sent.iter().any(|field| field == "CommDateTime") {
         moment(row, "CommDateTime")?;
     } else {
-        row.insert("CommDateTime".into(), office.now().into());
+        row.insert("CommDateTime".into(), database.now().into());
     }
     if let Some(kind) = row.remove("commType").filter(|kind| !plain(kind).is_empty()) {
         let named = |def: &&Row| number(&def["Category"]) == Some(27) && text(def, "ItemName") == plain(&kind);
-        let def = office.rows("definitions").find(named).map(|def| def["DefNum"].clone());
+        let def = database.rows("definitions").find(named).map(|def| def["DefNum"].clone());
         let Some(def) = def else { return bad("commType is invalid.") };
         row.insert("CommType".into(), def);
     }
@@ -191,7 +191,7 @@ pub fn commlog(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
     one_of(row, "SentOrReceived", &["Neither", "Sent", "Received"])
 }
 
-pub fn carrier(_: &Office, row: &mut Row, _: &[String]) -> Checked {
+pub fn carrier(_: &Database, row: &mut Row, _: &[String]) -> Checked {
     let (name, state) = (text(row, "CarrierName"), text(row, "State"));
     if name.is_empty() || name.chars().count() > 255 {
         return bad("CarrierName is required.");
@@ -199,11 +199,11 @@ pub fn carrier(_: &Office, row: &mut Row, _: &[String]) -> Checked {
     if !state.is_empty() && state.len() != 2 { bad("State must be two capital letters.") } else { Ok(()) }
 }
 
-pub fn plan(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    if !office.exists("carriers", &row["CarrierNum"]) {
+pub fn plan(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    if !database.exists("carriers", &row["CarrierNum"]) {
         return missing("Carrier");
     }
-    refers(office, row, "FeeSched", "feescheds", "FeeSched")?;
+    refers(database, row, "FeeSched", "feescheds", "FeeSched")?;
     one_of(row, "PlanType", &["", "p", "f", "c"])?;
     match number(&row["MonthRenew"]) {
         Some(0..=12) => Ok(()),
@@ -211,11 +211,11 @@ pub fn plan(office: &Office, row: &mut Row, _: &[String]) -> Checked {
     }
 }
 
-pub fn subscription(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    if !office.exists("insplans", &row["PlanNum"]) {
+pub fn subscription(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    if !database.exists("insplans", &row["PlanNum"]) {
         return missing("InsPlan");
     }
-    if !office.exists("patients", &row["Subscriber"]) {
+    if !database.exists("patients", &row["Subscriber"]) {
         return missing("Patient");
     }
     if text(row, "SubscriberID").is_empty() {
@@ -225,14 +225,14 @@ pub fn subscription(office: &Office, row: &mut Row, _: &[String]) -> Checked {
     date(row, "DateTerm")
 }
 
-pub fn coverage(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    patient_of(office, row)?;
-    if !office.exists("inssubs", &row["InsSubNum"]) {
+pub fn coverage(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(database, row)?;
+    if !database.exists("inssubs", &row["InsSubNum"]) {
         return missing("InsSub");
     }
     let twin =
         |other: &&Row| ["PatNum", "InsSubNum"].into_iter().all(|field| number(&other[field]) == number(&row[field]));
-    if office.rows("patplans").any(|other| twin(&other)) {
+    if database.rows("patplans").any(|other| twin(&other)) {
         return bad("Patient already has this insurance plan.");
     }
     one_of(
@@ -256,26 +256,26 @@ pub fn coverage(office: &Office, row: &mut Row, _: &[String]) -> Checked {
     }
 }
 
-pub fn allergy(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    patient_of(office, row)?;
-    if !office.exists("allergydefs", &row["AllergyDefNum"]) {
+pub fn allergy(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(database, row)?;
+    if !database.exists("allergydefs", &row["AllergyDefNum"]) {
         return missing("AllergyDef");
     }
     flag(row, "StatusIsActive")?;
     date(row, "DateAdverseReaction")
 }
 
-pub fn disease(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    patient_of(office, row)?;
-    if !office.exists("diseasedefs", &row["DiseaseDefNum"]) {
+pub fn disease(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(database, row)?;
+    if !database.exists("diseasedefs", &row["DiseaseDefNum"]) {
         return missing("DiseaseDef");
     }
     one_of(row, "ProbStatus", &["Active", "Resolved", "Inactive"])
 }
 
-pub fn medication(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    patient_of(office, row)?;
-    if !office.exists("medications", &row["MedicationNum"]) {
+pub fn medication(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(database, row)?;
+    if !database.exists("medications", &row["MedicationNum"]) {
         return missing("Medication");
     }
     for field in ["DateStart", "DateStop"] {
@@ -295,26 +295,26 @@ pub fn amount(value: &Value) -> Option<f64> {
     }
 }
 
-pub fn payment(office: &Office, row: &mut Row, sent: &[String]) -> Checked {
-    patient_of(office, row)?;
+pub fn payment(database: &Database, row: &mut Row, sent: &[String]) -> Checked {
+    patient_of(database, row)?;
     if amount(&row["PayAmt"]).is_none_or(|amount| amount == 0.0) {
         return bad("PayAmt is invalid.");
     }
-    refers(office, row, "PayType", "definitions", "Definition")?;
+    refers(database, row, "PayType", "definitions", "Definition")?;
     if sent.iter().any(|field| field == "PayDate") {
         date(row, "PayDate")?;
-        if text(row, "PayDate") > office.today() {
+        if text(row, "PayDate") > database.today() {
             return bad("Future-dated payments are not allowed.");
         }
     } else {
-        row.insert("PayDate".into(), office.today().into());
+        row.insert("PayDate".into(), database.today().into());
     }
     Ok(())
 }
 
-pub fn adjustment(office: &Office, row: &mut Row, _: &[String]) -> Checked {
-    patient_of(office, row)?;
-    let sign = office.word("definitions", &row["AdjType"], "ItemValue");
+pub fn adjustment(database: &Database, row: &mut Row, _: &[String]) -> Checked {
+    patient_of(database, row)?;
+    let sign = database.word("definitions", &row["AdjType"], "ItemValue");
     let Some(amount) = amount(&row["AdjAmt"]) else { return bad("AdjAmt is invalid.") };
     match sign.as_str() {
         "+" if amount > 0.0 => (),
@@ -325,12 +325,12 @@ pub fn adjustment(office: &Office, row: &mut Row, _: &[String]) -> Checked {
     }
     row.insert("AdjAmt".into(), amount.into());
     date(row, "AdjDate")?;
-    if text(row, "AdjDate") > office.today() {
+    if text(row, "AdjDate") > database.today() {
         return bad("AdjDate cannot be a future date.");
     }
-    refers(office, row, "ProvNum", "providers", "Provider")?;
+    refers(database, row, "ProvNum", "providers", "Provider")?;
     if number(&row["ProcNum"]).is_some_and(|procedure| procedure > 0) {
-        let theirs = office.word("procedurelogs", &row["ProcNum"], "PatNum");
+        let theirs = database.word("procedurelogs", &row["ProcNum"], "PatNum");
         if theirs != plain(&row["PatNum"]) {
             return bad("The procedure must be associated to the patient.");
         }

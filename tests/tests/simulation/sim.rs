@@ -1,4 +1,4 @@
-//! One run: a world drawn from a seed, in which time passes from one happening to the next until clients, staff and troubles fall silent
+//! One simulated run drawn from a seed, in which time passes from one happening to the next until clients, staff and troubles fall silent
 //! and everything has to come to its end.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -37,7 +37,7 @@ const AT_ONCE: u32 = 3_000;
 /// Plans in the agenda: more means that something piles up.
 const PLANS: usize = 2_000;
 
-pub struct World {
+pub struct Sim {
     pub random: Random,
     pub log: Log,
     pub now: Timestamp,
@@ -62,15 +62,15 @@ pub struct World {
     at_once: u32,
 }
 
-impl World {
-    pub fn new(seed: u64, aloud: bool) -> World {
+impl Sim {
+    pub fn new(seed: u64, aloud: bool) -> Sim {
         let mut random = Random::new(seed);
         let (plan, ehrs) = Plan::draw(&mut random);
         let store = Arc::new(MemoryStore::new());
         found_the_lone_location(&store, plan.start);
         let process = Process::start(plan.setup.clone(), store.clone());
         let rival = environment(plan.setup.clone(), store.clone());
-        World {
+        Sim {
             random,
             log: Log::new(aloud),
             now: plan.start,
@@ -293,8 +293,8 @@ impl World {
 }
 
 /// A document as it lies in the store.
-pub fn document<T: engine::actor::docs::Document>(world: &World, scope: u32, id: u64) -> Option<T> {
-    let bytes = world.store.get(&keys::record(T::KIND.byte(), scope, id)).expect("the store reads")?;
+pub fn document<T: engine::actor::docs::Document>(sim: &Sim, scope: u32, id: u64) -> Option<T> {
+    let bytes = sim.store.get(&keys::record(T::KIND.byte(), scope, id)).expect("the store reads")?;
     Some(serde_json::from_slice(&bytes).expect("a document can be read"))
 }
 

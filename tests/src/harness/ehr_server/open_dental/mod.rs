@@ -2,8 +2,8 @@
 //! documented checks, formats, caps and throttle, and is stricter than the documentation where it says nothing: fields it does not know are
 //! refused. Its own test API seeds rows, looks at them, acts as staff, and breaks things.
 
+mod database;
 mod faults;
-mod office;
 mod routes;
 mod rules;
 mod seed;
@@ -12,32 +12,32 @@ mod verbs;
 
 use std::{io, sync::MutexGuard};
 
-use crate::loopback::{Answered, Answers, Asked, Loopback};
+use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
 
+pub use database::{Database, Row};
 pub use faults::{Fate, Switches};
-pub use office::{Office, Row};
 pub use seed::Seeded;
 
 /// The path of the API below the server.
 pub const BASE: &str = "/api/v1";
 
 /// A server on loopback. Its rows live as long as this value.
-pub type OpenDentalServer = Loopback<Office>;
+pub type OpenDentalServer = FakeServer<Database>;
 
 impl OpenDentalServer {
     /// Must be called within an actix system.
-    pub fn start(office: Office) -> io::Result<OpenDentalServer> {
-        Loopback::serving(office)
+    pub fn start(database: Database) -> io::Result<OpenDentalServer> {
+        FakeServer::serving(database)
     }
 
-    /// The office behind it, to be looked at, to act as staff, and to be made unpleasant.
-    pub fn office(&self) -> MutexGuard<'_, Office> {
-        self.held()
+    /// Its rows, to be looked at, to act as staff, and to be made unpleasant.
+    pub fn database(&self) -> MutexGuard<'_, Database> {
+        self.state()
     }
 }
 
-impl Answers for Office {
-    fn answer(&mut self, asked: Asked) -> Answered {
-        self.handle(&asked)
+impl Respond for Database {
+    fn respond(&mut self, request: Request) -> Response {
+        self.handle(&request)
     }
 }

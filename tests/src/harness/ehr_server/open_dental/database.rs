@@ -1,4 +1,4 @@
-//! The office: its tables, its clock, its keys; and what tests and its staff do with them.
+//! What the office has in its database: its tables, its clock, its keys; and what tests and its staff do with them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
 
 pub type Row = Map<String, Value>;
 
-pub struct Office {
+pub struct Database {
     pub zone: Tz,
     /// `DeveloperKey/CustomerKey`.
     pub keys: String,
@@ -27,9 +27,9 @@ pub struct Office {
     last_key: BTreeMap<&'static str, u64>,
 }
 
-impl Office {
-    pub fn new(zone: Tz, keys: &str) -> Office {
-        Office {
+impl Database {
+    pub fn new(zone: Tz, keys: &str) -> Database {
+        Database {
             zone,
             keys: keys.to_owned(),
             forbidden: Vec::new(),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::office::Office;
+use super::database::Database;
 
 /// Keys of what was made.
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ pub struct Seeded {
 /// More than a page of them.
 pub const PATIENTS: u64 = 130;
 
-impl Office {
+impl Database {
     /// `days` of schedules from `first_day` on, of which the last is a holiday.
     pub fn seed(&mut self, first_day: &str, days: u32) -> Seeded {
         let mut seeded = Seeded::default();

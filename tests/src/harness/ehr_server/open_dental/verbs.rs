@@ -3,21 +3,21 @@
 use serde_json::{Value, json};
 
 use super::{
-    office::{Office, Row, number, plain},
+    database::{Database, Row, number, plain},
     routes::Done,
     rules::{amount, bad, text},
     tables::Refusal,
 };
 
-pub fn appointment(office: &mut Office, key: &str, verb: &str, fields: &Row) -> Result<Done, Refusal> {
-    let key = office.key_of(office.table("appointments"), key)?;
-    let row = office.row("appointments", key).cloned().unwrap_or_default();
+pub fn appointment(database: &mut Database, key: &str, verb: &str, fields: &Row) -> Result<Done, Refusal> {
+    let key = database.key_of(database.table("appointments"), key)?;
+    let row = database.row("appointments", key).cloned().unwrap_or_default();
     let change = match verb {
         "Break" => broken(&row, fields)?,
         "Note" => noted(&row, fields)?,
-        _ => confirmed(office, fields)?,
+        _ => confirmed(database, fields)?,
     };
-    office.change("appointments", key, change);
+    database.change("appointments", key, change);
     Ok((200, Vec::new(), None))
 }
 
@@ -41,9 +41,9 @@ fn noted(row: &Row, fields: &Row) -> Result<Value, Refusal> {
     Ok(json!({"Note": if held.is_empty() { line } else { format!("{held}\r\n{line}") }}))
 }
 
-fn confirmed(office: &Office, fields: &Row) -> Result<Value, Refusal> {
+fn confirmed(database: &Database, fields: &Row) -> Result<Value, Refusal> {
     let status = |name: &str| {
-        let mut statuses = office.rows("definitions").filter(|def| number(&def["Category"]) == Some(2));
+        let mut statuses = database.rows("definitions").filter(|def| number(&def["Category"]) == Some(2));
         let found = if name.is_empty() { statuses.next() } else { statuses.find(|def| text(def, "ItemName") == name) };
         found.map(|def| def["DefNum"].clone())
     };
@@ -51,17 +51,17 @@ fn confirmed(office: &Office, fields: &Row) -> Result<Value, Refusal> {
     let status = match (word.as_deref(), def) {
         (Some("None"), None) => status(""),
         (Some("Confirmed"), None) => status("Appointment Confirmed"),
-        (None, Some(def)) if office.exists("definitions", def) => Some(def.clone()),
+        (None, Some(def)) if database.exists("definitions", def) => Some(def.clone()),
         _ => None,
     };
     status.map(|status| json!({"Confirmed": status})).ok_or_else(|| (400, "confirmVal is invalid.".to_owned()))
 }
 
-pub fn after_insert(office: &mut Office, table: &str, key: u64, acts: &Row) {
-    let row = office.row(table, key).cloned().unwrap_or_default();
+pub fn after_insert(database: &mut Database, table: &str, key: u64, acts: &Row) {
+    let row = database.row(table, key).cloned().unwrap_or_default();
     match table {
-        "patients" if number(&row["Guarantor"]) == Some(0) => office.change(table, key, json!({"Guarantor": key})),
-        "payments" => split(office, key, &row, acts),
+        "patients" if number(&row["Guarantor"]) == Some(0) => database.change(table, key, json!({"Guarantor": key})),
+        "payments" => split(database, key, &row, acts),
         // Who has a primary insurance already has it as the second one now.
         "patplans" => {
             let theirs = |other: &&Row| {
@@ -70,10 +70,10 @@ pub fn after_insert(office: &mut Office, table: &str, key: u64, acts: &Row) {
                     && number(&other["PatPlanNum"]) != Some(key)
             };
             let bumped: Vec<u64> =
-                office.rows(table).filter(theirs).filter_map(|other| number(&other["PatPlanNum"])).collect();
+                database.rows(table).filter(theirs).filter_map(|other| number(&other["PatPlanNum"])).collect();
             let next = number(&row["Ordinal"]).unwrap_or(1) + 1;
             for other in bumped {
-                office.change(table, other, json!({"Ordinal": next}));
+                database.change(table, other, json!({"Ordinal": next}));
             }
         }
         _ => (),
@@ -81,7 +81,7 @@ pub fn after_insert(office: &mut Office, table: &str, key: u64, acts: &Row) {
 }
 
 /// A payment goes to the procedures it names, as far as it reaches; the rest is unearned.
-fn split(office: &mut Office, key: u64, payment: &Row, acts: &Row) {
+fn split(database: &mut Database, key: u64, payment: &Row, acts: &Row) {
     let mut rest = amount(&payment["PayAmt"]).unwrap_or(0.0);
     let named = acts.get("procNums").and_then(Value::as_array).cloned().unwrap_or_default();
     let base = json!({"PatNum": payment["PatNum"], "PayNum": key, "DatePay": payment["PayDate"]});
@@ -94,22 +94,22 @@ fn split(office: &mut Office, key: u64, payment: &Row, acts: &Row) {
         split
     };
     for procedure in named.iter().filter_map(number) {
-        let Some(row) = office.row("procedurelogs", procedure) else { continue };
+        let Some(row) = database.row("procedurelogs", procedure) else { continue };
         let paid = amount(&row["ProcFee"]).unwrap_or(0.0).min(rest);
         if paid > 0.0 {
             let split = part(json!({"ProcNum": procedure, "ProvNum": row["ProvNum"]}), paid);
-            office.insert("paysplits", split);
+            database.insert("paysplits", split);
             rest -= paid;
         }
     }
     if rest > 0.0 {
-        office.insert("paysplits", part(json!({"ProcNum": 0, "ProvNum": 0}), rest));
+        database.insert("paysplits", part(json!({"ProcNum": 0, "ProvNum": 0}), rest));
     }
 }
 
 /// A family's balance, all of it of this month.
-pub fn aging(office: &Office, patient: &str) -> Result<Done, Refusal> {
-    let row = patient.parse().ok().and_then(|key| office.row("patients", key));
+pub fn aging(database: &Database, patient: &str) -> Result<Done, Refusal> {
+    let row = patient.parse().ok().and_then(|key| database.row("patients", key));
     let row = row.ok_or_else(|| (404, "Patient not found".to_owned()))?;
     let total = amount(&row["BalTotal"]).unwrap_or(0.0);
     let aging = json!({"Bal_0_30": total, "Bal_31_60": 0.0, "Bal_61_90": 0.0, "BalOver90": 0.0, "Total": total,

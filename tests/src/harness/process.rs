@@ -12,10 +12,9 @@ use location::zone::Date;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{
-    adapters,
-    http::{Caller, Connection, request},
-    practice,
+use crate::harness::{
+    components, fixtures,
+    http_client::{Caller, Connection, request},
 };
 
 pub const API_KEY: &str = "psk_of_the_tests";
@@ -29,7 +28,7 @@ pub const LOCATIONS: [(u32, &str, &str, bool); 2] =
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a process is started again and again.
-pub struct Site {
+pub struct Installation {
     program: PathBuf,
     config: PathBuf,
     /// What all its processes said.
@@ -41,16 +40,16 @@ pub struct Site {
 pub struct Process(Child);
 
 /// Whose EHR the product serves, as its configuration file says it.
-pub struct Served {
+pub struct ServedEhr {
     /// The folder of `adapters/`.
     pub adapter: &'static str,
     pub base_url: String,
     /// More lines of the source: credentials, limits.
     pub source: String,
-    pub locations: Vec<Place>,
+    pub locations: Vec<LocationConfig>,
 }
 
-pub struct Place {
+pub struct LocationConfig {
     pub id: u32,
     pub foreign_id: String,
     pub zone: chrono_tz::Tz,
@@ -59,10 +58,10 @@ pub struct Place {
     pub adapter_config: String,
 }
 
-impl Site {
+impl Installation {
     /// The demo's practice on a simulated EHR. `rules` are tables of the configuration file that set its knobs.
-    pub fn new(program: &Path, dir: &Path, ehr_url: &str, rules: &str) -> io::Result<Site> {
-        let place = |(id, foreign_id, zone, map_by_operatory): (u32, &str, &str, bool)| Place {
+    pub fn new(program: &Path, dir: &Path, ehr_url: &str, rules: &str) -> io::Result<Installation> {
+        let place = |(id, foreign_id, zone, map_by_operatory): (u32, &str, &str, bool)| LocationConfig {
             id,
             foreign_id: foreign_id.to_owned(),
             zone: zone.parse().expect("a zone of the list"),
@@ -70,12 +69,12 @@ impl Site {
             adapter_config: String::new(),
         };
         let (base_url, locations) = (ehr_url.to_owned(), LOCATIONS.into_iter().map(place).collect());
-        let served = Served { adapter: "sandbox", base_url, source: String::new(), locations };
-        Site::serving(program, dir, &served, rules)
+        let served = ServedEhr { adapter: "sandbox", base_url, source: String::new(), locations };
+        Installation::serving(program, dir, &served, rules)
     }
 
-    pub fn serving(program: &Path, dir: &Path, served: &Served, rules: &str) -> io::Result<Site> {
-        Site::configured(program, dir, |address| configuration(dir, address, served, rules))
+    pub fn serving(program: &Path, dir: &Path, served: &ServedEhr, rules: &str) -> io::Result<Installation> {
+        Installation::configured(program, dir, |address| configuration(dir, address, served, rules))
     }
 
     /// With a configuration of the test's own, which is to listen at the address.
@@ -83,11 +82,11 @@ impl Site {
         program: &Path,
         dir: &Path,
         configuration: impl FnOnce(SocketAddr) -> String,
-    ) -> io::Result<Site> {
+    ) -> io::Result<Installation> {
         let address = free_address()?;
         let config = dir.join("practice-sync.toml");
         fs::write(&config, configuration(address))?;
-        Ok(Site { program: program.to_path_buf(), config, log: dir.join("log"), address })
+        Ok(Installation { program: program.to_path_buf(), config, log: dir.join("log"), address })
     }
 
     /// Starts a process and waits until it is ready for traffic.
@@ -173,11 +172,11 @@ fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-fn configuration(dir: &Path, address: SocketAddr, served: &Served, rules: &str) -> String {
-    let Served { adapter, base_url, source, locations } = served;
-    let component = adapters::component(adapter);
-    let cache = adapters::root().join("target").join("adapters").join("compiled");
-    let locations: String = locations.iter().map(Place::lines).collect();
+fn configuration(dir: &Path, address: SocketAddr, served: &ServedEhr, rules: &str) -> String {
+    let ServedEhr { adapter, base_url, source, locations } = served;
+    let component = components::component(adapter);
+    let cache = components::root().join("target").join("adapters").join("compiled");
+    let locations: String = locations.iter().map(LocationConfig::lines).collect();
     let key = |name: &str, key: &str, grants: &str| {
         let hash = hex::encode(Sha256::digest(key));
         format!(
@@ -229,9 +228,9 @@ base_url = "{base_url}"
     )
 }
 
-impl Place {
+impl LocationConfig {
     fn lines(&self) -> String {
-        let Place { id, foreign_id, zone, map_by_operatory, adapter_config } = self;
+        let LocationConfig { id, foreign_id, zone, map_by_operatory, adapter_config } = self;
         format!(
             "[[institutions.locations]]\nid = {id}\nname = \"{foreign_id}\"\nzone = \"{zone}\"\nsource = 11\n\
              foreign_id = \"{foreign_id}\"\nmap_by_operatory = {map_by_operatory}\n\
@@ -246,7 +245,7 @@ pub fn path(route: &str, location: u32) -> String {
 
 /// Offers of a location that do not overlap: one per operatory and time, as many as there are within two months.
 pub async fn offers(caller: &mut Caller, location: u32) -> io::Result<Vec<String>> {
-    let today = Date(practice::today());
+    let today = Date(fixtures::today());
     let mut tokens = Vec::new();
     for operatory in operatories(caller, location).await? {
         for days in (1..60).step_by(3) {

@@ -1,5 +1,5 @@
-//! What stands between adapter and EHR: it hands every request on, counts them, and spoils the ones it is told to. Plain HTTP/1.1 with
-//! one request per connection, so that bytes go through as they are.
+//! What stands between adapter and EHR: it hands every request on, counts them, and spoils the ones it is told to; shut, it is an EHR that
+//! is down and keeps its records. Plain HTTP/1.1 with one request per connection, so that bytes go through as they are.
 
 use std::{
     io,
@@ -67,22 +67,40 @@ impl State {
     }
 }
 
-pub struct Proxy {
+pub struct FlakyProxy {
     address: SocketAddr,
+    server: SocketAddr,
     state: Arc<Mutex<State>>,
-    task: JoinHandle<()>,
+    /// None while it is shut.
+    task: Option<JoinHandle<()>>,
 }
 
-impl Proxy {
-    pub async fn to(server: SocketAddr) -> Proxy {
+impl FlakyProxy {
+    pub async fn to(server: SocketAddr) -> FlakyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
         let state = Arc::default();
-        Proxy { address, task: tokio::spawn(serve(listener, server, Arc::clone(&state))), state }
+        let task = tokio::spawn(serve(listener, server, Arc::clone(&state)));
+        FlakyProxy { address, server, state, task: Some(task) }
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Connections are cut, and new ones refused.
+    pub async fn shut(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+
+    pub async fn open(&mut self) {
+        if self.task.is_none() {
+            let listener = TcpListener::bind(self.address).await.expect("the port is still ours");
+            self.task = Some(tokio::spawn(serve(listener, self.server, Arc::clone(&self.state))));
+        }
     }
 
     pub fn set(&self, when: When, trouble: Trouble) {
@@ -109,12 +127,15 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl Drop for FlakyProxy {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
+/// Ends all connections when it ends.
 async fn serve(listener: TcpListener, server: SocketAddr, state: Arc<Mutex<State>>) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
