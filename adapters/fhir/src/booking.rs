@@ -8,15 +8,15 @@ use adapter_sdk::{Fault, Receipt, records::Appointment, warn};
 use serde_json::Value;
 
 use crate::{
-    bundle, map, requests, responses,
-    server::{self, Revision},
+    bundle, client, map, requests, responses,
+    revision::{self, Revision},
     settings::Settings,
     slots,
     time::instant_of,
 };
 
 pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    if let Some(earlier) = server::find(settings, "Appointment", key)? {
+    if let Some(earlier) = client::find(settings, "Appointment", key)? {
         return Ok(earlier);
     }
     look_before(settings, a)?;
@@ -26,7 +26,7 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
         return bundle::create(settings, &appointment, key, &plan.claims);
     }
     let slots = slots::take(settings, plan)?;
-    let created = server::create(settings, &requests::new_appointment(settings, key, a, &slots), key);
+    let created = client::create(settings, &requests::new_appointment(settings, key, a, &slots), key);
     if matches!(created, Err(Fault::Rejected(_) | Fault::Unsupported(_))) {
         // The slots are marked with our key; where they cannot be freed now, another attempt knows them.
         if let Err(fault) = slots::release(settings, &slots) {
@@ -91,7 +91,7 @@ pub fn reschedule(settings: &Settings, key: &str, a: &Appointment) -> Result<Rec
 /// What staff have cancelled already is as cancelled as it was to be.
 pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&str>) -> Result<Receipt, Fault> {
     let slots = RefCell::new(Slots::default());
-    let ended = server::revise(settings, key, ("Appointment", &a.id), |resource| {
+    let ended = revision::revise(settings, key, ("Appointment", &a.id), |resource| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Ok(None);
@@ -111,7 +111,7 @@ pub fn cancel(settings: &Settings, key: &str, a: &Appointment, reason: Option<&s
 
 /// Looks for an earlier move or cancellation. Where its answer was lost, the slots the appointment left are freed now.
 pub fn find_moved(settings: &Settings, key: &str) -> Result<Option<Receipt>, Fault> {
-    let found = server::find(settings, "Appointment", key)?;
+    let found = client::find(settings, "Appointment", key)?;
     if let Some(Err(fault)) = found.as_ref().map(|found| slots::tidy(settings, &found.id)) {
         warn!("slots an appointment has left may stay busy: {fault:?}");
     }
@@ -142,7 +142,7 @@ fn change(
     a: &Appointment,
     decide: impl Fn(&Value, &responses::Appointment) -> Result<Option<Revision>, Fault>,
 ) -> Result<Receipt, Fault> {
-    server::revise(settings, key, ("Appointment", &a.id), |resource| {
+    revision::revise(settings, key, ("Appointment", &a.id), |resource| {
         let read = parsed(resource)?;
         if read.is_off() {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
@@ -170,7 +170,7 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
 /// shows at the next pull.
 fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
-    let near = server::all(settings, "Appointment", &requests::appointments_near(room, a.start, a.end))?;
+    let near = client::all(settings, "Appointment", &requests::appointments_near(room, a.start, a.end))?;
     let overlaps = |other: &responses::Appointment| {
         let start = other.start.as_deref().and_then(instant_of);
         let end = other.end.as_deref().and_then(instant_of);

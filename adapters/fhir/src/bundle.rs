@@ -4,8 +4,8 @@ use adapter_sdk::{Fault, Receipt, http};
 use serde_json::{Value, json};
 
 use crate::{
+    client::{self, Updated, call, carrying, judged, located, receipt_of, text, version},
     requests,
-    server::{self, Updated, call, carrying, judged, located, receipt_of, text, version},
     settings::Settings,
 };
 
@@ -55,7 +55,7 @@ fn send(first: Value, resource: &Value, beside: &[Value]) -> Result<Updated, Fau
     let receipt = located(location, told["etag"].as_str(), resource_type);
     // An update may be told by its tag alone.
     let known = || {
-        let id = server::text(resource, "id");
+        let id = client::text(resource, "id");
         let version = told["etag"].as_str()?.trim_start_matches("W/").trim_matches('"').to_owned();
         (!id.is_empty()).then(|| Receipt { id: id.to_owned(), version: Some(version) })
     };

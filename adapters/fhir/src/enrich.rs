@@ -8,9 +8,9 @@ use adapter_sdk::{Fault, warn};
 use serde_json::{Value, json};
 
 use crate::{
+    client::{self, text},
     requests,
     responses::Reference,
-    server::{self, text},
     settings::Settings,
 };
 
@@ -99,7 +99,7 @@ fn form(settings: &Settings, canonical: &str) -> Result<Option<String>, Fault> {
         return Ok(Some(id.to_owned()));
     }
     let search = requests::search("Questionnaire", &[("url", canonical.to_owned())]);
-    let found = server::first(settings, "Questionnaire", &search, 10)?;
+    let found = client::first(settings, "Questionnaire", &search, 10)?;
     let form = found.iter().find(|form| form["url"] == canonical).map(|form| text(form, "id").to_owned());
     let by_id = Reference { reference: Some(canonical.to_owned()) }.id_of("Questionnaire");
     if form.is_none() && by_id.is_none() {
@@ -142,7 +142,7 @@ fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec
     let mut found = Vec::new();
     for some in ids.chunks(AT_ONCE) {
         let search = requests::search(resource_type, &[(parameter, some.join(","))]);
-        found.extend(server::all(settings, resource_type, &search)?);
+        found.extend(client::all(settings, resource_type, &search)?);
     }
     Ok(found)
 }

@@ -1,24 +1,26 @@
 //! Adapter for health record systems that speak FHIR R4. `requests` builds, `responses` parses, `map` and `hours` translate, `faults`
-//! judges, `server` sends; `pulls` and `writes` join them, and this file answers the engine.
+//! judges, `client` sends; `streams` and `writes` join them, and this file answers the engine.
 
 pub mod booking;
 pub mod bundle;
 pub mod capability;
-pub mod catalogue;
+pub mod client;
 pub mod cursor;
 pub mod enrich;
 pub mod faults;
 pub mod fit;
+pub mod history_items;
 pub mod hours;
 pub mod map;
 pub mod paging;
-pub mod pulls;
 pub mod requests;
 pub mod responses;
-pub mod server;
+pub mod revision;
 pub mod settings;
 pub mod slots;
+pub mod streams;
 pub mod time;
+pub mod walk;
 pub mod writes;
 
 use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, WriteKind};
@@ -35,13 +37,13 @@ impl Adapter for Fhir {
         let settings = Settings::read()?;
         let offer = Offer::read(&settings)?;
         // The one thing that must work; it also proves the credentials.
-        server::first(&settings, "Location", &requests::rooms(settings.site.as_deref()), 1)?;
+        client::first(&settings, "Location", &requests::rooms(settings.site.as_deref()), 1)?;
         let writes = writes::offered(&offer, &settings);
         Ok(Description {
             name: "FHIR R4".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: "cloud".into(),
-            pulls: pulls::offered(&offer, &settings),
+            pulls: streams::offered(&offer, &settings),
             new_patients: writes.contains(&WriteKind::CreatePatient),
             writes,
             unkept_patient_fields: vec!["extra".into()],
@@ -55,10 +57,10 @@ impl Adapter for Fhir {
         // What a pass began with is offered; of histories it matters which there are.
         let of_history = matches!(resource, Resource::HistoryItems | Resource::PatientHistoryItems);
         let offer = known(&settings, is_core(resource) || (cursor.is_some() && !of_history))?;
-        if !pulls::shows(&offer, &settings, resource) {
+        if !streams::shows(&offer, &settings, resource) {
             return Err(Fault::unsupported("the server does not show such records"));
         }
-        pulls::pull(&settings, &offer, resource, cursor.as_deref(), limit)
+        streams::pull(&settings, &offer, resource, cursor.as_deref(), limit)
     }
 
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {

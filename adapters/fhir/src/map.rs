@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::{
     fit,
     responses::{
-        Address, Appointment, ContactPoint, HealthcareService, HumanName, Identifier, Location, Patient, Practitioner,
-        filed::{Extension, Money},
+        Address, Appointment, ContactPoint, Extension, HealthcareService, HumanName, Identifier, Location, Money,
+        Patient, Practitioner,
     },
     settings::{self, Settings},
     time::{instant_of, is_date, is_instant},

@@ -1,18 +1,13 @@
 //! The parts of R4 resources this adapter reads. Whatever else a resource has is left alone: updates change the JSON as it was read.
 
+mod elements;
 pub mod filed;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::fit;
-use filed::{Extension, Period};
-
-/// A list of primitive values has nulls where a value has only extensions, in the list beside it.
-fn texts<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<String>, D::Error> {
-    let list: Option<Vec<Option<String>>> = Option::deserialize(list)?;
-    Ok(list.into_iter().flatten().flatten().collect())
-}
+use elements::texts;
+pub use elements::{Address, CodeableConcept, Coding, Extension, Identifier, Meta, Money, Period, Reference};
 
 /// Anything else is no answer to a search.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -61,55 +56,6 @@ pub struct Issue {
     pub expression: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct CodeableConcept {
-    pub coding: Vec<Coding>,
-    pub text: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Coding {
-    pub system: Option<String>,
-    pub code: Option<String>,
-    pub display: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Reference {
-    pub reference: Option<String>,
-}
-
-impl Reference {
-    /// The id, where it refers to a resource of this type: `Patient/5`, `https://host/fhir/Patient/5/_history/2`.
-    pub fn id_of(&self, resource_type: &str) -> Option<String> {
-        let text = self.reference.as_deref()?.split("/_history/").next()?;
-        let (before, id) = text.rsplit_once('/')?;
-        let typed = before == resource_type || before.ends_with(&format!("/{resource_type}"));
-        (typed && fit::is_id(id)).then(|| id.to_owned())
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Meta {
-    pub version_id: Option<String>,
-    pub last_updated: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Identifier {
-    #[serde(rename = "use")]
-    pub usage: Option<String>,
-    #[serde(rename = "type")]
-    pub kind: CodeableConcept,
-    pub system: Option<String>,
-    pub value: Option<String>,
-}
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct HumanName {
@@ -133,19 +79,6 @@ pub struct ContactPoint {
     pub usage: Option<String>,
     pub value: Option<String>,
     pub extension: Vec<Extension>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Address {
-    #[serde(rename = "use")]
-    pub usage: Option<String>,
-    #[serde(deserialize_with = "texts")]
-    pub line: Vec<String>,
-    pub city: Option<String>,
-    pub state: Option<String>,
-    pub postal_code: Option<String>,
-    pub country: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -6,9 +6,9 @@ use adapter_sdk::{Fault, debug, records, warn};
 use serde_json::Value;
 
 use crate::{
+    client::{self, Updated},
     map, requests,
     responses::{Appointment, Schedule, Slot},
-    server::{self, Updated},
     settings::Settings,
     time::instant_of,
 };
@@ -29,7 +29,7 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
     if schedules.is_empty() {
         return Ok(Plan::default());
     }
-    let near = server::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
+    let near = client::all(settings, "Slot", &requests::slots_near(&schedules, a.start, a.end))?;
     let mut overlapping: Vec<(Slot, Value)> = near.into_iter().filter_map(|slot| overlapping(slot, a)).collect();
     let ours = |slot: &Slot| held.contains(&slot.id) || slot.identifier.iter().any(|i| is_key(settings, i, key));
     let taken = |slot: &Slot| slot.status.starts_with("busy") && !ours(slot);
@@ -53,7 +53,7 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
 pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
     let mut claimed: Vec<String> = Vec::new();
     for slot in &plan.claims {
-        match server::update(slot) {
+        match client::update(slot) {
             Ok(Updated::Written(receipt)) => claimed.push(receipt.id),
             Ok(Updated::Stale) => {
                 release(settings, &claimed)?;
@@ -74,7 +74,7 @@ pub fn take(settings: &Settings, plan: Plan) -> Result<Vec<String>, Fault> {
 pub fn freed<'a>(settings: &Settings, slots: impl IntoIterator<Item = &'a String>) -> Result<Vec<Value>, Fault> {
     let mut freed = Vec::new();
     for id in slots {
-        let slot = match server::read("Slot", id) {
+        let slot = match client::read("Slot", id) {
             Err(Fault::Rejected(reason) | Fault::Unsupported(reason)) => {
                 warn!("slot {id} cannot be read and is not freed: {reason}");
                 None
@@ -96,16 +96,16 @@ pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
     if settings.transactions || !settings.slots {
         return Ok(());
     }
-    let read = server::read("Appointment", appointment)?.and_then(|resource| map::read::<Appointment>(resource).ok());
+    let read = client::read("Appointment", appointment)?.and_then(|resource| map::read::<Appointment>(resource).ok());
     let Some((read, key)) = read.and_then(|read| map::write_key(&read.identifier, settings).map(|key| (read, key)))
     else {
         return Ok(());
     };
     let kept = if read.is_off() { Vec::new() } else { read.slots() };
-    let marked = server::all(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
+    let marked = client::all(settings, "Slot", &requests::search("Slot", &[("identifier", settings.token(&key))]))?;
     let left = marked.into_iter().filter(|slot| {
-        let id = server::text(slot, "id");
-        slot["status"] == "busy" && server::carries(settings, slot, &key) && !kept.iter().any(|kept| kept == id)
+        let id = client::text(slot, "id");
+        slot["status"] == "busy" && client::carries(settings, slot, &key) && !kept.iter().any(|kept| kept == id)
     });
     free(left.map(|slot| requests::released(settings, &slot)).collect())
 }
@@ -114,9 +114,9 @@ pub fn tidy(settings: &Settings, appointment: &str) -> Result<(), Fault> {
 /// more, since nobody else would.
 pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
     for slot in slots {
-        let id = server::text(&slot, "id");
-        let sent = match server::update(&slot) {
-            Err(Fault::Unknown(_) | Fault::RetryLater(_)) => server::update(&slot),
+        let id = client::text(&slot, "id");
+        let sent = match client::update(&slot) {
+            Err(Fault::Unknown(_) | Fault::RetryLater(_)) => client::update(&slot),
             sent => sent,
         };
         match sent {
@@ -136,7 +136,7 @@ fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
     if slot.status != "busy" || !by_us {
         return Ok(false);
     }
-    let standing = server::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
+    let standing = client::all(settings, "Appointment", &requests::appointments_on(&slot.id))?;
     let mut standing = standing.into_iter().filter_map(|resource| map::read::<Appointment>(resource).ok());
     Ok(!standing.any(|other| !other.is_off() && other.slot.iter().any(|s| s.id_of("Slot").as_ref() == Some(&slot.id))))
 }
@@ -153,7 +153,7 @@ fn nothing_written(fault: Fault) -> Fault {
 fn schedules(settings: &Settings, a: &records::Appointment) -> Result<Vec<String>, Fault> {
     let Some(provider) = a.provider.as_ref().filter(|_| settings.slots) else { return Ok(Vec::new()) };
     let search = requests::search("Schedule", &[("actor", format!("Practitioner/{provider}"))]);
-    let all = match server::all(settings, "Schedule", &search) {
+    let all = match client::all(settings, "Schedule", &search) {
         // A server that keeps none, or shows us none.
         Err(Fault::Rejected(_)) => return Ok(Vec::new()),
         Err(Fault::Unsupported(reason)) => {

@@ -8,8 +8,8 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
-    booking, capability::Offer, catalogue, enrich, map, map::history, requests, responses::filed::Questionnaire,
-    server, settings::Settings,
+    booking, capability::Offer, client, enrich, history_items, map, map::history, requests,
+    responses::filed::Questionnaire, revision, settings::Settings,
 };
 
 /// What the server takes.
@@ -66,9 +66,9 @@ pub fn kind(write: &Write) -> Option<WriteKind> {
 }
 
 pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fault> {
-    let create = |resource: &Value| match server::find(settings, server::text(resource, "resourceType"), key)? {
+    let create = |resource: &Value| match client::find(settings, client::text(resource, "resourceType"), key)? {
         Some(earlier) => Ok(earlier),
-        None => server::create(settings, resource, key),
+        None => client::create(settings, resource, key),
     };
     match write {
         Write::CreatePatient(patient) => {
@@ -77,7 +77,7 @@ pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fa
         }
         Write::UpdatePatient(change) => {
             lost("Patient", &requests::patient::unsupported(&change.patient));
-            server::revise(settings, key, ("Patient", &change.patient.id), |read| {
+            revision::revise(settings, key, ("Patient", &change.patient.id), |read| {
                 let changed = requests::patient::changed(settings, key, read, change).map_err(unreadable)?;
                 Ok(Some(changed.into()))
             })
@@ -95,10 +95,10 @@ pub fn push(settings: &Settings, key: &str, write: &Write) -> Result<Receipt, Fa
             create(&requests::insurance::plan(settings, key, plan))
         }
         Write::CreateCoverage(coverage) => create(&requests::insurance::coverage(settings, key, coverage)),
-        Write::DeleteCoverage(id) => server::delete("Coverage", id),
+        Write::DeleteCoverage(id) => client::delete("Coverage", id),
         Write::SavePatientHistoryItem(item) => save_history(settings, key, item, create),
         Write::CreatePatientAlert(alert) => create(&requests::talk::alert(settings, key, alert)),
-        Write::DisablePatientAlert(alert) => server::revise(settings, key, ("Flag", &alert.id), |read| {
+        Write::DisablePatientAlert(alert) => revision::revise(settings, key, ("Flag", &alert.id), |read| {
             let at = alert.disabled_at.unwrap_or_else(clock::now);
             Ok(Some(requests::talk::disabled(settings, key, read, at).into()))
         }),
@@ -128,12 +128,12 @@ pub fn find(settings: &Settings, key: &str, write: &Write) -> Result<Option<Rece
         Write::CreateCoverage(_) => "Coverage",
         // What is gone carries no key; that it is gone is what was wanted.
         Write::DeleteCoverage(id) => {
-            let gone = server::read("Coverage", id)?.is_none();
+            let gone = client::read("Coverage", id)?.is_none();
             return Ok(gone.then(|| Receipt { id: id.clone(), version: None }));
         }
         Write::SavePatientHistoryItem(item) => {
             let resource_type = history::resource_type(item.category);
-            let found = server::find(settings, resource_type, key)?;
+            let found = client::find(settings, resource_type, key)?;
             return Ok(found.map(|receipt| with_type(receipt, resource_type)));
         }
         Write::CreatePatientAlert(_) | Write::DisablePatientAlert(_) => "Flag",
@@ -142,7 +142,7 @@ pub fn find(settings: &Settings, key: &str, write: &Write) -> Result<Option<Rece
         Write::CreatePayment(_) => "PaymentNotice",
         _ => return Err(Fault::unsupported("this adapter does not write such records")),
     };
-    server::find(settings, resource_type, key)
+    client::find(settings, resource_type, key)
 }
 
 fn save_history(
@@ -153,13 +153,13 @@ fn save_history(
 ) -> Result<Receipt, Fault> {
     let resource_type = history::resource_type(item.category);
     if item.id.is_empty() {
-        let concept = catalogue::concept(settings, &item.item)?;
+        let concept = history_items::concept(settings, &item.item)?;
         let created = create(&requests::history::item(settings, key, item, concept))?;
         return Ok(with_type(created, resource_type));
     }
     let id = item.id.strip_prefix(resource_type).and_then(|rest| rest.strip_prefix('/'));
     let id = id.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
-    let revised = server::revise(settings, key, (resource_type, id), |read| {
+    let revised = revision::revise(settings, key, (resource_type, id), |read| {
         let mut told = [read.clone()];
         enrich::medications(settings, &mut told)?;
         let [told] = told;
@@ -177,7 +177,7 @@ fn with_type(receipt: Receipt, resource_type: &str) -> Receipt {
 }
 
 fn answers(settings: &Settings, key: &str, response: &FormResponse) -> Result<Value, Fault> {
-    let form = server::read("Questionnaire", &response.form_schema)?;
+    let form = client::read("Questionnaire", &response.form_schema)?;
     let form = form.ok_or_else(|| Fault::rejected("the EHR has no such form"))?;
     let form: Questionnaire = map::read(form).map_err(unreadable)?;
     requests::forms::response(settings, key, response, &form).map_err(Fault::rejected)

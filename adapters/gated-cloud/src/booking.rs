@@ -5,59 +5,59 @@ use adapter_sdk::{Fault, Receipt, clock, records::Appointment as Wanted, warn};
 use serde_json::{Map, Value};
 
 use crate::{
-    application::{Application, typed},
+    client::Client,
     faults,
     map::{self, APPOINTMENTS},
     requests,
-    responses::Appointment,
+    responses::{Appointment, typed},
 };
 
-pub fn create(application: &Application, key: &str, a: &Wanted) -> Result<Receipt, Fault> {
+pub fn create(client: &Client, key: &str, a: &Wanted) -> Result<Receipt, Fault> {
     if a.operatory.is_none() {
         return Err(Fault::rejected("the EHR's schedule needs an operatory"));
     }
-    if let Some(earlier) = find(application, key)? {
+    if let Some(earlier) = find(client, key)? {
         return Ok(earlier);
     }
     let path = format!("/api/{}", APPOINTMENTS.name);
-    let made = application.change("POST", &path, APPOINTMENTS.names, &requests::appointment(key, a))?;
+    let made = client.change("POST", &path, APPOINTMENTS.names, &requests::appointment(key, a))?;
     receipt_of(made.map_err(|code| faults::of_refusal(&code))?)
 }
 
-pub fn reschedule(application: &Application, a: &Wanted) -> Result<Receipt, Fault> {
-    let held = existing(application, a)?;
+pub fn reschedule(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+    let held = existing(client, a)?;
     if stands(&held, a) {
         return Ok(receipt(&held));
     }
-    changed(application, a, &requests::moved(a))
+    changed(client, a, &requests::moved(a))
 }
 
-pub fn confirm(application: &Application, a: &Wanted) -> Result<Receipt, Fault> {
-    let held = existing(application, a)?;
+pub fn confirm(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+    let held = existing(client, a)?;
     if is_confirmed(&held, a) {
         return Ok(receipt(&held));
     }
     // Who has come already is not only expected again.
     let status = (a.confirmed && !held.came()).then_some("confirmed");
-    changed(application, a, &requests::confirmed(a, status))
+    changed(client, a, &requests::confirmed(a, status))
 }
 
-pub fn check_in(application: &Application, a: &Wanted) -> Result<Receipt, Fault> {
-    let held = existing(application, a)?;
+pub fn check_in(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+    let held = existing(client, a)?;
     if has_arrived(&held, a) {
         return Ok(receipt(&held));
     }
-    changed(application, a, &requests::arrived(a.checkin_at.unwrap_or_else(clock::now)))
+    changed(client, a, &requests::arrived(a.checkin_at.unwrap_or_else(clock::now)))
 }
 
-pub fn note(application: &Application, a: &Wanted) -> Result<Receipt, Fault> {
-    changed(application, a, &requests::note(a))
+pub fn note(client: &Client, a: &Wanted) -> Result<Receipt, Fault> {
+    changed(client, a, &requests::note(a))
 }
 
 /// What is cancelled or gone already is as cancelled as it was to be.
-pub fn cancel(application: &Application, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
+pub fn cancel(client: &Client, a: &Wanted, reason: Option<&str>) -> Result<Receipt, Fault> {
     let path = requests::record(APPOINTMENTS.name, &a.id);
-    match application.change("PATCH", &path, APPOINTMENTS.names, &requests::cancelled(reason))? {
+    match client.change("PATCH", &path, APPOINTMENTS.names, &requests::cancelled(reason))? {
         Ok(row) => receipt_of(row),
         Err(code) if matches!(code.as_str(), "cancelled" | "not_found") => {
             Ok(Receipt { id: a.id.clone(), version: None })
@@ -67,9 +67,9 @@ pub fn cancel(application: &Application, a: &Wanted, reason: Option<&str>) -> Re
 }
 
 /// The appointment that carries a key, wherever it was moved since.
-pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fault> {
+pub fn find(client: &Client, key: &str) -> Result<Option<Receipt>, Fault> {
     let mut ours = Vec::new();
-    for row in application.by_reference(APPOINTMENTS, key)? {
+    for row in client.by_reference(APPOINTMENTS, key)? {
         let row: Appointment = shown(row)?;
         // What the search takes for alike may be another.
         if row.reference.as_deref() == Some(key) {
@@ -84,11 +84,11 @@ pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fau
 
 /// Changes carry no key: they are written where the appointment is as it was to be.
 pub fn find_change(
-    application: &Application,
+    client: &Client,
     a: &Wanted,
     is_so: impl Fn(&Appointment, &Wanted) -> bool,
 ) -> Result<Option<Receipt>, Fault> {
-    Ok(read(application, a)?.filter(|held| is_so(held, a)).map(|held| receipt(&held)))
+    Ok(read(client, a)?.filter(|held| is_so(held, a)).map(|held| receipt(&held)))
 }
 
 pub fn stands(held: &Appointment, a: &Wanted) -> bool {
@@ -107,18 +107,18 @@ pub fn has_arrived(held: &Appointment, a: &Wanted) -> bool {
     held.came() && held.arrived_at.is_some() && a.checkin_at.is_none_or(|at| held.arrived_at == Some(at))
 }
 
-fn changed(application: &Application, a: &Wanted, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
+fn changed(client: &Client, a: &Wanted, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
     let path = requests::record(APPOINTMENTS.name, &a.id);
-    let row = application.change("PATCH", &path, APPOINTMENTS.names, fields)?;
+    let row = client.change("PATCH", &path, APPOINTMENTS.names, fields)?;
     receipt_of(row.map_err(|code| faults::of_refusal(&code))?)
 }
 
-fn existing(application: &Application, a: &Wanted) -> Result<Appointment, Fault> {
-    read(application, a)?.ok_or_else(|| faults::of_refusal("not_found"))
+fn existing(client: &Client, a: &Wanted) -> Result<Appointment, Fault> {
+    read(client, a)?.ok_or_else(|| faults::of_refusal("not_found"))
 }
 
-fn read(application: &Application, a: &Wanted) -> Result<Option<Appointment>, Fault> {
-    application.one(APPOINTMENTS, &a.id)?.map(shown).transpose()
+fn read(client: &Client, a: &Wanted) -> Result<Option<Appointment>, Fault> {
+    client.one(APPOINTMENTS, &a.id)?.map(shown).transpose()
 }
 
 fn shown(row: Value) -> Result<Appointment, Fault> {

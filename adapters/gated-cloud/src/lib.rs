@@ -1,9 +1,9 @@
 //! Adapter for a cloud EHR that has no API: it makes the calls the web application's own pages make, in the session of a staff member
 //! logged in at a workstation, and reaches nothing any other way. `requests` builds, `responses` and `markup` parse, `map` translates, `faults`
-//! judges, `application` sends, `booking` and `patients` write.
+//! judges, `client` sends, `booking` and `patients` write.
 
-pub mod application;
 pub mod booking;
+pub mod client;
 pub mod cursor;
 pub mod faults;
 pub mod map;
@@ -17,7 +17,7 @@ use adapter_sdk::{
     Adapter, Deletions, Description, Fault, Page, PullAbility, Receipt, Resource, Write, WriteKind, warn,
 };
 
-use application::{Application, Listed};
+use client::{Client, Listed};
 use cursor::Cursor;
 use map::Kind;
 use settings::Settings;
@@ -74,13 +74,13 @@ impl Adapter for GatedCloud {
         let kind = map::kind(resource).ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
         let asked = Cursor::parse(cursor.as_deref());
         let mut at = asked.ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
-        let application = Application::default();
-        let listed = match application.changes(kind, at.mark(), limit)? {
+        let client = Client::default();
+        let listed = match client.changes(kind, at.mark(), limit)? {
             Some(listed) => listed,
             // The application keeps other books now: whatever it had is shown again.
             None => {
                 at = at.started_over();
-                let again = application.changes(kind, None, limit)?;
+                let again = client.changes(kind, None, limit)?;
                 again.ok_or_else(|| Fault::retry_later("the EHR refuses the mark it gave", None))?
             }
         };
@@ -88,42 +88,38 @@ impl Adapter for GatedCloud {
     }
 
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {
-        let application = Application::default();
+        let client = Client::default();
         match &write {
-            Write::CreatePatient(patient) => patients::create(&application, &key, patient),
-            Write::UpdatePatient(change) => patients::update(&application, change),
-            Write::CreateAppointment(change) => booking::create(&application, &key, &change.appointment),
-            Write::RescheduleAppointment(change) => booking::reschedule(&application, &change.appointment),
-            Write::ConfirmAppointment(change) => booking::confirm(&application, &change.appointment),
-            Write::CheckInAppointment(change) => booking::check_in(&application, &change.appointment),
-            Write::NoteAppointment(change) => booking::note(&application, &change.appointment),
-            Write::CancelAppointment(change) => {
-                booking::cancel(&application, &change.appointment, change.reason.as_deref())
-            }
+            Write::CreatePatient(patient) => patients::create(&client, &key, patient),
+            Write::UpdatePatient(change) => patients::update(&client, change),
+            Write::CreateAppointment(change) => booking::create(&client, &key, &change.appointment),
+            Write::RescheduleAppointment(change) => booking::reschedule(&client, &change.appointment),
+            Write::ConfirmAppointment(change) => booking::confirm(&client, &change.appointment),
+            Write::CheckInAppointment(change) => booking::check_in(&client, &change.appointment),
+            Write::NoteAppointment(change) => booking::note(&client, &change.appointment),
+            Write::CancelAppointment(change) => booking::cancel(&client, &change.appointment, change.reason.as_deref()),
             _ => Err(Fault::unsupported("this adapter does not write such records")),
         }
     }
 
     fn find(key: String, write: Write) -> Result<Option<Receipt>, Fault> {
-        let application = Application::default();
+        let client = Client::default();
         match &write {
-            Write::CreatePatient(_) => patients::find(&application, &key),
-            Write::UpdatePatient(change) => patients::find_update(&application, change),
-            Write::CreateAppointment(_) => booking::find(&application, &key),
-            Write::RescheduleAppointment(change) => {
-                booking::find_change(&application, &change.appointment, booking::stands)
-            }
+            Write::CreatePatient(_) => patients::find(&client, &key),
+            Write::UpdatePatient(change) => patients::find_update(&client, change),
+            Write::CreateAppointment(_) => booking::find(&client, &key),
+            Write::RescheduleAppointment(change) => booking::find_change(&client, &change.appointment, booking::stands),
             Write::ConfirmAppointment(change) => {
-                booking::find_change(&application, &change.appointment, booking::is_confirmed)
+                booking::find_change(&client, &change.appointment, booking::is_confirmed)
             }
             Write::CheckInAppointment(change) => {
-                booking::find_change(&application, &change.appointment, booking::has_arrived)
+                booking::find_change(&client, &change.appointment, booking::has_arrived)
             }
             Write::NoteAppointment(change) => {
-                booking::find_change(&application, &change.appointment, |held, wanted| held.note == wanted.note)
+                booking::find_change(&client, &change.appointment, |held, wanted| held.note == wanted.note)
             }
             Write::CancelAppointment(change) => {
-                booking::find_change(&application, &change.appointment, |held, _| held.is_off())
+                booking::find_change(&client, &change.appointment, |held, _| held.is_off())
             }
             _ => Err(Fault::unsupported("this adapter does not write such records")),
         }

@@ -7,9 +7,8 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
-    application::typed,
     markup::{self, Names},
-    responses::{Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status},
+    responses::{Appointment, AppointmentType, Day, Hours, Operatory, Patient, Provider, Status, typed},
 };
 
 /// A kind of record: what calls name it, where its fields are, and what it becomes.

@@ -4,32 +4,32 @@ use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, war
 use serde_json::{Map, Value};
 
 use crate::{
-    application::{Application, typed},
+    client::Client,
     faults,
     map::PATIENTS,
     requests,
-    responses::Patient,
+    responses::{Patient, typed},
 };
 
-pub fn create(application: &Application, key: &str, p: &Wanted) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find(application, key)? {
+pub fn create(client: &Client, key: &str, p: &Wanted) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find(client, key)? {
         return Ok(earlier);
     }
     say_what_is_lost(p);
     let mut fields = requests::patient(p);
     fields.insert("reference".into(), key.into());
-    sent(application, "POST", &format!("/api/{}", PATIENTS.name), &fields)
+    sent(client, "POST", &format!("/api/{}", PATIENTS.name), &fields)
 }
 
 /// Sent twice it says the same.
-pub fn update(application: &Application, change: &PatientChange) -> Result<Receipt, Fault> {
+pub fn update(client: &Client, change: &PatientChange) -> Result<Receipt, Fault> {
     say_what_is_lost(&change.patient);
     let fields = change.fields(requests::patient);
-    sent(application, "PATCH", &requests::record(PATIENTS.name, &change.patient.id), &fields)
+    sent(client, "PATCH", &requests::record(PATIENTS.name, &change.patient.id), &fields)
 }
 
-pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fault> {
-    for row in application.by_reference(PATIENTS, key)? {
+pub fn find(client: &Client, key: &str) -> Result<Option<Receipt>, Fault> {
+    for row in client.by_reference(PATIENTS, key)? {
         let row: Patient = typed(row).map_err(|why| Fault::retry_later(why, None))?;
         if row.reference.as_deref() == Some(key) {
             return Ok(Some(receipt(&row)));
@@ -39,8 +39,8 @@ pub fn find(application: &Application, key: &str) -> Result<Option<Receipt>, Fau
 }
 
 /// None where some field is not yet as it was to be.
-pub fn find_update(application: &Application, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
-    let Some(row) = application.one(PATIENTS, &change.patient.id)? else { return Ok(None) };
+pub fn find_update(client: &Client, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+    let Some(row) = client.one(PATIENTS, &change.patient.id)? else { return Ok(None) };
     let so = change.fields(requests::patient).iter().all(|(name, value)| row[name] == *value);
     let held: Patient = typed(row).map_err(|why| Fault::retry_later(why, None))?;
     Ok(so.then(|| receipt(&held)))
@@ -53,8 +53,8 @@ fn say_what_is_lost(p: &Wanted) {
     }
 }
 
-fn sent(application: &Application, method: &str, path: &str, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
-    let row = application.change(method, path, PATIENTS.names, fields)?;
+fn sent(client: &Client, method: &str, path: &str, fields: &Map<String, Value>) -> Result<Receipt, Fault> {
+    let row = client.change(method, path, PATIENTS.names, fields)?;
     let held: Patient = typed(row.map_err(|code| faults::of_refusal(&code))?).map_err(Fault::unknown)?;
     Ok(receipt(&held))
 }

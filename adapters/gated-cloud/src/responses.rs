@@ -1,7 +1,7 @@
 //! What the application answers: JSON of a release, or one of its pages.
 
 use adapter_sdk::{http::Response, time::instant_of};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::markup::{Lacking, Markup, Names, REFUSAL};
@@ -206,4 +206,9 @@ fn maybe_instant<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<i64
     let text = Option::<String>::deserialize(from)?;
     let read = text.map(|text| instant_of(&text).ok_or_else(|| serde::de::Error::custom("not an instant")));
     read.transpose()
+}
+
+/// serde's own message would quote the record.
+pub fn typed<T: DeserializeOwned>(own: Value) -> Result<T, String> {
+    serde_json::from_value(own).map_err(|_| "a field of the EHR's answer is not of the kind it should be".to_owned())
 }

@@ -5,25 +5,25 @@ use adapter_sdk::{AppointmentChange, Fault, Receipt, clock, records::Appointment
 use serde_json::{Map, Value, json};
 
 use crate::{
-    footer::Text,
+    client::{self, Written},
     requests,
     responses::{APPOINTMENT, APPOINTMENT_FIELDS, AppointmentRow, Id},
-    rpc::{self, Written},
     settings::Settings,
     values::DateTime,
+    write_key::Text,
 };
 
 pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt, Fault> {
-    let rows = rpc::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
+    let rows = client::search::<AppointmentRow>(&requests::around(requests::with_key(key), a))?.rows;
     if let Some(earlier) = rows.iter().find(|row| carries(row, key)) {
         return Ok(receipt_of(earlier));
     }
     let near = Near::of(settings, &rows, a, None);
     near.check_nobody_stands()?;
     let values = requests::appointment(settings, key, a, near.places.is_some())?;
-    let Some(places) = near.places else { return receipt(rpc::create(APPOINTMENT, &values)?) };
+    let Some(places) = near.places else { return receipt(client::create(APPOINTMENT, &values)?) };
     let (place, rest) = (&places[0], &places[1..]);
-    match rpc::write_over(APPOINTMENT, place.id, place.timestamp.as_deref(), &values)? {
+    match client::write_over(APPOINTMENT, place.id, place.timestamp.as_deref(), &values)? {
         Written::Stale => Err(Fault::retry_later("somebody else took the free place meanwhile", None)),
         Written::Done => {
             remove_places(rest);
@@ -35,7 +35,7 @@ pub fn create(settings: &Settings, key: &str, a: &Appointment) -> Result<Receipt
 /// What an earlier create of this key made.
 pub fn find_created(key: &str) -> Result<Option<Receipt>, Fault> {
     let search = requests::by_key(APPOINTMENT, "comments", key, APPOINTMENT_FIELDS);
-    let rows = rpc::search::<AppointmentRow>(&search)?.rows;
+    let rows = client::search::<AppointmentRow>(&search)?.rows;
     Ok(rows.iter().find(|row| carries(row, key)).map(receipt_of))
 }
 
@@ -51,8 +51,11 @@ pub enum Change {
 
 /// Whether the appointment is as the change would have it: then an earlier attempt made it.
 pub fn find_changed(settings: &Settings, kind: Change, change: &AppointmentChange) -> Result<Option<Receipt>, Fault> {
-    let row =
-        rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id_of(&change.appointment)?, APPOINTMENT_FIELDS))?;
+    let row = client::first::<AppointmentRow>(&requests::by_id(
+        APPOINTMENT,
+        id_of(&change.appointment)?,
+        APPOINTMENT_FIELDS,
+    ))?;
     Ok(match row {
         Some(row) => values_of(settings, kind, &row, change).is_empty().then(|| receipt_of(&row)),
         None => (kind == Change::Cancel).then(|| gone(&change.appointment)),
@@ -68,7 +71,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
         Change::Move => requests::around(requests::with_id(id), a),
         _ => requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS),
     };
-    let rows = rpc::search::<AppointmentRow>(&search)?.rows;
+    let rows = client::search::<AppointmentRow>(&search)?.rows;
     let Some(row) = rows.iter().find(|row| row.id == id) else {
         // What staff deleted is as cancelled as it was to be.
         return if kind == Change::Cancel {
@@ -94,7 +97,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     }
     let places = near.places.filter(|_| kind == Change::Move);
     let values = if kind == Change::Move { marked(row, values, places.is_some()) } else { values };
-    match rpc::write_over(APPOINTMENT, id, row.timestamp.as_deref(), &Value::Object(values))? {
+    match client::write_over(APPOINTMENT, id, row.timestamp.as_deref(), &Value::Object(values))? {
         Written::Stale => Err(Fault::retry_later("the appointment was changed in the EHR meanwhile", None)),
         Written::Done => {
             remove_places(places.as_deref().unwrap_or_default());
@@ -212,7 +215,7 @@ fn exact_cover<'a>(mut places: Vec<&'a AppointmentRow>, a: &Appointment) -> Opti
 fn remove_places(places: &[&AppointmentRow]) {
     if !places.is_empty() {
         let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
-        rpc::attempt("removing free places that were booked", &requests::delete(APPOINTMENT, &ids));
+        client::attempt("removing free places that were booked", &requests::delete(APPOINTMENT, &ids));
     }
 }
 
@@ -221,11 +224,11 @@ fn give_place_back(settings: &Settings, row: &AppointmentRow) -> Result<(), Faul
     let took = row.text().footer.get("slot").is_some();
     let place = row.healthprof.zip(row.span(settings.default_minutes)).filter(|_| took);
     let Some((provider, (start, end))) = place else { return Ok(()) };
-    if rpc::first::<Id>(&requests::free_place(provider, start, end))?.is_some() {
+    if client::first::<Id>(&requests::free_place(provider, start, end))?.is_some() {
         return Ok(());
     }
     let values = requests::new_free_place(row.institution, provider, start, end);
-    match rpc::create(APPOINTMENT, &values) {
+    match client::create(APPOINTMENT, &values) {
         Ok(_) => Ok(()),
         // The appointment itself has not been touched yet: all of this can be done again.
         Err(Fault::Unknown(why)) => Err(Fault::retry_later(why, None)),
@@ -251,6 +254,6 @@ fn gone(a: &Appointment) -> Receipt {
 
 /// The version as it is after the write. That it cannot be read does not undo the write.
 fn receipt(id: i64) -> Result<Receipt, Fault> {
-    let row = rpc::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS)).ok().flatten();
+    let row = client::first::<AppointmentRow>(&requests::by_id(APPOINTMENT, id, APPOINTMENT_FIELDS)).ok().flatten();
     Ok(Receipt { id: id.to_string(), version: row.and_then(|row| row.version()) })
 }

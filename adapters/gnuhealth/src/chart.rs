@@ -9,13 +9,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    footer::Text,
-    people,
+    client, patients,
     requests::{self, Place},
     responses::{Id, PartyOf},
-    rpc,
     settings::Settings,
     values,
+    write_key::Text,
 };
 
 const CONDITION: &str = "gnuhealth.patient.disease";
@@ -38,13 +37,13 @@ const NOTES: Keyed = Keyed { model: NOTE, field: "message", fields: &["message"]
 impl Keyed {
     /// The record made with this key.
     fn find(&self, key: &str) -> Result<Option<i64>, Fault> {
-        let rows = rpc::search::<Value>(&requests::by_key(self.model, self.field, key, self.fields))?.rows;
+        let rows = client::search::<Value>(&requests::by_key(self.model, self.field, key, self.fields))?.rows;
         let ours = rows.iter().find(|row| Text::of(row[self.field].as_str()).footer.key.as_deref() == Some(key));
         Ok(ours.and_then(|row| row["id"].as_i64()))
     }
 
     fn read(&self, id: i64) -> Result<Option<Value>, Fault> {
-        rpc::first(&requests::by_id(self.model, id, self.fields))
+        client::first(&requests::by_id(self.model, id, self.fields))
     }
 }
 
@@ -52,7 +51,7 @@ pub fn create_note(key: &str, log: &CommunicationLog) -> Result<Receipt, Fault> 
     if let Some(earlier) = find_note(key)? {
         return Ok(earlier);
     }
-    rpc::create(NOTE, &requests::note(key, log)?).map(receipt)
+    client::create(NOTE, &requests::note(key, log)?).map(receipt)
 }
 
 pub fn find_note(key: &str) -> Result<Option<Receipt>, Fault> {
@@ -64,16 +63,16 @@ pub fn create_plan(settings: &Settings, key: &str, plan: &InsurancePlan) -> Resu
         return Ok(earlier);
     }
     let place =
-        plan.address.as_ref().map_or(Ok(Place::default()), |address| people::place_of_address(settings, address))?;
+        plan.address.as_ref().map_or(Ok(Place::default()), |address| patients::place_of_address(settings, address))?;
     if plan.fee_schedule.is_some() || plan.annual_max_individual.is_some() || plan.benefit_year_renewal_month.is_some()
     {
         warn!("the EHR has no field for fee-schedule, annual-max-individual, benefit-year-renewal-month");
     }
-    rpc::create("party.party", &requests::insurer(key, plan, &place)).map(plan_receipt)
+    client::create("party.party", &requests::insurer(key, plan, &place)).map(plan_receipt)
 }
 
 pub fn find_plan(key: &str) -> Result<Option<Receipt>, Fault> {
-    let found = rpc::first::<Id>(&requests::by_identifier("party.party", "", key, &["name"]))?;
+    let found = client::first::<Id>(&requests::by_identifier("party.party", "", key, &["name"]))?;
     Ok(found.map(|row| plan_receipt(row.id)))
 }
 
@@ -89,13 +88,13 @@ pub fn create_coverage(key: &str, coverage: &Coverage) -> Result<Receipt, Fault>
     let unknown = || Fault::rejected("the EHR has no such insurance plan");
     let (company, plan) = match requests::reference(&coverage.plan).ok_or_else(unknown)? {
         ("gnuhealth.insurance.plan", plan) => {
-            let held = rpc::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan, &["company"]))?;
+            let held = client::first::<PlanCompany>(&requests::by_id("gnuhealth.insurance.plan", plan, &["company"]))?;
             (held.ok_or_else(unknown)?.company, Some(plan))
         }
         ("party.party", company) => (company, None),
         _ => return Err(unknown()),
     };
-    rpc::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(receipt)
+    client::create(INSURANCE, &requests::insurance(key, coverage, party, company, plan)?).map(receipt)
 }
 
 #[derive(Deserialize)]
@@ -113,7 +112,7 @@ pub fn delete_coverage(id: &str) -> Result<Receipt, Fault> {
         return Ok(gone);
     }
     let number = id.parse().map_err(|_| Fault::rejected("the EHR has no such coverage"))?;
-    rpc::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
+    client::write(&requests::delete(INSURANCE, &[number])).map(|_| receipt(number))
 }
 
 pub fn find_deleted_coverage(id: &str) -> Result<Option<Receipt>, Fault> {
@@ -143,10 +142,10 @@ pub fn save_history(key: &str, item: &PatientHistoryItem) -> Result<Receipt, Fau
             HistoryCategory::Medications => requests::medication(item, entry, &text)?,
             category => requests::condition(item, entry, category == HistoryCategory::Allergies, &text)?,
         };
-        return rpc::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
+        return client::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
     let values = requests::changed_history(item, is_active(&row), keyed.field, &text);
-    rpc::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
+    client::write(&requests::write(keyed.model, id, None, &values)).map(|_| history_receipt(keyed.model, id))
 }
 
 /// The entry this key made; or, of a change, the entry once it is as it should be.
@@ -187,7 +186,7 @@ fn history_receipt(model: &str, id: i64) -> Receipt {
 
 pub fn party_of(patient: &str) -> Result<i64, Fault> {
     let search = requests::by_id("gnuhealth.patient", requests::patient_number(patient)?, &["party"]);
-    let row = rpc::first::<PartyOf>(&search)?.and_then(|row| row.party);
+    let row = client::first::<PartyOf>(&search)?.and_then(|row| row.party);
     row.ok_or_else(|| Fault::rejected("the EHR has no such patient"))
 }
 

@@ -8,13 +8,12 @@ use adapter_sdk::{
 };
 
 use crate::{
-    chart,
+    chart, client,
     faults::half_done,
-    footer::Text,
     requests,
     responses::{Invoice, PaymentLine},
-    rpc,
     values::Decimal,
+    write_key::Text,
 };
 
 pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
@@ -24,20 +23,20 @@ pub fn pay(key: &str, payment: &Payment) -> Result<Receipt, Fault> {
     let patient = payment.patient.as_deref().ok_or_else(|| Fault::rejected("the EHR needs a patient"))?;
     let method = requests::number(&payment.payment_type);
     let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;
-    let invoices = rpc::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?.rows;
+    let invoices = client::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?.rows;
     let invoice = settled(&invoices, payment)?;
-    let session = rpc::ask(&requests::start_of_payment(invoice))?;
+    let session = client::ask(&requests::start_of_payment(invoice))?;
     let session = session[0].as_i64().ok_or_else(|| Fault::retry_later("the EHR begins no payment", None))?;
     let today = clock::to_local(clock::now()).text;
     let today = today.get(..10).unwrap_or_default();
-    rpc::write(&requests::pay(session, invoice, method, key, payment, today))?;
-    rpc::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
+    client::write(&requests::pay(session, invoice, method, key, payment, today))?;
+    client::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));
     find(key).map_err(half_done)?.ok_or_else(|| Fault::unknown("the EHR does not show the payment it has taken"))
 }
 
 /// The line of the books that carries this key.
 pub fn find(key: &str) -> Result<Option<Receipt>, Fault> {
-    let rows = rpc::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
+    let rows = client::search::<PaymentLine>(&requests::payments_by_key(key))?.rows;
     let carries = |line: &&PaymentLine| Text::of(line.entry.description.as_deref()).footer.key.as_deref() == Some(key);
     Ok(rows.iter().find(carries).map(|line| Receipt { id: line.id.to_string(), version: None }))
 }

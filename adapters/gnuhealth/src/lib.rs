@@ -1,20 +1,21 @@
-//! Adapter for GNU Health. `requests` builds, `responses` parses, `map` translates, `faults` judges, `rpc` sends; this file joins them.
+//! Adapter for GNU Health. `requests` builds, `responses` parses, `map` translates, `faults` judges, `client` sends; this file joins them.
 
 pub mod booking;
-pub mod catalogue;
 pub mod chart;
+pub mod client;
+pub mod conventions;
 pub mod cursor;
 pub mod faults;
-pub mod footer;
 pub mod ledger;
 pub mod map;
-pub mod people;
+pub mod patients;
 pub mod pull;
 pub mod requests;
 pub mod responses;
-pub mod rpc;
 pub mod settings;
+pub mod streams;
 pub mod values;
+pub mod write_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,16 +54,16 @@ const UNKEPT: [&str; 6] = ["ssn", "work_phone_extension", "billing_type", "preme
 impl Adapter for GnuHealth {
     fn describe() -> Result<Description, Fault> {
         Settings::read()?;
-        let models: BTreeSet<&str> = catalogue::PULLS.into_iter().flat_map(catalogue::models).collect();
+        let models: BTreeSet<&str> = streams::PULLS.into_iter().flat_map(streams::models).collect();
         let models: Vec<&str> = models.into_iter().collect();
         let there = models_there(&models)?;
         let readable = readable(&there)?;
-        let pulls = catalogue::PULLS
+        let pulls = streams::PULLS
             .into_iter()
-            .filter(|resource| catalogue::models(*resource).iter().all(|model| readable.contains(*model)));
+            .filter(|resource| streams::models(*resource).iter().all(|model| readable.contains(*model)));
         let ability = |resource| {
             let deletions = Deletions::ByAbsence;
-            PullAbility { resource, delta: catalogue::has_deltas(resource), deletions }
+            PullAbility { resource, delta: streams::has_deltas(resource), deletions }
         };
         Ok(Description {
             name: "GNU Health".into(),
@@ -89,8 +90,8 @@ impl Adapter for GnuHealth {
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {
         let settings = Settings::read()?;
         match &write {
-            Write::CreatePatient(patient) => people::create(&settings, &key, patient),
-            Write::UpdatePatient(change) => people::update(&settings, change),
+            Write::CreatePatient(patient) => patients::create(&settings, &key, patient),
+            Write::UpdatePatient(change) => patients::update(&settings, change),
             Write::CreateAppointment(change) => booking::create(&settings, &key, &change.appointment),
             Write::RescheduleAppointment(change) => booking::change(&settings, Change::Move, change),
             Write::ConfirmAppointment(change) => booking::change(&settings, Change::Confirm, change),
@@ -110,8 +111,8 @@ impl Adapter for GnuHealth {
     fn find(key: String, write: Write) -> Result<Option<Receipt>, Fault> {
         let settings = Settings::read()?;
         match &write {
-            Write::CreatePatient(patient) => people::find_created(&key, patient),
-            Write::UpdatePatient(change) => people::find_updated(&settings, change),
+            Write::CreatePatient(patient) => patients::find_created(&key, patient),
+            Write::UpdatePatient(change) => patients::find_updated(&settings, change),
             Write::CreateAppointment(_) => booking::find_created(&key),
             Write::RescheduleAppointment(change) => booking::find_changed(&settings, Change::Move, change),
             Write::ConfirmAppointment(change) => booking::find_changed(&settings, Change::Confirm, change),
@@ -139,7 +140,7 @@ fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
     struct Model {
         model: String,
     }
-    let rows = rpc::ask(&requests::models(models))?;
+    let rows = client::ask(&requests::models(models))?;
     let rows: Vec<Model> = serde_json::from_value(rows).map_err(|_| unexpected())?;
     Ok(rows.into_iter().map(|row| row.model).collect())
 }
@@ -152,7 +153,7 @@ fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
         read: bool,
     }
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
-    let access = rpc::ask(&requests::access(&names))?;
+    let access = client::ask(&requests::access(&names))?;
     let access: BTreeMap<String, Access> = serde_json::from_value(access).map_err(|_| unexpected())?;
     Ok(access.into_iter().filter(|(_, access)| access.read).map(|(model, _)| model).collect())
 }

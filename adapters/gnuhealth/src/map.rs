@@ -10,14 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    footer::Text,
-    requests::{self, Contact, MIDDLE},
+    conventions::{self, Contact, MIDDLE},
     responses::{
         AddressRow, AppointmentRow, Coded, Company, Condition, DentalCode, Insurance, Invoice, Medicament, Medication,
         Note, Pathology, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode, Professional, TreatmentProcedure,
     },
     settings::{AppointmentType, Settings},
     values::Decimal,
+    write_key::Text,
 };
 
 /// What a row is to the engine.
@@ -251,11 +251,11 @@ pub fn medication(row: Value, _: &Settings) -> Mapped {
 fn plan_of(id: String, name: String, company: &Company) -> Record {
     Record::InsurancePlan(records::InsurancePlan {
         id,
-        payer_id: company.identifier(requests::PAYER),
+        payer_id: company.identifier(conventions::PAYER),
         name,
         address: company.addresses.iter().find(|row| !row.is_empty()).map(address),
-        group_number: company.identifier(requests::GROUP),
-        employer_name: company.identifier(requests::EMPLOYER),
+        group_number: company.identifier(conventions::GROUP),
+        employer_name: company.identifier(conventions::EMPLOYER),
         fee_schedule: None,
         annual_max_individual: None,
         benefit_year_renewal_month: None,

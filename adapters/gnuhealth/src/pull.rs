@@ -6,13 +6,13 @@ use adapter_sdk::{Fault, Page, Record, Resource, clock, warn};
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::{self, Part},
+    client::{self, Found},
     cursor::Cursor,
     map::{self, Shown},
     requests::{self, Search},
     responses::{APPOINTMENT, APPOINTMENT_FIELDS, PartyOf},
-    rpc::{self, Found},
     settings::Settings,
+    streams::{self, Part},
     values::DateTime,
 };
 
@@ -22,13 +22,13 @@ const MAX_ROWS: u32 = 1_000;
 const MAX_FREE_PLACES: u32 = 5_000;
 
 pub fn page(settings: &Settings, resource: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
-    let delta = catalogue::has_deltas(resource);
+    let delta = streams::has_deltas(resource);
     let cursor = Cursor::parse(cursor, clock::now(), delta, settings.whole_minutes)
         .ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
     match resource {
         Resource::AppointmentTypes => Ok(finished(settings.types.iter().map(map::appointment_type).collect(), cursor)),
         Resource::WorkingHours => working_hours(settings, cursor, limit),
-        other => match catalogue::parts(other) {
+        other => match streams::parts(other) {
             [] => Err(Fault::unsupported("this adapter does not read such records")),
             parts => of_parts(settings, parts, cursor, limit),
         },
@@ -41,7 +41,7 @@ fn of_parts(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> 
     let domain = requests::page(&own, part.watched, cursor.since, cursor.after);
     let limit = limit.clamp(1, MAX_ROWS);
     let Found { mut rows, now } =
-        rpc::search::<Value>(&Search { model: part.model, domain, limit, fields: part.fields })?;
+        client::search::<Value>(&Search { model: part.model, domain, limit, fields: part.fields })?;
     let full = rows.len() >= limit as usize;
     let last_id = rows.last().map(id_of).unwrap_or_default();
     if part.by_party {
@@ -82,7 +82,7 @@ fn estimate(settings: &Settings, parts: &[Part], cursor: &Cursor) -> Result<Opti
         return Ok(None);
     }
     let count = |part: &Part| {
-        rpc::count(&Search { model: part.model, domain: json!((part.domain)(settings)), limit: 0, fields: &[] })
+        client::count(&Search { model: part.model, domain: json!((part.domain)(settings)), limit: 0, fields: &[] })
     };
     parts.iter().map(count).sum::<Result<u64, Fault>>().map(Some)
 }
@@ -93,7 +93,7 @@ fn put_patients(rows: &mut [Value]) -> Result<(), Fault> {
     if parties.is_empty() {
         return Ok(());
     }
-    let patients = rpc::search::<PartyOf>(&requests::patients_of(&parties))?.rows;
+    let patients = client::search::<PartyOf>(&requests::patients_of(&parties))?.rows;
     let patients: BTreeMap<i64, i64> = patients.into_iter().filter_map(|row| Some((row.party?, row.id))).collect();
     for row in rows {
         row["patient"] = row["party"].as_i64().and_then(|party| patients.get(&party)).copied().into();
@@ -115,7 +115,7 @@ fn working_hours(settings: &Settings, cursor: Cursor, limit: u32) -> Result<Page
     domain.extend(settings.institution.map(|id| json!(["institution", "=", id])));
     let limit = limit.clamp(1, MAX_FREE_PLACES);
     let search = Search { model: APPOINTMENT, domain: Value::Array(domain), limit, fields: APPOINTMENT_FIELDS };
-    let rows = rpc::search::<Value>(&search)?.rows;
+    let rows = client::search::<Value>(&search)?.rows;
     let next = (rows.len() >= limit as usize).then(|| (0, rows.last().map(id_of).unwrap_or_default()));
     let mut page = Page { last: next.is_none(), ..Page::default() };
     let mut left_out = cursor.left_out;

@@ -11,11 +11,12 @@ use adapter_sdk::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    footer::{self, Text},
+    conventions::{Contact, EMPLOYER, GROUP, KEY, MIDDLE, PAYER},
     map,
     responses::{self, Invoice, PatientRow},
     settings::Settings,
     values::{Date, DateTime, Decimal},
+    write_key::{self, Text},
 };
 
 /// Hours an appointment lasts at most, to find those that began before a time and still last.
@@ -113,7 +114,7 @@ pub fn by_id(model: &'static str, id: i64, fields: &'static [&'static str]) -> S
 
 /// That a text has this write key in its footer.
 fn carries(field: &str, key: &str) -> Value {
-    let [alone, followed] = footer::patterns(key);
+    let [alone, followed] = write_key::patterns(key);
     json!(["OR", [field, "like", alone], [field, "like", followed]])
 }
 
@@ -311,9 +312,6 @@ pub fn unsupported(patient: &Patient) -> Vec<&'static str> {
     .collect()
 }
 
-/// The EHR has one field for all given names. A no-break space marks where the middle name begins: it reads as before.
-pub const MIDDLE: char = '\u{a0}';
-
 fn facts(patient: &Patient) -> Map<String, Value> {
     let name = match &patient.middle_name {
         Some(middle) => format!("{}{MIDDLE}{middle}", patient.first_name),
@@ -330,15 +328,6 @@ fn facts(patient: &Patient) -> Map<String, Value> {
     }));
     facts.retain(|_, value| !value.is_null());
     facts
-}
-
-/// How the EHR tells one way to reach somebody from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contact {
-    Mobile,
-    Home,
-    Work,
-    Email,
 }
 
 fn contacts(patient: &Patient) -> Vec<(Contact, Value)> {
@@ -379,13 +368,6 @@ pub fn subdivision(country: i64, code: &str, region: &str) -> Search {
 pub fn language(code: &str) -> Search {
     Search { model: "ir.lang", domain: json!([["code", "=", code]]), limit: 1, fields: &["code"] }
 }
-
-/// What an identifier of a party is, in its comment: our write key, and the numbers of a payer. `ref` is not for them: the EHR wants it
-/// to be one party's alone.
-const KEY: &str = "practice-sync";
-pub const PAYER: &str = "payer";
-pub const GROUP: &str = "group";
-pub const EMPLOYER: &str = "employer";
 
 fn identifier(code: &str, what: &str) -> Value {
     json!({"code": code, "alternative_id_type": "other", "comments": what})

@@ -4,9 +4,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::{
-    footer::Text,
-    requests::Contact,
+    conventions::Contact,
     values::{Date, DateTime, Decimal, yes},
+    write_key::Text,
 };
 
 pub const APPOINTMENT: &str = "gnuhealth.appointment";

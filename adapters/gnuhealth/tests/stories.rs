@@ -10,7 +10,7 @@ use adapter_sdk::{
     },
     time::instant_of,
 };
-use gnuhealth_adapter::{GnuHealth, rpc, values::DateTime};
+use gnuhealth_adapter::{GnuHealth, client, values::DateTime};
 use serde_json::{Value, json};
 use tape::Tape;
 
@@ -140,8 +140,8 @@ fn a_booking_takes_a_free_place_and_gives_it_back() {
 #[test]
 fn what_was_changed_meanwhile_is_not_written_over() {
     let tape = Tape::of("stale");
-    let stale = tape.run(|| rpc::write_over("gnuhealth.patient", 3, Some("1.0"), &json!({"general_info": "mine"})));
-    assert_eq!(stale.unwrap(), rpc::Written::Stale);
+    let stale = tape.run(|| client::write_over("gnuhealth.patient", 3, Some("1.0"), &json!({"general_info": "mine"})));
+    assert_eq!(stale.unwrap(), client::Written::Stale);
     tape.end();
 }
 

@@ -1,17 +1,14 @@
 //! From an adapter's crate to its component.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::path::{Path, PathBuf};
 
 use crate::{
     KitError, MANIFEST_FILE, Manifest,
+    command::run,
     component::{encode, pack},
-    files, stamp,
+    files, find,
+    progress::Progress,
+    stamp,
     toolchain::{self, TARGET, Toolchain},
 };
 
@@ -24,39 +21,6 @@ const PROFILE: [&str; 6] = [
     "profile.release.debug=false",
     "profile.release.strip=\"debuginfo\"",
 ];
-
-/// Lines of a tool's output that an error quotes.
-const QUOTED_LINES: usize = 40;
-
-/// What a build is doing, to show while it takes its time.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// Nothing changed since the last build.
-    UpToDate(&'a Path),
-    /// Packages are being installed with apt.
-    Installing(&'a [&'a str]),
-    /// This toolchain is used.
-    Toolchain(&'a Toolchain),
-    /// A tool was started.
-    Running(&'a str),
-    /// A line a tool wrote.
-    Line(&'a str),
-    /// The component was written.
-    Wrote(&'a Path),
-}
-
-impl fmt::Display for Progress<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Progress::UpToDate(path) => write!(f, "{} is up to date", path.display()),
-            Progress::Installing(packages) => write!(f, "installing Debian packages: {}", packages.join(", ")),
-            Progress::Toolchain(toolchain) => write!(f, "using {toolchain}"),
-            Progress::Running(command) => write!(f, "running {command}"),
-            Progress::Line(line) => f.write_str(line),
-            Progress::Wrote(path) => write!(f, "wrote {}", path.display()),
-        }
-    }
-}
 
 /// A component on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +47,7 @@ pub fn build(dir: &Path, out_dir: &Path, progress: &mut dyn FnMut(Progress<'_>))
         progress(Progress::UpToDate(&component));
         return built(component, manifest, false);
     }
-    let toolchain = toolchain::find(&dir, progress)?;
+    let toolchain = find::toolchain(&dir, progress)?;
     progress(Progress::Toolchain(&toolchain));
     let root = workspace_manifest(&dir)?;
     // A build that fails leaves nothing that could be taken for its outcome.
@@ -151,44 +115,4 @@ fn compile(
             files.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
         })
         .ok_or_else(|| KitError::NoLibrary { command: "cargo build --lib".into() })
-}
-
-/// Runs a tool: what it writes to stderr goes to `progress` line by line, what it writes to stdout is returned.
-pub fn run(mut command: Command, progress: &mut dyn FnMut(Progress<'_>)) -> Result<String, KitError> {
-    let shown = shown(&command);
-    progress(Progress::Running(&shown));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|source| KitError::Start { command: shown.clone(), source })?;
-    let failed = |source| KitError::Start { command: shown.clone(), source };
-    let mut stdout = child.stdout.take().expect("piped above");
-    let stderr = child.stderr.take().expect("piped above");
-    // stdout has its own reader: a tool that fills one pipe must not wait for us to finish the other.
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        stdout.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned())
-    });
-    let mut last = VecDeque::new();
-    for line in BufReader::new(stderr).split(b'\n') {
-        let line = line.map_err(failed)?;
-        let line = String::from_utf8_lossy(&line).trim_end().to_string();
-        progress(Progress::Line(&line));
-        if last.len() == QUOTED_LINES {
-            last.pop_front();
-        }
-        last.push_back(line);
-    }
-    let status = child.wait().map_err(failed)?;
-    let stdout =
-        reader.join().map_err(|_| failed(std::io::Error::other("its output could not be read")))?.map_err(failed)?;
-    if status.success() {
-        return Ok(stdout);
-    }
-    Err(KitError::Failed { command: shown, status, output: Vec::from(last).join("\n") })
-}
-
-/// The tool and its first words, enough to recognise it.
-fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let words = command.get_args().take(3).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
 }

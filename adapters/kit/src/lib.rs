@@ -2,16 +2,21 @@
 //! [`check`] a component. Knows files and the Rust toolchain, not the engine.
 
 mod build;
+mod command;
 mod component;
 mod error;
 mod files;
+mod find;
+mod progress;
 mod scaffold;
 mod stamp;
 mod toolchain;
 
 pub use adapter_component::{CONTRACT_PACKAGE, MANIFEST_FILE, MANIFEST_SECTION, Manifest, Unfit};
-pub use build::{Built, Progress, build};
+pub use build::{Built, build};
 pub use component::{Report, check, encode, pack};
 pub use error::KitError;
+pub use find::TOOLCHAIN_VARIABLE;
+pub use progress::Progress;
 pub use scaffold::{scaffold, sdk_path};
-pub use toolchain::{TOOLCHAIN_VARIABLE, Toolchain};
+pub use toolchain::Toolchain;

@@ -7,16 +7,16 @@ use adapter_sdk::{
 use serde_json::Value;
 
 use crate::{
-    keys,
+    client::{Client, typed},
     lists::{Shown, Trouble},
     map::{extra, id, is_deleted, name},
-    office::{Office, typed},
     responses::{
         Allergy, AllergyDef, Commlog, Definition, Disease, DiseaseDef, Medication, MedicationPat, Patient, ProcTp,
         Procedure, ProcedureCode, Recall, RecallType, TreatPlan, TreatPlanAttach,
     },
     time,
     values::{Cents, Num},
+    write_key,
 };
 
 /// Prefixes of what three tables number from one.
@@ -30,17 +30,17 @@ pub const MEDICATION: &str = "medication:";
 const LONGEST: u32 = 1_000;
 const MOST: usize = 1_000;
 
-pub fn allergy_def(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn allergy_def(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: AllergyDef = typed(row)?;
     item(ALLERGY, HistoryCategory::Allergies, def.allergy_def_num, &def.description, def.is_hidden.0)
 }
 
-pub fn disease_def(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn disease_def(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: DiseaseDef = typed(row)?;
     item(CONDITION, HistoryCategory::Conditions, def.disease_def_num, &def.disease_name, def.is_hidden.0)
 }
 
-pub fn medication(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn medication(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: Medication = typed(row)?;
     item(MEDICATION, HistoryCategory::Medications, def.medication_num, &def.med_name, false)
 }
@@ -54,23 +54,23 @@ fn item(prefix: &str, category: HistoryCategory, key: Num, called: &str, hidden:
     })))
 }
 
-pub fn disease(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn disease(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let disease: Disease = typed(row)?;
     Ok(Shown::one(Record::PatientHistoryItem(of_disease(&disease)?)))
 }
 
 /// Allergies and medications are listed by patient only.
-pub fn allergies_and_medications(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn allergies_and_medications(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let row: Patient = typed(row)?;
     let patient = id(row.pat_num)?;
     let mut shown = Shown::default();
     if is_deleted(&row) {
         return Ok(shown);
     }
-    for allergy in office.of_patient::<Allergy>("/allergies", &patient)? {
+    for allergy in client.of_patient::<Allergy>("/allergies", &patient)? {
         shown.records.push(Record::PatientHistoryItem(of_allergy(&allergy)?));
     }
-    for medication in office.of_patient::<MedicationPat>("/medicationpats", &patient)? {
+    for medication in client.of_patient::<MedicationPat>("/medicationpats", &patient)? {
         shown.records.push(Record::PatientHistoryItem(of_medication(&medication)?));
     }
     Ok(shown)
@@ -113,7 +113,7 @@ pub fn of_medication(row: &MedicationPat) -> Result<records::PatientHistoryItem,
     })
 }
 
-pub fn commlog(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn commlog(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let log: Commlog = typed(row)?;
     let mode = match log.mode.as_str() {
         "Email" | "Email and Text" | "EmailAndText" => "email",
@@ -126,7 +126,7 @@ pub fn commlog(_: &Office, row: Value) -> Result<Shown, Trouble> {
     Ok(Shown::one(Record::CommunicationLog(records::CommunicationLog {
         id: id(log.commlog_num)?,
         patient: id(log.pat_num)?,
-        note: keys::read(&log.note).text.unwrap_or_default(),
+        note: write_key::read(&log.note).text.unwrap_or_default(),
         mode: mode.into(),
         direction: if log.sent_or_received.0 == "Received" { "received" } else { "sent" }.into(),
         occurred_at: time::instant(&log.comm_date_time).ok_or_else(|| "it has no time".to_owned())?,
@@ -134,7 +134,7 @@ pub fn commlog(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn code_category(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn code_category(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: Definition = typed(row)?;
     Ok(Shown::one(Record::ProcedureCodeCategory(records::ProcedureCodeCategory {
         id: id(def.def_num)?,
@@ -143,7 +143,7 @@ pub fn code_category(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn procedure_code(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn procedure_code(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let code: ProcedureCode = typed(row)?;
     Ok(Shown::one(Record::ProcedureCode(records::ProcedureCode {
         id: id(code.code_num)?,
@@ -155,7 +155,7 @@ pub fn procedure_code(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn procedure(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn procedure(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let p: Procedure = typed(row)?;
     let status = match p.proc_status.as_str() {
         "TP" if p.apt_num.0 > 0 => "scheduled",
@@ -178,7 +178,7 @@ pub fn procedure(office: &Office, row: Value) -> Result<Shown, Trouble> {
         status: Some(status.into()),
         teeth: teeth.map(str::trim).filter(|tooth| !tooth.is_empty()).map(str::to_owned).collect(),
         surface: p.surf.some(),
-        fee: Some(price(&p).money(&office.settings.currency)),
+        fee: Some(price(&p).money(&client.settings.currency)),
         start_date: time::day(&p.proc_date),
         end_date: None,
         treatment_plans: Vec::new(),
@@ -193,14 +193,14 @@ pub fn price(p: &Procedure) -> Cents {
 }
 
 /// Saved plans hold copies of procedures; others refer to them.
-pub fn treatment_plan(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn treatment_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let plan: TreatPlan = typed(row)?;
     let key = id(plan.treat_plan_num)?;
     let asked = [("TreatPlanNum", key.clone())];
     let procedures: Vec<Num> = if plan.status.0 == "Saved" {
-        office.all::<ProcTp>("/proctps", &asked)?.iter().map(|row| row.proc_num_orig).collect()
+        client.all::<ProcTp>("/proctps", &asked)?.iter().map(|row| row.proc_num_orig).collect()
     } else {
-        office.all::<TreatPlanAttach>("/treatplanattaches", &asked)?.iter().map(|row| row.proc_num).collect()
+        client.all::<TreatPlanAttach>("/treatplanattaches", &asked)?.iter().map(|row| row.proc_num).collect()
     };
     let status = match plan.status.as_str() {
         "Inactive" => "not_applicable",
@@ -217,7 +217,7 @@ pub fn treatment_plan(office: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn recall_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn recall_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let kind: RecallType = typed(row)?;
     // Without an interval it is not a recurring one.
     let Some((number, unit)) = interval(&kind.default_interval) else { return Ok(Shown::default()) };
@@ -260,7 +260,7 @@ fn interval(text: &str) -> Option<(u32, &'static str)> {
     Some(interval).filter(|(number, _)| (1..=LONGEST).contains(number))
 }
 
-pub fn recall(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn recall(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let recall: Recall = typed(row)?;
     Ok(Shown::one(Record::PatientRecall(records::PatientRecall {
         id: id(recall.recall_num)?,

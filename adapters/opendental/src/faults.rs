@@ -159,7 +159,7 @@ fn collect(value: &Value, name: &str, into: &mut Vec<String>, fields: &mut Vec<S
             if !form && text.chars().count() >= 2 && !matches!(text.as_str(), "true" | "false") {
                 into.push(text.clone());
                 // The key behind a note is ours; the note alone may be quoted.
-                into.extend(crate::keys::read(text).text);
+                into.extend(crate::write_key::read(text).text);
             }
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, name, into, fields)),

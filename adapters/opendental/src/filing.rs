@@ -9,119 +9,120 @@ use serde_json::Value;
 
 use crate::{
     chart::{self, ALLERGY, CONDITION, MEDICATION},
-    keys, map,
-    office::{self, Office},
+    client::{self, Client},
+    map,
     requests::{self, object},
     responses::{Adjustment, Allergy, Carrier, Commlog, Disease, InsPlan, InsSub, MedicationPat, PatPlan, Payment},
     time,
     values::Num,
+    write_key,
 };
 
 type Found = Result<Option<Receipt>, Fault>;
 
-pub fn create_commlog(office: &Office, key: &str, log: &records::CommunicationLog) -> Result<Receipt, Fault> {
-    let find = || find_commlog(office, key, log);
-    once(find, || office.post("/commlogs", &requests::commlog(&office.settings, key, log)), "CommlogNum")
+pub fn create_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Result<Receipt, Fault> {
+    let find = || find_commlog(client, key, log);
+    once(find, || client.post("/commlogs", &requests::commlog(&client.settings, key, log)), "CommlogNum")
 }
 
-pub fn find_commlog(office: &Office, key: &str, log: &records::CommunicationLog) -> Found {
-    let rows: Vec<Commlog> = office.all("/commlogs", &[("PatNum", log.patient.clone())])?;
+pub fn find_commlog(client: &Client, key: &str, log: &records::CommunicationLog) -> Found {
+    let rows: Vec<Commlog> = client.all("/commlogs", &[("PatNum", log.patient.clone())])?;
     Ok(carrying(&rows, key, |row| (&row.note, row.commlog_num)))
 }
 
-pub fn create_payment(office: &Office, key: &str, payment: &records::Payment) -> Result<Receipt, Fault> {
+pub fn create_payment(client: &Client, key: &str, payment: &records::Payment) -> Result<Receipt, Fault> {
     let body = requests::payment(key, payment)?;
-    once(|| find_payment(office, key, payment), || office.post("/payments", &body), "PayNum")
+    once(|| find_payment(client, key, payment), || client.post("/payments", &body), "PayNum")
 }
 
-pub fn find_payment(office: &Office, key: &str, payment: &records::Payment) -> Found {
+pub fn find_payment(client: &Client, key: &str, payment: &records::Payment) -> Found {
     let Some(patient) = &payment.patient else { return Ok(None) };
-    let rows: Vec<Payment> = office.all("/payments", &[("PatNum", patient.clone())])?;
+    let rows: Vec<Payment> = client.all("/payments", &[("PatNum", patient.clone())])?;
     Ok(carrying(&rows, key, |row| (&row.pay_note, row.pay_num)))
 }
 
-pub fn create_adjustment(office: &Office, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
+pub fn create_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Result<Receipt, Fault> {
     let body = requests::adjustment(key, adjustment, &time::date(clock::now()))?;
-    once(|| find_adjustment(office, key, adjustment), || office.post("/adjustments", &body), "AdjNum")
+    once(|| find_adjustment(client, key, adjustment), || client.post("/adjustments", &body), "AdjNum")
 }
 
-pub fn find_adjustment(office: &Office, key: &str, adjustment: &records::Adjustment) -> Found {
+pub fn find_adjustment(client: &Client, key: &str, adjustment: &records::Adjustment) -> Found {
     let Some(patient) = &adjustment.patient else { return Ok(None) };
-    let rows: Vec<Adjustment> = office.all("/adjustments", &[("PatNum", patient.clone())])?;
+    let rows: Vec<Adjustment> = client.all("/adjustments", &[("PatNum", patient.clone())])?;
     Ok(carrying(&rows, key, |row| (&row.adj_note, row.adj_num)))
 }
 
 /// A plan belongs to a carrier, which is made where there is none of that name and payer id.
-pub fn create_plan(office: &Office, key: &str, plan: &records::InsurancePlan) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find_plan(office, key, plan)? {
+pub fn create_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find_plan(client, key, plan)? {
         return Ok(earlier);
     }
-    let carrier = match carrier_of(office, plan)? {
+    let carrier = match carrier_of(client, plan)? {
         Some(carrier) => carrier,
         None => {
-            let answer = office.post("/carriers", &requests::carrier(plan))?;
-            let made = office::made(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
+            let answer = client.post("/carriers", &requests::carrier(plan))?;
+            let made = client::made(&answer, "CarrierNum").and_then(|id| id.parse().ok()).map(Num);
             made.ok_or_else(|| Fault::unknown("Open Dental did not say which carrier it made"))?
         }
     };
-    let answer = office.post("/insplans", &requests::plan(key, plan, carrier))?;
-    office::receipt(&answer, "PlanNum", || plans_of(office, key, carrier))
+    let answer = client.post("/insplans", &requests::plan(key, plan, carrier))?;
+    client::receipt(&answer, "PlanNum", || plans_of(client, key, carrier))
 }
 
-pub fn find_plan(office: &Office, key: &str, plan: &records::InsurancePlan) -> Found {
-    match carrier_of(office, plan)? {
-        Some(carrier) => plans_of(office, key, carrier),
+pub fn find_plan(client: &Client, key: &str, plan: &records::InsurancePlan) -> Found {
+    match carrier_of(client, plan)? {
+        Some(carrier) => plans_of(client, key, carrier),
         None => Ok(None),
     }
 }
 
-fn plans_of(office: &Office, key: &str, carrier: Num) -> Found {
-    let mut rows: Vec<InsPlan> = office.all("/insplans", &[("CarrierNum", carrier.to_string())])?;
+fn plans_of(client: &Client, key: &str, carrier: Num) -> Found {
+    let mut rows: Vec<InsPlan> = client.all("/insplans", &[("CarrierNum", carrier.to_string())])?;
     rows.retain(|row| row.carrier_num == carrier);
     Ok(carrying(&rows, key, |row| (&row.plan_note, row.plan_num)))
 }
 
-fn carrier_of(office: &Office, plan: &records::InsurancePlan) -> Result<Option<Num>, Fault> {
+fn carrier_of(client: &Client, plan: &records::InsurancePlan) -> Result<Option<Num>, Fault> {
     let same = |carrier: &&Carrier| {
         carrier.carrier_name.trim().eq_ignore_ascii_case(plan.name.trim())
             && plan.payer_id.as_ref().is_none_or(|payer| carrier.elect_id.trim() == payer.trim())
     };
-    Ok(office.carriers()?.values().find(same).map(|carrier| carrier.carrier_num))
+    Ok(client.carriers()?.values().find(same).map(|carrier| carrier.carrier_num))
 }
 
 /// A subscription to the plan, and the patient's coverage by it. Both are what they are by their contents: Open Dental itself refuses a
 /// second coverage by one subscription.
-pub fn create_coverage(office: &Office, c: &records::Coverage) -> Result<Receipt, Fault> {
+pub fn create_coverage(client: &Client, c: &records::Coverage) -> Result<Receipt, Fault> {
     let (subscriber, number) = subscriber(c)?;
-    let subscription = match subscription_of(office, c, &subscriber, &number)? {
+    let subscription = match subscription_of(client, c, &subscriber, &number)? {
         Some(subscription) => subscription,
         None => {
-            let answer = office.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
-            let look = || Ok(subscription_of(office, c, &subscriber, &number)?.map(|id| Receipt { id, version: None }));
-            office::receipt(&answer, "InsSubNum", look)?.id
+            let answer = client.post("/inssubs", &requests::subscription(c, &subscriber, &number))?;
+            let look = || Ok(subscription_of(client, c, &subscriber, &number)?.map(|id| Receipt { id, version: None }));
+            client::receipt(&answer, "InsSubNum", look)?.id
         }
     };
     let body = requests::coverage(c, &subscription)?;
-    once(|| covered_by(office, c, &subscription), || office.post("/patplans", &body), "PatPlanNum")
+    once(|| covered_by(client, c, &subscription), || client.post("/patplans", &body), "PatPlanNum")
 }
 
-pub fn find_coverage(office: &Office, c: &records::Coverage) -> Found {
+pub fn find_coverage(client: &Client, c: &records::Coverage) -> Found {
     let (subscriber, number) = subscriber(c)?;
-    match subscription_of(office, c, &subscriber, &number)? {
-        Some(subscription) => covered_by(office, c, &subscription),
+    match subscription_of(client, c, &subscriber, &number)? {
+        Some(subscription) => covered_by(client, c, &subscription),
         None => Ok(None),
     }
 }
 
 /// "Drop": the subscription stays, others of the family may be covered by it.
-pub fn delete_coverage(office: &Office, id: &str) -> Result<Receipt, Fault> {
-    office.delete("/patplans", id)?;
+pub fn delete_coverage(client: &Client, id: &str) -> Result<Receipt, Fault> {
+    client.delete("/patplans", id)?;
     Ok(Receipt { id: id.to_owned(), version: None })
 }
 
 /// Nobody says whose it was, so that all are looked through. Where they are too many it is not found: deleted once more it is as gone.
-pub fn find_deleted_coverage(office: &Office, id: &str) -> Found {
-    let rows: Option<Vec<PatPlan>> = office.up_to_limit("/patplans", &[])?;
+pub fn find_deleted_coverage(client: &Client, id: &str) -> Found {
+    let rows: Option<Vec<PatPlan>> = client.up_to_limit("/patplans", &[])?;
     let gone = rows.is_some_and(|rows| rows.iter().all(|row| row.pat_plan_num.id().as_deref() != Some(id)));
     Ok(gone.then(|| Receipt { id: id.to_owned(), version: None }))
 }
@@ -135,54 +136,54 @@ fn subscriber(c: &records::Coverage) -> Result<(String, String), Fault> {
 }
 
 fn subscription_of(
-    office: &Office,
+    client: &Client,
     c: &records::Coverage,
     subscriber: &str,
     number: &str,
 ) -> Result<Option<String>, Fault> {
     let query = [("PlanNum", c.plan.clone()), ("Subscriber", subscriber.to_owned())];
-    let rows: Vec<InsSub> = office.all("/inssubs", &query)?;
+    let rows: Vec<InsSub> = client.all("/inssubs", &query)?;
     let found = rows.iter().find(|row| requests::is_subscription(row, c, subscriber, number));
     Ok(found.and_then(|row| row.ins_sub_num.id()))
 }
 
-fn covered_by(office: &Office, c: &records::Coverage, subscription: &str) -> Found {
+fn covered_by(client: &Client, c: &records::Coverage, subscription: &str) -> Found {
     let query = [("PatNum", c.patient.clone()), ("InsSubNum", subscription.to_owned())];
-    let rows: Vec<PatPlan> = office.all("/patplans", &query)?;
+    let rows: Vec<PatPlan> = client.all("/patplans", &query)?;
     let ours = |row: &&PatPlan| {
         row.pat_num.id().as_deref() == Some(&c.patient) && row.ins_sub_num.id().as_deref() == Some(subscription)
     };
     Ok(rows.iter().find(ours).map(|row| receipt(row.pat_plan_num)))
 }
 
-pub fn save_history(office: &Office, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
+pub fn save_history(client: &Client, item: &records::PatientHistoryItem) -> Result<Receipt, Fault> {
     let Kind { path, field, prefix } = Kind::of(item.category);
     if item.id.is_empty() {
         let body = new_history(item)?;
-        let answer = match find_history(office, item)? {
+        let answer = match find_history(client, item)? {
             Some(earlier) => return Ok(earlier),
-            None => office.post(path, &body)?,
+            None => client.post(path, &body)?,
         };
-        return match office::made(&answer, field) {
+        return match client::made(&answer, field) {
             Some(id) => Ok(Receipt { id: format!("{prefix}{id}"), version: None }),
             // Before 23 the answer to this is empty.
-            None => find_history(office, item)?
+            None => find_history(client, item)?
                 .ok_or_else(|| Fault::unknown("Open Dental did not say which record it made")),
         };
     }
     let number = number_of(&item.id, prefix)?;
-    let rows = history_of(office, item)?;
+    let rows = history_of(client, item)?;
     let held = rows.iter().find(|row| row.id == item.id);
     if !held.is_some_and(|row| is_so(row, item)) {
-        office.put(&format!("{path}/{number}"), &changed_history(item, held.map(|row| row.active)))?;
+        client.put(&format!("{path}/{number}"), &changed_history(item, held.map(|row| row.active)))?;
     }
     Ok(Receipt { id: item.id.clone(), version: None })
 }
 
 /// An entry of the same item with the same note that applies as it was to: a patient has an allergy once. What is not listed cannot be
 /// told to be so: a change written once more is the same.
-pub fn find_history(office: &Office, item: &records::PatientHistoryItem) -> Found {
-    let rows = history_of(office, item)?;
+pub fn find_history(client: &Client, item: &records::PatientHistoryItem) -> Found {
+    let rows = history_of(client, item)?;
     let same = |row: &&records::PatientHistoryItem| {
         if item.id.is_empty() { row.item == item.item } else { row.id == item.id }
     };
@@ -191,17 +192,17 @@ pub fn find_history(office: &Office, item: &records::PatientHistoryItem) -> Foun
 }
 
 fn is_so(row: &records::PatientHistoryItem, item: &records::PatientHistoryItem) -> bool {
-    row.active == item.active && keys::same_text(row.note.as_deref(), item.note.as_deref())
+    row.active == item.active && write_key::same_text(row.note.as_deref(), item.note.as_deref())
 }
 
-fn history_of(office: &Office, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
+fn history_of(client: &Client, item: &records::PatientHistoryItem) -> Result<Vec<records::PatientHistoryItem>, Fault> {
     let query = [("PatNum", item.patient.clone())];
     let path = Kind::of(item.category).path;
     let rows: Vec<Result<records::PatientHistoryItem, String>> = match item.category {
-        HistoryCategory::Allergies => office.all::<Allergy>(path, &query)?.iter().map(chart::of_allergy).collect(),
-        HistoryCategory::Conditions => office.all::<Disease>(path, &query)?.iter().map(chart::of_disease).collect(),
+        HistoryCategory::Allergies => client.all::<Allergy>(path, &query)?.iter().map(chart::of_allergy).collect(),
+        HistoryCategory::Conditions => client.all::<Disease>(path, &query)?.iter().map(chart::of_disease).collect(),
         HistoryCategory::Medications => {
-            office.all::<MedicationPat>(path, &query)?.iter().map(chart::of_medication).collect()
+            client.all::<MedicationPat>(path, &query)?.iter().map(chart::of_medication).collect()
         }
     };
     Ok(rows.into_iter().flatten().collect())
@@ -291,11 +292,11 @@ fn once(
     if let Some(earlier) = find()? {
         return Ok(earlier);
     }
-    office::receipt(&write()?, field, find)
+    client::receipt(&write()?, field, find)
 }
 
 fn carrying<T>(rows: &[T], key: &str, of: impl Fn(&T) -> (&str, Num)) -> Option<Receipt> {
-    let mut rows = rows.iter().map(of).filter(|(note, _)| keys::carries(note, key));
+    let mut rows = rows.iter().map(of).filter(|(note, _)| write_key::carries(note, key));
     rows.next().map(|(_, id)| receipt(id))
 }
 

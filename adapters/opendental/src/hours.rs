@@ -7,8 +7,8 @@ use adapter_sdk::{
 };
 
 use crate::{
+    client::Client,
     map::extra,
-    office::Office,
     requests,
     responses::{Operatory, Schedule},
     time,
@@ -18,27 +18,27 @@ use crate::{
 /// A stretch of a day, in minutes after midnight.
 type Stretch = (u32, u32);
 
-pub fn working_hours(office: &Office, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
-    let providers: Vec<Schedule> = office.all("/schedules", &requests::schedules("Provider", from, to))?;
-    let practice: Vec<Schedule> = office.all("/schedules", &requests::schedules("Practice", from, to))?;
-    let rooms = office.operatories()?;
-    let closes = office.settings.day_notes_close;
+pub fn working_hours(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
+    let providers: Vec<Schedule> = client.all("/schedules", &requests::schedules("Provider", from, to))?;
+    let practice: Vec<Schedule> = client.all("/schedules", &requests::schedules("Practice", from, to))?;
+    let rooms = client.operatories()?;
+    let closes = client.settings.day_notes_close;
     let mut hours = Vec::new();
     for row in &providers {
         let Some(span) = stretch(row) else { continue };
         let open = open_on(&row.sched_date, span, &practice, closes);
-        for operatory in rooms_of(row, rooms, office.settings.clinic.is_none()) {
+        for operatory in rooms_of(row, rooms, client.settings.clinic.is_none()) {
             hours.extend(open.iter().enumerate().map(|(n, span)| hour(row, operatory, *span, n)));
         }
     }
     Ok(hours)
 }
 
-pub fn blockouts(office: &Office, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
-    let rows: Vec<Schedule> = office.all("/schedules", &requests::schedules("Blockout", from, to))?;
-    let rooms = office.operatories()?;
+pub fn blockouts(client: &Client, from: &str, to: &str) -> Result<Vec<Record>, Fault> {
+    let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", from, to))?;
+    let rooms = client.operatories()?;
     let mut blocked = Vec::new();
-    for row in rows.iter().filter(|row| blocks(office, row)) {
+    for row in rows.iter().filter(|row| blocks(client, row)) {
         let Some((start, end)) = span(row) else { continue };
         for operatory in listed(row).into_iter().filter(|room| rooms.iter().any(|known| known.operatory_num == *room)) {
             blocked.push(Record::Appointment(records::Appointment {
@@ -56,16 +56,16 @@ pub fn blockouts(office: &Office, from: &str, to: &str) -> Result<Vec<Record>, F
 }
 
 /// Whether a blockout keeps an operatory from being booked between two instants.
-pub fn is_blocked(office: &Office, operatory: &str, start: i64, end: i64) -> Result<bool, Fault> {
+pub fn is_blocked(client: &Client, operatory: &str, start: i64, end: i64) -> Result<bool, Fault> {
     let (from, to) = (time::date(start), time::date(end - 1));
-    let rows: Vec<Schedule> = office.all("/schedules", &requests::schedules("Blockout", &from, &to))?;
+    let rows: Vec<Schedule> = client.all("/schedules", &requests::schedules("Blockout", &from, &to))?;
     let here = |row: &&Schedule| listed(row).iter().any(|room| room.id().as_deref() == Some(operatory));
-    let mut rows = rows.iter().filter(here).filter(|row| blocks(office, row)).filter_map(span);
+    let mut rows = rows.iter().filter(here).filter(|row| blocks(client, row)).filter_map(span);
     Ok(rows.any(|(from, to)| from < end && start < to))
 }
 
-fn blocks(office: &Office, row: &Schedule) -> bool {
-    !office.settings.bookable_blockouts.contains(&row.blockout_name.trim().to_lowercase())
+fn blocks(client: &Client, row: &Schedule) -> bool {
+    !client.settings.bookable_blockouts.contains(&row.blockout_name.trim().to_lowercase())
 }
 
 fn hour(row: &Schedule, operatory: Option<Num>, (begin, end): Stretch, n: usize) -> Record {

@@ -5,18 +5,18 @@ use serde_json::Value;
 
 use crate::{
     chart::price,
-    keys,
+    client::{Client, typed},
     lists::{Shown, Trouble},
     map::{address, extra, id, is_deleted, name},
-    office::{Office, typed},
     responses::{
         Adjustment, Aging, Definition, Fee, FeeSched, InsPlan, InsSub, PatPlan, Patient, PaySplit, Payment, Procedure,
     },
     time,
     values::{Cents, Num},
+    write_key,
 };
 
-pub fn fee_schedule(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn fee_schedule(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let schedule: FeeSched = typed(row)?;
     Ok(Shown::one(Record::FeeSchedule(records::FeeSchedule {
         id: id(schedule.fee_sched_num)?,
@@ -26,22 +26,22 @@ pub fn fee_schedule(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn fee(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn fee(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let fee: Fee = typed(row)?;
     Ok(Shown::one(Record::Fee(records::Fee {
         id: id(fee.fee_num)?,
         fee_schedule: id(fee.fee_sched)?,
         procedure_code: fee.code_num.id(),
         code: None,
-        amount: fee.amount.money(&office.settings.currency),
+        amount: fee.amount.money(&client.settings.currency),
         extra: extra([("clinic", fee.clinic_num.id()), ("provider", fee.prov_num.id())]),
     })))
 }
 
 /// The plan's name is its carrier's, as staff see it; the group's name is usually the employer's.
-pub fn insurance_plan(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn insurance_plan(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let plan: InsPlan = typed(row)?;
-    let carrier = office.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
+    let carrier = client.carriers()?.get(&plan.carrier_num).cloned().unwrap_or_default();
     let address = address([&carrier.address, &carrier.address2, &carrier.city, &carrier.state, &carrier.zip]);
     Ok(Shown::one(Record::InsurancePlan(records::InsurancePlan {
         id: id(plan.plan_num)?,
@@ -56,16 +56,16 @@ pub fn insurance_plan(office: &Office, row: Value) -> Result<Shown, Trouble> {
         extra: extra([
             ("hidden", plan.is_hidden.0.then(|| "true".into())),
             ("medical", plan.is_medical.0.then(|| "true".into())),
-            ("note", keys::read(&plan.plan_note).text),
+            ("note", write_key::read(&plan.plan_note).text),
         ]),
     })))
 }
 
 /// The coverages that rest on one subscription.
-pub fn coverages(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn coverages(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let subscription: InsSub = typed(row)?;
     let key = id(subscription.ins_sub_num)?;
-    let covered: Vec<PatPlan> = office.all("/patplans", &[("InsSubNum", key)])?;
+    let covered: Vec<PatPlan> = client.all("/patplans", &[("InsSubNum", key)])?;
     let today = time::date(adapter_sdk::clock::now());
     let expires = time::day(&subscription.date_term);
     let in_force = expires.as_ref().is_none_or(|last| *last >= today);
@@ -107,7 +107,7 @@ fn relation(text: &str) -> &'static str {
 }
 
 /// What is complete is charged for.
-pub fn charge(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn charge(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let p: Procedure = typed(row)?;
     if p.proc_status.0 != "C" {
         return Ok(Shown::gone(p.proc_num.id()));
@@ -120,13 +120,13 @@ pub fn charge(office: &Office, row: Value) -> Result<Shown, Trouble> {
         procedure: p.proc_num.id(),
         procedure_code: p.code.some(),
         description: p.name.some(),
-        fee: Some(price(&p).money(&office.settings.currency)),
+        fee: Some(price(&p).money(&client.settings.currency)),
         charged_at: time::day(&p.proc_date),
         extra: Vec::new(),
     })))
 }
 
-pub fn payment_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn payment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: Definition = typed(row)?;
     Ok(Shown::one(Record::PaymentType(records::PaymentType {
         id: id(def.def_num)?,
@@ -136,7 +136,7 @@ pub fn payment_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn adjustment_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn adjustment_type(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let def: Definition = typed(row)?;
     let action = match def.item_value.as_str() {
         "+" => "debit",
@@ -152,15 +152,15 @@ pub fn adjustment_type(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn payment(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn payment(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let paid: Payment = typed(row)?;
     let key = id(paid.pay_num)?;
     let splits: Vec<PaySplit> =
-        if office.settings.paysplits { office.all("/paysplits", &[("PayNum", key.clone())])? } else { Vec::new() };
-    let parts = |of: fn(&PaySplit) -> Num| sums(&splits, of, &office.settings.currency);
+        if client.settings.paysplits { client.all("/paysplits", &[("PayNum", key.clone())])? } else { Vec::new() };
+    let parts = |of: fn(&PaySplit) -> Num| sums(&splits, of, &client.settings.currency);
     let (charge_splits, provider_splits) = (parts(|split| split.proc_num), parts(|split| split.prov_num));
     let only = |parts: &[records::Split]| if let [one] = parts { Some(one.id.clone()) } else { None };
-    let note = keys::read(&paid.pay_note);
+    let note = write_key::read(&paid.pay_note);
     Ok(Shown::one(Record::Payment(records::Payment {
         id: key,
         patient: paid.pat_num.id(),
@@ -171,7 +171,7 @@ pub fn payment(office: &Office, row: Value) -> Result<Shown, Trouble> {
         payment_plan: None,
         insurance_plan: None,
         payment_type: paid.pay_type.id(),
-        amount: paid.pay_amt.money(&office.settings.currency),
+        amount: paid.pay_amt.money(&client.settings.currency),
         paid_at: time::day(&paid.pay_date),
         transaction_id: note.transaction,
         description: note.text,
@@ -198,14 +198,14 @@ fn sums(splits: &[PaySplit], of: fn(&PaySplit) -> Num, currency: &str) -> Vec<re
 }
 
 /// Adjustments are listed by patient only.
-pub fn adjustments(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn adjustments(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let patient: Patient = typed(row)?;
     let mut shown = Shown::default();
     if is_deleted(&patient) {
         return Ok(shown);
     }
-    for row in office.of_patient::<Adjustment>("/adjustments", &id(patient.pat_num)?)? {
-        let note = keys::read(&row.adj_note);
+    for row in client.of_patient::<Adjustment>("/adjustments", &id(patient.pat_num)?)? {
+        let note = write_key::read(&row.adj_note);
         shown.records.push(Record::Adjustment(records::Adjustment {
             id: id(row.adj_num)?,
             patient: row.pat_num.id(),
@@ -214,7 +214,7 @@ pub fn adjustments(office: &Office, row: Value) -> Result<Shown, Trouble> {
             charge: row.proc_num.id(),
             claim: None,
             adjustment_type: row.adj_type.id(),
-            amount: row.adj_amt.money(&office.settings.currency),
+            amount: row.adj_amt.money(&client.settings.currency),
             adjusted_at: time::day(&row.adj_date),
             transaction_id: note.transaction,
             description: note.text,
@@ -227,15 +227,15 @@ pub fn adjustments(office: &Office, row: Value) -> Result<Shown, Trouble> {
 }
 
 /// Of guarantors whose family owes something, or is owed.
-pub fn balance(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn balance(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let guarantor: Patient = typed(row)?;
     let key = id(guarantor.pat_num)?;
     if guarantor.guarantor != guarantor.pat_num || guarantor.bal_total.0 == 0 || is_deleted(&guarantor) {
         return Ok(Shown::gone(Some(key)));
     }
-    let aging: Option<Aging> = office.one(&format!("/accountmodules/{key}"), "Aging")?;
+    let aging: Option<Aging> = client.one(&format!("/accountmodules/{key}"), "Aging")?;
     let Some(aging) = aging else { return Ok(Shown::gone(Some(key))) };
-    let money = |cents: Cents| Some(cents.money(&office.settings.currency));
+    let money = |cents: Cents| Some(cents.money(&client.settings.currency));
     Ok(Shown::one(Record::GuarantorBalance(records::Balance {
         id: key.clone(),
         patient: None,

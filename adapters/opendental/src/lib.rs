@@ -1,30 +1,30 @@
 //! Adapter for Open Dental's REST API, written from its public documentation. `requests` builds, `responses` and `values` parse, `map`, `chart`,
-//! `ledger` and `hours` translate, `faults` judges, `office` sends, `feeds` and `lists` read, `booking`, `patients` and `filing` write.
+//! `ledger` and `hours` translate, `faults` judges, `client` sends, `streams` and `lists` read, `booking`, `patients` and `filing` write.
 
 pub mod booking;
 pub mod chart;
+pub mod client;
 pub mod cursor;
 pub mod faults;
-pub mod feeds;
 pub mod filing;
 pub mod hours;
-pub mod keys;
 pub mod language;
 pub mod ledger;
 pub mod lists;
 pub mod map;
-pub mod office;
 pub mod patients;
 pub mod pattern;
 pub mod requests;
 pub mod responses;
 pub mod settings;
+pub mod streams;
 pub mod time;
 pub mod values;
+pub mod write_key;
 
 use adapter_sdk::{Adapter, Description, Fault, Page, Receipt, Resource, Write, WriteKind};
 
-use office::Office;
+use client::Client;
 use responses::Row;
 
 pub struct OpenDental;
@@ -51,14 +51,14 @@ const WRITES: [WriteKind; 15] = [
 
 impl Adapter for OpenDental {
     fn describe() -> Result<Description, Fault> {
-        let office = Office::open()?;
+        let client = Client::open()?;
         // The one thing that must work; it also proves the keys.
-        office.page("/operatories", responses::Operatory::KEY, &requests::clinic(&office.settings), 0, 1)?;
+        client.page("/operatories", responses::Operatory::KEY, &requests::clinic(&client.settings), 0, 1)?;
         Ok(Description {
             name: "Open Dental".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             hosting: "onprem".into(),
-            pulls: feeds::abilities(),
+            pulls: streams::abilities(),
             writes: WRITES.to_vec(),
             unkept_patient_fields: vec!["premedication".into(), "extra".into()],
             max_lengths: vec![
@@ -68,72 +68,73 @@ impl Adapter for OpenDental {
             ],
             new_patients: true,
             operatories: true,
-            requests_per_minute: office.settings.requests_per_minute,
+            requests_per_minute: client.settings.requests_per_minute,
             ..Description::default()
         })
     }
 
     fn pull(resource: Resource, cursor: Option<String>, limit: u32) -> Result<Page, Fault> {
-        let feed = feeds::of(resource).ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
-        feed.pull(&Office::open()?, cursor.as_deref(), limit)
+        let feed =
+            streams::of(resource).ok_or_else(|| Fault::unsupported("this adapter does not read such records"))?;
+        feed.pull(&Client::open()?, cursor.as_deref(), limit)
     }
 
     fn push(key: String, write: Write) -> Result<Receipt, Fault> {
-        let office = Office::open()?;
+        let client = Client::open()?;
         match &write {
-            Write::CreatePatient(patient) => patients::create(&office, patient),
-            Write::UpdatePatient(change) => patients::update(&office, change),
-            Write::CreateAppointment(change) => booking::create(&office, &key, &change.appointment),
-            Write::RescheduleAppointment(change) => booking::reschedule(&office, &change.appointment),
-            Write::ConfirmAppointment(change) => booking::confirm(&office, &change.appointment),
-            Write::CheckInAppointment(change) => booking::check_in(&office, &change.appointment),
-            Write::NoteAppointment(change) => booking::note(&office, &change.appointment),
-            Write::CancelAppointment(change) => booking::cancel(&office, &change.appointment, change.reason.as_deref()),
-            Write::CreateInsurancePlan(plan) => filing::create_plan(&office, &key, plan),
-            Write::CreateCoverage(coverage) => filing::create_coverage(&office, coverage),
-            Write::DeleteCoverage(id) => filing::delete_coverage(&office, id),
-            Write::SavePatientHistoryItem(item) => filing::save_history(&office, item),
-            Write::CreateCommunicationLog(log) => filing::create_commlog(&office, &key, log),
-            Write::CreatePayment(payment) => filing::create_payment(&office, &key, payment),
-            Write::CreateAdjustment(adjustment) => filing::create_adjustment(&office, &key, adjustment),
+            Write::CreatePatient(patient) => patients::create(&client, patient),
+            Write::UpdatePatient(change) => patients::update(&client, change),
+            Write::CreateAppointment(change) => booking::create(&client, &key, &change.appointment),
+            Write::RescheduleAppointment(change) => booking::reschedule(&client, &change.appointment),
+            Write::ConfirmAppointment(change) => booking::confirm(&client, &change.appointment),
+            Write::CheckInAppointment(change) => booking::check_in(&client, &change.appointment),
+            Write::NoteAppointment(change) => booking::note(&client, &change.appointment),
+            Write::CancelAppointment(change) => booking::cancel(&client, &change.appointment, change.reason.as_deref()),
+            Write::CreateInsurancePlan(plan) => filing::create_plan(&client, &key, plan),
+            Write::CreateCoverage(coverage) => filing::create_coverage(&client, coverage),
+            Write::DeleteCoverage(id) => filing::delete_coverage(&client, id),
+            Write::SavePatientHistoryItem(item) => filing::save_history(&client, item),
+            Write::CreateCommunicationLog(log) => filing::create_commlog(&client, &key, log),
+            Write::CreatePayment(payment) => filing::create_payment(&client, &key, payment),
+            Write::CreateAdjustment(adjustment) => filing::create_adjustment(&client, &key, adjustment),
             _ => Err(Fault::unsupported("this adapter does not write such records")),
         }
     }
 
     fn find(key: String, write: Write) -> Result<Option<Receipt>, Fault> {
-        let office = Office::open()?;
+        let client = Client::open()?;
         let found = match &write {
-            Write::CreatePatient(patient) => patients::find(&office, patient),
-            Write::UpdatePatient(change) => patients::find_update(&office, change),
-            Write::CreateAppointment(change) => booking::find(&office, &key, &change.appointment),
+            Write::CreatePatient(patient) => patients::find(&client, patient),
+            Write::UpdatePatient(change) => patients::find_update(&client, change),
+            Write::CreateAppointment(change) => booking::find(&client, &key, &change.appointment),
             Write::RescheduleAppointment(change) => {
                 let a = &change.appointment;
-                booking::find_change(&office, a, |row| booking::stands(row, a))
+                booking::find_change(&client, a, |row| booking::stands(row, a))
             }
             Write::ConfirmAppointment(change) => {
                 let a = &change.appointment;
-                booking::find_change(&office, a, |row| booking::is_confirmed(&office, row) == a.confirmed)
+                booking::find_change(&client, a, |row| booking::is_confirmed(&client, row) == a.confirmed)
             }
             Write::CheckInAppointment(change) => {
                 let a = &change.appointment;
-                booking::find_change(&office, a, |row| {
+                booking::find_change(&client, a, |row| {
                     map::arrived(row).is_some_and(|at| a.checkin_at.is_none_or(|wanted| wanted == at))
                 })
             }
             Write::NoteAppointment(change) => {
                 let a = &change.appointment;
-                booking::find_change(&office, a, |row| {
-                    keys::same_text(keys::read(&row.note).text.as_deref(), a.note.as_deref())
+                booking::find_change(&client, a, |row| {
+                    write_key::same_text(write_key::read(&row.note).text.as_deref(), a.note.as_deref())
                 })
             }
-            Write::CancelAppointment(change) => booking::find_change(&office, &change.appointment, map::is_off),
-            Write::CreateInsurancePlan(plan) => filing::find_plan(&office, &key, plan),
-            Write::CreateCoverage(coverage) => filing::find_coverage(&office, coverage),
-            Write::DeleteCoverage(id) => filing::find_deleted_coverage(&office, id),
-            Write::SavePatientHistoryItem(item) => filing::find_history(&office, item),
-            Write::CreateCommunicationLog(log) => filing::find_commlog(&office, &key, log),
-            Write::CreatePayment(payment) => filing::find_payment(&office, &key, payment),
-            Write::CreateAdjustment(adjustment) => filing::find_adjustment(&office, &key, adjustment),
+            Write::CancelAppointment(change) => booking::find_change(&client, &change.appointment, map::is_off),
+            Write::CreateInsurancePlan(plan) => filing::find_plan(&client, &key, plan),
+            Write::CreateCoverage(coverage) => filing::find_coverage(&client, coverage),
+            Write::DeleteCoverage(id) => filing::find_deleted_coverage(&client, id),
+            Write::SavePatientHistoryItem(item) => filing::find_history(&client, item),
+            Write::CreateCommunicationLog(log) => filing::find_commlog(&client, &key, log),
+            Write::CreatePayment(payment) => filing::find_payment(&client, &key, payment),
+            Write::CreateAdjustment(adjustment) => filing::find_adjustment(&client, &key, adjustment),
             _ => Err(Fault::unsupported("this adapter does not write such records")),
         };
         match found {

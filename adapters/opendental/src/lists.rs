@@ -4,8 +4,8 @@ use adapter_sdk::{Fault, Page, Record, clock, warn};
 use serde_json::Value;
 
 use crate::{
+    client::Client,
     cursor::{Cursor, Whole},
-    office::Office,
     settings::Settings,
     time,
     values::Num,
@@ -21,7 +21,7 @@ pub struct Feed {
 pub enum Part {
     Rows(List),
     /// Something that is asked for by dates.
-    Days(fn(&Office, from: &str, to: &str) -> Result<Vec<Record>, Fault>),
+    Days(fn(&Client, from: &str, to: &str) -> Result<Vec<Record>, Fault>),
 }
 
 pub struct List {
@@ -33,7 +33,7 @@ pub struct List {
     pub query: fn(&Settings, &Cursor) -> Vec<(&'static str, String)>,
     /// Rows of a page: few where each is looked up further.
     pub rows: u32,
-    pub show: fn(&Office, Value) -> Result<Shown, Trouble>,
+    pub show: fn(&Client, Value) -> Result<Shown, Trouble>,
 }
 
 #[derive(Clone, Copy)]
@@ -88,8 +88,8 @@ impl Feed {
         self.parts.iter().any(|part| matches!(part, Part::Rows(List { since: Some(_), .. })))
     }
 
-    pub fn pull(&self, office: &Office, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
-        let cursor = Cursor::parse(cursor, clock::now(), (self.whole)(&office.settings))
+    pub fn pull(&self, client: &Client, cursor: Option<&str>, limit: u32) -> Result<Page, Fault> {
+        let cursor = Cursor::parse(cursor, clock::now(), (self.whole)(&client.settings))
             .ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
         if cursor.started.is_none() && !cursor.is_whole() && !self.delta() {
             // Not yet time to read everything again, and nothing less can be asked for.
@@ -99,8 +99,8 @@ impl Feed {
         let mut page = Page::default();
         let limit = limit.max(1) as usize;
         let (cursor, ends) = match self.parts.get(cursor.part) {
-            Some(Part::Rows(list)) => list.page(office, cursor, limit, &mut page)?,
-            Some(Part::Days(show)) => days(office, *show, cursor, limit, &mut page)?,
+            Some(Part::Rows(list)) => list.page(client, cursor, limit, &mut page)?,
+            Some(Part::Days(show)) => days(client, *show, cursor, limit, &mut page)?,
             None => return Err(Fault::rejected("not a cursor of this adapter")),
         };
         page.last = ends && cursor.part + 1 == self.parts.len();
@@ -116,8 +116,8 @@ impl Feed {
 
 impl List {
     /// Fills a page; answers where to go on, and whether this list is at its end.
-    fn page(&self, office: &Office, cursor: Cursor, limit: usize, page: &mut Page) -> Result<(Cursor, bool), Fault> {
-        let mut query = (self.query)(&office.settings, &cursor);
+    fn page(&self, client: &Client, cursor: Cursor, limit: usize, page: &mut Page) -> Result<(Cursor, bool), Fault> {
+        let mut query = (self.query)(&client.settings, &cursor);
         if let (Some(parameter), Some(since)) = (self.since, cursor.since) {
             let since = time::since_text(since, clock::now());
             query.push(match parameter {
@@ -127,12 +127,12 @@ impl List {
         }
         let overlap = u32::from(cursor.offset > 0);
         let room = u32::try_from(limit).unwrap_or(u32::MAX).min(self.rows).saturating_add(overlap);
-        let found = office.page(self.path, self.id, &query, cursor.offset - overlap, room)?;
+        let found = client.page(self.path, self.id, &query, cursor.offset - overlap, room)?;
         let mut cursor = match cursor.started {
             Some(_) => cursor,
             None => {
                 let asked = self.since.is_some() && found.now.is_none() && !found.rows.is_empty();
-                let told = if asked { office.now() } else { found.now };
+                let told = if asked { client.now() } else { found.now };
                 disagree(told);
                 Cursor { started: Some(told.unwrap_or_else(clock::now)), told, ..cursor }
             }
@@ -151,7 +151,7 @@ impl List {
         let (mut done, mut last) = (0, None);
         for row in rows {
             let id = self.id_of(&row);
-            let Shown { records, deleted } = match (self.show)(office, row) {
+            let Shown { records, deleted } = match (self.show)(client, row) {
                 Ok(shown) => shown,
                 Err(Trouble::Fault(fault)) => return Err(fault),
                 Err(Trouble::Row(why)) => {
@@ -189,19 +189,19 @@ impl List {
 
 /// A week of what is asked for by dates, from yesterday on.
 fn days(
-    office: &Office,
-    show: fn(&Office, &str, &str) -> Result<Vec<Record>, Fault>,
+    client: &Client,
+    show: fn(&Client, &str, &str) -> Result<Vec<Record>, Fault>,
     cursor: Cursor,
     limit: usize,
     page: &mut Page,
 ) -> Result<(Cursor, bool), Fault> {
     let started = cursor.started.unwrap_or_else(clock::now);
     let mut cursor = Cursor { started: Some(started), ..cursor };
-    let ahead = office.settings.schedule_days;
+    let ahead = client.settings.schedule_days;
     let from = i64::from(cursor.offset);
     let to = (from + DAYS - 1).min(ahead);
     let first = time::plus_days(&time::date(started), -1);
-    let records = show(office, &time::plus_days(&first, from), &time::plus_days(&first, to))?;
+    let records = show(client, &time::plus_days(&first, from), &time::plus_days(&first, to))?;
     let total = records.len();
     let rest: Vec<Record> = records.into_iter().skip(cursor.shown).take(limit).collect();
     let shown = cursor.shown + rest.len();
@@ -224,9 +224,9 @@ fn fingerprint(record: &Record) -> u64 {
 }
 
 /// The location's zone must be the office's: its times have none.
-fn disagree(office: Option<i64>) {
-    let Some(office) = office else { return };
-    let off = (office - clock::now()).abs();
+fn disagree(client: Option<i64>) {
+    let Some(client) = client else { return };
+    let off = (client - clock::now()).abs();
     if off > 900 {
         warn!("the office's clock is {} minutes off: is the location's zone the office's?", off / 60);
     }

@@ -4,18 +4,19 @@ use adapter_sdk::{Record, records};
 use serde_json::Value;
 
 use crate::{
-    keys, language,
+    client::{Client, typed},
+    language,
     lists::{Shown, Trouble},
-    office::{Office, typed},
     pattern,
     responses::{Appointment, AppointmentType, Operatory, Patient, Provider},
     time,
     values::{Num, Text},
+    write_key,
 };
 
 const DAY: i64 = 86_400;
 
-pub fn provider(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn provider(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let p: Provider = typed(row)?;
     let suffix = p.suffix.some().map(|suffix| format!(", {suffix}")).unwrap_or_default();
     let names = [p.f_name.some(), p.l_name.some()].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -35,20 +36,20 @@ pub fn provider(_: &Office, row: Value) -> Result<Shown, Trouble> {
     })))
 }
 
-pub fn operatory(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn operatory(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let o: Operatory = typed(row)?;
     Ok(Shown::one(Record::Operatory(records::Operatory {
         id: id(o.operatory_num)?,
         name: o.op_name.some().or_else(|| o.abbrev.some()).unwrap_or_else(|| o.operatory_num.to_string()),
         display_name: o.abbrev.some(),
         active: !o.is_hidden.0,
-        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || !office.settings.web_sched_only),
+        bookable_online: !o.is_hidden.0 && (o.is_web_sched.0 || !client.settings.web_sched_only),
         extra: extra([("hygiene", o.is_hygiene.0.then(|| "true".into())), ("clinic", o.clinic_num.id())]),
         ..records::Operatory::default()
     })))
 }
 
-pub fn appointment_type(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn appointment_type(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let kind: AppointmentType = typed(row)?;
     if kind.is_hidden.0 {
         return Ok(Shown::default());
@@ -57,13 +58,13 @@ pub fn appointment_type(office: &Office, row: Value) -> Result<Shown, Trouble> {
     Ok(Shown::one(Record::AppointmentType(records::AppointmentType {
         id: id(kind.appointment_type_num)?,
         name: kind.appointment_type_name.some().unwrap_or_else(|| kind.appointment_type_num.to_string()),
-        minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(office.settings.default_minutes),
+        minutes: minutes.and_then(|m| u32::try_from(m).ok()).unwrap_or(client.settings.default_minutes),
         bookable_online: true,
         ..records::AppointmentType::default()
     })))
 }
 
-pub fn patient(_: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn patient(_: &Client, row: Value) -> Result<Shown, Trouble> {
     let p: Patient = typed(row)?;
     let patient = id(p.pat_num)?;
     if is_deleted(&p) {
@@ -103,7 +104,7 @@ pub fn is_deleted(row: &Patient) -> bool {
 }
 
 /// Planned ones and notes have no place in the calendar.
-pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
+pub fn appointment(client: &Client, row: Value) -> Result<Shown, Trouble> {
     let a: Appointment = typed(row)?;
     if matches!(a.apt_status.as_str(), "Planned" | "PtNote" | "PtNoteCompleted") {
         return Ok(Shown::default());
@@ -113,7 +114,7 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
         return if is_off(&a) { Ok(Shown::gone(a.apt_num.id())) } else { Err(Trouble::NoPlace("it has no time")) };
     };
     // A change is shown wherever it went: what a whole pass would not show is not to come and go with it. A day more, for midnight.
-    let (today, settings) = (adapter_sdk::clock::now(), &office.settings);
+    let (today, settings) = (adapter_sdk::clock::now(), &client.settings);
     if start < today - (settings.past_days + 1) * DAY {
         return Ok(Shown::default());
     }
@@ -121,9 +122,9 @@ pub fn appointment(office: &Office, row: Value) -> Result<Shown, Trouble> {
         return Ok(Shown::gone(a.apt_num.id()));
     }
     let length = pattern::seconds(&a.pattern).ok_or(Trouble::NoPlace("its pattern is none"))?;
-    let note = keys::read(&a.note);
+    let note = write_key::read(&a.note);
     let (text, reason) = if is_off(&a) { without_reason(note.text) } else { (note.text, None) };
-    let confirmed = office.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
+    let confirmed = client.settings.confirmed.contains(&a.confirmed_name.trim().to_lowercase());
     Ok(Shown::one(Record::Appointment(records::Appointment {
         id: id(a.apt_num)?,
         patient: a.pat_num.id(),

@@ -5,47 +5,47 @@ use adapter_sdk::{Fault, PatientChange, Receipt, records::Patient as Wanted, war
 use serde_json::{Map, Value};
 
 use crate::{
-    keys, map,
-    office::{self, Office},
+    client::{self, Client},
+    map,
     requests::{self, digits},
     responses::Patient,
-    time,
+    time, write_key,
 };
 
 const PATH: &str = "/patients";
 
-pub fn create(office: &Office, p: &Wanted) -> Result<Receipt, Fault> {
-    if let Some(earlier) = find(office, p)? {
+pub fn create(client: &Client, p: &Wanted) -> Result<Receipt, Fault> {
+    if let Some(earlier) = find(client, p)? {
         return Ok(earlier);
     }
     say_what_is_lost(p);
-    let answer = office.post(PATH, &requests::patient(&office.settings, p).into())?;
-    office::receipt(&answer, "PatNum", || find(office, p))
+    let answer = client.post(PATH, &requests::patient(&client.settings, p).into())?;
+    client::receipt(&answer, "PatNum", || find(client, p))
 }
 
-pub fn update(office: &Office, change: &PatientChange) -> Result<Receipt, Fault> {
-    let row = read(office, &change.patient)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
+pub fn update(client: &Client, change: &PatientChange) -> Result<Receipt, Fault> {
+    let row = read(client, &change.patient)?.ok_or_else(|| Fault::rejected("Open Dental no longer has the patient"))?;
     say_what_is_lost(&change.patient);
-    let changes = changes(office, change, &row);
+    let changes = changes(client, change, &row);
     if let Some((name, _)) = changes.iter().find(|(_, value)| value.is_null()) {
         return Err(Fault::rejected(format!("Open Dental cannot take {name} away from a patient")));
     }
     if !changes.is_empty() {
-        office.put(&format!("{PATH}/{}", row.pat_num), &changes.into())?;
+        client.put(&format!("{PATH}/{}", row.pat_num), &changes.into())?;
     }
     Ok(receipt(&row))
 }
 
-pub fn find(office: &Office, p: &Wanted) -> Result<Option<Receipt>, Fault> {
+pub fn find(client: &Client, p: &Wanted) -> Result<Option<Receipt>, Fault> {
     let mut query = vec![("LName", p.last_name.clone()), ("FName", p.first_name.clone())];
     query.extend(p.date_of_birth.clone().map(|born| ("Birthdate", born)));
-    let rows: Vec<Patient> = office.all("/patients/Simple", &query)?;
+    let rows: Vec<Patient> = client.all("/patients/Simple", &query)?;
     Ok(rows.iter().find(|row| is_same(row, p)).map(receipt))
 }
 
 /// None where some field is not yet as it was to be.
-pub fn find_update(office: &Office, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
-    let row = read(office, &change.patient)?.filter(|row| changes(office, change, row).is_empty());
+pub fn find_update(client: &Client, change: &PatientChange) -> Result<Option<Receipt>, Fault> {
+    let row = read(client, &change.patient)?.filter(|row| changes(client, change, row).is_empty());
     Ok(row.as_ref().map(receipt))
 }
 
@@ -57,8 +57,8 @@ fn say_what_is_lost(p: &Wanted) {
 }
 
 /// The fields to be written that are not so yet.
-fn changes(office: &Office, change: &PatientChange, row: &Patient) -> Map<String, Value> {
-    let mut changes = change.fields(|p| requests::changed_patient(&office.settings, p));
+fn changes(client: &Client, change: &PatientChange, row: &Patient) -> Map<String, Value> {
+    let mut changes = change.fields(|p| requests::changed_patient(&client.settings, p));
     let held = |name: &str| match name {
         "LName" => Some(&row.l_name),
         "FName" => Some(&row.f_name),
@@ -96,7 +96,7 @@ fn changes(office: &Office, change: &PatientChange, row: &Patient) -> Map<String
             // Not shown: written again it is the same.
             "SSN" => false,
             name => match (held(name), phone(name)) {
-                (Some(held), _) => keys::same_text(Some(held), Some(text)),
+                (Some(held), _) => write_key::same_text(Some(held), Some(text)),
                 (_, Some(held)) => digits(held) == digits(text),
                 _ => false,
             },
@@ -123,8 +123,8 @@ fn is_same(row: &Patient, p: &Wanted) -> bool {
         && (by_phone || by_email || nothing_to_tell)
 }
 
-fn read(office: &Office, p: &Wanted) -> Result<Option<Patient>, Fault> {
-    office.one(PATH, &p.id)
+fn read(client: &Client, p: &Wanted) -> Result<Option<Patient>, Fault> {
+    client.one(PATH, &p.id)
 }
 
 fn receipt(row: &Patient) -> Receipt {

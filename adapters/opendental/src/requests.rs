@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     cursor::Cursor,
-    keys, language, pattern,
+    language, pattern,
     responses::{Appointment, InsSub},
     settings::Settings,
     time,
     values::{Cents, Num},
+    write_key,
 };
 
 /// Categories of definitions.
@@ -161,7 +162,7 @@ pub fn new_appointment(
         ("AptDateTime", time::text(a.start).into()),
         ("AptStatus", "Scheduled".into()),
         ("Pattern", pattern.into()),
-        ("Note", keys::written(a.note.as_deref(), key, None).into()),
+        ("Note", write_key::written(a.note.as_deref(), key, None).into()),
         ("ProvNum", number(&a.provider)),
         ("ClinicNum", settings.clinic.map_or(Value::Null, Value::from)),
         ("AppointmentTypeNum", number(&a.appointment_type)),
@@ -213,7 +214,7 @@ pub fn commlog(settings: &Settings, key: &str, log: &records::CommunicationLog) 
     };
     object([
         ("PatNum", number(&Some(log.patient.clone()))),
-        ("Note", keys::written(Some(&log.note), key, None).into()),
+        ("Note", write_key::written(Some(&log.note), key, None).into()),
         ("CommDateTime", time::text(log.occurred_at).into()),
         ("commType", settings.commlog_type.as_deref().map_or(Value::Null, Value::from)),
         ("Mode_", mode.into()),
@@ -241,7 +242,7 @@ pub fn plan(key: &str, plan: &records::InsurancePlan, carrier: Num) -> Value {
         ("GroupNum", optional(&plan.group_number)),
         ("FeeSched", number(&plan.fee_schedule)),
         ("MonthRenew", plan.benefit_year_renewal_month.map_or(Value::Null, Value::from)),
-        ("PlanNote", keys::written(None, key, None).into()),
+        ("PlanNote", write_key::written(None, key, None).into()),
     ])
 }
 
@@ -315,7 +316,7 @@ pub fn payment(key: &str, p: &records::Payment) -> Result<Value, Fault> {
         ("PayAmt", amount(&p.amount)?),
         ("PayType", number(&p.payment_type)),
         ("PayDate", optional(&p.paid_at)),
-        ("PayNote", keys::written(p.description.as_deref(), key, p.transaction_id.as_deref()).into()),
+        ("PayNote", write_key::written(p.description.as_deref(), key, p.transaction_id.as_deref()).into()),
         ("isPatientPreferred", "true".into()),
         ("procNums", charges.map_or(Value::Null, |charge| json!([charge]))),
     ]))
@@ -334,7 +335,7 @@ pub fn adjustment(key: &str, a: &records::Adjustment, today: &str) -> Result<Val
         ("AdjDate", a.adjusted_at.as_deref().unwrap_or(today).into()),
         ("ProvNum", number(&provider)),
         ("ProcNum", number(&charge)),
-        ("AdjNote", keys::written(a.description.as_deref(), key, a.transaction_id.as_deref()).into()),
+        ("AdjNote", write_key::written(a.description.as_deref(), key, a.transaction_id.as_deref()).into()),
     ]))
 }
 

@@ -25,7 +25,7 @@ fn answer(body: &Value) -> Response {
 }
 
 /// An office that answers from fixtures, and the paths it was asked.
-fn office(extra: impl Fn(&str) -> Option<Value> + 'static) -> (Host, Rc<RefCell<Vec<String>>>) {
+fn client(extra: impl Fn(&str) -> Option<Value> + 'static) -> (Host, Rc<RefCell<Vec<String>>>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let paths = asked.clone();
     let host = Host::new().offset_seconds(-5 * 3_600).at(instant_of(NOW).unwrap()).config("location", "office");
@@ -59,7 +59,7 @@ fn pull(resource: Resource, cursor: Option<&str>, limit: u32) -> Result<Page, Fa
 
 #[test]
 fn appointments_have_their_place_their_note_and_their_key() {
-    let (host, asked) = office(|_| None);
+    let (host, asked) = client(|_| None);
     let (page, lines) = host.run_logged(|| pull(Resource::Appointments, None, 500).unwrap());
     assert_eq!(asked.borrow()[0], "/appointments?dateStart=2026-11-01&dateEnd=2027-12-01&Offset=0&Limit=100");
     assert!(page.whole && !page.last, "the blockouts are still to come");
@@ -83,7 +83,7 @@ fn appointments_have_their_place_their_note_and_their_key() {
 
 #[test]
 fn schedules_are_hours_less_holidays_and_blockouts_are_blocked_time() {
-    let (host, asked) = office(|_| None);
+    let (host, asked) = client(|_| None);
     let hours = host.run(|| pull(Resource::WorkingHours, None, 500).unwrap());
     let [Record::WorkingHour(first), Record::WorkingHour(second)] = hours.records.as_slice() else {
         panic!("{:?}", hours.records)
@@ -93,7 +93,7 @@ fn schedules_are_hours_less_holidays_and_blockouts_are_blocked_time() {
     assert_eq!(first.specific_date.as_deref(), Some("2026-12-02"));
     assert!(asked.borrow()[0].starts_with("/schedules?dateStart=2026-11-30&dateEnd=2026-12-06&SchedType=Provider"));
 
-    let (host, _) = office(|_| None);
+    let (host, _) = client(|_| None);
     let blocked = host.run(|| {
         let first = pull(Resource::Appointments, None, 500).unwrap();
         pull(Resource::Appointments, Some(&first.cursor), 500).unwrap()
@@ -106,7 +106,7 @@ fn schedules_are_hours_less_holidays_and_blockouts_are_blocked_time() {
 
 #[test]
 fn patients_of_every_status() {
-    let (host, asked) = office(|path| path.starts_with("/patients/Simple").then(|| fixture("patients")));
+    let (host, asked) = client(|path| path.starts_with("/patients/Simple").then(|| fixture("patients")));
     let (page, delta) = host.run(|| {
         let page = pull(Resource::Patients, None, 500).unwrap();
         let delta = pull(Resource::Patients, Some(&page.cursor), 500).unwrap();
@@ -130,7 +130,7 @@ fn a_row_that_goes_while_pages_are_read_hides_no_other() {
     let row = |n: u64| json!({"PatNum": n, "LName": "L", "FName": "F", "PatStatus": "Patient"});
     let gone = Rc::new(RefCell::new(false));
     let state = gone.clone();
-    let (host, _) = office(move |path| {
+    let (host, _) = client(move |path| {
         let offset: usize = path.split("Offset=").nth(1)?.split('&').next()?.parse().ok()?;
         let limit: usize = path.split("Limit=").nth(1)?.parse().ok()?;
         let rows = (1..=150).filter(|n| !(*state.borrow() && *n == 3)).map(row);
@@ -159,7 +159,7 @@ fn a_row_that_goes_while_pages_are_read_hides_no_other() {
 
 #[test]
 fn what_cannot_be_searched_by_change_is_not_read_before_its_time() {
-    let (host, asked) = office(|path| path.starts_with("/feescheds").then(|| json!([])));
+    let (host, asked) = client(|path| path.starts_with("/feescheds").then(|| json!([])));
     host.run(|| {
         let first = pull(Resource::FeeSchedules, None, 500).unwrap();
         assert!(first.whole && first.last);
@@ -172,7 +172,7 @@ fn what_cannot_be_searched_by_change_is_not_read_before_its_time() {
 #[test]
 fn answers_that_are_no_rows_are_no_answers() {
     for body in [json!([[1], null]), json!({}), json!([{}]), json!("x"), json!([{"PatNum": null}])] {
-        let (host, _) = office(move |_| Some(body.clone()));
+        let (host, _) = client(move |_| Some(body.clone()));
         let pulled = host.run(|| pull(Resource::Patients, None, 500));
         assert!(matches!(pulled, Err(Fault::RetryLater(_))), "{pulled:?}");
     }
@@ -236,7 +236,7 @@ fn a_row_that_cannot_be_read_is_not_one_that_is_gone() {
     for (op, whole) in [(json!(2), true), (json!({"of": "another kind"}), false)] {
         let rows = rows(op);
         let (host, _) =
-            office(move |path| Some(if path.starts_with("/appointments") { rows.clone() } else { json!([]) }));
+            client(move |path| Some(if path.starts_with("/appointments") { rows.clone() } else { json!([]) }));
         host.run(|| {
             let mut page = pull(Resource::Appointments, None, 500).unwrap();
             assert_eq!((page.records.len(), page.deleted.len()), (1 + usize::from(whole), 0));
@@ -301,7 +301,7 @@ fn an_office_whose_clock_is_slow_is_asked_about_the_past_all_the_same() {
 /// What one developer key may not do is no reason to stop the rest: wrong keys are.
 #[test]
 fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
-    let office = |status: u16, body: &'static str, keys_work: bool| {
+    let client = |status: u16, body: &'static str, keys_work: bool| {
         Host::new().config("location", "office").answer(move |request: &Request| match request.path.as_str() {
             path if keys_work && path.starts_with("/operatories") => Ok(answer(&json!([]))),
             _ => Ok(Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() }),
@@ -314,17 +314,17 @@ fn a_method_the_keys_are_not_for_is_told_from_keys_that_are_wrong() {
         (403, "Forbidden"),
         (403, ""),
     ] {
-        let pulled = office(status, body, true).run(|| pull(Resource::Patients, None, 5));
+        let pulled = client(status, body, true).run(|| pull(Resource::Patients, None, 5));
         assert!(matches!(&pulled, Err(Fault::Unsupported(why)) if why.starts_with("GET patients: ")), "{pulled:?}");
-        let pushed = office(status, body, true).run(|| OpenDental::push("k".into(), log.clone()));
+        let pushed = client(status, body, true).run(|| OpenDental::push("k".into(), log.clone()));
         assert!(matches!(&pushed, Err(Fault::Unsupported(why)) if why.starts_with("DELETE patplans: ")), "{pushed:?}");
-        let described = office(status, "no", false).run(OpenDental::describe);
+        let described = client(status, "no", false).run(OpenDental::describe);
         assert!(matches!(described, Err(Fault::Unauthorized(_))), "{described:?}");
     }
     for status in [401, 403] {
-        let pulled = office(status, "Invalid credentials.", false).run(|| pull(Resource::Patients, None, 5));
+        let pulled = client(status, "Invalid credentials.", false).run(|| pull(Resource::Patients, None, 5));
         assert!(matches!(pulled, Err(Fault::Unauthorized(_))), "{pulled:?}");
     }
-    let gone = office(410, "This method is deprecated.", true).run(|| pull(Resource::Fees, None, 5));
+    let gone = client(410, "This method is deprecated.", true).run(|| pull(Resource::Fees, None, 5));
     assert!(matches!(&gone, Err(Fault::Unsupported(why)) if why.starts_with("GET fees: ")), "{gone:?}");
 }

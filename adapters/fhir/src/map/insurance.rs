@@ -7,8 +7,8 @@ use super::{Unmapped, address, amount, extensions, has_code, read};
 use crate::{
     fit,
     responses::{
-        CodeableConcept, Identifier, Reference,
-        filed::{Coverage, Extension, InsurancePlan, Organization},
+        CodeableConcept, Extension, Identifier, Reference,
+        filed::{Coverage, InsurancePlan, Organization},
     },
     settings::{Plans, Settings},
     time::is_date,

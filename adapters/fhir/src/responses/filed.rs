@@ -3,33 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Address, CodeableConcept, Identifier, Meta, Reference};
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Extension {
-    pub url: String,
-    pub value_string: Option<String>,
-    pub value_boolean: Option<bool>,
-    pub value_integer: Option<i64>,
-    pub value_money: Option<Money>,
-    pub value_reference: Option<Reference>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Period {
-    pub start: Option<String>,
-    pub end: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Money {
-    /// As the server writes it: binary floating point would change it.
-    pub value: Option<serde_json::Number>,
-    pub currency: Option<String>,
-}
+use super::elements::{Address, CodeableConcept, Extension, Identifier, Meta, Money, Period, Reference};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -19,7 +19,7 @@ use crate::{
 /// Pages of a list that is read to its end within one call.
 const MAX_PAGES: u32 = 30;
 
-pub struct Office {
+pub struct Client {
     pub settings: Settings,
     carriers: OnceCell<BTreeMap<Num, Carrier>>,
     operatories: OnceCell<Vec<Operatory>>,
@@ -41,9 +41,9 @@ enum Walked<T> {
     Missing(Fault),
 }
 
-impl Office {
-    pub fn open() -> Result<Office, Fault> {
-        Ok(Office { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
+impl Client {
+    pub fn open() -> Result<Client, Fault> {
+        Ok(Client { settings: Settings::read()?, carriers: OnceCell::new(), operatories: OnceCell::new() })
     }
 
     /// `key` is the field every row has: what has none is no row.

@@ -210,7 +210,7 @@ pub fn abilities() -> Vec<PullAbility> {
 const fn plain(
     path: &'static str,
     id: &'static str,
-    show: fn(&crate::office::Office, serde_json::Value) -> Result<crate::lists::Shown, crate::lists::Trouble>,
+    show: fn(&crate::client::Client, serde_json::Value) -> Result<crate::lists::Shown, crate::lists::Trouble>,
 ) -> List {
     List { path, id, since: None, query: requests::nothing, rows: ALL, show }
 }

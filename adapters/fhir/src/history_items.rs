@@ -8,14 +8,14 @@ use adapter_sdk::{Fault, Page, Record, clock, records::HistoryItem};
 use serde_json::Value;
 
 use crate::{
+    client,
     cursor::Cursor,
     map::{self, history},
     paging::{At, Spot},
-    pulls::{self, Part, Walked},
     requests,
     responses::{CodeableConcept, filed::History},
-    server,
     settings::Settings,
+    walk::{self, Part, Walked},
 };
 
 /// One page, filled from the next type where one ends early. `parts` are the entries, each as the item it is about.
@@ -41,7 +41,7 @@ pub fn page(settings: &Settings, parts: &[Part], types: &[&str], cursor: Cursor,
     let mut whole = cursor.shows_all();
     while items.len() < limit {
         let room = u32::try_from(limit - items.len()).unwrap_or(u32::MAX);
-        let Walked { records, cursor: after, last, whole: shown, .. } = pulls::walk(settings, parts, cursor, room)?;
+        let Walked { records, cursor: after, last, whole: shown, .. } = walk::walk(settings, parts, cursor, room)?;
         // What the setting names is called as it says.
         let found = records.into_iter().filter_map(of_catalogue);
         for item in found.filter(|item| !settings.history.iter().any(|set| history::configured(set).id == item.id)) {
@@ -75,7 +75,7 @@ fn look(settings: &Settings, types: &[&str], since: Option<i64>) -> Result<(bool
     for resource_type in types {
         let search = requests::search(resource_type, &[]);
         let search = since.map_or(search.clone(), |at| requests::since(&search, at));
-        let found = match server::page(settings, resource_type, &search, &Spot::default(), 1) {
+        let found = match client::page(settings, resource_type, &search, &Spot::default(), 1) {
             // The server cannot search by time of change.
             Err(Fault::Rejected(_)) if since.is_some() => return Ok((true, clock::now())),
             found => found?,
@@ -108,7 +108,7 @@ pub fn concept(settings: &Settings, item: &str) -> Result<Value, Fault> {
     }
     let resource_type = history::resource_type(category);
     let search = requests::about(resource_type, system, code);
-    let found = server::first(settings, resource_type, &search, 1)?;
+    let found = client::first(settings, resource_type, &search, 1)?;
     let concepts = found.into_iter().filter_map(|resource| map::read::<History>(resource).ok()).map(|read| read.code);
     let same = |concept: &CodeableConcept| history::item(category, concept).is_some_and(|(id, _)| id == item);
     let name =

@@ -14,11 +14,11 @@ use crate::{
     map::Kind,
     markup::{self, Names},
     requests::{self, Form},
-    responses::{Changes, Session, Told, Unreadable},
+    responses::{Changes, Session, Told, Unreadable, typed},
 };
 
 #[derive(Default)]
-pub struct Application {
+pub struct Client {
     form: RefCell<Option<Form>>,
 }
 
@@ -31,7 +31,7 @@ pub struct Listed {
     pub total: u64,
 }
 
-impl Application {
+impl Client {
     /// What changed since a mark. None: the mark is of other books.
     pub fn changes(&self, kind: Kind, mark: Option<&str>, limit: u32) -> Result<Option<Listed>, Fault> {
         let told = match outcome(&requests::read(&requests::changes(kind.name, mark, limit)), true)? {
@@ -125,9 +125,4 @@ fn owned(told: &Told, names: Names, items: &[Value]) -> Result<Vec<Value>, Fault
 
 fn not_a_list() -> Fault {
     Fault::retry_later("the EHR's answer is not a list", None)
-}
-
-/// serde's own message would quote the record.
-pub fn typed<T: DeserializeOwned>(own: Value) -> Result<T, String> {
-    serde_json::from_value(own).map_err(|_| "a field of the EHR's answer is not of the kind it should be".to_owned())
 }

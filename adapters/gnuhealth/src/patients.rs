@@ -8,11 +8,11 @@ use adapter_sdk::{
 use serde_json::{Map, Value};
 
 use crate::{
+    client,
     faults::half_done,
     map,
     requests::{self, Fields, Place},
     responses::{Id, PATIENT, PATIENT_FIELDS, PatientRow},
-    rpc,
     settings::Settings,
 };
 
@@ -22,7 +22,7 @@ pub fn create(settings: &Settings, key: &str, patient: &Patient) -> Result<Recei
         Some(row) => row,
         None => {
             say_what_is_lost(patient);
-            rpc::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
+            client::create("party.party", &requests::person(key, patient, &place_of(settings, patient)?))?;
             let made = row_of(key).map_err(half_done)?;
             made.ok_or_else(|| Fault::unknown("the EHR has made a person and no patient"))?
         }
@@ -69,7 +69,7 @@ fn place_of(settings: &Settings, patient: &Patient) -> Result<Place, Fault> {
     let mut place =
         patient.address.as_ref().map_or(Ok(Place::default()), |address| place_of_address(settings, address))?;
     if let Some(code) = &patient.preferred_language {
-        place.language = rpc::first::<Id>(&requests::language(code))?.map(|row| row.id);
+        place.language = client::first::<Id>(&requests::language(code))?.map(|row| row.id);
     }
     Ok(place)
 }
@@ -81,10 +81,10 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
         }
         return Ok(Place::default());
     };
-    let country = rpc::first::<Id>(&requests::country(code))?.map(|row| row.id);
+    let country = client::first::<Id>(&requests::country(code))?.map(|row| row.id);
     let subdivision = match (country, &address.region) {
         (Some(country), Some(region)) => {
-            rpc::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id)
+            client::first::<Id>(&requests::subdivision(country, code, region))?.map(|row| row.id)
         }
         _ => None,
     };
@@ -95,17 +95,17 @@ pub fn place_of_address(settings: &Settings, address: &Address) -> Result<Place,
 }
 
 fn read(patient: &Patient) -> Result<Option<PatientRow>, Fault> {
-    rpc::first(&requests::by_id(PATIENT, requests::patient_number(&patient.id)?, PATIENT_FIELDS))
+    client::first(&requests::by_id(PATIENT, requests::patient_number(&patient.id)?, PATIENT_FIELDS))
 }
 
 fn row_of(key: &str) -> Result<Option<PatientRow>, Fault> {
-    rpc::first(&requests::by_identifier(PATIENT, "party.", key, PATIENT_FIELDS))
+    client::first(&requests::by_identifier(PATIENT, "party.", key, PATIENT_FIELDS))
 }
 
 fn write(model: &str, id: i64, values: Map<String, Value>) -> Result<(), Fault> {
     match values.is_empty() {
         true => Ok(()),
-        false => rpc::write(&requests::write(model, id, None, &Value::Object(values))).map(drop),
+        false => client::write(&requests::write(model, id, None, &Value::Object(values))).map(drop),
     }
 }
 

@@ -1,31 +1,18 @@
 //! Pulls: which resource types a resource of the contract is read from, page after page.
 
 use adapter_sdk::{Deletions, Fault, Page, PullAbility, Record, Resource, clock, warn};
-use serde_json::Value;
 
 use crate::{
     capability::Offer,
-    catalogue,
+    client::{self, Searched},
     cursor::Cursor,
-    enrich, hours,
-    map::{self, Unmapped, history},
-    paging::{At, Spot},
+    enrich, history_items, hours,
+    map::{self, history},
     requests,
     responses::{Reference, Schedule, Slot},
-    server::{self, Searched},
     settings::{Plans, Settings},
+    walk::{Enrich, Map, Part, Walked, walk},
 };
-
-type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
-type Enrich = fn(&Settings, &mut [Value]) -> Result<(), Fault>;
-
-/// One resource type as a pull shows it.
-pub struct Part {
-    resource_type: &'static str,
-    search: String,
-    map: Map,
-    enrich: Option<Enrich>,
-}
 
 /// The history resources the server has, each of them read by `map`.
 pub fn of_history(offer: &Offer, map: Map) -> Vec<Part> {
@@ -102,9 +89,13 @@ pub fn pull(
             Ok(finished(settings.types.iter().map(map::configured_type).collect(), cursor, limit))
         }
         Resource::WorkingHours => working_hours(settings, cursor, limit),
-        Resource::HistoryItems => {
-            catalogue::page(settings, &of_history(offer, history::catalogue_entry), &histories(offer), cursor, limit)
-        }
+        Resource::HistoryItems => history_items::page(
+            settings,
+            &of_history(offer, history::catalogue_entry),
+            &histories(offer),
+            cursor,
+            limit,
+        ),
         _ => match parts(settings, offer, resource)? {
             Some(parts) => walk(settings, &parts, cursor, limit).map(Walked::page),
             // The site has no rooms.
@@ -152,77 +143,6 @@ fn parts(settings: &Settings, offer: &Offer, resource: Resource) -> Result<Optio
     }))
 }
 
-/// A page of a walk, with the cursor after it.
-pub struct Walked {
-    pub records: Vec<Record>,
-    pub deleted: Vec<String>,
-    pub cursor: Cursor,
-    /// The pass is complete.
-    pub last: bool,
-    /// The pass has shown all there is so far.
-    pub whole: bool,
-    pub estimate: Option<u64>,
-}
-
-impl Walked {
-    pub fn page(self) -> Page {
-        let Walked { records, deleted, cursor, last, whole, estimate } = self;
-        Page { records, deleted, cursor: cursor.to_string(), last, whole, estimate }
-    }
-}
-
-/// One page of one part; the next part begins where one ends.
-pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Walked, Fault> {
-    let part = parts.get(cursor.part).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
-    let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
-    let Searched { step, spot, now } = match server::page(settings, part.resource_type, &search, &cursor.spot, limit) {
-        // A server that cannot search by time of change shows everything instead.
-        Err(Fault::Rejected(_)) if cursor.since.is_some() && cursor.started.is_none() => {
-            warn!("{} cannot be searched by _lastUpdated: everything is read", part.resource_type);
-            return walk(settings, parts, Cursor { since: None, whole_at: clock::now(), ..cursor }, limit);
-        }
-        // Links do not live for ever: this part begins again.
-        Err(Fault::Rejected(_)) if matches!(cursor.spot.at, At::Link(_)) => {
-            warn!("{}: the server no longer knows its link to the next page", part.resource_type);
-            let whole = cursor.shows_all();
-            let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
-            return Ok(Walked { records: vec![], deleted: vec![], cursor, last: false, whole, estimate: None });
-        }
-        other => other?,
-    };
-    let mut cursor = Cursor { spot, ..cursor };
-    let estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1);
-    let mut resources = step.resources;
-    if let Some(enrich) = part.enrich {
-        enrich(settings, &mut resources)?;
-    }
-    let (mut records, mut deleted) = (Vec::new(), Vec::new());
-    for resource in resources {
-        let (id, resource_type) = (server::text(&resource, "id").to_owned(), part.resource_type);
-        match (part.map)(resource, settings) {
-            Ok(record) => records.push(record),
-            Err(why) => {
-                warn!("{resource_type} {id} is left out: {why}");
-                match why {
-                    // It is there, whatever it is.
-                    Unmapped::Unreadable(_) => cursor.partial = true,
-                    // It may have been shown before.
-                    Unmapped::NoRecord(_) => {
-                        let typed = history::TYPES.contains(&resource_type);
-                        deleted.push(if typed { format!("{resource_type}/{id}") } else { id });
-                    }
-                }
-            }
-        }
-    }
-    let whole = cursor.shows_all() && step.steady;
-    let now = now.unwrap_or_else(clock::now);
-    let more = step.next.is_none() && cursor.part + 1 < parts.len();
-    let last = step.next.is_none() && !more;
-    let cursor = if more { cursor.next_part(step.steady, now) } else { cursor.after(step.next, step.steady, now) };
-    Ok(Walked { records, deleted, cursor, last, whole, estimate })
-}
-
 /// What is known without asking: by pages all the same.
 fn finished(records: Vec<Record>, cursor: Cursor, limit: u32) -> Page {
     let (shown, all) = (cursor.shown, records.len());
@@ -240,8 +160,8 @@ fn finished(records: Vec<Record>, cursor: Cursor, limit: u32) -> Page {
 /// The ids of the site's rooms; none where every Location is one.
 fn rooms(settings: &Settings) -> Result<Option<Vec<String>>, Fault> {
     let Some(site) = &settings.site else { return Ok(None) };
-    let rooms = server::all(settings, "Location", &requests::rooms(Some(site)))?;
-    Ok(Some(rooms.iter().map(|room| server::text(room, "id").to_owned()).collect()))
+    let rooms = client::all(settings, "Location", &requests::rooms(Some(site)))?;
+    Ok(Some(rooms.iter().map(|room| client::text(room, "id").to_owned()).collect()))
 }
 
 /// One schedule a page: its slots make its hours.
@@ -251,7 +171,7 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
         return Ok(finished(Vec::new(), cursor, limit));
     }
     let search = requests::in_rooms("Schedule", rooms.as_deref());
-    let Searched { step, spot, now } = server::page(settings, "Schedule", &search, &cursor.spot, 1)?;
+    let Searched { step, spot, now } = client::page(settings, "Schedule", &search, &cursor.spot, 1)?;
     let began = cursor.started.unwrap_or(clock::now());
     // The schedule is read again for each page of its hours.
     let here = std::mem::replace(&mut cursor.spot, spot);
@@ -270,7 +190,7 @@ fn working_hours(settings: &Settings, mut cursor: Cursor, limit: u32) -> Result<
             continue;
         }
         let (from, until) = (began - 86_400, began + settings.slot_days * 86_400);
-        let slots = server::all(settings, "Slot", &requests::slots(std::slice::from_ref(&schedule.id), from, until))?;
+        let slots = client::all(settings, "Slot", &requests::slots(std::slice::from_ref(&schedule.id), from, until))?;
         let slots = slots.into_iter().filter_map(|slot| map::read::<Slot>(slot).ok()).collect();
         let stretches = hours::stretches(slots, settings);
         hours.extend(hours::hours(&schedule, &practitioners, &stretches, |at| clock::to_local(at).text));

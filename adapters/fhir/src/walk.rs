@@ -1,0 +1,95 @@
+//! A walk over resource types, page after page: what several streams have in common.
+
+use adapter_sdk::{Fault, Page, Record, clock, warn};
+use serde_json::Value;
+
+use crate::{
+    client::{self, Searched},
+    cursor::Cursor,
+    map::{Unmapped, history},
+    paging::{At, Spot},
+    requests,
+    settings::Settings,
+};
+
+pub type Map = fn(Value, &Settings) -> Result<Record, Unmapped>;
+pub type Enrich = fn(&Settings, &mut [Value]) -> Result<(), Fault>;
+
+/// One resource type as a pull shows it.
+pub struct Part {
+    pub resource_type: &'static str,
+    pub search: String,
+    pub map: Map,
+    pub enrich: Option<Enrich>,
+}
+
+/// A page of a walk, with the cursor after it.
+pub struct Walked {
+    pub records: Vec<Record>,
+    pub deleted: Vec<String>,
+    pub cursor: Cursor,
+    /// The pass is complete.
+    pub last: bool,
+    /// The pass has shown all there is so far.
+    pub whole: bool,
+    pub estimate: Option<u64>,
+}
+
+impl Walked {
+    pub fn page(self) -> Page {
+        let Walked { records, deleted, cursor, last, whole, estimate } = self;
+        Page { records, deleted, cursor: cursor.to_string(), last, whole, estimate }
+    }
+}
+
+/// One page of one part; the next part begins where one ends.
+pub fn walk(settings: &Settings, parts: &[Part], cursor: Cursor, limit: u32) -> Result<Walked, Fault> {
+    let part = parts.get(cursor.part).ok_or_else(|| Fault::rejected("not a cursor of this adapter"))?;
+    let search = cursor.since.map_or_else(|| part.search.clone(), |at| requests::since(&part.search, at));
+    let Searched { step, spot, now } = match client::page(settings, part.resource_type, &search, &cursor.spot, limit) {
+        // A server that cannot search by time of change shows everything instead.
+        Err(Fault::Rejected(_)) if cursor.since.is_some() && cursor.started.is_none() => {
+            warn!("{} cannot be searched by _lastUpdated: everything is read", part.resource_type);
+            return walk(settings, parts, Cursor { since: None, whole_at: clock::now(), ..cursor }, limit);
+        }
+        // Links do not live for ever: this part begins again.
+        Err(Fault::Rejected(_)) if matches!(cursor.spot.at, At::Link(_)) => {
+            warn!("{}: the server no longer knows its link to the next page", part.resource_type);
+            let whole = cursor.shows_all();
+            let cursor = Cursor { spot: Spot { base: None, ..cursor.spot.again() }, ..cursor };
+            return Ok(Walked { records: vec![], deleted: vec![], cursor, last: false, whole, estimate: None });
+        }
+        other => other?,
+    };
+    let mut cursor = Cursor { spot, ..cursor };
+    let estimate = step.total.filter(|_| cursor.is_whole() && parts.len() == 1);
+    let mut resources = step.resources;
+    if let Some(enrich) = part.enrich {
+        enrich(settings, &mut resources)?;
+    }
+    let (mut records, mut deleted) = (Vec::new(), Vec::new());
+    for resource in resources {
+        let (id, resource_type) = (client::text(&resource, "id").to_owned(), part.resource_type);
+        match (part.map)(resource, settings) {
+            Ok(record) => records.push(record),
+            Err(why) => {
+                warn!("{resource_type} {id} is left out: {why}");
+                match why {
+                    // It is there, whatever it is.
+                    Unmapped::Unreadable(_) => cursor.partial = true,
+                    // It may have been shown before.
+                    Unmapped::NoRecord(_) => {
+                        let typed = history::TYPES.contains(&resource_type);
+                        deleted.push(if typed { format!("{resource_type}/{id}") } else { id });
+                    }
+                }
+            }
+        }
+    }
+    let whole = cursor.shows_all() && step.steady;
+    let now = now.unwrap_or_else(clock::now);
+    let more = step.next.is_none() && cursor.part + 1 < parts.len();
+    let last = step.next.is_none() && !more;
+    let cursor = if more { cursor.next_part(step.steady, now) } else { cursor.after(step.next, step.steady, now) };
+    Ok(Walked { records, deleted, cursor, last, whole, estimate })
+}
