@@ -40,7 +40,7 @@ use location::{
 };
 
 use super::{
-    Options, Outcome,
+    options::{Options, Outcome},
     own_ehr::{OwnEhr, Writes},
     practices,
     report::{Aim, Report, median},

@@ -12,7 +12,7 @@ use engine::{
 };
 
 use super::{
-    Outcome,
+    options::Outcome,
     report::{Aim, Report, median},
 };
 use crate::harness::components;

@@ -7,10 +7,10 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
-    Options, Outcome,
     bodies::{PlainSlot, booking, request},
     cluster::{self, Cluster},
     load::{Load, Outcome as Run, Requests},
+    options::{Options, Outcome},
     own_ehr::{OPERATORIES, PROVIDERS},
     practices::SUBDOMAIN,
     report::{Aim, Report, short},

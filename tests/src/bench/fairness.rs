@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{
-    Options, Outcome,
+    options::{Options, Outcome},
     report::{Aim, Report},
     servers::Server,
 };

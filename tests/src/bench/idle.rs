@@ -26,8 +26,8 @@ use location::{
 };
 
 use super::{
-    Options, Outcome,
     activation::first_sync,
+    options::{Options, Outcome},
     own_ehr::OwnEhr,
     practices,
     report::{Aim, Report, say},

@@ -23,8 +23,8 @@ use engine::{
 use location::time::{MINUTE, Timestamp};
 
 use super::{
-    Options, Outcome,
     idle::resident,
+    options::{Options, Outcome},
     practices,
     report::{Aim, Report, median},
 };

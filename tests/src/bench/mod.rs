@@ -10,6 +10,7 @@ mod floor;
 mod idle;
 mod lists;
 mod load;
+mod options;
 mod own_ehr;
 mod practices;
 mod pull;
@@ -20,85 +21,12 @@ mod slots;
 mod webhooks;
 mod workstations;
 
-use std::{error::Error, path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
+use options::{Options, Outcome, Section};
 use report::{Report, say};
-
-type Outcome = Result<(), Box<dyn Error>>;
-
-/// Prints figures with their aims. Without names: all sections.
-#[derive(Clone, Parser)]
-#[command(name = "bench")]
-pub struct Options {
-    #[arg(value_enum)]
-    sections: Vec<Section>,
-    /// Where data goes; durable figures depend on its disk.
-    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
-    dir: PathBuf,
-    /// Length of a run under load, in seconds.
-    #[arg(long, default_value_t = 10)]
-    seconds: u64,
-    /// What comes before it and does not count.
-    #[arg(long, default_value_t = 2)]
-    warm_up: u64,
-    #[arg(long, default_value_t = 64)]
-    connections: usize,
-    /// Locations the bookings are spread over.
-    #[arg(long, default_value_t = 250)]
-    locations: usize,
-    /// Bookings prepared for a run, at most.
-    #[arg(long, default_value_t = 150_000)]
-    bookings: usize,
-    /// Sessions of the PostgreSQL comparison.
-    #[arg(long, default_value_t = 32)]
-    sessions: usize,
-    /// Future appointments of the location that is activated.
-    #[arg(long, default_value_t = 5_000)]
-    appointments: usize,
-    /// Records of its journal.
-    #[arg(long, default_value_t = 1_000_000)]
-    journal: usize,
-    /// Locations that are asleep.
-    #[arg(long, default_value_t = 100_000)]
-    idle: u32,
-    /// Patients of the list that is read.
-    #[arg(long, default_value_t = 1_000_000)]
-    patients: u32,
-    /// Events that are sent to every webhook endpoint.
-    #[arg(long, default_value_t = 100)]
-    events: usize,
-    /// Workstations that are connected at one time.
-    #[arg(long, default_value_t = 10_000)]
-    workstations: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Section {
-    /// Durable bookings per second over HTTP, beside an echo and PostgreSQL.
-    Bookings,
-    /// Free slots of a month.
-    Slots,
-    /// Bringing a location into memory.
-    Activation,
-    /// A start with many locations that have nothing to do.
-    Idle,
-    /// What the sandbox of an adapter costs.
-    Adapter,
-    /// Pages of a long list.
-    Lists,
-    /// Lists over HTTP, beside the same bytes sent bare.
-    Reads,
-    /// The first pull of a practice, and one with few changes.
-    Pulls,
-    /// Webhook deliveries per second, beside a bare client.
-    Webhooks,
-    /// Bookings of a healthy practice beside neighbours in trouble.
-    Fairness,
-    /// Workstations connected, and the queue behind a gate that opens.
-    Workstations,
-}
 
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -28,9 +28,9 @@ use location::{
 use serde_json::json;
 
 use super::{
-    Options, Outcome,
     floor::{self, Recorded},
     idle::resident,
+    options::{Options, Outcome},
     practices,
     report::{Aim, Report},
 };

@@ -5,9 +5,9 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    Options, Outcome,
     bookings::{offers, report_run},
     load::{Load, Outcome as Run, Requests},
+    options::{Options, Outcome},
     practices::SUBDOMAIN,
     report::{Aim, Report},
     servers::{Server, WORKERS, product::API_KEY},

@@ -16,7 +16,7 @@ use location::{
 };
 
 use super::{
-    Outcome,
+    options::Outcome,
     report::{Aim, Report, median},
 };
 use crate::harness::fixtures;

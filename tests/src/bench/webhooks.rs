@@ -34,7 +34,8 @@ use engine::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Options, Outcome, practices,
+    options::{Options, Outcome},
+    practices,
     report::{Aim, Report},
     servers::Server,
 };

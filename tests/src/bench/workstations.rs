@@ -16,8 +16,8 @@ use serde_json::json;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
-    Options, Outcome,
     idle::resident,
+    options::{Options, Outcome},
     report::{Aim, Report, median},
     servers::{Server, gateway},
 };

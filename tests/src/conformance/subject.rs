@@ -13,7 +13,7 @@ use engine::{
 };
 use serde_json::{Map, Value};
 
-use super::EhrUnderTest;
+use super::ehr_under_test::EhrUnderTest;
 use crate::harness::{components, flaky_proxy::FlakyProxy};
 
 pub const DEADLINE: Duration = Duration::from_secs(30);

@@ -5,7 +5,10 @@ use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, E
 use location::hours::HourKind;
 use serde_json::{Map, Value, json};
 
-use super::{EhrUnderTest, Subject, subject::fields};
+use super::{
+    ehr_under_test::EhrUnderTest,
+    subject::{Subject, fields},
+};
 
 /// The kinds of write the engine sends, by the contract's names.
 pub const KINDS: [&str; 21] = [

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{LOCATION, Person, Visit};
+use super::practice::{LOCATION, Person, Visit};
 use crate::harness::{
     http_client::Caller,
     poll::until,

@@ -3,26 +3,25 @@
 
 mod client;
 mod ehrs;
+mod practice;
 mod subscriber;
 
-use std::{collections::BTreeSet, future::Future, net::SocketAddr, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{
     flaky_proxy::{FlakyProxy, Trouble, When},
     poll::until,
-    process::{Installation, Process, ServedEhr},
+    process::{Installation, Process},
 };
 
 use client::{Booking, Client, moment, text};
 pub use ehrs::{fhir::FhirPractice, gnuhealth::GnuHealthPractice, open_dental::OpenDentalPractice};
+use practice::{Practice, Visit};
 use subscriber::Subscriber;
 
-/// The location all of it happens at.
-const LOCATION: u32 = 7;
 /// So long an answer of the EHR is held back for the product to be killed between a write and its answer.
 const HELD_BACK: Duration = Duration::from_millis(400);
 /// What was on its way when the product died is given up for unknown at the call's deadline.
@@ -43,51 +42,6 @@ retry_cap = "1s"
 per_minute = 100000
 burst = 10000
 "#;
-
-/// A practice with its health record system, as its own staff have it: by the system's own API, never through the product.
-pub trait Practice {
-    /// Where the system listens.
-    fn address(&self) -> SocketAddr;
-
-    /// What the product's configuration says of it, when it is reached at this address.
-    fn served(&self, at: SocketAddr) -> ServedEhr;
-
-    /// The first day with times that can be booked.
-    fn first_day(&self) -> NaiveDate;
-
-    fn patients(&self) -> impl Future<Output = BTreeSet<Person>>;
-
-    /// What patients have, or had, from the first day on; nothing else that stands in the calendar.
-    fn visits(&self) -> impl Future<Output = Vec<Visit>>;
-
-    /// The entries of a patient's communication log.
-    fn log(&self, patient: &str) -> impl Future<Output = Vec<String>>;
-
-    /// A new patient; their id.
-    fn admit(&self, first_name: &str, last_name: &str) -> impl Future<Output = String>;
-
-    /// Half an hour at this time with whoever has that visit, where they have it; its id.
-    fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> impl Future<Output = String>;
-
-    fn move_visit(&self, visit: &str, start: DateTime<Utc>) -> impl Future<Output = ()>;
-
-    fn cancel_visit(&self, visit: &str) -> impl Future<Output = ()>;
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Person {
-    pub id: String,
-    pub last_name: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visit {
-    pub id: String,
-    pub patient: String,
-    pub start: DateTime<Utc>,
-    pub confirmed: bool,
-    pub cancelled: bool,
-}
 
 /// Tells it to the end. `program` is the product.
 pub async fn tell(program: &Path, practice: impl Practice) {

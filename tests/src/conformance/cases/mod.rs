@@ -9,7 +9,7 @@ mod zones;
 
 use std::{future::Future, pin::Pin, rc::Rc};
 
-use super::{EhrUnderTest, Subject};
+use super::{ehr_under_test::EhrUnderTest, subject::Subject};
 
 type Case<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = ()>>>;
 

@@ -6,8 +6,8 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::super::{
-    LOCATION, Person, Practice, Visit,
     client::{moment, text},
+    practice::{LOCATION, Person, Practice, Visit},
 };
 use crate::harness::{
     ehr_server::medplum::{FhirServer, Seeded},

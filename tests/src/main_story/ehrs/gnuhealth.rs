@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, net::SocketAddr};
 use chrono::{DateTime, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
 
-use super::super::{LOCATION, Person, Practice, Visit, client::text};
+use super::super::{
+    client::text,
+    practice::{LOCATION, Person, Practice, Visit},
+};
 use crate::harness::{
     ehr_server::gnuhealth::{BASE_PATH, GnuHealth, LOGIN, PASSWORD, moment},
     fixtures::tomorrow,

@@ -13,6 +13,9 @@ use super::{
 
 pub type Row = Map<String, Value>;
 
+/// What is answered: status, headers, body.
+pub type Done = (u16, Vec<(&'static str, String)>, Option<Value>);
+
 pub struct Database {
     pub zone: Tz,
     /// `DeveloperKey/CustomerKey`.

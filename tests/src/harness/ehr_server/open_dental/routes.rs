@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     BASE,
-    database::{Database, Row, number, plain},
+    database::{Database, Done, Row, number, plain},
     faults::Fate,
     tables::{Answers, NEVER, Refusal, Since, Table},
     verbs,
@@ -15,9 +15,6 @@ use crate::harness::ehr_server::fake::{Request, Response};
 
 /// The hard cap of every list.
 const CAP: usize = 100;
-
-/// What is answered: status, headers, body.
-pub type Done = (u16, Vec<(&'static str, String)>, Option<Value>);
 
 impl Database {
     pub(super) fn handle(&mut self, asked: &Request) -> Response {

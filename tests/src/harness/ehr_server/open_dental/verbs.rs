@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    database::{Database, Row, number, plain},
-    routes::Done,
+    database::{Database, Done, Row, number, plain},
     rules::{amount, bad, text},
     tables::Refusal,
 };
