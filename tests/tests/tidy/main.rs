@@ -1,0 +1,89 @@
+//! The walls of the house, as tests that read the tree. What stands in the tables of `tables.rs` is how it is; each rule says below what
+//! it asks. A finding names file and line. A row that nothing needs any more is a finding, too: walls do not keep holes.
+//!
+//! ```text
+//!  tree ─► source (one file) ─► crates (manifests, modules) ─► a rule ─► findings
+//!                                            tables ────────────┘
+//! ```
+#![allow(clippy::unwrap_used)]
+
+mod arrows;
+mod circles;
+mod crates;
+mod documents;
+mod length;
+mod rooms;
+mod source;
+mod tables;
+mod tree;
+
+use std::{path::Path, sync::OnceLock};
+
+use crates::Crates;
+use tree::{Finding, Tree};
+
+/// Where rows are added and removed.
+const TABLES: &str = "tests/tests/tidy/tables.rs";
+
+/// The tree as it is now, read once.
+fn now() -> &'static (Tree, Crates) {
+    static NOW: OnceLock<(Tree, Crates)> = OnceLock::new();
+    NOW.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout");
+        let tree = Tree::read(root);
+        let crates = Crates::of(&tree);
+        (tree, crates)
+    })
+}
+
+fn none(findings: &[Finding]) {
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{} findings; the tables are in {TABLES}\n{}\n", lines.len(), lines.join("\n"));
+}
+
+#[test]
+fn every_file_can_be_read() {
+    let (tree, _) = now();
+    let unread = tree.files().filter(|(file, _)| file.ends_with(".rs"));
+    let unread = unread.filter_map(|(file, text)| Some(Finding::at(file, 0, text.source().err()?)));
+    none(&unread.collect::<Vec<_>>());
+}
+
+#[test]
+fn each_tool_stays_in_its_rooms() {
+    let (tree, crates) = now();
+    none(&rooms::check(tree, crates, tables::TOOLS, tables::ANY_TOOL));
+}
+
+#[test]
+fn crates_need_only_what_they_may() {
+    let (tree, crates) = now();
+    none(&arrows::check(tree, crates, tables::ARROWS));
+}
+
+#[test]
+fn files_do_not_import_each_other_in_a_circle() {
+    let (tree, crates) = now();
+    none(&circles::check(tree, crates, tables::CIRCLES));
+}
+
+#[test]
+fn every_folder_says_what_it_is_for() {
+    none(&documents::folders(&now().0, tables::FOLDERS_WITHOUT_DOCUMENT));
+}
+
+#[test]
+fn documents_name_what_exists() {
+    none(&documents::paths(&now().0, tables::PATHS_THAT_DO_NOT_EXIST));
+}
+
+#[test]
+fn no_file_names_a_path_of_a_machine() {
+    none(&documents::machines(&now().0));
+}
+
+#[test]
+fn long_files_have_a_reason() {
+    let (tree, crates) = now();
+    none(&length::check(tree, crates, tables::LONG_FILES));
+}

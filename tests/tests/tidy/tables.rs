@@ -1,0 +1,130 @@
+//! What is allowed: facts of today, one table for each rule. To shrink them is the aim; a row that nothing needs any more has to go.
+
+use crate::{
+    arrows::Arrows,
+    circles::Circle,
+    rooms::{Tool, Used},
+};
+
+/// A crate, and exactly the crates of the workspace that it is built on.
+pub const ARROWS: &[Arrows] = &[
+    ("api", &["engine", "location", "adapter-kit", "cloud-ehr"]),
+    ("engine", &["location", "adapter-component"]),
+    ("location", &[]),
+    ("adapter-kit", &["adapter-component"]),
+    ("adapter-component", &[]),
+    ("adapter-sdk", &[]),
+    ("sandbox-adapter", &["adapter-sdk"]),
+    ("fhir-adapter", &["adapter-sdk"]),
+    ("gnuhealth-adapter", &["adapter-sdk"]),
+    ("opendental-adapter", &["adapter-sdk"]),
+    ("gated-cloud-adapter", &["adapter-sdk"]),
+    ("hostile-guest", &["adapter-sdk"]),
+    ("cloud-ehr", &[]),
+    ("tests", &["api", "engine", "location", "adapter-kit", "cloud-ehr"]),
+];
+
+/// A library or a call, and the folders and files that may use it.
+pub const TOOLS: &[Tool] = &[
+    Tool { used: Used::Crates(&["actix_web", "actix_ws"]), rooms: &["api/src"] },
+    Tool { used: Used::Crates(&["actix"]), rooms: &["engine/src/actor", "engine/src/directory.rs"] },
+    Tool { used: Used::Crates(&["sled"]), rooms: &["engine/src/store"] },
+    Tool { used: Used::Crates(&["wasmtime"]), rooms: &["engine/src/adapter_host"] },
+    Tool {
+        used: Used::Crates(&["reqwest", "hyper"]),
+        rooms: &[
+            "engine/src/adapter_host",
+            "engine/src/webhooks/egress.rs",
+            "api/src/config/file.rs",
+            "api/src/cors.rs",
+            "api/src/demo",
+        ],
+    },
+    Tool {
+        used: Used::Crates(&["getrandom"]),
+        rooms: &[
+            "engine/src/clock.rs",
+            "engine/src/adapter_host/cache.rs",
+            "engine/src/store/envelope.rs",
+            "api/src/secret.rs",
+        ],
+    },
+    // The clock on the wall.
+    Tool {
+        used: Used::Calls(&["SystemTime::now", "Utc::now", "Local::now"]),
+        rooms: &[
+            "engine/src/clock.rs",
+            "engine/src/adapter_host/imports.rs",
+            "api/src/demo/cloud.rs",
+            // Shown to receivers of webhooks.
+            "api/src/resources/documentation/snippets/verify.rs",
+        ],
+    },
+    // How long something takes: nowhere in the rules of a location.
+    Tool { used: Used::Calls(&["Instant::now"]), rooms: &["engine/src", "engine/tests/guests/hostile", "api/src"] },
+];
+
+/// Tests and benchmarks may use anything.
+pub const ANY_TOOL: &[&str] = &["tests"];
+
+/// Circles of imports that exist and are to go.
+pub const CIRCLES: &[Circle] = &[
+    Circle { name: "engine", files: &["engine/src"], reason: "is being cut into crates" },
+    Circle { name: "api", files: &["api/src"], reason: "is being ordered: values, http, access, resources, routes" },
+    Circle { name: "location", files: &["engine/location/src"], reason: "values stand beside the rules that use them" },
+    Circle {
+        name: "adapter-sdk",
+        files: &[
+            "adapters/sdk/src/lib.rs",
+            "adapters/sdk/src/log.rs",
+            "adapters/sdk/src/panics.rs",
+            "adapters/sdk/src/testing.rs",
+        ],
+        reason: "the bindings are generated in lib.rs, which has the macro that exports an adapter, too",
+    },
+    Circle {
+        name: "cloud-ehr",
+        files: &["tests/cloud-ehr/src/application.rs", "tests/cloud-ehr/src/calls", "tests/cloud-ehr/src/pages"],
+        reason: "the application hands on to its pages and calls, which look at all of it",
+    },
+    Circle {
+        name: "tests",
+        files: &[
+            "tests/src/harness/ehr_server/open_dental/database.rs",
+            "tests/src/harness/ehr_server/open_dental/rules.rs",
+            "tests/src/harness/ehr_server/open_dental/tables.rs",
+            "tests/src/harness/ehr_server/open_dental/tables",
+        ],
+        reason: "a table names its rules, and the rules look at all tables",
+    },
+];
+
+/// Folders that say nowhere what they are for: folder and reason.
+pub const FOLDERS_WITHOUT_DOCUMENT: &[(&str, &str)] = &[
+    ("api/src/resources/documentation/snippets", "files as they are shown to readers"),
+    ("engine/src/sandbox_ehr/tests", "becomes a crate of its own"),
+];
+
+/// Paths in documents that lead nowhere: document, path, reason.
+pub const PATHS_THAT_DO_NOT_EXIST: &[(&str, &str, &str)] = &[
+    ("README.md", "DIR/demo.toml", "DIR is what the reader chooses"),
+    ("README.md", "adapters/extension/dist", "made by `npm run build`"),
+    ("README.md", "tests/src/workstation/", "README.md is being written anew"),
+    ("adapters/extension/README.md", "adapters/extension/dist", "made by `npm run build`"),
+];
+
+/// Files of more than 500 lines: file and reason.
+pub const LONG_FILES: &[(&str, &str)] = &[
+    ("adapters/gnuhealth/src/requests.rs", "every call of the EHR"),
+    ("adapters/gnuhealth/src/responses.rs", "every row of the EHR"),
+    ("api/src/config/file.rs", "the API is being ordered"),
+    ("api/src/routes.rs", "every endpoint on one page"),
+    ("api/src/scope.rs", "the API is being ordered"),
+    ("engine/location/src/read_cycle.rs", "one state machine"),
+    ("engine/src/actor/docs.rs", "the engine is being cut into crates"),
+    ("engine/src/actor/intake.rs", "the engine is being cut into crates"),
+    ("engine/src/actor/mod.rs", "the engine is being cut into crates"),
+    ("engine/src/adapter_host/convert.rs", "the one place between WIT and records"),
+    ("engine/src/engine.rs", "the engine is being cut into crates"),
+    ("engine/src/webhooks/registry.rs", "the engine is being cut into crates"),
+];

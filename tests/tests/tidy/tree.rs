@@ -1,0 +1,143 @@
+//! The files that are looked at.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use crate::source::Source;
+
+/// What nobody wrote, or what is not for us to judge.
+const NOT_READ: [&str; 4] = ["target", "node_modules", "dist", "demo-data"];
+const READ: [&str; 16] =
+    ["rs", "md", "toml", "ts", "mjs", "js", "json", "py", "wit", "story", "html", "css", "yaml", "ini", "txt", "ruby"];
+
+/// Texts by their path from the root, with `/`.
+#[derive(Default)]
+pub struct Tree {
+    files: BTreeMap<String, File>,
+}
+
+pub struct File {
+    pub text: String,
+    source: OnceLock<Result<Arc<Source>, String>>,
+}
+
+impl Tree {
+    pub fn read(root: &Path) -> Tree {
+        let mut tree = Tree::default();
+        tree.read_folder(root, "");
+        // On all processors: most of the time goes into this.
+        let files: Vec<&File> =
+            tree.files.iter().filter(|(path, _)| path.ends_with(".rs")).map(|(_, file)| file).collect();
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+        std::thread::scope(|scope| {
+            for part in files.chunks(files.len().div_ceil(threads).max(1)) {
+                scope.spawn(|| part.iter().for_each(|file| drop(file.source())));
+            }
+        });
+        tree
+    }
+
+    fn read_folder(&mut self, folder: &Path, path: &str) {
+        for entry in fs::read_dir(folder).expect("a folder of the checkout").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if NOT_READ.contains(&name.as_str()) || (name.starts_with('.') && name != ".ci") {
+                continue;
+            }
+            if is_folder {
+                self.read_folder(&entry.path(), &below);
+            } else {
+                let text = below.rsplit_once('.').filter(|(_, ending)| READ.contains(ending));
+                // Of other files only their name counts.
+                let text = text.and_then(|_| fs::read_to_string(entry.path()).ok()).unwrap_or_default();
+                self.add(&below, &text);
+            }
+        }
+    }
+
+    /// A tree made up for a test.
+    pub fn of(files: &[(&str, &str)]) -> Tree {
+        let mut tree = Tree::default();
+        for (path, text) in files {
+            tree.add(path, text);
+        }
+        tree
+    }
+
+    fn add(&mut self, path: &str, text: &str) {
+        self.files.insert(path.to_owned(), File { text: text.to_owned(), source: OnceLock::new() });
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = (&str, &File)> {
+        self.files.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    pub fn get(&self, path: &str) -> Option<&File> {
+        self.files.get(path)
+    }
+
+    /// A file, or a folder with files in it.
+    pub fn has(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        let below = format!("{path}/");
+        path.is_empty()
+            || self.files.contains_key(path)
+            || self.files.range(below.clone()..).next().is_some_and(|(found, _)| found.starts_with(&below))
+    }
+
+    pub fn rust(&self) -> impl Iterator<Item = (&str, Arc<Source>)> {
+        let files = self.files().filter(|(path, _)| path.ends_with(".rs"));
+        files.filter_map(|(path, file)| Some((path, file.source().ok()?)))
+    }
+}
+
+impl File {
+    pub fn source(&self) -> Result<Arc<Source>, String> {
+        self.source.get_or_init(|| Source::read(&self.text).map(Arc::new)).clone()
+    }
+}
+
+/// What breaks a rule, and where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    pub file: String,
+    /// 0: the file as a whole.
+    pub line: usize,
+    pub what: String,
+}
+
+impl Finding {
+    pub fn at(file: &str, line: usize, what: impl Into<String>) -> Finding {
+        Finding { file: file.to_owned(), line, what: what.into() }
+    }
+
+    /// Of a table's row that nothing in the tree needs any more.
+    pub fn stale(row: impl fmt::Display) -> Finding {
+        Finding::at(crate::TABLES, 0, format!("{row}: nothing needs this row any more; remove it"))
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.what),
+            line => write!(f, "{}:{line}: {}", self.file, self.what),
+        }
+    }
+}
+
+/// The folder a file lies in, or a folder's own.
+pub fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Lies in a folder or is the file itself.
+pub fn is_below(path: &str, room: &str) -> bool {
+    let room = room.trim_end_matches('/');
+    path == room || path.strip_prefix(room).is_some_and(|rest| rest.starts_with('/'))
+}
