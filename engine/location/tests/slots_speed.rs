@@ -1,5 +1,5 @@
 //! How long it takes to search a month. The time is asserted in release builds only.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod support;
 

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told_with_those_there_are() {
-        let error = read("node,postgres").unwrap_err();
+        let error = read("node,postgres").expect_err("there is no such suite");
         assert!(
             error.contains("`postgres`") && error.contains("fhir-server, gnuhealth, chromium, node, python"),
             "{error}"
