@@ -13,6 +13,10 @@ fix:
     cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
     cargo fmt
 
+# Licences, double versions and registries of what is depended on (`cargo install cargo-deny --locked`).
+deny:
+    cargo deny --locked check -D unmatched-skip -D unnecessary-skip licenses bans sources
+
 # A practice with two locations; one booking walked through the API, then it keeps serving.
 demo *OPTIONS:
     cargo run --release -- demo {{OPTIONS}}
