@@ -2,7 +2,7 @@
 //! it, and the same after a restart.
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use api::views::published::RecordViews;
 use engine::{
@@ -20,7 +20,7 @@ use location::{
     time::{DAY, MINUTE, Timestamp},
     zone::Date,
 };
-use tests::harness::{components, fixtures};
+use tests::harness::{components, fixtures, poll::until};
 
 async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     let mut config = SledConfig::new(dir.join("store"), StoreKey::new([7; 32]));
@@ -35,34 +35,9 @@ async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
     (Engine::start(fixtures::setup("sandbox:"), parts).await.unwrap(), ehr)
 }
 
-async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
-    for _ in 0..600 {
-        if let Some(found) = check().await {
-            return found;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("{what} did not happen within 30 s");
-}
-
 fn query(engine: &Engine, length: i64) -> SlotQuery {
     let today = Date(i32::try_from(engine.now().0.div_euclid(DAY)).unwrap());
-    SlotQuery {
-        from: today.add_days(1),
-        days: 7,
-        length,
-        interval: None,
-        appointment_type: None,
-        providers: Vec::new(),
-        operatories: Vec::new(),
-        source: None,
-        hours: None,
-        join_blocks: true,
-        overlapping_operatory_slots: false,
-        appointments_per_timeslot: 1,
-        not_before: engine.now(),
-        limit: 50,
-    }
+    SlotQuery { limit: 50, ..fixtures::slot_query(today.add_days(1), 7, length, engine.now()) }
 }
 
 fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> BookRequest {

@@ -18,7 +18,7 @@ use engine::{
     store::MemoryStore,
 };
 use serde_json::{Value, json};
-use tests::harness::fixtures;
+use tests::harness::{fixtures, poll::until};
 
 /// An EHR whose first write takes the actor down.
 #[derive(Default)]
@@ -57,7 +57,7 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let mut parts = Parts::new(Arc::new(MemoryStore::new()), RecordViews::shapes());
     parts.own = HashMap::from([(fixtures::MAIN_STREET, ehr.clone() as Arc<dyn Ehr>)]);
     let engine = Engine::start(setup, parts).await.unwrap();
-    until(|| ehr.described.load(Ordering::SeqCst) == 1, "it was not asked who it is").await;
+    until("the first question who it is", async || (ehr.described.load(Ordering::SeqCst) == 1).then_some(())).await;
     let body = json!({"name": "Family Plan"});
     let plan = Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None, number: None });
     let request = SaveRequest { location: fixtures::MAIN_STREET, what: plan, once: None };
@@ -69,18 +69,8 @@ async fn a_location_that_panicked_comes_back_unasked() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    until(|| ehr.written.load(Ordering::SeqCst) > 0, "nothing was written").await;
-    until(|| ehr.described.load(Ordering::SeqCst) > 1, "it did not come back").await;
+    until("the write", async || (ehr.written.load(Ordering::SeqCst) > 0).then_some(())).await;
+    until("its return", async || (ehr.described.load(Ordering::SeqCst) > 1).then_some(())).await;
     assert_eq!(ehr.written.load(Ordering::SeqCst), 1, "it died of the first write");
     engine.stop().await;
-}
-
-async fn until(done: impl Fn() -> bool, else_say: &str) {
-    for _ in 0..200 {
-        if done() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("{else_say} within 10 s");
 }

@@ -100,22 +100,7 @@ pub async fn first_sync(engine: &Engine, location: LocationId) -> Result<(), Box
 }
 
 fn query(from: i32) -> SlotQuery {
-    SlotQuery {
-        from: Date(from),
-        days: 7,
-        length: 30 * MINUTE,
-        interval: None,
-        appointment_type: None,
-        providers: Vec::new(),
-        operatories: Vec::new(),
-        source: None,
-        hours: None,
-        join_blocks: true,
-        overlapping_operatory_slots: false,
-        appointments_per_timeslot: 1,
-        not_before: clock::now(),
-        limit: 1,
-    }
+    SlotQuery { limit: 1, ..fixtures::slot_query(Date(from), 7, 30 * MINUTE, clock::now()) }
 }
 
 /// What the locations of an engine share, without an engine.

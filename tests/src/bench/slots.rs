@@ -114,20 +114,6 @@ fn calendar(zone: &Zone, first: Date, free: usize) -> Calendar {
 }
 
 fn query(from: Date) -> SlotQuery {
-    SlotQuery {
-        from,
-        days: DAYS as u16,
-        length: 30 * MINUTE,
-        interval: None,
-        appointment_type: None,
-        providers: Vec::new(),
-        operatories: Vec::new(),
-        source: None,
-        hours: None,
-        join_blocks: true,
-        overlapping_operatory_slots: true,
-        appointments_per_timeslot: 1,
-        not_before: clock::now(),
-        limit: usize::MAX,
-    }
+    let query = fixtures::slot_query(from, DAYS as u16, 30 * MINUTE, clock::now());
+    SlotQuery { overlapping_operatory_slots: true, limit: usize::MAX, ..query }
 }

@@ -11,7 +11,9 @@ use engine::{
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{BookingRules, PullRules, Quota, WriteRules},
-    time::DAY,
+    slots::SlotQuery,
+    time::{DAY, Timestamp},
+    zone::Date,
 };
 
 pub const INSTITUTION: InstitutionId = InstitutionId(1);
@@ -101,5 +103,25 @@ pub fn location(id: LocationId, key: &str, zone: chrono_tz::Tz, map_by_operatory
         quota: Quota { per_minute: 60_000, burst: 1_000 },
         adapter_config: BTreeMap::new(),
         workstation: Default::default(),
+    }
+}
+
+/// Any free slots of a location. What a test asks beyond that it says itself.
+pub fn slot_query(from: Date, days: u16, length: i64, not_before: Timestamp) -> SlotQuery {
+    SlotQuery {
+        from,
+        days,
+        length,
+        interval: None,
+        appointment_type: None,
+        providers: Vec::new(),
+        operatories: Vec::new(),
+        source: None,
+        hours: None,
+        join_blocks: true,
+        overlapping_operatory_slots: false,
+        appointments_per_timeslot: 1,
+        not_before,
+        limit: 1_000,
     }
 }

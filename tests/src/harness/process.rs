@@ -174,24 +174,36 @@ fn free_address() -> io::Result<SocketAddr> {
 
 fn configuration(dir: &Path, address: SocketAddr, served: &ServedEhr, rules: &str) -> String {
     let ServedEhr { adapter, base_url, source, locations } = served;
-    let component = components::component(adapter);
-    let cache = components::root().join("target").join("adapters").join("compiled");
     let locations: String = locations.iter().map(LocationConfig::lines).collect();
-    let key = |name: &str, key: &str, grants: &str| {
-        let hash = hex::encode(Sha256::digest(key));
-        format!(
-            "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
-             institutions = [\"{SUBDOMAIN}\"]\ngrants = [{grants}]\n"
-        )
-    };
+    format!(
+        r#"{common}
+[[institutions.sources]]
+id = 11
+name = "Sandbox EHR"
+adapter = "{adapter}"
+base_url = "{base_url}"
+{source}
+{locations}
+{keys}
+{operator}
+"#,
+        common = common(dir, &address.to_string(), "error", "refused_per_minute = 0", (adapter, rules)),
+        keys = key("tests", API_KEY, r#""financial", "beta""#),
+        operator = key("operator", OPERATOR_KEY, r#""operator""#),
+    )
+}
+
+/// The beginning of a configuration file: one adapter, one institution, nothing that limits who asks. `http`: more lines of that table;
+/// `rules`: more tables.
+pub(super) fn common(dir: &Path, address: &str, log: &str, http: &str, (adapter, rules): (&str, &str)) -> String {
     format!(
         r#"data_dir = "{data}"
-log = "error"
+log = "{log}"
 [http]
 listen = "{address}"
 slot_token = "12h"
-refused_per_minute = 0
-[rate_limits]
+{http}
+[limits]
 per_second = 0
 per_minute = 0
 [rate_limits.endpoints]
@@ -210,21 +222,19 @@ id = 1
 subdomain = "{SUBDOMAIN}"
 name = "Demo Dental"
 environment = "sandbox"
-[[institutions.sources]]
-id = 11
-name = "Sandbox EHR"
-adapter = "{adapter}"
-base_url = "{base_url}"
-{source}
-{locations}
-{keys}
-{operator}
 "#,
         data = dir.join("data").display(),
-        cache = cache.display(),
-        component = component.display(),
-        keys = key("tests", API_KEY, r#""financial", "beta""#),
-        operator = key("operator", OPERATOR_KEY, r#""operator""#),
+        cache = components::root().join("target").join("adapters").join("compiled").display(),
+        component = components::component(adapter).display(),
+    )
+}
+
+/// An API key of the institution, as the configuration file has it.
+pub(super) fn key(name: &str, key: &str, grants: &str) -> String {
+    let hash = hex::encode(Sha256::digest(key));
+    format!(
+        "[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nenvironment = \"sandbox\"\n\
+         institutions = [\"{SUBDOMAIN}\"]\ngrants = [{grants}]\n"
     )
 }
 

@@ -11,6 +11,7 @@ use location::{
     slots::{Slot, SlotQuery, free_slots},
     time::{HOUR, MINUTE, SECOND},
 };
+use tests::harness::fixtures;
 
 use super::{
     agenda::Happening,
@@ -127,21 +128,12 @@ impl Sim {
         let (wide, late) = (self.random.chance(500), self.random.between(0..=8) * HOUR);
         let machine = &self.process.hosts.get(&location)?.shell.machine;
         let not_before = self.now.plus(if wide { late } else { 0 });
+        let from = machine.settings.zone.local_date(self.now);
         let query = SlotQuery {
-            from: machine.settings.zone.local_date(self.now),
-            days,
-            length,
             interval,
-            appointment_type: None,
-            providers: Vec::new(),
-            operatories: Vec::new(),
-            source: None,
-            hours: None,
-            join_blocks: true,
             overlapping_operatory_slots: true,
-            appointments_per_timeslot: 1,
-            not_before: not_before.plus(1),
             limit: 12,
+            ..fixtures::slot_query(from, days, length, not_before.plus(1))
         };
         let slots = free_slots(machine.hours(), &machine.state.calendar, &machine.settings.zone, &query);
         self.random.pick(&slots).copied()

@@ -201,20 +201,9 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
     /// Free slots of half an hour in a room on a day.
     pub async fn free_on(&self, room: usize, from: Date) -> Vec<Slot> {
         let query = SlotQuery {
-            from,
-            days: 1,
-            length: 30 * MINUTE,
-            interval: None,
             appointment_type: Some(self.check_up()),
-            providers: Vec::new(),
             operatories: vec![self.operatory(room)],
-            source: None,
-            hours: None,
-            join_blocks: true,
-            overlapping_operatory_slots: false,
-            appointments_per_timeslot: 1,
-            not_before: self.engine.now(),
-            limit: 1_000,
+            ..fixtures::slot_query(from, 1, 30 * MINUTE, self.engine.now())
         };
         self.engine.free_slots(LOCATION, query).await.expect("slots can be looked for").slots
     }

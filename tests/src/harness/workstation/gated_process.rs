@@ -4,15 +4,13 @@ use std::{io, path::Path, time::Duration};
 
 use cloud_ehr::{CloudEhr, Settings};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::Workstation;
 use crate::harness::{
-    components,
     http_client::Caller,
     poll::until,
-    process::{API_KEY, Installation, Process, SUBDOMAIN},
+    process::{API_KEY, Installation, Process, SUBDOMAIN, common, key},
 };
 
 pub const LOCATION: u32 = 201;
@@ -136,9 +134,6 @@ impl GatedProcess {
 
 /// The configuration file.
 pub fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> String {
-    let adapter = components::component(ADAPTER);
-    let cache = components::root().join("target").join("adapters").join("compiled");
-    let key = hex::encode(Sha256::digest(API_KEY));
     let location = |id: u32| {
         format!(
             "[[institutions.locations]]\nid = {id}\nname = \"Place {id}\"\nzone = \"America/New_York\"\nsource = 21\n\
@@ -151,29 +146,7 @@ pub fn configuration(dir: &Path, address: &str, origin: &str, rules: &str) -> St
         None => ("", rules),
     };
     format!(
-        r#"data_dir = "{data}"
-log = "error,audit=info"
-[http]
-listen = "{address}"
-slot_token = "12h"
-{http}
-[rate_limits]
-per_second = 0
-per_minute = 0
-[rate_limits.endpoints]
-"POST /intent/booking/search" = 0
-"GET /appointments" = 0
-[engine]
-adapter_cache = "{cache}"
-webhook_development = true
-[adapters]
-{ADAPTER} = "{adapter}"
-{rules}
-[[institutions]]
-id = 1
-subdomain = "{SUBDOMAIN}"
-name = "Demo Dental"
-environment = "sandbox"
+        r#"{common}
 [[institutions.sources]]
 id = 21
 name = "Cloud EHR"
@@ -181,16 +154,10 @@ adapter = "{ADAPTER}"
 base_url = "{origin}/app"
 workstation = {{ probe = "/api/session" }}
 {locations}
-[[keys]]
-name = "tests"
-sha256 = "{key}"
-environment = "sandbox"
-institutions = ["{SUBDOMAIN}"]
-grants = ["financial", "beta", "operator"]
+{key}
 "#,
-        data = dir.join("data").display(),
-        cache = cache.display(),
-        adapter = adapter.display(),
+        common = common(dir, address, "error,audit=info", http, (ADAPTER, rules)),
         locations = location(LOCATION) + &location(OTHER),
+        key = key("tests", API_KEY, r#""financial", "beta", "operator""#),
     )
 }
