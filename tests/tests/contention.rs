@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use engine::sandbox_ehr::Profile;
+use sandbox_ehr::Profile;
 use serde_json::Value;
 use tempfile::TempDir;
 use tests::harness::{

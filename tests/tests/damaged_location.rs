@@ -7,11 +7,10 @@ use std::sync::{
 };
 
 use api::views::published::RecordViews;
-use engine::{
-    engine::{Engine, EngineError, Parts, Refused},
-    store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, keys},
-};
+use engine::{Engine, Parts};
 use location::ids::AppointmentId;
+use processor::error::EngineError;
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, MemoryStore, Store, StoreError, keys};
 use tests::harness::fixtures;
 
 /// Counts how often a location's journal is read.
@@ -58,14 +57,14 @@ async fn a_damaged_location_does_not_read_its_journal_at_each_request() {
     let engine = Engine::start(setup, Parts::new(store.clone(), RecordViews::shapes())).await.unwrap();
     for _ in 0..50 {
         let refused = engine.cancel(fixtures::MAIN_STREET, AppointmentId(1), None).await.unwrap_err();
-        assert_eq!(refused, Refused::Engine(EngineError::Damaged));
+        assert_eq!(refused, EngineError::Damaged);
         assert_eq!(engine.sync_state(fixtures::MAIN_STREET).await.err(), Some(EngineError::Damaged));
     }
     let read = store.journals_read.load(Ordering::SeqCst);
     assert!((1..=2).contains(&read), "read {read} times");
     assert!(matches!(
         engine.cancel(fixtures::LAKESIDE, AppointmentId(1), None).await,
-        Err(Refused::Rule(location::decision::Refusal::AppointmentNotFound))
+        Err(EngineError::Refused(location::decision::Refusal::AppointmentNotFound))
     ));
     engine.stop().await;
 }

@@ -11,12 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use engine::{
-    clock::random_u64,
-    sandbox_ehr::{
-        Behaviours, Control, Profile,
-        records::{Record, Resource},
-    },
+use runtime::clock::random_u64;
+use sandbox_ehr::{
+    Behaviours, Control, Profile,
+    records::{Record, Resource},
 };
 use serde_json::{Value, json};
 use tests::harness::{

@@ -4,15 +4,9 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use adapter_host::Transport;
 use api::views::published::RecordViews;
-use engine::{
-    adapter_host::Transport,
-    engine::{BookRequest, Engine, Offer, Parts, PatientDetails, Refused},
-    records::Writeback,
-    sandbox_ehr::records::Resource,
-    sandbox_host::Hosted,
-    store::{SledConfig, SledStore, Store, StoreKey},
-};
+use engine::{Engine, Parts, sandbox_host::Hosted};
 use location::{
     decision::Refusal,
     ids::{AppointmentId, LocationId},
@@ -20,6 +14,14 @@ use location::{
     time::{DAY, MINUTE, Timestamp},
     zone::Date,
 };
+use processor::{
+    commands::{BookSlot, Offer},
+    error::EngineError,
+    requests::PatientDetails,
+};
+use records::Writeback;
+use sandbox_ehr::records::Resource;
+use store::{SledConfig, SledStore, Store, StoreKey};
 use tests::harness::{components, fixtures, poll::until};
 
 async fn start(dir: &Path) -> (Engine, Arc<Hosted>) {
@@ -40,8 +42,8 @@ fn query(engine: &Engine, length: i64) -> SlotQuery {
     SlotQuery { limit: 50, ..fixtures::slot_query(today.add_days(1), 7, length, engine.now()) }
 }
 
-fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> BookRequest {
-    BookRequest {
+fn booking(location: LocationId, slot: Slot, key: &str, expires: Timestamp) -> BookSlot {
+    BookSlot {
         offer: Offer {
             institution: fixtures::INSTITUTION,
             location,
@@ -92,13 +94,13 @@ async fn a_booking_reaches_the_ehr_and_survives_a_restart() {
     let again = engine.book(request.clone()).await.map_err(|_| "refused").unwrap();
     assert!(again.replay);
     assert_eq!(again.appointment.id, id);
-    let other = BookRequest { note: None, ..request.clone() };
-    assert_eq!(engine.book(other).await.err(), Some(Refused::Rule(Refusal::IdempotencyConflict)));
+    let other = BookSlot { note: None, ..request.clone() };
+    assert_eq!(engine.book(other).await.err(), Some(EngineError::Refused(Refusal::IdempotencyConflict)));
     let elsewhere =
-        BookRequest { offer: Offer { location: fixtures::MAIN_STREET, ..request.offer.clone() }, ..request.clone() };
-    assert_eq!(engine.book(elsewhere).await.err(), Some(Refused::Rule(Refusal::IdempotencyConflict)));
-    let taken = BookRequest { idempotency_key: "key-2".to_owned(), ..request.clone() };
-    let Some(Refused::Rule(Refusal::SlotTaken { alternatives, .. })) = engine.book(taken).await.err() else {
+        BookSlot { offer: Offer { location: fixtures::MAIN_STREET, ..request.offer.clone() }, ..request.clone() };
+    assert_eq!(engine.book(elsewhere).await.err(), Some(EngineError::Refused(Refusal::IdempotencyConflict)));
+    let taken = BookSlot { idempotency_key: "key-2".to_owned(), ..request.clone() };
+    let Some(EngineError::Refused(Refusal::SlotTaken { alternatives, .. })) = engine.book(taken).await.err() else {
         panic!("the slot is taken");
     };
     assert_eq!(alternatives.len(), 5);

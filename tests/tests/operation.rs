@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use engine::sandbox_ehr::Profile;
+use sandbox_ehr::Profile;
 use serde_json::json;
 use tests::harness::{
     ehr_server::EhrServer,

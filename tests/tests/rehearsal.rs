@@ -40,7 +40,7 @@ async fn sandbox(rules: &str) -> Sandbox {
 }
 
 fn now() -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(engine::clock::now().0).unwrap()
+    DateTime::from_timestamp_millis(runtime::clock::now().0).unwrap()
 }
 
 fn text(at: DateTime<Utc>) -> String {

@@ -11,13 +11,15 @@ use std::{
 };
 
 use api::views::published::RecordViews;
-use engine::{
+use engine::{Engine, Parts};
+use processor::commands::CreateRecord;
+use records::{
     ehr::{Description, Ehr, EhrFuture, Page, Receipt, Resource, Write},
-    engine::{Engine, Parts},
-    saving::{NewEntry, SaveRequest, Saving},
-    store::MemoryStore,
+    entries,
+    insurance::InsurancePlan,
 };
-use serde_json::{Value, json};
+use serde_json::json;
+use store::MemoryStore;
 use tests::harness::{fixtures, poll::until};
 
 /// An EHR whose first write takes the actor down.
@@ -59,10 +61,10 @@ async fn a_location_that_panicked_comes_back_unasked() {
     let engine = Engine::start(setup, parts).await.unwrap();
     until("the first question who it is", async || (ehr.described.load(Ordering::SeqCst) == 1).then_some(())).await;
     let body = json!({"name": "Family Plan"});
-    let plan = Saving::Entry(NewEntry { resource: Resource::InsurancePlans, body, patient: None, number: None });
-    let request = SaveRequest { location: fixtures::MAIN_STREET, what: plan, once: None };
+    let body: InsurancePlan = entries::read(body).unwrap();
+    let plan = CreateRecord { body, patient: None, number: None };
     for tries in 1.. {
-        match engine.save::<Value>(request.clone()).await {
+        match engine.send(fixtures::MAIN_STREET, plan.clone()).await {
             Ok(_) => break,
             // What the EHR can do is known a moment after it said so.
             Err(refused) => assert!(tries < 100, "{refused:?}"),

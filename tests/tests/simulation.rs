@@ -6,6 +6,7 @@
 
 mod simulation {
     pub mod agenda;
+    pub mod ask;
     pub mod calls;
     pub mod clients;
     pub mod directory;

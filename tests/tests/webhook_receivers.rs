@@ -10,14 +10,11 @@ use std::{
 };
 
 use api::views::published::RecordViews;
-use engine::{
-    Engine, clock,
-    engine::Parts,
-    setup::{EngineRules, Setup},
-    store::MemoryStore,
-    webhooks::{model::Owner, sign::SecretKey},
-};
+use engine::{Engine, Parts};
 use location::time::HOUR;
+use runtime::clock;
+use setup::{EngineRules, Setup};
+use store::MemoryStore;
 use tests::harness::{
     components::root,
     external::{Suite, say},
@@ -26,6 +23,7 @@ use tests::harness::{
     webhook_receiver::{Message, WebhookReceiver, verify},
 };
 use tokio::process::Command;
+use webhooks::{model::Owner, sign::SecretKey};
 
 const SNIPPETS: &str = "api/src/resources/documentation/snippets";
 const STEP: Duration = Duration::from_secs(60);

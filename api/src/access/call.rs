@@ -4,7 +4,7 @@
 use std::{net::IpAddr, ops::Deref, rc::Rc, sync::Arc};
 
 use actix_web::{HttpMessage, HttpRequest, dev::Payload, web::Data};
-use engine::once::Once;
+use engine::idempotency::IdempotencyKey;
 use location::{time::Timestamp, zone::Date};
 
 use super::{
@@ -46,7 +46,7 @@ pub struct Call {
     pub(super) input: Input,
     /// Names and values of the path.
     path: Vec<(String, String)>,
-    idempotency_key: Option<Once>,
+    idempotency_key: Option<IdempotencyKey>,
     /// As they were when the call came.
     pub locations: Arc<Locations>,
     /// Whose call it is, behind the proxies that are trusted.
@@ -198,7 +198,7 @@ impl Call {
     }
 
     /// What makes this call one that may be sent again; None without Idempotency-Key.
-    pub fn idempotency_key(&self) -> Option<Once> {
+    pub fn idempotency_key(&self) -> Option<IdempotencyKey> {
         self.idempotency_key
     }
 

@@ -4,7 +4,7 @@ use actix_web::{
     HttpRequest,
     http::header::{HeaderMap, HeaderName},
 };
-use engine::once::Once;
+use engine::idempotency::IdempotencyKey;
 use location::ids::LocationId;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ pub(crate) fn read(
     request: &HttpRequest,
     query: &Params,
     body: &Value,
-) -> Result<Option<Once>, ApiError> {
+) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(given) = given(request.headers())? else { return Ok(None) };
     let method = request.method().as_str();
     let key_digest = digest([key.id().as_bytes(), method.as_bytes(), request.path().as_bytes(), given.as_bytes()]);
@@ -31,23 +31,23 @@ pub(crate) fn read(
     pairs.sort_unstable();
     let mut texts: Vec<String> = pairs.iter().flat_map(|(name, value)| [*name, *value]).map(str::to_owned).collect();
     texts.push(canonical(body));
-    Ok(Some(Once { key: key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
+    Ok(Some(IdempotencyKey { key: key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
 }
 
 /// A record the client has a number for: at a location there is one record of each number. `said` is what must be equal for two
 /// requests to mean the same record.
-pub(crate) fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> Once {
+pub(crate) fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> IdempotencyKey {
     let at = location.0.to_be_bytes();
     let key = digest([&at[..], record.as_bytes(), number.as_bytes()]);
-    Once { key, fingerprint: digest([canonical(said).as_bytes()]) }
+    IdempotencyKey { key, fingerprint: digest([canonical(said).as_bytes()]) }
 }
 
 /// The key of one of several things a request saves.
-pub(crate) fn nth(once: Once, n: usize) -> Once {
+pub(crate) fn nth(once: IdempotencyKey, n: usize) -> IdempotencyKey {
     let mut key = Sha256::new();
     key.update(once.key);
     key.update((n as u64).to_be_bytes());
-    Once { key: key.finalize().into(), ..once }
+    IdempotencyKey { key: key.finalize().into(), ..once }
 }
 
 fn given(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    fn once(hash: u8, path: &str, query: &str, given: &[u8], body: Value) -> Result<Option<Once>, ApiError> {
+    fn once(hash: u8, path: &str, query: &str, given: &[u8], body: Value) -> Result<Option<IdempotencyKey>, ApiError> {
         let value = actix_web::http::header::HeaderValue::from_bytes(given).unwrap();
         let request = TestRequest::post().uri(path).insert_header((KEY, value)).to_http_request();
         read(&key(hash), &request, &Params::parse(query).unwrap(), &body)

@@ -8,7 +8,10 @@ use std::{
 
 use adapter_kit::{KitError, Report};
 use clap::Subcommand;
-use engine::adapter_host::{Host, HostLimits, plain};
+use engine::{
+    adapter_host::{Host, plain},
+    setup::guests::HostLimits,
+};
 
 use crate::terminal::{fail, say};
 

@@ -7,9 +7,10 @@ use std::{
 };
 
 use engine::{
-    adapter_host::{Login, OAuth, Proof, Secret as Hidden, SigningKey, TrytonSession},
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
+        login::{Login, OAuth, Proof, SigningKey, TrytonSession},
+        secret::Secret as Hidden,
     },
     webhooks::limits::MAX_SECRET_OVERLAP,
 };

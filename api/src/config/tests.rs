@@ -1,10 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::{collections::BTreeSet, fs, path::Path};
 
-use engine::{
-    adapter_host::Login,
-    setup::{EngineRules, LocationStatus},
-};
+use engine::setup::{EngineRules, LocationStatus, login::Login};
 use location::{ids::LocationId, settings::ConflictRule, time::MINUTE};
 
 use super::{knobs::Knobs, reader::Problem, *};

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use engine::{sandbox_ehr::records::Resource, sandbox_host::Hosted, webhooks::sign};
+use engine::{sandbox_host::Hosted, webhooks::sign};
 use reqwest::{Client, Method};
+use sandbox_ehr::records::Resource;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 

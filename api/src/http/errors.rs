@@ -6,7 +6,7 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header},
 };
-use engine::{EngineError, Refused, saving::Unmet};
+use engine::{EngineError, Unmet};
 use location::{
     decision::{Over, Refusal},
     pull::Resource,
@@ -269,6 +269,8 @@ impl From<Exceeded> for ApiError {
 impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> ApiError {
         match error {
+            EngineError::Refused(refusal) => refusal.into(),
+            EngineError::Unmet(unmet) => unmet.into(),
             // The configuration named the location, so the engine has it.
             EngineError::UnknownLocation | EngineError::Internal => ApiError::Internal,
             EngineError::Expired => {
@@ -466,16 +468,6 @@ pub(crate) fn name_of(resource: Resource) -> &'static str {
         Resource::Patients => "Patient",
         Resource::WorkingHours => "Working Hour",
         Resource::Appointments => "Appointment",
-        framed => engine::entries::rules(framed).map_or("Record", |rules| rules.name),
-    }
-}
-
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> ApiError {
-        match refused {
-            Refused::Rule(refusal) => refusal.into(),
-            Refused::Unmet(unmet) => unmet.into(),
-            Refused::Engine(error) => error.into(),
-        }
+        framed => engine::records::entries::rules(framed).map_or("Record", |rules| rules.name),
     }
 }

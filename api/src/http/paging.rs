@@ -1,7 +1,7 @@
 //! Pages of a list: by cursor from v3.0.0 on, by number in v2.2.2. Reading is the same for all: records are fetched next to a
 //! position, filtered, until the page is full.
 
-use engine::{EngineError, Stretch};
+use engine::{EngineError, lists::Stretch};
 use location::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;

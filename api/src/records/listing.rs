@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{
     EngineError,
-    actor::docs::Document,
-    index::{Field, Term, places::OrderBy},
     lists::{Narrow, Order, Part, Walk},
+    records::{
+        document::Document,
+        index::{Field, OrderBy, Term},
+    },
     store::Direction,
 };
 use location::time::{Span, Timestamp};

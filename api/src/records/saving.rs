@@ -1,12 +1,12 @@
 //! What handlers have saved, and how they answer it.
 
 use engine::{
-    EngineError, Refused,
-    once::Once,
+    EngineError, Request, Saved,
+    commands::CreateRecord,
+    idempotency::IdempotencyKey,
     records::entry::{Body, Entry},
-    saving::{NewEntry, SaveRequest, Saved, Saving},
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     access::{
@@ -18,24 +18,27 @@ use crate::{
 
 impl Call {
     /// Warnings go into the answer.
-    pub(crate) async fn save<T: DeserializeOwned>(
-        &mut self,
-        place: &OpenLocation,
-        what: Saving,
-    ) -> Result<Saved<T>, Refused> {
-        let once = self.idempotency_key();
-        self.save_with_key(place, what, once).await
+    pub(crate) async fn save<T, R>(&mut self, place: &OpenLocation, request: R) -> Result<Saved<T>, EngineError>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        R: Request<Reply = Saved<T>> + Clone,
+    {
+        let key = self.idempotency_key();
+        self.save_with_key(place, request, key).await
     }
 
     /// With a key of its own, where one request saves several things.
-    pub(crate) async fn save_with_key<T: DeserializeOwned>(
+    pub(crate) async fn save_with_key<T, R>(
         &mut self,
         place: &OpenLocation,
-        what: Saving,
-        once: Option<Once>,
-    ) -> Result<Saved<T>, Refused> {
-        let request = SaveRequest { location: place.location.id, what, once };
-        let saved: Saved<T> = self.api.engine.save(request).await?;
+        request: R,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Saved<T>, EngineError>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        R: Request<Reply = Saved<T>> + Clone,
+    {
+        let saved = self.api.engine.save(place.location.id, key, request).await?;
         saved.warnings.iter().for_each(|warning| self.warn(warning));
         Ok(saved)
     }
@@ -46,7 +49,7 @@ impl Call {
         place: &OpenLocation,
         body: &T,
         patient: Option<u32>,
-    ) -> Result<Saved<Entry<T>>, Refused> {
+    ) -> Result<Saved<Entry<T>>, EngineError> {
         self.save_numbered(place, body, patient, None).await
     }
 
@@ -56,11 +59,9 @@ impl Call {
         place: &OpenLocation,
         body: &T,
         patient: Option<u32>,
-        number: Option<Once>,
-    ) -> Result<Saved<Entry<T>>, Refused> {
-        let body = serde_json::to_value(body).map_err(|_| EngineError::Internal)?;
-        let what = Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient, number });
-        let saved: Saved<Entry<T>> = self.save(place, what).await?;
+        number: Option<IdempotencyKey>,
+    ) -> Result<Saved<Entry<T>>, EngineError> {
+        let saved = self.save(place, CreateRecord { body: body.clone(), patient, number }).await?;
         self.audit("write", name_of(T::RESOURCE), saved.record.id);
         Ok(saved)
     }

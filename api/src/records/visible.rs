@@ -1,10 +1,12 @@
 //! Records in a frame, as handlers ask for them: of the data sources a caller may reach.
 
 use engine::{
-    actor::docs::Document,
-    entries::rules,
     lists::{Narrow, Order, Part, Walk},
-    records::entry::{Body, Entry, WriteStatus},
+    records::{
+        document::Document,
+        entries::rules,
+        entry::{Body, Entry, WriteStatus},
+    },
     store::Direction,
 };
 use location::{ids::LocationId, pull::Resource};

@@ -1,11 +1,9 @@
 //! GET /adjustments, GET /adjustments/{id}, POST /adjustments
 
-use engine::{
+use engine::records::{
+    catalogue::AdjustmentType,
     index::Field,
-    records::{
-        catalogue::AdjustmentType,
-        ledger::{Adjustment, Charge, Claim},
-    },
+    ledger::{Adjustment, Charge, Claim},
 };
 
 use super::{

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use engine::{
+    Request, Saved,
+    commands::{AppointmentTypeChange, ChangeAppointmentType, CreateAppointmentType, RemoveAppointmentType},
     records::AppointmentType,
-    saving::{AppointmentTypeChange, NewAppointmentType, Saving},
 };
 use location::ids::LocationId;
 
@@ -105,8 +106,8 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     })?;
     let (place, of_location) = parent.place(&call, &tenant)?;
     let of_location = of_location.unwrap_or(false);
-    let new = NewAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
-    save(&mut call, &place, Saving::AppointmentType(new)).await
+    let new = CreateAppointmentType { name, minutes, bookable_online, descriptor_ids, of_location };
+    save(&mut call, &place, new).await
 }
 
 pub(crate) async fn update(mut call: Call) -> HttpResult {
@@ -132,7 +133,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         _ => place,
     };
     let change = AppointmentTypeChange { of_location, ..change };
-    save(&mut call, &place, Saving::AppointmentTypeChange { id: path_id, change }).await
+    save(&mut call, &place, ChangeAppointmentType { id: path_id, change }).await
 }
 
 pub(crate) async fn delete(mut call: Call) -> HttpResult {
@@ -143,11 +144,15 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
         Some(own) => call.location(&tenant, LocationId(own))?,
         None => place.map_or_else(|| any_location(&call, &tenant), Ok)?,
     };
-    save(&mut call, &place, Saving::AppointmentTypeRemoval { id }).await
+    save(&mut call, &place, RemoveAppointmentType(id)).await
 }
 
-async fn save(call: &mut Call, place: &OpenLocation, what: Saving) -> HttpResult {
-    let saved = call.save::<AppointmentType>(place, what).await?;
+async fn save(
+    call: &mut Call,
+    place: &OpenLocation,
+    request: impl Request<Reply = Saved<AppointmentType>> + Clone,
+) -> HttpResult {
+    let saved = call.save(place, request).await?;
     Ok(call.made(saved.replay, AppointmentTypeView::of(&saved.record)))
 }
 

@@ -1,9 +1,9 @@
 //! POST /appointments, PATCH /appointments/{id}: the words of specification 7.3 are theirs.
 
 use engine::{
-    PatientDetails, Refused,
+    EngineError, PatientDetails, Unmet,
+    commands::{AppointmentChange, ChangeAppointment, CreateAppointment},
     records::{Appointment, Writeback},
-    saving::{AppointmentChange, NewAppointment, Saving, Unmet},
 };
 use location::{
     decision::{Over, Refusal},
@@ -71,7 +71,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         NewAppointmentInput::read(&mut input.body, &input.clock, input.today)
     })?;
     let span = given.span(&mut call, &place)?;
-    let new = NewAppointment {
+    let new = CreateAppointment {
         patient_id: given.patient_id,
         is_guardian: given.is_guardian || given.dependent.is_some(),
         dependent: given.dependent,
@@ -86,7 +86,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         join_blocks: !call.version.is_v2(),
         created_by: call.key.name.clone(),
     };
-    let saved = call.save::<Appointment>(&place, Saving::Appointment(Box::new(new))).await;
+    let saved = call.save(&place, new).await;
     let saved = saved.map_err(|refused| refusal(refused, place.location.id.0, call.version.is_v2()))?;
     call.audit(if saved.replay { "read" } else { "create" }, "appointment", saved.record.id);
     if given.per_timeslot > 1 {
@@ -135,7 +135,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         find(&call, &tenant, id)?.1
     } else {
         let change = AppointmentChange { join_blocks: !call.version.is_v2(), ..change };
-        let saved = call.save::<Appointment>(&place, Saving::AppointmentChange { id, change }).await;
+        let saved = call.save(&place, ChangeAppointment { id, change }).await;
         let v2 = call.version.is_v2();
         saved.map_err(|refused| refusal(remembered(refused, &before), place.location.id.0, v2))?.record
     };
@@ -254,13 +254,13 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
 }
 
 /// Why an appointment that the location has forgotten cannot be changed: its record still knows.
-fn remembered(refused: Refused, record: &Appointment) -> Refused {
+fn remembered(refused: EngineError, record: &Appointment) -> EngineError {
     let forgotten = [Refusal::AppointmentNotFound, Refusal::AppointmentNotOpen(Over::Forgotten)];
-    if !forgotten.iter().any(|refusal| refused == Refused::Rule(refusal.clone())) {
+    if !forgotten.iter().any(|refusal| refused == EngineError::Refused(refusal.clone())) {
         return refused;
     }
     let failed = record.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
-    Refused::Rule(Refusal::AppointmentNotOpen(match record.cancelled {
+    EngineError::Refused(Refusal::AppointmentNotOpen(match record.cancelled {
         true => Over::Cancelled,
         false if failed => Over::Failed,
         false => Over::Past,
@@ -268,23 +268,23 @@ fn remembered(refused: Refused, record: &Appointment) -> Refused {
 }
 
 /// Specification 7.3.
-fn refusal(refused: Refused, location: u32, v2: bool) -> ApiError {
+fn refusal(refused: EngineError, location: u32, v2: bool) -> ApiError {
     match refused {
-        Refused::Unmet(Unmet::Several(all)) => {
-            ApiError::all(all.into_iter().map(|unmet| refusal(Refused::Unmet(unmet), location, v2)))
+        EngineError::Unmet(Unmet::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location, v2)))
         }
-        Refused::Rule(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
+        EngineError::Refused(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
             ApiError::bad("Provided appointment_type_id was not found to be configured for the requested slot")
                 .because(Reason::AppointmentTypeNotAccepted)
         }
-        Refused::Rule(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
+        EngineError::Refused(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
             ApiError::bad("Time slot is not during working hours, please choose another time")
                 .because(Reason::OutsideWorkingHours)
         }
-        Refused::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
+        EngineError::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
             ApiError::bad(format!("Patient with ID {id} not found in location {location}")).because(Reason::NotFound)
         }
-        Refused::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
+        EngineError::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
             ApiError::NotFound(format!("Patient with id {id}"))
         }
         other => other.into(),

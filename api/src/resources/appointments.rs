@@ -1,9 +1,14 @@
 //! GET /appointments, GET /appointments/{id} and its descriptors. Writes are in `appointment_writes`.
 
 use engine::{
-    index::{Field, Term},
     lists::Narrow,
-    records::{Appointment, catalogue::AppointmentDescriptor, clinical::Procedure, entry::Entry},
+    records::{
+        Appointment,
+        catalogue::AppointmentDescriptor,
+        clinical::Procedure,
+        entry::Entry,
+        index::{Field, Term},
+    },
 };
 use location::{
     ids::{AppointmentId, LocationId},

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use engine::{
-    index::{Field, Term},
     lists::Narrow,
-    records::ledger::{GuarantorBalance, InsuranceBalance},
+    records::{
+        index::{Field, Term},
+        ledger::{GuarantorBalance, InsuranceBalance},
+    },
 };
 
 use super::related::{Related, shown};

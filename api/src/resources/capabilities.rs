@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::ehr::Description;
+use engine::records::ehr::Description;
 use location::ids::LocationId;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,12 +1,10 @@
 //! GET /charges, GET /charges/{id}
 
-use engine::{
+use engine::records::{
+    clinical::Procedure,
+    entry::Entry,
     index::{Field, Term},
-    records::{
-        clinical::Procedure,
-        entry::Entry,
-        ledger::{Charge, Claim},
-    },
+    ledger::{Charge, Claim},
 };
 
 use super::related::{Related, shown};

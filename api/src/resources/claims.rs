@@ -1,8 +1,8 @@
 //! GET /claims, GET /claims/{id}
 
-use engine::{
+use engine::records::{
     index::{Field, Term},
-    records::ledger::{Charge, Claim},
+    ledger::{Charge, Claim},
 };
 
 use super::related::{Related, shown};

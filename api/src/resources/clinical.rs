@@ -1,7 +1,6 @@
 //! Procedures and their codes, treatment plans, clinical notes, recalls, conversations: read as the EHR has them.
 
 use engine::{
-    index::Field,
     lists::Narrow,
     records::{
         clinical::{
@@ -9,6 +8,7 @@ use engine::{
             TreatmentPlan,
         },
         entry::Entry,
+        index::Field,
         talk::Conversation,
     },
 };

@@ -1,7 +1,7 @@
 //! /communication_logs: requests to append to a patient's log in the EHR (specification 4.5)
 
 use engine::{
-    Refused,
+    EngineError,
     lists::Narrow,
     records::{
         entry::{Body, Entry, WriteStatus},
@@ -103,7 +103,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
         return Err(not_supported());
     }
     let saved = call.save_entry(&place, &log, Some(log.patient_id)).await.map_err(|refused| match refused {
-        Refused::Rule(Refusal::NotSupportedByEhr) => not_supported(),
+        EngineError::Refused(Refusal::NotSupportedByEhr) => not_supported(),
         other => other.into(),
     })?;
     Ok(call.made(saved.replay, CommunicationLogView::of(&saved.record)))

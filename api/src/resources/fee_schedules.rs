@@ -1,11 +1,9 @@
 //! GET /fee_schedules, GET /fee_schedules/{id}, GET /fee_schedule_procedures
 
-use engine::{
+use engine::records::{
+    catalogue::{Fee, FeeSchedule},
+    entry::Entry,
     index::{Field, Term},
-    records::{
-        catalogue::{Fee, FeeSchedule},
-        entry::Entry,
-    },
 };
 
 use crate::{

@@ -1,11 +1,11 @@
 //! /form_schemas and /form_responses (specification 4.6)
 
 use engine::{
-    index::{Field, Term},
     lists::Narrow,
     records::{
         entry::{Body, Entry},
         forms::{FormResponse, FormSchema},
+        index::{Field, Term},
         values::Json,
     },
 };

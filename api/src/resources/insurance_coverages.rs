@@ -1,12 +1,12 @@
 //! /insurance_coverages (specification 4.2)
 
 use engine::{
+    commands::RemoveRecord,
     records::{
         entry::{Body, Entry},
         insurance::{Coverage, Relation},
         values::Day,
     },
-    saving::Saving,
 };
 use location::zone::Date;
 use serde_json::json;
@@ -134,7 +134,6 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let coverage: Entry<Coverage> = call.entry(&tenant, id)?;
     let place = call.location_for(&tenant, coverage.source_id, coverage.location_id.as_slice());
     let place = place.ok_or_else(|| ApiError::NotFound(format!("{} with id {id}", name_of(Coverage::RESOURCE))))?;
-    let removal = Saving::EntryRemoval { resource: Coverage::RESOURCE, id };
-    call.save::<Entry<Coverage>>(&place, removal).await?;
+    call.save(&place, RemoveRecord::<Coverage>::new(id)).await?;
     Ok(call.empty())
 }

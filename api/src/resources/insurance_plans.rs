@@ -1,12 +1,12 @@
 //! /insurance_plans (specification 4.2)
 
 use engine::{
-    index::{Field, Term},
     lists::Narrow,
     records::{
         Patient,
         catalogue::FeeSchedule,
         entry::Entry,
+        index::{Field, Term},
         insurance::{Coverage, InsurancePlan},
         values::Address,
     },

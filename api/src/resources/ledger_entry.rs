@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    Refused,
-    once::Once,
+    EngineError, Saved, Unmet,
+    idempotency::IdempotencyKey,
     records::{
         currencies::CURRENCIES,
         entry::{Body, Entry},
@@ -12,7 +12,6 @@ use engine::{
         money::{Currency, Money},
         values::Day,
     },
-    saving::{Saved, Unmet},
 };
 use location::{pull::Resource, time::Timestamp, zone::Date};
 use rust_decimal::Decimal;
@@ -103,7 +102,7 @@ impl LedgerEntryInput {
 
     /// What makes two requests with the same `transaction_id` the same: all they say, however it is spelled. Spelled out here, as it is
     /// compared with what was kept years ago. A day that was not given is not said.
-    fn number<T: Body>(&self, call: &Call, place: &OpenLocation) -> Once {
+    fn number<T: Body>(&self, call: &Call, place: &OpenLocation) -> IdempotencyKey {
         let by_charge: BTreeMap<String, String> =
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
@@ -145,20 +144,20 @@ pub(super) async fn save<T: Body>(
 }
 
 /// Specification 7.3.
-fn refusal(refused: Refused, location: u32) -> ApiError {
+fn refusal(refused: EngineError, location: u32) -> ApiError {
     match refused {
-        Refused::Unmet(Unmet::Several(all)) => {
-            ApiError::all(all.into_iter().map(|unmet| refusal(Refused::Unmet(unmet), location)))
+        EngineError::Unmet(Unmet::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location)))
         }
-        Refused::Unmet(
+        EngineError::Unmet(
             Unmet::NotFound { resource: Resource::Patients, id }
             | Unmet::NotUsable { resource: Resource::Patients, id },
         ) => ApiError::bad(format!("Patient with ID {id} not found in location {location}")).because(Reason::NotFound),
-        Refused::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
+        EngineError::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
             ApiError::bad(format!("{} with id {id} not found in location {location}", name_of(resource)))
                 .because(Reason::NotFound)
         }
-        Refused::Unmet(Unmet::PatientNotSynced) => {
+        EngineError::Unmet(Unmet::PatientNotSynced) => {
             ApiError::bad(ApiError::Internal.to_string()).because(Reason::PatientNotSynced)
         }
         other => other.into(),

@@ -1,7 +1,7 @@
 //! GET /locations, GET /locations/{id}
 
 use engine::{
-    known::SetUp,
+    SetUp,
     setup::{LocationSetup, LocationStatus},
 };
 use location::{

@@ -1,13 +1,13 @@
 //! Medical history: catalogues and patients' items (specification 4.3)
 
 use engine::{
-    index::{Field, Term},
+    commands::SaveHistoryItem,
     lists::Narrow,
     records::{
         entry::{Body, Entry},
         history::{HistoryCategory, HistoryItem, PatientHistoryItem},
+        index::{Field, Term},
     },
-    saving::{NewHistoryItem, Saving},
 };
 
 use super::patients::find_at;
@@ -79,7 +79,7 @@ pub(crate) async fn save(mut call: Call) -> HttpResult {
     let (place, new) = call.at_location(|input| read(&mut input.body))?;
     let (patient, new) = new;
     if find_at(&call, &place, patient)?.foreign_id.is_none() {
-        return Err(engine::saving::Unmet::PatientNotSynced.into());
+        return Err(engine::Unmet::PatientNotSynced.into());
     }
     for item in &new {
         check(&call, &place, item)?;
@@ -87,7 +87,7 @@ pub(crate) async fn save(mut call: Call) -> HttpResult {
     let (mut entries, mut replays) = (Vec::new(), 0);
     for (n, item) in new.into_iter().enumerate() {
         let once = call.idempotency_key().map(|key| idempotency::nth(key, n));
-        let saved = call.save_with_key::<Entry<PatientHistoryItem>>(&place, Saving::HistoryItem(item), once).await?;
+        let saved = call.save_with_key(&place, item, once).await?;
         replays += usize::from(saved.replay);
         entries.push(saved.record);
     }
@@ -96,7 +96,7 @@ pub(crate) async fn save(mut call: Call) -> HttpResult {
     Ok(call.made_all(replays > 0 && replays == entries.len(), &views(&entries, &items)))
 }
 
-fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
+fn read(b: &mut Fields) -> Option<(u32, Vec<SaveHistoryItem>)> {
     let patient_id = b.required("patient_id", id());
     let mut all = Vec::new();
     for (example, (name, category)) in (1..).zip(CATEGORIES) {
@@ -104,10 +104,10 @@ fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
             let item_id = one.required("item_id", long_id().example_of(example));
             let note = one.optional("note", text(MAX_NOTE));
             let active = one.defaulted("active", boolean(), true);
-            Some(NewHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
+            Some(SaveHistoryItem { patient_id: 0, category: *category, item_id: item_id?, note, active })
         });
         for item in items {
-            if all.iter().any(|other: &NewHistoryItem| other.item_id == item.item_id) {
+            if all.iter().any(|other: &SaveHistoryItem| other.item_id == item.item_id) {
                 b.problem(format!("{name} names item {} twice.", item.item_id));
             }
             all.push(item);
@@ -118,7 +118,7 @@ fn read(b: &mut Fields) -> Option<(u32, Vec<NewHistoryItem>)> {
     Some((patient_id, all))
 }
 
-fn check(call: &Call, place: &OpenLocation, new: &NewHistoryItem) -> Result<(), ApiError> {
+fn check(call: &Call, place: &OpenLocation, new: &SaveHistoryItem) -> Result<(), ApiError> {
     let item: Entry<HistoryItem> = call.entry_at(place, new.item_id)?;
     let usable = item.deleted_at.is_none() && item.body.category == new.category;
     let missing = || ApiError::NotFound(format!("{} with id {}", name_of(HistoryItem::RESOURCE), new.item_id));

@@ -7,7 +7,7 @@ use actix_web::{
     http::header::{CONTENT_TYPE, RETRY_AFTER},
     web::Data,
 };
-use engine::engine::AdapterStatus;
+use engine::records::sync_state::AdapterStatus;
 use serde_json::{Value, json};
 
 use crate::{

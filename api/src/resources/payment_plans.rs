@@ -1,6 +1,6 @@
 //! GET /payment_plans, GET /payment_plans/{id}
 
-use engine::{index::Field, records::ledger::PaymentPlan};
+use engine::records::{index::Field, ledger::PaymentPlan};
 
 use super::related::{Related, shown};
 use crate::{

@@ -1,11 +1,9 @@
 //! GET /payments, GET /payments/{id}, POST /payments
 
-use engine::{
+use engine::records::{
+    catalogue::PaymentType,
     index::Field,
-    records::{
-        catalogue::PaymentType,
-        ledger::{Charge, Claim, Payment, PaymentPlan},
-    },
+    ledger::{Charge, Claim, Payment, PaymentPlan},
 };
 
 use super::{

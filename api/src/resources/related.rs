@@ -1,12 +1,12 @@
 //! Records that come along with another (`include[]`): those that were asked for are read before the one they belong to is shown.
 
 use engine::{
-    index::Term,
     lists::{Narrow, Order, Part, Walk},
     records::{
         Patient, Provider,
         clinical::{Procedure, TreatmentPlan},
         entry::{Body, Entry},
+        index::Term,
         insurance::InsurancePlan,
         ledger::{Adjustment, Charge, Payment},
     },

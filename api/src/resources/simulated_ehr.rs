@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use engine::{
-    sandbox_ehr::{Behaviours, Change, Control, ControlError},
     sandbox_host::{ControlFault, Hosted},
     setup::{Environment, LocationStatus},
     store::CommitError,
 };
 use location::ids::LocationId;
+use sandbox_ehr::{Behaviours, Change, Control, ControlError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,10 +1,7 @@
 //! GET and POST /locations/{id}/sync, POST /locations/{id}/sync/accept_deletions: the read cycle of a location in an operator's hands
 //! (our addition).
 
-use engine::{
-    SyncState,
-    engine::{AdapterState, AdapterStatus},
-};
+use engine::records::sync_state::{AdapterState, AdapterStatus, SyncState};
 use location::{
     ids::LocationId,
     pull::{Progress, Resource},

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use engine::{
-    Refused,
-    index::Field,
-    records::WorkingHour,
-    saving::{HourChange, NewHour, Saved, Saving, Unmet},
+    EngineError, Request, Saved, Unmet,
+    commands::{ChangeWorkingHour, CreateWorkingHour, RemoveWorkingHour, WorkingHourChange, WorkingHourDetails},
+    records::{WorkingHour, index::Field},
 };
 use location::{
     hours::{HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour as Rules},
@@ -106,7 +105,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
             None
         });
         let active = b.defaulted("working_hour.active", boolean(), true);
-        Some(NewHour {
+        Some(WorkingHourDetails {
             provider_id: provider_id?,
             operatory_id,
             begin: begin? as u16,
@@ -116,7 +115,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
             active,
         })
     })?;
-    let saved = save(&mut call, &place, Saving::Hour(new)).await?;
+    let saved = save(&mut call, &place, CreateWorkingHour(new)).await?;
     name_oddities(&mut call, &place, &saved.record);
     let view = WorkingHourView::of(&saved.record, place.location.zone, call.api.engine.now());
     Ok(call.made(saved.replay, view))
@@ -130,7 +129,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         b.may_be_called("working_hour", "availability");
         b.required("working_hour", object());
         let minutes = |minutes: Option<i64>| minutes.map(|minutes| minutes as u16);
-        let change = HourChange {
+        let change = WorkingHourChange {
             provider_id: b.optional("working_hour.provider_id", id()),
             operatory_id: b.clearable("working_hour.operatory_id", long_id()),
             begin: minutes(b.optional("working_hour.begin_time", time_of_day())),
@@ -142,7 +141,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         Some(change)
     })?;
     let (place, _) = find(&call, &tenant, path_id, |it| it.deleted_at.is_none())?;
-    let saved = save(&mut call, &place, Saving::HourChange { id: path_id, change }).await?;
+    let saved = save(&mut call, &place, ChangeWorkingHour { id: path_id, change }).await?;
     name_oddities(&mut call, &place, &saved.record);
     let types = types_of(&call, &place, &["appointment_types"])?;
     Ok(call.show(view(&saved.record, &place, &types, call.api.engine.now())))
@@ -152,7 +151,7 @@ pub(crate) async fn delete(mut call: Call) -> HttpResult {
     let id = call.path_id(id())?;
     let (tenant, ()) = call.in_tenant(|_| Some(()))?;
     let (place, _) = find(&call, &tenant, id, |it| it.deleted_at.is_none())?;
-    save(&mut call, &place, Saving::HourRemoval { id }).await?;
+    save(&mut call, &place, RemoveWorkingHour(id)).await?;
     Ok(call.empty())
 }
 
@@ -170,9 +169,13 @@ fn name_oddities(call: &mut Call, place: &OpenLocation, it: &WorkingHour) {
     }
 }
 
-async fn save(call: &mut Call, place: &OpenLocation, what: Saving) -> Result<Saved<WorkingHour>, ApiError> {
-    call.save(place, what).await.map_err(|refused| match refused {
-        Refused::Unmet(unmet) => unmet_of(unmet),
+async fn save(
+    call: &mut Call,
+    place: &OpenLocation,
+    request: impl Request<Reply = Saved<WorkingHour>> + Clone,
+) -> Result<Saved<WorkingHour>, ApiError> {
+    call.save(place, request).await.map_err(|refused| match refused {
+        EngineError::Unmet(unmet) => unmet_of(unmet),
         other => other.into(),
     })
 }

@@ -1,7 +1,7 @@
 //! UUIDs of the records that the API addresses by one: procedure codes, form schemas, communication logs. Version 8: the low seven bytes
 //! are our id, the others a digest of whose it is, so that no table is needed to find the record and a made-up one is told apart.
 
-use engine::ehr::Resource;
+use engine::records::ehr::Resource;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use engine::files;
+use engine::store::files;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 

@@ -1,7 +1,7 @@
 //! Slot tokens: `slt_` and hex over an offer and its authentication. Stateless; it can be neither altered nor guessed, and the
 //! engine's `hold` is derived from it.
 
-use engine::Offer;
+use engine::commands::Offer;
 use location::{
     ids::{AppointmentTypeId, InstitutionId, LocationId, OperatoryId, ProviderId},
     slots::Slot,

@@ -1,9 +1,6 @@
 //! The gate of a health record system that opens only while staff is logged in to it at a workstation (our addition).
 
-use engine::{
-    SyncState,
-    workstations::{GateState, GateStatus},
-};
+use engine::records::sync_state::{GateState, GateStatus, SyncState};
 use location::{
     ids::LocationId,
     time::{SECOND, Timestamp},

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use engine::{
-    SyncState,
-    actor::docs::Document as Stored,
     records::{
         Appointment, AppointmentType, Operatory, Patient, Provider, WorkingHour,
         catalogue::{AdjustmentType, AppointmentDescriptor, Fee, FeeSchedule, PaymentType},
         clinical::{
             ClinicalNote, PatientRecall, Procedure, ProcedureCode, ProcedureCodeCategory, RecallType, TreatmentPlan,
         },
+        document::Document as Stored,
         documents::{Document, DocumentType},
         entry::Entry,
         forms::{FormResponse, FormSchema},
         history::{HistoryItem, PatientHistoryItem},
         insurance::{Coverage, InsurancePlan},
         ledger::{Adjustment, Charge, Claim, GuarantorBalance, InsuranceBalance, Payment, PaymentPlan},
+        sync_state::SyncState,
         talk::{CommunicationLog, Conversation, PatientAlert},
     },
     webhooks::shapes::{Related, Scene, Shapes, Unshaped},

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{
-    SyncState,
+    records::sync_state::SyncState,
     setup::{LocationSetup, Setup},
 };
 use location::{ids::InstitutionId, time::Timestamp};

@@ -1,15 +1,12 @@
 //! Each shape, made from a record: against the names existing clients read, and against its own schema.
 #![allow(clippy::unwrap_used)]
 
-use engine::{
-    entries,
-    records::{
-        Patient, PatientAddress, Provider, WorkingHour,
-        entry::{Body, Entry, EntryWrite, WriteStatus},
-        forms::FormResponse,
-        ledger::Claim,
-        talk::{CommunicationLog, Conversation, PatientAlert},
-    },
+use engine::records::{
+    Patient, PatientAddress, Provider, WorkingHour, entries,
+    entry::{Body, Entry, EntryWrite, WriteStatus},
+    forms::FormResponse,
+    ledger::Claim,
+    talk::{CommunicationLog, Conversation, PatientAlert},
 };
 use location::{
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday},

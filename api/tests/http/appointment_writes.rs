@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use engine::ehr::Write;
+use engine::records::ehr::Write;
 use serde_json::{Value, json};
 
 use crate::support::*;

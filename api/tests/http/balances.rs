@@ -1,4 +1,4 @@
-use engine::ehr::{EhrPatient, EhrRecord};
+use engine::records::ehr::{EhrPatient, EhrRecord};
 use serde_json::json;
 
 use crate::support::*;

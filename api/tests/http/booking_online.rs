@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use engine::ehr::{EhrAppointmentType, EhrOperatory, EhrRecord};
+use engine::records::ehr::{EhrAppointmentType, EhrOperatory, EhrRecord};
 use location::ids::LocationId;
 use serde_json::{Value, json};
 

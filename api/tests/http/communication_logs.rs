@@ -1,4 +1,4 @@
-use engine::ehr::Resource;
+use engine::records::ehr::Resource;
 use location::time::DAY;
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-use engine::sandbox_ehr::{Control, names::NAMES};
+use sandbox_ehr::{Control, names::NAMES};
 
 use crate::support::*;
 

@@ -14,7 +14,7 @@ use api::{
     routes::{route::Route, table::TABLE},
     values::versions::Version,
 };
-use engine::{ehr::Ehr, setup::Environment};
+use engine::{records::ehr::Ehr, setup::Environment};
 use location::{
     ids::{InstitutionId, LocationId},
     time::{HOUR, Timestamp},

@@ -2,7 +2,7 @@
 //!
 //! Quinn is Pat's child; Ada has everything else. A new patient named `Slow` is never written, one named `Refused` is rejected.
 
-use engine::ehr::{EhrAddress, EhrEntry, EhrPatient, EhrRecord, Resource, Write};
+use engine::records::ehr::{EhrAddress, EhrEntry, EhrPatient, EhrRecord, Resource, Write};
 use serde_json::{Value, json};
 
 use crate::support::{MAIN, RIVAL, World};

@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use engine::{
+use engine::records::{
     ehr::{
         Description, Ehr, EhrAddress, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory,
         EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Write,
     },
     entries::{on_all, rules},
-    records::entry::Body,
+    entry::Body,
 };
 use location::{
     hours::{HourKind, Weekday},
@@ -183,7 +183,7 @@ impl Filled {
 pub fn resources() -> Vec<Resource> {
     #[derive(Clone)]
     struct Which;
-    impl engine::entries::Visitor for Which {
+    impl engine::records::entries::Visitor for Which {
         type Output = Resource;
 
         fn visit<T: Body>(self) -> Resource {

@@ -1,5 +1,5 @@
 use actix_web::http::Method;
-use engine::ehr::Resource;
+use engine::records::ehr::Resource;
 use serde_json::{Value, json};
 
 use crate::support::*;

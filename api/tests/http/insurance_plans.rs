@@ -1,4 +1,4 @@
-use engine::ehr::Resource;
+use engine::records::ehr::Resource;
 use serde_json::{Value, json};
 
 use crate::support::*;

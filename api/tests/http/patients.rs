@@ -1,4 +1,4 @@
-use engine::ehr::Write;
+use engine::records::ehr::Write;
 use serde_json::{Value, json};
 
 use crate::support::*;

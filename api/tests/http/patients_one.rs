@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use actix_web::http::Method;
-use engine::ehr::{EhrAppointment, EhrPatient, EhrRecord, Write};
+use engine::records::ehr::{EhrAppointment, EhrPatient, EhrRecord, Write};
 use location::time::{DAY, MINUTE, SECOND as ONE_SECOND, Timestamp};
 use serde_json::{Value, json};
 

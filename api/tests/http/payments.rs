@@ -1,6 +1,6 @@
 use std::{future::Future, task::Poll};
 
-use engine::ehr::{Resource, Write};
+use engine::records::ehr::{Resource, Write};
 use serde_json::{Value, json};
 
 use crate::support::*;

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use engine::ehr::{
+use engine::records::ehr::{
     Description, Ehr, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory, EhrPatient, EhrProvider,
     EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Verb, Write,
 };

@@ -1,6 +1,6 @@
 //! The ledger of the practice's EHR, its catalogues and descriptors.
 
-use engine::ehr::{EhrEntry, Resource};
+use engine::records::ehr::{EhrEntry, Resource};
 use serde_json::{Value, json};
 
 use crate::support::{MAIN, RIVAL};

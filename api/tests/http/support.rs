@@ -25,9 +25,8 @@ use api::{
     views::published::RecordViews,
 };
 use engine::{
-    Engine,
-    ehr::Ehr,
-    engine::Parts,
+    Engine, Parts,
+    records::ehr::Ehr,
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
     },

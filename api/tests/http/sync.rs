@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use engine::ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Resource, Write};
+use engine::records::ehr::{Description, Ehr, EhrFuture, Fault, Page, PullAbility, Receipt, Resource, Write};
 use serde_json::{Value, json};
 
 use crate::{filled::Filled, support::*};

@@ -16,8 +16,7 @@ use api::{
     views::published::RecordViews,
 };
 use engine::{
-    Engine, clock,
-    engine::Parts,
+    Engine, Parts, clock,
     store::{Batch, Direction, KeyRange, MemoryStore, Store},
     webhooks::{
         catalogue::Event,

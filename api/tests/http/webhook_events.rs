@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use actix_web::{App, HttpResponse, HttpServer, dev::ServerHandle, web};
 use engine::{
-    ehr::{EhrRecord, Resource},
+    records::ehr::{EhrRecord, Resource},
     webhooks::catalogue::{Event, ResourceType},
 };
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
-use engine::ehr::Write;
+use engine::records::ehr::Write;
 use location::{hours::Weekday, ids::LocationId};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use engine::ehr::{Verb, Write};
+use engine::records::ehr::{Verb, Write};
 use serde_json::{Value, json};
 
 use crate::support::*;

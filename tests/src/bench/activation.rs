@@ -9,34 +9,28 @@ use std::{
 };
 
 use api::views::published::RecordViews;
-use engine::{
-    Engine,
-    actor::{
-        pool::Pool,
-        request::Request,
-        turn::{Env, Shell},
-    },
-    clock,
-    ehr::Ehr,
-    engine::Parts,
-    secrets::Secrets,
-    setup::Setup,
-    stamps::Stamps,
-    store::{Store, counters::Ids},
-    webhooks::{
-        egress::{Egress, Reach},
-        limits::WebhookRules,
-        outbox::{Doorbell, Outbox},
-        registry::Registry,
-        subscriptions::Everyone,
-    },
-};
+use engine::{Engine, Parts};
 use location::{
     command::{Command, Hold, Placement},
     ids::LocationId,
     slots::SlotQuery,
     time::{DAY, MINUTE, SECOND},
     zone::Date,
+};
+use processor::{
+    change_counter::ChangeCounter as Stamps,
+    id_pool::Pool,
+    processor::{Deps as Env, Processor as Shell},
+};
+use records::ehr::Ehr;
+use runtime::clock;
+use setup::{Setup, WebhookRules};
+use store::{Store, counters::Ids, secrets::Secrets};
+use webhooks::{
+    egress::{Egress, Reach},
+    outbox::{Doorbell, Outbox},
+    registry::Registry,
+    subscriptions::Everyone,
 };
 
 use super::{
@@ -172,7 +166,7 @@ async fn fill_journal(dir: &Path, place: Placement, count: usize) -> Result<usiz
             }),
             _ => Command::Release { hold },
         };
-        let mut turn = shell.prepare(clock::cx(), &Request::Command(command))?;
+        let (mut turn, ()) = shell.prepare(clock::cx(), &command)?;
         if turn.is_free() {
             return Err("a hold was refused".into());
         }

@@ -5,11 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture};
 use chrono_tz::Tz;
-use engine::{
-    adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture},
-    ehr::{Fault, Resource},
-};
+use records::ehr::{Fault, Resource};
 
 use super::{
     options::Outcome,

@@ -14,10 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use engine::{
-    setup::EngineRules,
-    store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, keys},
-};
+use setup::EngineRules;
+use store::{Batch, CommitFuture, Direction, Health, Key, KeyRange, Store, StoreError, keys};
 
 /// What the store adds to a value: format, nonce, checksum.
 const SEAL: usize = 41;

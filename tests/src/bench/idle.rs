@@ -10,20 +10,17 @@ use std::{
 };
 
 use api::views::published::RecordViews;
-use engine::{
-    Engine,
-    actor::turn::description_key,
-    clock,
-    ehr::Ehr,
-    engine::Parts,
-    setup::Setup,
-    store::{Batch, Direction, Store, journal, keys},
-    webhooks::subscriptions::Everyone,
-};
+use engine::{Engine, Parts};
 use location::{
     ids::{InstitutionId, LocationId},
     time::{DAY, HOUR, SECOND},
 };
+use processor::note_keys::description_key;
+use records::ehr::Ehr;
+use runtime::clock;
+use setup::Setup;
+use store::{Batch, Direction, Store, journal, keys};
+use webhooks::subscriptions::Everyone;
 
 use super::{
     activation::first_sync,
@@ -115,7 +112,7 @@ async fn prepare(dir: &Path, locations: u32) -> Outcome {
 }
 
 fn last_record(store: &dyn Store, location: u32) -> Result<Vec<u8>, Box<dyn Error>> {
-    let range = engine::store::KeyRange::new(keys::journal(location, 0), keys::journal(location, u64::MAX));
+    let range = store::KeyRange::new(keys::journal(location, 0), keys::journal(location, u64::MAX));
     let last = store.scan(range, Direction::Backward, 1)?.pop();
     Ok(last.ok_or("the location has no journal")?.1)
 }

@@ -9,18 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use engine::{
-    actor::{
-        docs::{Home, UnitOfWork},
-        pool::Pool,
-    },
-    index::{Field, Term, places::OrderBy, words},
-    lists::{Lists, Narrow, Order, Part, Position, Walk},
-    records::Patient,
-    secrets::Secrets,
-    store::{Batch, Direction, Store, StoreError},
-};
 use location::time::{MINUTE, Timestamp};
+use processor::{
+    id_pool::Pool,
+    unit_of_work::{Home, UnitOfWork},
+};
+use query::lists::{Lists, Narrow, Order, Part, Position, Walk};
+use records::{
+    Patient,
+    index::{Field, OrderBy, Term, words},
+};
+use store::{Batch, Direction, Store, StoreError, secrets::Secrets};
 
 use super::{
     idle::resident,

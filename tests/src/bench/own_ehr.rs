@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use engine::ehr::{
+use location::hours::{HourKind, Weekday};
+use records::ehr::{
     Description, Ehr, EhrAppointment, EhrFuture, EhrOperatory, EhrProvider, EhrRecord, EhrWorkingHour, Fault, Page,
     PullAbility, Receipt, Resource, Write,
 };
-use location::hours::{HourKind, Weekday};
 
 pub const OPERATORIES: usize = 10;
 pub const PROVIDERS: usize = 5;

@@ -3,15 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use chrono_tz::America::New_York;
-use engine::{
-    setup::{EngineRules, LocationSetup, Setup},
-    store::{SledConfig, SledStore, Store, StoreError, StoreKey},
-};
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{PullRules, Quota},
     time::DAY,
 };
+use setup::{EngineRules, LocationSetup, Setup};
+use store::{SledConfig, SledStore, Store, StoreError, StoreKey};
 
 use crate::harness::fixtures;
 

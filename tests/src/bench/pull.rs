@@ -9,23 +9,23 @@ use std::{
     time::{Duration, Instant},
 };
 
+use adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture};
 use api::views::published::RecordViews;
 use chrono_tz::Tz;
-use engine::{
-    Engine, SyncState,
-    adapter_host::{Connection, HttpRequest, HttpResponse, Transport, TransportFuture},
-    clock,
-    ehr::{Ehr, Resource},
-    engine::Parts,
-    sandbox_ehr::{LocationProfile, OffsetFrom, Profile, SandboxEhr, SandboxRequest, control},
-    setup::{LocationSetup, Setup},
-};
+use engine::{Engine, Parts};
 use location::{
     ids::LocationId,
     settings::{PullRules, Quota},
     time::DAY,
 };
+use records::{
+    ehr::{Ehr, Resource},
+    sync_state::SyncState,
+};
+use runtime::clock;
+use sandbox_ehr::{LocationProfile, OffsetFrom, Profile, SandboxEhr, SandboxRequest, control};
 use serde_json::json;
+use setup::{LocationSetup, Setup};
 
 use super::{
     floor::{self, Recorded},

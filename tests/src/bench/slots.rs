@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use engine::clock;
 use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
@@ -14,6 +13,7 @@ use location::{
     time::{DAY, HOUR, MINUTE, Span, Timestamp},
     zone::{Date, Zone, ZoneChange},
 };
+use runtime::clock;
 
 use super::{
     options::Outcome,

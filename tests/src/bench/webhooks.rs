@@ -13,25 +13,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use engine::{
-    clock,
-    metrics::Metrics,
-    store::{Batch, Direction, Store, counters::Ids},
-    webhooks::{
-        attempt::Sender,
-        catalogue::{Event, EventName, WriteOutcome},
-        dispatcher::Dispatcher,
-        egress::{Egress, Reach, install_crypto},
-        limits::{self, WebhookRules},
-        log::Log,
-        model::Owner,
-        outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
-        registry::{NewSubscription, Registry},
-        sign::SecretKey,
-        subscriptions::Everyone,
-    },
-};
+use runtime::{clock, metrics::Metrics};
 use serde_json::{Map, Value, json};
+use setup::WebhookRules;
+use store::{Batch, Direction, Store, counters::Ids};
+use webhooks::{
+    attempt::Sender,
+    catalogue::{Event, EventName, WriteOutcome},
+    dispatcher::Dispatcher,
+    egress::{Egress, Reach, install_crypto},
+    limits,
+    log::Log,
+    model::Owner,
+    outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
+    registry::{NewSubscription, Registry},
+    sign::SecretKey,
+    subscriptions::Everyone,
+};
 
 use super::{
     options::{Options, Outcome},

@@ -186,7 +186,7 @@ fn drained(report: &mut Report) -> Outcome {
         let running = api::service::start(config).await?;
         let (address, place) = (running.address, LocationId(LOCATION));
         let engine = running.engine.clone();
-        let code = engine.gateway().new_code(place, engine::workstations::CodeKind::Single).await?.code;
+        let code = engine.gateway().new_code(place, workstations::CodeKind::Single).await?.code;
         let workstation = Workstation::pair(address, &code, "Front desk").await?;
         workstation.browser.log_in(&ehr.log_in("frontdesk"));
         let connection = workstation.start().await?;

@@ -2,11 +2,9 @@
 
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
+use adapter_host::Gate;
 use chrono_tz::Tz;
-use engine::{
-    adapter_host::Gate,
-    ehr::{Resource, Write},
-};
+use records::ehr::{Resource, Write};
 
 /// An adapter together with a running EHR: real, or a fake that says so. What the suite writes there is new each time.
 pub trait EhrUnderTest: 'static {

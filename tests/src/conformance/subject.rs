@@ -7,11 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use engine::{
-    adapter_host::{Connection, HttpTransport, Secret},
-    ehr::{Description, Ehr, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Resource, Write},
-};
+use adapter_host::{Connection, HttpTransport};
+use records::ehr::{Description, Ehr, EhrPatient, EhrRecord, Fault, Page, PullAbility, Receipt, Resource, Write};
 use serde_json::{Map, Value};
+use setup::secret::Secret;
 
 use super::ehr_under_test::EhrUnderTest;
 use crate::harness::{components, flaky_proxy::FlakyProxy};

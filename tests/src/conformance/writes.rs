@@ -1,8 +1,10 @@
 //! A write of every kind, new each time, about somebody the EHR knows.
 
 use chrono::{Days, NaiveDate};
-use engine::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Verb, Write};
 use location::hours::HourKind;
+use records::ehr::{
+    EhrAddress, EhrAppointment, EhrEntry, EhrPatient, EhrRecord, EhrWorkingHour, Resource, Verb, Write,
+};
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::adapter_host::{Host, HostLimits, Registry};
+use adapter_host::{Host, Registry};
+use setup::guests::HostLimits;
 
 /// The root of the checkout.
 pub fn root() -> PathBuf {

@@ -3,11 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{DateTime, Days, NaiveDate};
-use engine::{
-    clock,
-    sandbox_ehr::{OffsetFrom, Profile},
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
-};
 use location::{
     ids::{InstitutionId, LocationId},
     settings::{BookingRules, PullRules, Quota, WriteRules},
@@ -15,6 +10,9 @@ use location::{
     time::{DAY, Timestamp},
     zone::Date,
 };
+use runtime::clock;
+use sandbox_ehr::{OffsetFrom, Profile};
+use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
 
 pub const INSTITUTION: InstitutionId = InstitutionId(1);
 pub const MAIN_STREET: LocationId = LocationId(101);

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use engine::adapter_host::{
+use adapter_host::{
     Gate, GateError, GateFuture, GateRequest, HttpRequest, HttpTransport, Transport, TransportError, Url,
 };
 

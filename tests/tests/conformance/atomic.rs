@@ -8,10 +8,8 @@ use actix_web::{
     http::StatusCode,
     web::{self, Bytes, Data},
 };
-use engine::{
-    clock,
-    ehr::{EhrAppointment, Resource, Write},
-};
+use records::ehr::{EhrAppointment, Resource, Write};
+use runtime::clock;
 use serde_json::{Value, json};
 use tests::conformance::{EhrUnderTest, Here};
 

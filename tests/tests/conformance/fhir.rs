@@ -1,6 +1,6 @@
 //! Medplum's router: a FHIR R4 server nobody here wrote, filled with a small practice.
 
-use engine::ehr::{EhrAppointment, Resource, Verb, Write};
+use records::ehr::{EhrAppointment, Resource, Verb, Write};
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here},

@@ -2,12 +2,10 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use adapter_host::Gate;
 use cloud_ehr::{Appointment, CloudEhr, Markup, Settings, Status};
-use engine::{
-    adapter_host::Gate,
-    clock,
-    ehr::{EhrAppointment, EhrPatient, Resource, Write},
-};
+use records::ehr::{EhrAppointment, EhrPatient, Resource, Write};
+use runtime::clock;
 use tests::{
     conformance::{EhrUnderTest, Here},
     harness::session_gate::SessionGate,

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use engine::ehr::{EhrAppointment, Resource, Verb, Write};
+use records::ehr::{EhrAppointment, Resource, Verb, Write};
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here},

@@ -1,10 +1,8 @@
 //! The fake Open Dental, written from public documentation: nobody here has met a real one.
 
 use chrono::{DateTime, Days, TimeZone};
-use engine::{
-    clock,
-    ehr::{EhrAppointment, Resource, Verb, Write},
-};
+use records::ehr::{EhrAppointment, Resource, Verb, Write};
+use runtime::clock;
 use serde_json::{Value, json};
 use tests::{
     conformance::{EhrUnderTest, Here},

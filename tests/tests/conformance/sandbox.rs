@@ -1,12 +1,10 @@
 //! The simulated EHR, on a port of its own.
 
-use engine::{
-    clock,
-    ehr::{Resource, Write},
-    sandbox_ehr::{
-        Control, LocationProfile, OffsetFrom, Profile,
-        records::{Record, Resource as Kept},
-    },
+use records::ehr::{Resource, Write};
+use runtime::clock;
+use sandbox_ehr::{
+    Control, LocationProfile, OffsetFrom, Profile,
+    records::{Record, Resource as Kept},
 };
 use serde_json::{Map, Value, json};
 use tests::{
@@ -147,7 +145,7 @@ impl EhrUnderTest for Sandbox {
                 json!({"date": hour.specific_date, "begin": hour.begin_time, "end": hour.end_time}),
             ),
             Write::DeleteWorkingHour(id) => matching(Kept::Hours, json!({"id": id})),
-            Write::Entry(engine::ehr::Verb::Delete, entry) => matching(kept(entry.resource), json!({"id": entry.id})),
+            Write::Entry(records::ehr::Verb::Delete, entry) => matching(kept(entry.resource), json!({"id": entry.id})),
             Write::Entry(_, entry) => matching(kept(entry.resource), Value::Object(entry.fields.clone())),
         }
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use chrono::DateTime;
-use engine::records;
 use location::{
     command::Placement,
     time::{Span, Timestamp},

@@ -1,7 +1,7 @@
 //! Requests and replies that are lost, a server that is down, an engine that stops in the middle.
 
-use engine::records::Writeback;
 use location::ids::AppointmentId;
+use records::Writeback;
 use tests::harness::{
     in_process::{LOCATION, fhir::Harness, visitor},
     poll::until,

@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use engine::{
-    actor::docs::Kind,
-    records::{
-        self,
-        entry::{Body, Entry, WriteStatus},
-        history::{HistoryCategory, HistoryItem, PatientHistoryItem},
-        insurance::{Coverage, InsurancePlan},
-        talk::{CommunicationLog, PatientAlert},
-    },
-    saving::{NewEntry, NewHistoryItem, PatientChange, SaveRequest, Saving},
-    setup::LocationSetup,
-};
 use location::pull::Resource;
+use processor::{
+    commands::{ChangePatient, CreateRecord, PatientChange, RemoveRecord, SaveHistoryItem},
+    request::Request,
+    requests::Saved,
+};
+use records::{
+    self,
+    document::Kind,
+    entries,
+    entry::{Body, Entry, WriteStatus},
+    history::{HistoryCategory, HistoryItem, PatientHistoryItem},
+    insurance::{Coverage, InsurancePlan},
+    talk::{CommunicationLog, PatientAlert},
+};
 use serde_json::{Value, json};
+use setup::LocationSetup;
 use tests::harness::{
     fixtures::{INSTITUTION, SOURCE},
     in_process::{LOCATION, fhir::Harness},
@@ -40,13 +43,13 @@ pub fn entry<T: Body>(harness: &Harness, foreign_id: &str) -> Option<Entry<T>> {
     harness.engine.entry(SOURCE, id).unwrap()
 }
 
-pub async fn save<T: Body>(harness: &Harness, what: Saving) -> Entry<T> {
-    let saved = harness.engine.save(SaveRequest { location: LOCATION, what, once: None }).await;
+pub async fn save<T, R: Request<Reply = Saved<T>> + Clone>(harness: &Harness, request: R) -> T {
+    let saved = harness.engine.send(LOCATION, request).await;
     saved.unwrap_or_else(|refused| panic!("{refused:?}")).record
 }
 
-pub fn new(resource: Resource, patient: Option<u32>, body: Value) -> Saving {
-    Saving::Entry(NewEntry { resource, body, patient, number: None })
+pub fn new<T: Body>(patient: Option<u32>, body: Value) -> CreateRecord<T> {
+    CreateRecord { body: entries::read(body).unwrap(), patient, number: None }
 }
 
 /// The record once it is in the EHR.
@@ -83,12 +86,12 @@ async fn what_is_filed_on_one_side_is_seen_on_the_other() {
 
 async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     let plan = json!({"name": "Delta Zähne", "payer_id": "60054", "group_number": "G-7"});
-    let plan: Entry<InsurancePlan> = save(harness, new(Resource::InsurancePlans, None, plan)).await;
+    let plan: Entry<InsurancePlan> = save(harness, new(None, plan)).await;
     let body = json!({"patient_id": patient, "plan_id": plan.id, "relation": "self", "priority": 1, "active": true,
         "subscriber_number": "S-1"});
     // The coverage waits for its plan.
     let plan = filed::<InsurancePlan>(harness, plan.id).await;
-    let coverage: Entry<Coverage> = save(harness, new(Resource::Coverages, Some(patient), body)).await;
+    let coverage: Entry<Coverage> = save(harness, new(Some(patient), body)).await;
     let coverage = filed::<Coverage>(harness, coverage.id).await;
     let mut there = harness.server.read("Coverage", coverage.foreign_id.as_deref().unwrap()).await;
     assert_eq!(there["beneficiary"]["reference"], theirs);
@@ -111,8 +114,7 @@ async fn insurance_goes_both_ways(harness: &Harness, patient: u32, theirs: &str)
 
     // Each side takes one away.
     harness.server.delete("Coverage", second.foreign_id.as_deref().unwrap()).await;
-    let _: Entry<Coverage> =
-        save(harness, Saving::EntryRemoval { resource: Resource::Coverages, id: coverage.id }).await;
+    let _: Entry<Coverage> = save(harness, RemoveRecord::<Coverage>::new(coverage.id)).await;
     harness.idle().await;
     assert!(harness.server.search("Coverage", &[]).await.is_empty(), "the one was removed here, the other there");
     harness.sync_of_none(Resource::Coverages).await;
@@ -128,13 +130,13 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
     );
     let item = |active| {
         let note = Some("Ausschlag".to_owned());
-        Saving::HistoryItem(NewHistoryItem {
+        SaveHistoryItem {
             patient_id: patient,
             category: HistoryCategory::Allergies,
             item_id: penicillin.id,
             note,
             active,
-        })
+        }
     };
     let made: Entry<PatientHistoryItem> = save(harness, item(true)).await;
     let made = filed::<PatientHistoryItem>(harness, made.id).await;
@@ -168,8 +170,7 @@ async fn history_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
 }
 
 async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
-    let log: Entry<CommunicationLog> =
-        save(harness, new(Resource::CommunicationLogs, Some(patient), talk(patient, "Erinnert – läuft"))).await;
+    let log: Entry<CommunicationLog> = save(harness, new(Some(patient), talk(patient, "Erinnert – läuft"))).await;
     let log = filed::<CommunicationLog>(harness, log.id).await;
     let there = harness.server.search("Communication", &[]).await;
     assert_eq!(there.len(), 1);
@@ -195,7 +196,7 @@ async fn talk_goes_both_ways(harness: &Harness, patient: u32, theirs: &str) {
 
 async fn alerts_are_raised_and_disabled(harness: &Harness, patient: u32, theirs: &str) {
     let body = json!({"patient_id": patient, "note": "Latex!"});
-    let alert: Entry<PatientAlert> = save(harness, new(Resource::PatientAlerts, Some(patient), body)).await;
+    let alert: Entry<PatientAlert> = save(harness, new(Some(patient), body)).await;
     let alert = filed::<PatientAlert>(harness, alert.id).await;
     let id = alert.foreign_id.clone().unwrap();
     let mut there = harness.server.read("Flag", &id).await;
@@ -214,9 +215,7 @@ async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &recor
     there["maritalStatus"] = json!({"text": "married"});
     harness.server.update(&there).await;
     let change = PatientChange { cell_phone: Some("+1 312 555 9999".to_owned()), ..PatientChange::default() };
-    let what = Saving::PatientChange { id: zoe.id, change: Box::new(change) };
-    let request = SaveRequest { location: LOCATION, what, once: None };
-    let saved: records::Patient = harness.engine.save(request).await.unwrap().record;
+    let saved = save(harness, ChangePatient { id: zoe.id, change }).await;
     assert_eq!(saved.cell_phone.as_deref(), Some("+1 312 555 9999"));
     harness.idle().await;
     let there = harness.server.read("Patient", id).await;
@@ -227,8 +226,7 @@ async fn a_patients_change_keeps_what_staff_wrote(harness: &Harness, zoe: &recor
 
 async fn a_restart_in_the_middle_files_once(harness: Harness, patient: u32) -> Harness {
     let before = harness.server.search("Communication", &[]).await.len();
-    let log: Entry<CommunicationLog> =
-        save(&harness, new(Resource::CommunicationLogs, Some(patient), talk(patient, "in the middle"))).await;
+    let log: Entry<CommunicationLog> = save(&harness, new(Some(patient), talk(patient, "in the middle"))).await;
     let harness = harness.restart().await;
     filed::<CommunicationLog>(&harness, log.id).await;
     assert_eq!(harness.server.search("Communication", &[]).await.len(), before + 1);

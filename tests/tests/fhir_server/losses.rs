@@ -1,15 +1,9 @@
 //! Whatever single request or reply is lost, of reads and writes alike, each record is in the EHR once. `PRACTICE_SYNC_SEEDS` says how
 //! many stories are told.
 
-use engine::{
-    records::{
-        self,
-        entry::{Body, Entry},
-        talk::CommunicationLog,
-    },
-    saving::{AppointmentChange, SaveRequest, Saving},
-};
 use location::{command::Placement, ids::AppointmentId};
+use processor::commands::{AppointmentChange, ChangeAppointment};
+use records::{self, entry::Entry, talk::CommunicationLog};
 use tests::harness::{
     flaky_proxy::{Trouble, When},
     in_process::{LOCATION, fhir::Harness, visitor},
@@ -83,16 +77,13 @@ async fn story(harness: &Harness, seed: u64, nth: usize) {
     let note = format!("of seed {seed}");
     lose();
     let change = AppointmentChange { note: Some(note.clone()), join_blocks: true, ..AppointmentChange::default() };
-    let what = Saving::AppointmentChange { id: AppointmentId(record.id), change };
-    let _: records::Appointment =
-        harness.engine.save(SaveRequest { location: LOCATION, what, once: None }).await.unwrap().record;
+    save(harness, ChangeAppointment { id: AppointmentId(record.id), change }).await;
     harness.idle().await;
     assert_eq!(harness.in_ehr(&harness.appointment(record.id)).await["comment"], note.as_str(), "seed {seed}");
 
     let zoe = patient_of_seed(harness, 0);
     lose();
-    let log: Entry<CommunicationLog> =
-        save(harness, new(CommunicationLog::RESOURCE, Some(zoe.id), talk(zoe.id, &note))).await;
+    let log: Entry<CommunicationLog> = save(harness, new(Some(zoe.id), talk(zoe.id, &note))).await;
     filed::<CommunicationLog>(harness, log.id).await;
     let there = harness.server.search("Communication", &[]).await;
     let of_it = there.iter().filter(|log| log["payload"][0]["contentString"] == note.as_str()).count();

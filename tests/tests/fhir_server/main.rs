@@ -8,14 +8,13 @@ mod files;
 mod losses;
 mod tokens;
 
+use checks::{check_in_ehr, once_each, patient_of, slot_of};
 use chrono::DateTime;
-use engine::{
-    engine::PatientDetails,
-    records::{self, Writeback},
-    setup::LocationSetup,
-};
 use location::{command::Placement, ids::AppointmentId, time::Timestamp};
+use processor::requests::PatientDetails;
+use records::{self, Writeback};
 use serde_json::{Value, json};
+use setup::LocationSetup;
 use tests::harness::{
     fixtures::INSTITUTION,
     in_process::{
@@ -24,8 +23,6 @@ use tests::harness::{
         visitor,
     },
 };
-
-use checks::{check_in_ehr, once_each, patient_of, slot_of};
 
 /// Minutes after midnight.
 const NINE: i64 = 9 * 60;

@@ -9,12 +9,13 @@ use actix_web::{
     App, HttpResponse, HttpServer,
     web::{self, Data, Form},
 };
-use engine::{
-    adapter_host::{OAuth, Proof, SigningKey, Url},
-    setup::DataSource,
-};
+use adapter_host::Url;
 use serde::Deserialize;
 use serde_json::json;
+use setup::{
+    DataSource,
+    login::{OAuth, Proof, SigningKey},
+};
 use tests::harness::in_process::{
     fhir::{Harness, TOKEN},
     visitor,

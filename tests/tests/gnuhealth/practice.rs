@@ -12,19 +12,15 @@ use api::{
     server,
     values::secret::Secret as TokenSecret,
 };
-use engine::{
-    adapter_host::{Secret, TrytonSession},
-    clock,
-    engine::{Engine, Parts},
-    records,
-    setup::{DataSource, Environment, LocationSetup, Setup},
-    store::{SledConfig, SledStore, Store, StoreKey},
-};
+use engine::{Engine, Parts};
 use location::{
     settings::{PullRules, WriteRules},
     time::{DAY, HOUR, SECOND},
 };
+use runtime::clock;
 use serde_json::{Value, json};
+use setup::{DataSource, Environment, LocationSetup, Setup, login::TrytonSession, secret::Secret};
+use store::{SledConfig, SledStore, Store, StoreKey};
 use tempfile::TempDir;
 use tests::harness::{
     components,

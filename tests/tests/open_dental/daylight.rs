@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::Tz;
-use engine::{clock, records::Writeback};
 use location::time::{HOUR, MINUTE, Timestamp};
+use records::Writeback;
+use runtime::clock;
 use serde_json::json;
 use tests::harness::in_process::{open_dental::Harness, visitor};
 

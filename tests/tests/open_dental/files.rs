@@ -1,6 +1,8 @@
 //! The files of the practice, both ways: insurance, history, communication logs, the ledger.
 
-use engine::records::{
+use location::pull::Resource;
+use processor::commands::{CreateRecord, RemoveRecord, SaveHistoryItem};
+use records::{
     catalogue::{AdjustmentType, Fee, PaymentType},
     clinical::{PatientRecall, Procedure, ProcedureStatus, TreatmentPlan},
     entry::Entry,
@@ -10,8 +12,6 @@ use engine::records::{
     money::Money,
     talk::{CommunicationLog, Direction, Mode},
 };
-use engine::saving::{NewHistoryItem, SaveRequest, Saving};
-use location::pull::Resource;
 use serde_json::json;
 use tests::harness::{
     fixtures::SOURCE,
@@ -159,8 +159,7 @@ async fn insurance_is_written_and_taken_back() {
     assert_eq!((seen.id, seen.body.plan_id, seen.body.subscriber_id), (id, plan_id, Some(zoe)));
     assert_eq!(harness.entry::<InsurancePlan>(&harness.filed::<InsurancePlan>(plan_id).await).id, plan_id);
 
-    let removal = Saving::EntryRemoval { resource: Resource::Coverages, id };
-    harness.save::<Entry<Coverage>>(removal).await;
+    harness.save(RemoveRecord::<Coverage>::new(id)).await;
     harness.idle().await;
     assert!(harness.server.database().row("patplans", foreign.parse().unwrap()).is_none());
     assert_eq!(harness.server.database().rows("inssubs").count(), 2, "the subscription stays");
@@ -186,13 +185,13 @@ async fn history_is_written_changed_and_ended() {
         let item_id = harness.id_of(Resource::HistoryItems, &format!("{prefix}:1")).unwrap();
         let item = |note: Option<&str>, active| {
             let note = note.map(str::to_owned);
-            Saving::HistoryItem(NewHistoryItem { patient_id: patient, category, item_id, note, active })
+            SaveHistoryItem { patient_id: patient, category, item_id, note, active }
         };
         let made: Entry<PatientHistoryItem> = harness.save(item(Some("since childhood – łagodna"), true)).await;
         let foreign = harness.filed::<PatientHistoryItem>(made.id).await;
         let key = foreign.strip_prefix(&format!("{prefix}:")).unwrap().parse().unwrap();
         assert_eq!(harness.row(table, key)[note_field], "since childhood – łagodna", "no key in a chart: {prefix}");
-        harness.save::<Entry<PatientHistoryItem>>(item(None, false)).await;
+        harness.save(item(None, false)).await;
         harness.idle().await;
         let row = harness.row(table, key);
         let today = harness.server.database().today();
@@ -248,7 +247,7 @@ async fn money_is_posted_and_comes_back_as_it_was() {
     let s = &harness.seeded;
     let zoe = harness.patient_by_foreign(s.patients[0]).id;
     let charge = harness.id_of(Resource::Charges, &s.charge.to_string()).unwrap();
-    let today = harness.server.database().today().parse().map(engine::records::values::Day).unwrap();
+    let today = harness.server.database().today().parse().map(records::values::Day).unwrap();
     let payment = Payment {
         patient_id: Some(zoe),
         guarantor_id: None,
@@ -301,13 +300,8 @@ async fn money_is_posted_and_comes_back_as_it_was() {
 
     // The office's own reason reaches the record: a discount takes away.
     let wrong = Adjustment { amount: usd("12.50"), ..adjustment };
-    let body = serde_json::to_value(&wrong).unwrap();
-    let new = engine::saving::NewEntry { resource: Resource::Adjustments, body, patient: Some(zoe), number: None };
-    let saved = harness.engine.save::<Entry<Adjustment>>(SaveRequest {
-        location: LOCATION,
-        what: Saving::Entry(new),
-        once: None,
-    });
+    let new = CreateRecord { body: wrong, patient: Some(zoe), number: None };
+    let saved = harness.engine.send(LOCATION, new);
     let id = saved.await.unwrap().record.id;
     harness.idle().await;
     let write = harness.engine.entry::<Adjustment>(SOURCE, id).unwrap().unwrap().write.unwrap();

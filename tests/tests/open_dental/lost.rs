@@ -1,16 +1,14 @@
 //! Requests and replies that are lost, each of a story in turn, by chance over seeds: whatever is lost, there is one record of each.
 
-use engine::{
-    records::{
-        history::{HistoryCategory, PatientHistoryItem},
-        insurance::{Coverage, InsurancePlan, Relation},
-        ledger::Payment,
-        money::Money,
-        talk::{CommunicationLog, Direction, Mode},
-    },
-    saving::{NewHistoryItem, Saving},
-};
 use location::{ids::AppointmentId, pull::Resource};
+use processor::commands::SaveHistoryItem;
+use records::{
+    history::HistoryCategory,
+    insurance::{Coverage, InsurancePlan, Relation},
+    ledger::Payment,
+    money::Money,
+    talk::{CommunicationLog, Direction, Mode},
+};
 use tests::harness::{
     ehr_server::open_dental::{Fate, Switches},
     in_process::{LOCATION, open_dental::Harness, visitor},
@@ -74,8 +72,8 @@ async fn story(harness: &Harness, seed: u64) {
     let item_id = harness.id_of(Resource::HistoryItems, "allergy:1").unwrap();
     let note = Some(format!("Allergy {seed}."));
     let item =
-        NewHistoryItem { patient_id: patient, category: HistoryCategory::Allergies, item_id, note, active: true };
-    harness.save::<engine::records::entry::Entry<PatientHistoryItem>>(Saving::HistoryItem(item)).await;
+        SaveHistoryItem { patient_id: patient, category: HistoryCategory::Allergies, item_id, note, active: true };
+    harness.save(item).await;
     let plan = InsurancePlan {
         payer_id: Some("60054".into()),
         name: format!("Carrier {seed}."),

@@ -7,15 +7,15 @@ mod files;
 mod lost;
 mod refusals;
 
-use engine::{
-    engine::PatientDetails,
-    records::{self, Writeback},
-    saving::{AppointmentChange, PatientChange, Saving},
-};
 use location::{
     ids::AppointmentId,
     time::{MINUTE, Timestamp},
 };
+use processor::{
+    commands::{AppointmentChange, ChangeAppointment, ChangePatient, PatientChange},
+    requests::PatientDetails,
+};
+use records::{self, Writeback};
 use serde_json::json;
 use tests::harness::{
     ehr_server::open_dental::{Database, Row},
@@ -154,7 +154,7 @@ async fn we_confirm_note_and_check_in(harness: &Harness, id: u64) {
         AppointmentChange { note: Some("Brings X-rays\nand a friend".into()), ..AppointmentChange::default() },
         AppointmentChange { checkin_at: Some(arrived), ..AppointmentChange::default() },
     ] {
-        harness.save::<records::Appointment>(Saving::AppointmentChange { id: AppointmentId(id), change }).await;
+        harness.save(ChangeAppointment { id: AppointmentId(id), change }).await;
         harness.idle().await;
     }
     let row = harness.in_ehr(&harness.appointment(id));
@@ -238,7 +238,7 @@ async fn patients_are_changed_here_and_there() {
         email: Some("zoe@new.example".into()),
         ..PatientChange::default()
     };
-    harness.save::<records::Patient>(Saving::PatientChange { id: zoe.id, change: Box::new(change) }).await;
+    harness.save(ChangePatient { id: zoe.id, change }).await;
     harness.idle().await;
     let row = harness.row("patients", key);
     assert_eq!((&row["LName"], &row["Email"]), (&json!("Łopata"), &json!("zoe@new.example")));
@@ -256,7 +256,7 @@ async fn patients_are_changed_here_and_there() {
     let them = harness.patient_by_foreign(archived);
     assert!(them.inactive);
     let change = PatientChange { home_phone: Some("555-010-9999".into()), ..PatientChange::default() };
-    harness.save::<records::Patient>(Saving::PatientChange { id: them.id, change: Box::new(change) }).await;
+    harness.save(ChangePatient { id: them.id, change }).await;
     harness.idle().await;
     let row = harness.row("patients", archived);
     assert_eq!(row["PatStatus"], "Archived");

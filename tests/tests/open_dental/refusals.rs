@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::records::Writeback;
 use location::ids::AppointmentId;
+use records::Writeback;
 use tests::harness::{
     ehr_server::open_dental::Switches,
     in_process::{

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use engine::{
-    actor::request::Request,
-    ehr::{Resource, Write},
-};
 use location::{
     event::Work,
     ids::{LocationId, WriteId},
     time::Timestamp,
 };
+use records::ehr::{Resource, Write};
 
-use super::clients::Asked;
+use super::{ask::Ask, clients::Asked};
 
 pub enum Happening {
     /// A client has an idea.
@@ -58,7 +55,7 @@ pub enum Happening {
     Answer {
         location: LocationId,
         incarnation: u64,
-        request: Request,
+        request: Ask,
     },
 }
 
@@ -101,7 +98,7 @@ impl Agenda {
     pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<Happening> {
         let early = |what: &Happening| match what {
             Happening::Ask(asked) => asked.location != other,
-            Happening::Answer { location, request: Request::Page { .. }, .. } => *location != other,
+            Happening::Answer { location, request: Ask::Page(_), .. } => *location != other,
             _ => false,
         };
         let key = *self.plans.range(..(than, 0)).find(|(_, what)| early(what))?.0;

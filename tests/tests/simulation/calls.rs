@@ -1,9 +1,5 @@
 //! Calls to the EHR: what the actor would wait for, as things that will happen.
 
-use engine::{
-    actor::{outgoing, request::Request},
-    ehr,
-};
 use location::{
     command::{Command, Failure, Written},
     decision::Call,
@@ -11,9 +7,12 @@ use location::{
     ids::LocationId,
     time::{MINUTE, Timestamp},
 };
+use processor::{ingest::IngestPage, push_payload};
+use records::ehr;
 
 use super::{
     agenda::{Happening, Question, Trip},
+    ask::Ask,
     ehr::fate::{Answer, Fate, Frame},
     sim::Sim,
 };
@@ -22,7 +21,7 @@ impl Sim {
     /// A call starts.
     pub fn call(&mut self, id: LocationId, call: Call) {
         let Some(host) = self.process.hosts.get(&id) else { return };
-        let (incarnation, settings) = (host.incarnation, host.shell.settings());
+        let (incarnation, settings) = (host.incarnation, host.processor.settings());
         let frame = |until: Timestamp| Frame { now: self.now, until, settle: settings.write.settle };
         let (question, frame) = match call {
             Call::Pull { resource, call, cursor, until } => {
@@ -30,7 +29,7 @@ impl Sim {
                 (Question::Pull { resource, call, cursor, limit }, frame(until))
             }
             Call::Write { write, attempt, kind, work, key, placement, until } => {
-                let outgoing = match host.shell.outgoing(work, &key, placement) {
+                let outgoing = match host.processor.outgoing(work, &key, placement) {
                     Ok(outgoing) => outgoing,
                     Err(error) => panic!("write {write} of location {id} could not be composed: {error}"),
                 };
@@ -39,18 +38,18 @@ impl Sim {
                     (CallKind::Find, Ok(_)) => Question::Find { write, attempt, key },
                     (CallKind::Push, Err(failure)) => {
                         let command = Command::Pushed { write, attempt, outcome: Err(failure) };
-                        return self.answer(self.now, id, incarnation, Request::Command(command));
+                        return self.answer(self.now, id, incarnation, Ask::Command(command));
                     }
                     (CallKind::Find, Err(failure)) => {
-                        let outcome = Err(outgoing::lookup_failure(work, failure));
+                        let outcome = Err(push_payload::lookup_failure(work, failure));
                         let command = Command::Found { write, attempt, outcome };
-                        return self.answer(self.now, id, incarnation, Request::Command(command));
+                        return self.answer(self.now, id, incarnation, Ask::Command(command));
                     }
                 };
                 (question, frame(until))
             }
         };
-        let Some(ehr) = host.shell.source().and_then(|source| self.ehrs.get(&source)) else { return };
+        let Some(ehr) = host.processor.source().and_then(|source| self.ehrs.get(&source)) else { return };
         let Fate { lands, answer } = match question {
             Question::Push { .. } => ehr.fate_of_write(frame, &mut self.random),
             Question::Find { .. } | Question::Pull { .. } => ehr.fate_of_read(frame, &mut self.random),
@@ -59,7 +58,7 @@ impl Sim {
             Answer::Truth(at) => Some(at),
             Answer::Never => None,
             Answer::Fault(at, fault) => {
-                let request = outcome(&question, Heard::Fault(outgoing::failure(fault)));
+                let request = outcome(&question, Heard::Fault(push_payload::failure(fault)));
                 self.answer(at, id, incarnation, request);
                 None
             }
@@ -69,7 +68,7 @@ impl Sim {
         }
     }
 
-    fn answer(&mut self, at: Timestamp, location: LocationId, incarnation: u64, request: Request) {
+    fn answer(&mut self, at: Timestamp, location: LocationId, incarnation: u64, request: Ask) {
         self.agenda.plan(at, Happening::Answer { location, incarnation, request });
     }
 
@@ -115,7 +114,7 @@ impl Sim {
     }
 
     /// An answer arrives, if the one who asked is still there.
-    pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Request) {
+    pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Ask) {
         if self.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation) {
             self.own(location, request);
         }
@@ -130,16 +129,16 @@ enum Heard {
 }
 
 /// What the actor would tell itself.
-fn outcome(question: &Question, heard: Heard) -> Request {
-    let written = |receipt: ehr::Receipt| -> Written { outgoing::written(receipt) };
+fn outcome(question: &Question, heard: Heard) -> Ask {
+    let written = |receipt: ehr::Receipt| -> Written { push_payload::written(receipt) };
     match question {
         Question::Push { write, attempt, .. } => {
             let outcome = match heard {
-                Heard::Pushed(receipt) => receipt.map(written).map_err(outgoing::failure),
+                Heard::Pushed(receipt) => receipt.map(written).map_err(push_payload::failure),
                 Heard::Fault(failure) => Err(failure),
                 Heard::Found(_) | Heard::Page(_) => unreachable!("a push is answered with a receipt"),
             };
-            Request::Command(Command::Pushed { write: *write, attempt: *attempt, outcome })
+            Ask::Command(Command::Pushed { write: *write, attempt: *attempt, outcome })
         }
         Question::Find { write, attempt, .. } => {
             let outcome = match heard {
@@ -147,7 +146,7 @@ fn outcome(question: &Question, heard: Heard) -> Request {
                 Heard::Fault(failure) => Err(failure),
                 Heard::Pushed(_) | Heard::Page(_) => unreachable!("a find is answered with what it found"),
             };
-            Request::Command(Command::Found { write: *write, attempt: *attempt, outcome })
+            Ask::Command(Command::Found { write: *write, attempt: *attempt, outcome })
         }
         Question::Pull { resource, call, .. } => {
             let outcome = match heard {
@@ -155,7 +154,7 @@ fn outcome(question: &Question, heard: Heard) -> Request {
                 Heard::Fault(failure) => Err(failure),
                 Heard::Pushed(_) | Heard::Found(_) => unreachable!("a pull is answered with a page"),
             };
-            Request::Page { resource: *resource, call: *call, outcome }
+            Ask::Page(IngestPage { resource: *resource, call: *call, outcome })
         }
     }
 }

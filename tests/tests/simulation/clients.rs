@@ -1,20 +1,18 @@
 //! Clients: they search, hold, book, move and cancel, race each other, repeat themselves when they hear nothing, and reuse keys.
 
-use engine::{
-    actor::request::{Answer, Request},
-    engine::{BookRequest, Offer},
-    records,
-};
 use location::{
     command::{Command, Hold, Placement},
+    decision::Refusal,
     ids::{AppointmentId, AppointmentTypeId, LocationId},
     slots::{Slot, SlotQuery, free_slots},
     time::{HOUR, MINUTE, SECOND},
 };
+use processor::commands::{BookSlot, Booked, Offer};
 use tests::harness::fixtures;
 
 use super::{
     agenda::Happening,
+    ask::Ask,
     invariants::one_key_one_answer,
     ledger::said,
     plan::{PERSONS, person},
@@ -34,7 +32,7 @@ pub struct Asked {
 }
 
 pub enum What {
-    Book(Box<BookRequest>),
+    Book(Box<BookSlot>),
     Hold(Offer),
     Release(Offer),
     Cancel(AppointmentId),
@@ -42,10 +40,10 @@ pub enum What {
 }
 
 impl What {
-    fn request(&self) -> Request {
+    fn request(&self) -> Ask {
         match self {
-            What::Book(request) => Request::Book(request.clone()),
-            What::Hold(offer) => Request::Command(Command::Hold(Hold {
+            What::Book(request) => Ask::Book(request.clone()),
+            What::Hold(offer) => Ask::Command(Command::Hold(Hold {
                 hold: offer.hold,
                 placement: place(offer),
                 appointment_type: offer.appointment_type,
@@ -54,12 +52,12 @@ impl What {
                 closed: Default::default(),
                 holder: None,
             })),
-            What::Release(offer) => Request::Command(Command::Release { hold: offer.hold }),
+            What::Release(offer) => Ask::Command(Command::Release { hold: offer.hold }),
             What::Cancel(appointment) => {
-                Request::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
+                Ask::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
             }
             What::Move(appointment, to) => {
-                Request::Command(Command::Move { appointment: *appointment, to: *to, join_blocks: true })
+                Ask::Command(Command::Move { appointment: *appointment, to: *to, join_blocks: true })
             }
         }
     }
@@ -126,7 +124,7 @@ impl Sim {
         let length = [30, 60][self.random.below(2)] * MINUTE;
         let interval = self.random.chance(300).then_some(15 * MINUTE);
         let (wide, late) = (self.random.chance(500), self.random.between(0..=8) * HOUR);
-        let machine = &self.process.hosts.get(&location)?.shell.machine;
+        let machine = &self.process.hosts.get(&location)?.processor.machine;
         let not_before = self.now.plus(if wide { late } else { 0 });
         let from = machine.settings.zone.local_date(self.now);
         let query = SlotQuery {
@@ -141,7 +139,7 @@ impl Sim {
 
     fn offer(&mut self, location: LocationId) -> Option<Offer> {
         let slot = self.find_slot(location)?;
-        let machine = &self.process.hosts.get(&location)?.shell.machine;
+        let machine = &self.process.hosts.get(&location)?.processor.machine;
         let types: Vec<AppointmentTypeId> = machine.hours().flat_map(|hour| hour.appointment_types.clone()).collect();
         Some(Offer {
             institution: self.plan.setup.locations.get(&location)?.institution,
@@ -156,13 +154,13 @@ impl Sim {
         })
     }
 
-    fn request(&mut self, offer: Offer) -> BookRequest {
+    fn request(&mut self, offer: Offer) -> BookSlot {
         self.keys += 1;
         let mut patient = person(offer.institution.0, self.random.below(PERSONS));
         if self.random.chance(30) {
             patient.phone_number = None;
         }
-        BookRequest {
+        BookSlot {
             offer,
             idempotency_key: format!("key-{}", self.keys),
             patient,
@@ -202,13 +200,13 @@ impl Sim {
         }
     }
 
-    fn some_promise(&mut self) -> Option<BookRequest> {
+    fn some_promise(&mut self) -> Option<BookSlot> {
         let known: Vec<_> = self.ledger.promises.keys().rev().cloned().collect();
         let key = self.random.pick(&known)?.clone();
         self.ledger.promises.get(&key).map(|promise| promise.request.clone())
     }
 
-    fn use_key_again(&mut self, change: impl FnOnce(&mut Sim, &mut BookRequest)) {
+    fn use_key_again(&mut self, change: impl FnOnce(&mut Sim, &mut BookSlot)) {
         let Some(mut request) = self.some_promise() else { return };
         change(self, &mut request);
         self.ask(MINUTE, request.offer.location, What::Book(Box::new(request)));
@@ -226,7 +224,7 @@ impl Sim {
             .collect();
         let location = *self.random.pick(&others)?;
         let offer = self.offer(location)?;
-        let request = BookRequest { idempotency_key: old.idempotency_key, ..self.request(offer) };
+        let request = BookSlot { idempotency_key: old.idempotency_key, ..self.request(offer) };
         self.ask(MINUTE, location, What::Book(Box::new(request)));
         Some(())
     }
@@ -253,9 +251,14 @@ impl Sim {
             self.turn(location, &request)
         };
         match heard {
-            Heard::Answer(answer) => {
-                self.say(|| format!("client at {location}: {} -> {:?}", asked.what.name(), answer.reply));
-                self.answered(&asked, &answer);
+            Heard::Reply(reply) => {
+                let booked = reply.as_ref().map(|booked| (booked.appointment.id, booked.replay));
+                self.say(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
+                self.answered(&asked, reply.ok_or(None));
+            }
+            Heard::Refused(refusal) => {
+                self.say(|| format!("client at {location}: {} -> {refusal:?}", asked.what.name()));
+                self.answered(&asked, Err(Some(refusal)));
             }
             Heard::Busy | Heard::Nothing if asked.tries < PATIENCE => {
                 self.say(|| format!("client at {location}: {} -> no answer", asked.what.name()));
@@ -268,10 +271,12 @@ impl Sim {
         }
     }
 
-    fn answered(&mut self, asked: &Asked, answer: &Answer) {
+    fn answered(&mut self, asked: &Asked, answer: Result<Booked, Option<Refusal>>) {
         if let What::Book(request) = &asked.what {
-            one_key_one_answer::check(self, request, answer);
-            self.remember(request, answer);
+            one_key_one_answer::check(self, request, &answer);
+            if let Ok(booked) = &answer {
+                self.remember(request, booked);
+            }
         }
     }
 }

@@ -1,15 +1,13 @@
 //! Which locations are in memory: what the directory does, with all the ways in which one can leave.
 
-use engine::{
-    actor::turn::Shell,
-    store::{
-        CommitError, Direction, Store, due,
-        keys::{self, Space},
-    },
-};
 use location::{
     ids::LocationId,
     time::{MINUTE, SECOND, Timestamp},
+};
+use processor::processor::Processor;
+use store::{
+    CommitError, Direction, Store, due,
+    keys::{self, Space},
 };
 
 use super::{
@@ -25,18 +23,18 @@ impl Sim {
         if !self.process.up || self.process.hosts.contains_key(&id) {
             return;
         }
-        let shell = match Shell::load(self.process.env.clone(), id) {
-            Ok(shell) => shell,
+        let processor = match Processor::load(self.process.deps.clone(), id) {
+            Ok(processor) => processor,
             Err(error) => panic!("location {id} could not be loaded: {error}"),
         };
         self.incarnations += 1;
         let incarnation = self.incarnations;
-        if shell.setup.source.is_some() {
+        if processor.setup.source.is_some() {
             let at = self.now.plus(self.random.between(50..=2 * SECOND));
             self.agenda.plan(at, Happening::Described { location: id, incarnation });
         }
         self.say(|| format!("location {id} comes into memory"));
-        self.process.hosts.insert(id, Host { shell, incarnation, timer: None, behind: false });
+        self.process.hosts.insert(id, Host { processor, incarnation, timer: None, behind: false });
         self.set_timer(id);
     }
 
@@ -95,7 +93,7 @@ impl Sim {
     /// Out of memory in order; a commit that fails keeps it in.
     pub fn leave(&mut self, id: LocationId) {
         let Some(host) = self.process.hosts.get(&id) else { return };
-        let batch = host.shell.leave().expect("a state can be written");
+        let batch = host.processor.leave().expect("a state can be written");
         match self.store.commit_now(batch) {
             Ok(()) => {
                 invariants::memory_equals_replay::check(self, id);

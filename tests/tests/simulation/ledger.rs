@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::engine::BookRequest;
 use location::{
     command::Placement,
     event::Event,
     ids::{AppointmentId, InstitutionId, LocationId},
     time::Timestamp,
 };
+use processor::commands::BookSlot;
 
 /// A booking some location committed.
 pub struct Booking {
@@ -25,7 +25,7 @@ pub struct Booking {
 pub struct Promise {
     pub location: LocationId,
     pub appointment: AppointmentId,
-    pub request: BookRequest,
+    pub request: BookSlot,
     pub expires: Timestamp,
 }
 
@@ -76,7 +76,7 @@ impl Ledger {
 }
 
 /// What a request says, for telling same from other.
-pub fn said(request: &BookRequest) -> String {
-    let BookRequest { offer, patient, note, .. } = request;
+pub fn said(request: &BookSlot) -> String {
+    let BookSlot { offer, patient, note, .. } = request;
     format!("{} {} {:?} {note:?}", offer.hold, patient.last_name, patient.phone_number)
 }

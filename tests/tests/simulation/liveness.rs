@@ -1,22 +1,20 @@
 //! The end of a run: with honest EHRs, time passes and everything comes to its end. Then our documents and the EHRs say the same.
 
-use engine::{
-    actor::{
-        docs::{Kind, Link},
-        request::Request,
-    },
-    ehr::{EhrAppointment, Resource},
-    records::{self, Writeback},
-    store::{Direction, Store, keys},
-};
 use location::{
     command::{Command, Placement},
     event::Work,
     ids::{AppointmentId, LocationId},
     time::{DAY, MINUTE, Millis},
 };
+use records::{
+    self, Writeback,
+    document::{Kind, Link},
+    ehr::{EhrAppointment, Resource},
+};
+use store::{Direction, Store, keys};
 
 use super::{
+    ask::Ask,
     ehr::{Ehr, Row},
     invariants,
     plan::seconds,
@@ -37,17 +35,17 @@ pub fn at_rest(sim: &mut Sim) -> bool {
     let locations = sim.integrated();
     let hosts: Vec<_> = locations.iter().filter_map(|(id, _)| sim.process.hosts.get(id)).collect();
     let drained = hosts.len() == locations.len()
-        && hosts.iter().all(|host| host.shell.machine.state.queue.is_empty())
+        && hosts.iter().all(|host| host.processor.machine.state.queue.is_empty())
         && sim.agenda.trips() == 0;
     // A pull on its way does not undo that nothing is left to write.
-    if hosts.len() < locations.len() || hosts.iter().any(|host| !host.shell.machine.state.queue.is_empty()) {
+    if hosts.len() < locations.len() || hosts.iter().any(|host| !host.processor.machine.state.queue.is_empty()) {
         sim.drained = None;
         return false;
     }
     let since = *sim.drained.get_or_insert(sim.now);
     drained
         && hosts.iter().all(|host| {
-            let (pulls, rules) = (&host.shell.machine.state.pulls, host.shell.settings().pull);
+            let (pulls, rules) = (&host.processor.machine.state.pulls, host.processor.settings().pull);
             // Two passes: the first may have begun before.
             let seen = since.plus(rules.every * 3 / 2 + 30 * MINUTE);
             pulls.guarded.is_empty() && pulls.last_success.is_some_and(|at| seen <= at)
@@ -59,7 +57,7 @@ pub fn unfinished(sim: &Sim) -> String {
     for (id, _) in sim.integrated() {
         match sim.process.hosts.get(&id) {
             Some(host) => {
-                let state = &host.shell.machine.state;
+                let state = &host.processor.machine.state;
                 let writes: Vec<_> = state.queue.iter().collect();
                 left.push(format!("{id}: {writes:?} {:?} {:?}", state.path, state.pulls));
             }
@@ -73,12 +71,12 @@ pub fn unfinished(sim: &Sim) -> String {
 pub fn accept_deletions(sim: &mut Sim) {
     for (id, _) in sim.integrated() {
         let Some(host) = sim.process.hosts.get(&id) else { continue };
-        let pulls = &host.shell.machine.state.pulls;
+        let pulls = &host.processor.machine.state.pulls;
         let stopped: Vec<Resource> = pulls.guarded.difference(&pulls.accepted).copied().collect();
         for resource in stopped {
             sim.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
             let command = Command::AcceptDeletions { resource };
-            sim.own(id, &Request::Command(command));
+            sim.own(id, &Ask::Command(command));
         }
     }
 }
@@ -99,7 +97,7 @@ pub fn check(sim: &Sim) {
 /// Every appointment a location remembers is one the EHR has.
 fn nothing_is_made_up(sim: &Sim, ehr: &Ehr, location: LocationId) {
     let host = sim.process.hosts.get(&location).expect("everybody is in memory");
-    for (id, known) in host.shell.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
+    for (id, known) in host.processor.machine.state.appointments.iter().filter(|(_, known)| known.in_ehr()) {
         let kept: records::Appointment = document(sim, 0, id.0).expect("an appointment has its document");
         let foreign_id = kept.foreign_id.clone().unwrap_or_default();
         let linked = linked(sim, ehr.source, Resource::Appointments, &foreign_id);
@@ -170,7 +168,7 @@ fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointme
 
 /// What the EHR shows and what we answer clients is the same appointment.
 fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_id: &str, row: &Row) {
-    let shell = &sim.process.hosts.get(&location).expect("everybody is in memory").shell;
+    let processor = &sim.process.hosts.get(&location).expect("everybody is in memory").processor;
     let source = ehr.source;
     let Some(linked) = linked(sim, source, Resource::Appointments, foreign_id) else {
         assert!(row.deleted, "liveness: appointment {foreign_id} of EHR {source} is unknown at {location}");
@@ -198,13 +196,14 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_i
         (stands.start, stands.end),
         "liveness: time of {what}"
     );
-    let operatory = place.operatory.and_then(|id| shell.read::<records::Operatory>(location.0, id.0).ok()?);
+    let operatory = place.operatory.and_then(|id| processor.read::<records::Operatory>(location.0, id.0).ok()?);
     assert_eq!(operatory.and_then(|known| known.foreign_id), stands.operatory, "liveness: operatory of {what}");
-    let institution = shell.institution.id.0;
-    let provider = place.provider.and_then(|id| shell.read::<records::Provider>(institution, u64::from(id.0)).ok()?);
+    let institution = processor.institution.id.0;
+    let provider =
+        place.provider.and_then(|id| processor.read::<records::Provider>(institution, u64::from(id.0)).ok()?);
     assert_eq!(provider.and_then(|known| known.foreign_id), stands.provider, "liveness: provider of {what}");
-    let remembered = shell.machine.state.appointments.get(&AppointmentId(linked));
-    let pruned = shell.machine.state.pruned.is_some_and(|before| place.span.end <= before);
-    let old = place.span.end < sim.now.minus(shell.settings().pull.keep_past);
+    let remembered = processor.machine.state.appointments.get(&AppointmentId(linked));
+    let pruned = processor.machine.state.pruned.is_some_and(|before| place.span.end <= before);
+    let old = place.span.end < sim.now.minus(processor.settings().pull.keep_past);
     assert!(remembered.is_some() || pruned || old, "liveness: {what} is not in the calendar");
 }

@@ -3,14 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use chrono_tz::Tz;
-use engine::{
-    ehr::{
-        Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
-        Resource,
-    },
-    engine::PatientDetails,
-    setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup},
-};
 use location::{
     hours::{HourKind, Weekday},
     ids::{InstitutionId, LocationId},
@@ -18,6 +10,12 @@ use location::{
     time::{HOUR, MINUTE, Millis, SECOND, Timestamp},
     zone::Date,
 };
+use processor::requests::PatientDetails;
+use records::ehr::{
+    Description, EhrAppointmentType, EhrOperatory, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, PullAbility,
+    Resource,
+};
+use setup::{DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup};
 
 use super::{ehr::Ehr, random::Random};
 

@@ -10,34 +10,33 @@ use std::{
 };
 
 use api::views::published::RecordViews;
-use engine::{
-    actor::{
-        pool::Pool,
-        request::{Answer, Request},
-        turn::{Env, Shell, TurnError},
-    },
-    secrets::Secrets,
-    setup::Setup,
-    store::{CommitError, MemoryStore, Store, StoreError, counters::Ids, keys, memory::Fault},
-    webhooks::{
-        outbox::{Doorbell, Outbox},
-        subscriptions::Subscriptions,
-    },
-};
 use location::{
     command::{Command, Cx},
+    decision::Refusal,
     event::Event,
     ids::LocationId,
     time::{MINUTE, SECOND, Timestamp},
 };
+use processor::{
+    commands::Booked,
+    error::Reject,
+    id_pool::Pool,
+    processor::{Deps, Processor},
+};
+use setup::Setup;
+use store::{CommitError, MemoryStore, Store, StoreError, counters::Ids, keys, memory::Fault, secrets::Secrets};
+use webhooks::{
+    outbox::{Doorbell, Outbox},
+    subscriptions::Subscriptions,
+};
 
-use super::{agenda::Happening, invariants, sim::Sim};
+use super::{agenda::Happening, ask::Ask, invariants, sim::Sim};
 
 const TRIES: u32 = 20;
 
 /// A location in memory.
 pub struct Host {
-    pub shell: Shell,
+    pub processor: Processor,
     /// Answers and timers are for one stay in memory only.
     pub incarnation: u64,
     pub timer: Option<Timestamp>,
@@ -46,14 +45,15 @@ pub struct Host {
 }
 
 pub struct Process {
-    pub env: Arc<Env>,
+    pub deps: Arc<Deps>,
     pub hosts: BTreeMap<LocationId, Host>,
     pub up: bool,
 }
 
 /// What a caller hears.
 pub enum Heard {
-    Answer(Answer),
+    Reply(Option<Booked>),
+    Refused(Refusal),
     Busy,
     /// The process or the location died; or nobody was there.
     Nothing,
@@ -69,15 +69,15 @@ enum Death {
 
 impl Process {
     pub fn start(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Process {
-        Process { env: environment(setup, store), hosts: BTreeMap::new(), up: true }
+        Process { deps: environment(setup, store), hosts: BTreeMap::new(), up: true }
     }
 }
 
-pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Env> {
+pub fn environment(setup: Arc<Setup>, store: Arc<MemoryStore>) -> Arc<Deps> {
     let outbox = Outbox::new(Arc::new(Subscriptions::default()), Arc::new(Doorbell::default()));
     let ids = Arc::new(Ids::new(store.clone()));
-    let stamps = engine::stamps::Stamps::new(&setup);
-    Arc::new(Env {
+    let stamps = processor::change_counter::ChangeCounter::new(&setup);
+    Arc::new(Deps {
         change_counter: stamps,
         setup,
         store,
@@ -104,10 +104,10 @@ impl Sim {
 
     /// Memory follows the disk again; calls in flight go on.
     fn reload(&mut self, id: LocationId) {
-        match Shell::load(self.process.env.clone(), id) {
-            Ok(shell) => {
+        match Processor::load(self.process.deps.clone(), id) {
+            Ok(processor) => {
                 if let Some(host) = self.process.hosts.get_mut(&id) {
-                    host.shell = shell;
+                    host.processor = processor;
                     host.behind = false;
                 }
             }
@@ -117,7 +117,7 @@ impl Sim {
 
     pub fn set_timer(&mut self, id: LocationId) {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
-        let wake = host.shell.machine.wake_at();
+        let wake = host.processor.machine.wake_at();
         if host.timer == wake {
             return;
         }
@@ -132,17 +132,17 @@ impl Sim {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
         if host.incarnation == incarnation && host.timer == Some(at) {
             host.timer = None;
-            self.own(id, &Request::Command(Command::Wake));
+            self.own(id, &Ask::Command(Command::Wake));
         }
     }
 
     /// A request of the location's own. What could not be committed is due again.
-    pub fn own(&mut self, id: LocationId, request: &Request) {
+    pub fn own(&mut self, id: LocationId, request: &Ask) {
         match self.turn(id, request) {
-            Heard::Answer(_) | Heard::Nothing => {}
+            Heard::Reply(_) | Heard::Refused(_) | Heard::Nothing => {}
             Heard::Busy => {
                 if let Some(host) = self.process.hosts.get_mut(&id) {
-                    let at = host.shell.machine.wake_at();
+                    let at = host.processor.machine.wake_at();
                     host.timer = at;
                     if let Some(at) = at {
                         let timer = Happening::Timer { location: id, incarnation: host.incarnation, at };
@@ -154,25 +154,29 @@ impl Sim {
     }
 
     /// Decide, commit, evolve, act.
-    pub fn turn(&mut self, id: LocationId, request: &Request) -> Heard {
+    pub fn turn(&mut self, id: LocationId, request: &Ask) -> Heard {
         for _ in 0..TRIES {
             let cx = self.cx();
             let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
-            let mut turn = match host.shell.prepare(cx, request) {
+            let (mut turn, reply) = match host.processor.prepare(cx, request) {
                 Ok(turn) => turn,
-                Err(TurnError::NeedIds(sequence)) => {
-                    let env = self.process.env.clone();
-                    match at_once(env.pool.fill(&env.ids, sequence)) {
+                Err(Reject::NeedIds(sequence)) => {
+                    let deps = self.process.deps.clone();
+                    match at_once(deps.pool.fill(&deps.ids, sequence)) {
                         Ok(()) => continue,
                         Err(_) => return Heard::Busy,
                     }
                 }
+                Err(Reject::Refused(refusal)) => {
+                    self.set_timer(id);
+                    return Heard::Refused(refusal);
+                }
                 Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
             };
             if turn.is_free() {
-                let (answer, _) = host.shell.finish(turn);
+                host.processor.finish(turn);
                 self.set_timer(id);
-                return Heard::Answer(answer);
+                return Heard::Reply(reply);
             }
             if !self.meanwhile(id) {
                 return Heard::Nothing;
@@ -209,7 +213,7 @@ impl Sim {
                 return Heard::Nothing;
             }
             let Some(host) = self.process.hosts.get_mut(&id) else { return Heard::Nothing };
-            let (answer, calls) = host.shell.finish(turn);
+            let calls = host.processor.finish(turn);
             for call in calls {
                 if death.is_none() || self.random.chance(500) {
                     self.call(id, call);
@@ -222,7 +226,7 @@ impl Sim {
             self.set_timer(id);
             self.keep_snapshot(id);
             invariants::after_turn(self, id, &events);
-            return Heard::Answer(answer);
+            return Heard::Reply(reply);
         }
         Heard::Busy
     }
@@ -241,24 +245,25 @@ impl Sim {
     }
 
     /// The same turn in another process that believes it hosts the location: what it asks for needs no calls.
-    pub fn turn_elsewhere(&mut self, id: LocationId, request: &Request) -> Heard {
-        let env = self.rival.clone();
+    pub fn turn_elsewhere(&mut self, id: LocationId, request: &Ask) -> Heard {
+        let deps = self.rival.clone();
         for _ in 0..TRIES {
             let cx = self.cx();
-            let mut shell = match Shell::load(env.clone(), id) {
-                Ok(shell) => shell,
+            let mut processor = match Processor::load(deps.clone(), id) {
+                Ok(processor) => processor,
                 Err(error) => panic!("location {id} could not be loaded by another process: {error}"),
             };
-            let mut turn = match shell.prepare(cx, request) {
+            let (mut turn, reply) = match processor.prepare(cx, request) {
                 Ok(turn) => turn,
-                Err(TurnError::NeedIds(sequence)) => match at_once(env.pool.fill(&env.ids, sequence)) {
+                Err(Reject::NeedIds(sequence)) => match at_once(deps.pool.fill(&deps.ids, sequence)) {
                     Ok(()) => continue,
                     Err(_) => return Heard::Busy,
                 },
+                Err(Reject::Refused(refusal)) => return Heard::Refused(refusal),
                 Err(error) => panic!("a turn of location {id} could not be prepared: {error}"),
             };
             if turn.is_free() {
-                return Heard::Answer(shell.finish(turn).0);
+                return Heard::Reply(reply);
             }
             let events = turn.events().to_vec();
             match self.store.commit_now(std::mem::take(&mut turn.batch)) {
@@ -271,9 +276,9 @@ impl Sim {
             if let Some(host) = self.process.hosts.get_mut(&id) {
                 host.behind = true;
             }
-            let (answer, calls) = shell.finish(turn);
+            let calls = processor.finish(turn);
             assert!(calls.is_empty(), "a client's request starts no call");
-            return Heard::Answer(answer);
+            return Heard::Reply(reply);
         }
         Heard::Busy
     }
@@ -306,9 +311,9 @@ impl Sim {
 
     fn snapshot(&mut self, id: LocationId) {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
-        let batch = host.shell.snapshot().expect("a state can be written");
+        let batch = host.processor.snapshot().expect("a state can be written");
         if self.store.commit_now(batch).is_ok() {
-            host.shell.snapshot_taken();
+            host.processor.snapshot_taken();
         }
     }
 
@@ -322,14 +327,14 @@ impl Sim {
             return self.agenda.plan(at, Happening::Described { location: id, incarnation });
         }
         let description = self.plan.descriptions.get(&source).expect("each source is described").clone();
-        if host.shell.description.as_ref() == Some(&description) {
+        if host.processor.description.as_ref() == Some(&description) {
             return;
         }
-        let batch = host.shell.describing(&description).expect("a description can be written");
+        let batch = host.processor.describing(&description).expect("a description can be written");
         // Where it is not stored the EHR is asked again after the next load.
         let stored = self.store.commit_now(batch).is_ok();
         if stored {
-            host.shell.described(description);
+            host.processor.described(description);
         }
         self.say(|| format!("location {id} knows its EHR (stored: {stored})"));
         self.set_timer(id);

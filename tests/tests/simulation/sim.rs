@@ -3,12 +3,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use engine::{
-    actor::{request::Request, turn::Env},
-    ehr::EhrAppointment,
-    records,
-    store::{Batch, MemoryStore, Store, journal, keys},
-};
 use location::{
     command::{Command, Placement, PulledOperatory},
     event::Event,
@@ -17,9 +11,13 @@ use location::{
     state::Insert,
     time::{HOUR, MINUTE, SECOND, Timestamp},
 };
+use processor::processor::Deps;
+use records::{self, ehr::EhrAppointment};
+use store::{Batch, MemoryStore, Store, journal, keys};
 
 use super::{
     agenda::{Agenda, Happening},
+    ask::Ask,
     ehr::{Ehr, Weather},
     invariants,
     ledger::Ledger,
@@ -45,7 +43,7 @@ pub struct Sim {
     pub store: Arc<MemoryStore>,
     pub process: Process,
     /// Another process on the same store.
-    pub rival: Arc<Env>,
+    pub rival: Arc<Deps>,
     pub ehrs: BTreeMap<u32, Ehr>,
     pub agenda: Agenda,
     pub ledger: Ledger,
@@ -182,7 +180,7 @@ impl Sim {
 
     fn synchronise(&mut self, location: LocationId) {
         self.say(|| format!("somebody asks {location} to synchronise now"));
-        self.own(location, &Request::Command(Command::SyncNow));
+        self.own(location, &Ask::Command(Command::SyncNow));
     }
 
     /// Where a booking of ours stands that the EHR does not have yet: staff like the same slots.
@@ -191,8 +189,8 @@ impl Sim {
             .process
             .hosts
             .iter()
-            .filter(|(_, host)| host.shell.source() == Some(source))
-            .flat_map(|(id, host)| host.shell.machine.state.appointments.values().map(|known| (*id, known)))
+            .filter(|(_, host)| host.processor.source() == Some(source))
+            .flat_map(|(id, host)| host.processor.machine.state.appointments.values().map(|known| (*id, known)))
             .filter(|(_, known)| known.insert == Insert::Pending)
             .map(|(id, known)| (id, known.placement))
             .collect();
@@ -216,23 +214,23 @@ impl Sim {
     /// The operator has writes that failed tried again, and gives up one that waits.
     fn see_to_writes(&mut self, location: LocationId) {
         let Some(host) = self.process.hosts.get(&location) else { return };
-        let queue = &host.shell.machine.state.queue;
+        let queue = &host.processor.machine.state.queue;
         let waiting: Vec<WriteId> = queue.iter().map(|(id, _)| id).collect();
         let recent = queue.next_id(0).0.saturating_sub(40)..queue.next_id(0).0;
         let failed = |id: &u64| {
-            let ended: Option<records::Write> = host.shell.read(location.0, *id).unwrap_or_default();
+            let ended: Option<records::Write> = host.processor.read(location.0, *id).unwrap_or_default();
             ended.is_some_and(|write| !write.done)
         };
         let failed: Vec<u64> = recent.filter(failed).collect();
         let dropped = if self.random.chance(200) { self.random.pick(&waiting).copied() } else { None };
         if let Some(write) = dropped {
             self.say(|| format!("the operator drops write {write} of {location}"));
-            self.own(location, &Request::DropWrite(write));
+            self.own(location, &Ask::Drop(write));
         }
         for write in failed.into_iter().map(WriteId) {
             if self.random.chance(500) {
                 self.say(|| format!("the operator has write {write} of {location} tried again"));
-                self.own(location, &Request::RetryWrite(write));
+                self.own(location, &Ask::Retry(write));
             }
         }
     }
@@ -293,7 +291,7 @@ impl Sim {
 }
 
 /// A document as it lies in the store.
-pub fn document<T: engine::actor::docs::Document>(sim: &Sim, scope: u32, id: u64) -> Option<T> {
+pub fn document<T: records::document::Document>(sim: &Sim, scope: u32, id: u64) -> Option<T> {
     let bytes = sim.store.get(&keys::record(T::KIND.byte(), scope, id)).expect("the store reads")?;
     Some(serde_json::from_slice(&bytes).expect("a document can be read"))
 }

@@ -1,6 +1,6 @@
 //! POST /intent/booking/book
 
-use engine::{BookRequest, PatientDetails, Refused, records::PatientAddress};
+use engine::{EngineError, PatientDetails, commands::BookSlot, records::PatientAddress};
 use location::{decision::Refusal, zone::Date};
 
 use super::{
@@ -31,7 +31,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     // A retry finds its booking also when the secret that sealed its token is gone.
     let (place, offer) = opened.or_else(|_| recall(&call, &tenant, at.as_ref(), &asked.slot_token))?;
     let wanted = like(&offer);
-    let request = BookRequest {
+    let request = BookSlot {
         offer,
         idempotency_key: asked.idempotency_key,
         patient: asked.patient,
@@ -40,7 +40,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     };
     let answer = call.api.engine.book(request).await;
     let made = answer.map_err(|refused| match refused {
-        Refused::Rule(Refusal::SlotExpired) if !vouched => Failure::slot_not_found(),
+        EngineError::Refused(Refusal::SlotExpired) if !vouched => Failure::slot_not_found(),
         refused => Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)),
     })?;
     made.warnings.iter().for_each(|warning| call.warn(warning));

@@ -4,7 +4,7 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{StatusCode, header::RETRY_AFTER},
 };
-use engine::Refused;
+use engine::EngineError;
 use location::{
     calendar::Holder,
     decision::{Over, Refusal},
@@ -67,11 +67,11 @@ impl Failure {
 
     /// `alternatives` turns the engine's slots into offers.
     pub(crate) fn refused(
-        refused: Refused,
+        refused: EngineError,
         alternatives: impl FnOnce(&[location::slots::Slot]) -> Result<Vec<OfferView>, ApiError>,
     ) -> Failure {
         let refusal = match refused {
-            Refused::Rule(refusal) => refusal,
+            EngineError::Refused(refusal) => refusal,
             other => return Failure::Other(other.into()),
         };
         match refusal {

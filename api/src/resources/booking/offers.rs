@@ -1,6 +1,6 @@
 //! Offers: slots with the tokens that book them.
 
-use engine::Offer;
+use engine::commands::Offer;
 use location::{
     ids::AppointmentTypeId,
     slots::Slot,

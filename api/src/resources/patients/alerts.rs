@@ -1,14 +1,14 @@
 //! Alerts of a patient: /patients/{id}/alerts
 
 use engine::{
-    Refused,
-    index::{Field, Term},
+    EngineError, Unmet,
+    commands::ChangeRecord,
     lists::Narrow,
     records::{
-        entry::{Body, Entry},
+        entry::Entry,
+        index::{Field, Term},
         talk::PatientAlert,
     },
-    saving::{Saving, Unmet},
 };
 
 use super::find;
@@ -49,7 +49,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
     let place = place.ok_or_else(not_synced)?;
     let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
     let saved = call.save_entry(&place, &alert, Some(id)).await.map_err(|refused| match refused {
-        Refused::Unmet(Unmet::PatientNotSynced) => not_synced(),
+        EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
     Ok(call.made(saved.replay, PatientAlertView::of(&saved.record)))
@@ -78,9 +78,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
     }
     let place = call.location_for(&tenant, alert.source_id, alert.location_id.as_slice()).ok_or(ApiError::Internal)?;
     let body = PatientAlert { disabled_at: Some(call.api.engine.now().into()), ..alert.body };
-    let body = serde_json::to_value(body).map_err(|_| ApiError::Internal)?;
-    let change = Saving::EntryChange { resource: PatientAlert::RESOURCE, id: alert.id, body };
-    let saved = call.save::<Entry<PatientAlert>>(&place, change).await?;
+    let saved = call.save(&place, ChangeRecord { id: alert.id, body }).await?;
     Ok(call.show(PatientAlertView::of(&saved.record)))
 }
 

@@ -1,12 +1,12 @@
 //! What may come along with a patient, or with each patient of a list.
 
 use engine::{
-    index::{Field, Term},
     lists::Narrow,
     records::{
         Appointment, Patient, Provider, Writeback,
         clinical::Procedure,
         entry::{Body, Entry},
+        index::{Field, Term},
         insurance::{Coverage, InsurancePlan},
         ledger::{Adjustment, Charge, Payment},
         talk::PatientAlert,

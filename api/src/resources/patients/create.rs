@@ -1,10 +1,6 @@
 //! POST /patients
 
-use engine::{
-    PatientDetails,
-    records::{Patient, PatientAddress},
-    saving::{NewPatient, Saving},
-};
+use engine::{PatientDetails, commands::CreatePatient, records::PatientAddress};
 use location::zone::Date;
 
 use crate::{
@@ -19,14 +15,14 @@ use crate::{
 
 pub(crate) async fn create(mut call: Call) -> HttpResult {
     let (place, new) = call.at_location(|input| read(&mut input.body, input.today))?;
-    let saved = call.save::<Patient>(&place, Saving::Patient(Box::new(new))).await?;
+    let saved = call.save(&place, new).await?;
     call.audit(if saved.existing { "read" } else { "create" }, "patient", saved.record.id.into());
     let adapter = call.api.directory.adapter_of_source(saved.record.source_id);
     let view = PatientCreated { user: PatientBasic::of(&saved.record, adapter) };
     Ok(if saved.existing { call.show_as(200, view) } else { call.made(saved.replay, view) })
 }
 
-fn read(b: &mut Fields, today: Date) -> Option<NewPatient> {
+fn read(b: &mut Fields, today: Date) -> Option<CreatePatient> {
     let provider_id = b.required("provider.provider_id", id());
     let first_name = b.required("patient.first_name", person_name(MAX_NAME));
     let last_name = b.required("patient.last_name", person_name(MAX_NAME));
@@ -51,7 +47,7 @@ fn read(b: &mut Fields, today: Date) -> Option<NewPatient> {
         address,
     };
     let provider_id = provider_id?;
-    Some(NewPatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing })
+    Some(CreatePatient { provider_id, details, home_phone, cell_phone, work_phone, ssn, more, return_existing })
 }
 
 fn address(b: &mut Fields) -> Option<PatientAddress> {

@@ -1,11 +1,11 @@
 //! Documents of a patient, as their EHR lists them, and their types.
 
 use engine::{
-    index::{Field, Term},
     lists::Narrow,
     records::{
         documents::{Document, DocumentType},
         entry::Entry,
+        index::{Field, Term},
     },
 };
 

@@ -1,9 +1,11 @@
 //! GET /patients
 
 use engine::{
-    index::{Field, Term, words},
     lists::Narrow,
-    records::Patient,
+    records::{
+        Patient,
+        index::{Field, Term, words},
+    },
 };
 
 use super::{

@@ -1,8 +1,8 @@
 //! PATCH /patients/{id} (specification 4.4)
 
 use engine::{
-    records::{Patient, PatientAddress},
-    saving::{PatientChange, Saving},
+    commands::{ChangePatient, PatientChange},
+    records::PatientAddress,
 };
 use location::zone::Date;
 
@@ -25,7 +25,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
         let change = read(&mut input.body, input.today);
         patient.map(|()| change)
     })?;
-    let saved = call.save::<Patient>(&place, Saving::PatientChange { id, change: Box::new(change) }).await?;
+    let saved = call.save(&place, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
     Ok(call.show(PatientDetailed::of(&saved.record, call.api.directory.adapter(&place.location))))
 }

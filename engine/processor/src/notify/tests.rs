@@ -42,13 +42,13 @@ use webhooks::{
 use super::*;
 use crate::{
     change_counter::ChangeCounter,
-    id_pool::Pool,
-    processor::Deps,
     commands::{
         AppointmentChange, ChangeAppointment, ChangePatient, CreateAppointment, CreatePatient, CreateRecord,
         PatientChange,
     },
+    id_pool::Pool,
     ingest::IngestPage,
+    processor::Deps,
     request::Request,
     requests::{PatientDetails, Saved},
 };

@@ -10,15 +10,12 @@ use std::{
 
 use actix_web::web::Data;
 use api::{access::api::Api, http::rules::HttpRules, server, values::secret::Secret, views::published::RecordViews};
-use engine::{
-    Engine,
-    engine::Parts,
-    setup::WorkstationAccess,
-    workstations::{CodeKind, Gateway, limits::WORKSTATIONS},
-};
+use engine::{Engine, Parts};
 use futures_util::future::try_join_all;
 use location::ids::LocationId;
+use setup::WorkstationAccess;
 use uuid::Uuid;
+use workstations::{CodeKind, Gateway, limits::WORKSTATIONS};
 
 use super::{WORKERS, ready};
 use crate::bench::{activation::own, own_ehr::Writes, practices};

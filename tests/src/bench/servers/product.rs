@@ -13,8 +13,9 @@ use api::{
     values::secret::Secret,
     views::published::RecordViews,
 };
-use engine::{Engine, engine::Parts, setup::Environment};
+use engine::{Engine, Parts};
 use location::ids::LocationId;
+use setup::Environment;
 
 use super::{WORKERS, ready};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use engine::ehr::{EhrPatient, Write};
+use records::ehr::{EhrPatient, Write};
 
 use super::writing::met;
 use crate::conformance::{EhrUnderTest, Subject};

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use engine::ehr::{Fault, Receipt, Write};
+use records::ehr::{Fault, Receipt, Write};
 
 use super::writing::met;
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use engine::ehr::{EhrRecord, Fault, Resource};
 use location::pull::Resource as R;
+use records::ehr::{EhrRecord, Fault, Resource};
 
 use crate::conformance::{
     EhrUnderTest, KINDS, Subject,

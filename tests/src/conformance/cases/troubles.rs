@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use engine::ehr::{Fault, Resource};
+use records::ehr::{Fault, Resource};
 
 use crate::{
     conformance::{EhrUnderTest, Subject, subject::timely},

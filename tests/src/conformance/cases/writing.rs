@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use engine::ehr::{EhrAddress, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
+use records::ehr::{EhrAddress, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
 
 use crate::conformance::{
     EhrUnderTest, KINDS, Subject,
@@ -142,7 +142,7 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
     assert!(matches!(refused, Err(Fault::Rejected(_))), "{refused:?}");
     assert_eq!(subject.system.copies(&Write::RescheduleAppointment(moved.clone())).await, 0, "it did not move");
     let shown = subject.shown(Resource::Appointments, &moved.id).await;
-    let Some(engine::ehr::EhrRecord::Appointment(EhrAppointment { version, .. })) = shown else { panic!("{shown:?}") };
+    let Some(records::ehr::EhrRecord::Appointment(EhrAppointment { version, .. })) = shown else { panic!("{shown:?}") };
     subject.written(&Write::RescheduleAppointment(EhrAppointment { version, ..moved })).await;
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use chrono::{DateTime, Offset, TimeZone};
-use engine::ehr::{EhrRecord, Resource, Write};
+use records::ehr::{EhrRecord, Resource, Write};
 
 use super::writing::met;
 use crate::conformance::{EhrUnderTest, Subject};
@@ -14,7 +14,7 @@ pub async fn appointments_keep_their_instants_where_the_clock_changes<S: EhrUnde
     if !subject.writes("create-appointment") {
         return;
     }
-    let changes = changes(subject.system.zone(), engine::clock::now().0 / 1_000);
+    let changes = changes(subject.system.zone(), runtime::clock::now().0 / 1_000);
     assert_eq!(changes.len(), 2, "the subject's zone has daylight saving");
     for (at, forward) in changes {
         // The day before and after at the same local hour, and up to the change and from it on.

@@ -165,7 +165,7 @@ impl GnuHealth {
 }
 
 pub fn today() -> String {
-    chrono::DateTime::from_timestamp(engine::clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
+    chrono::DateTime::from_timestamp(runtime::clock::now().0 / 1_000, 0).expect("near").date_naive().to_string()
 }
 
 /// `2026-12-01` as GNU Health writes it.

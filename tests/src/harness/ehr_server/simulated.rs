@@ -2,10 +2,8 @@
 
 use std::{io, sync::MutexGuard, time::Duration};
 
-use engine::{
-    clock,
-    sandbox_ehr::{Delivery, Profile, SandboxEhr, SandboxRequest},
-};
+use runtime::clock;
+use sandbox_ehr::{Delivery, Profile, SandboxEhr, SandboxRequest};
 
 use crate::harness::ehr_server::fake::{FakeServer, Request, Respond, Response};
 

@@ -1,11 +1,8 @@
 //! On the FHIR server from npm.
 
-use engine::{
-    records,
-    setup::{DataSource, LocationSetup},
-};
 use location::time::SECOND;
 use serde_json::Value;
+use setup::{DataSource, LocationSetup};
 
 use super::{DAYS, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{

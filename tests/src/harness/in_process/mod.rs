@@ -8,13 +8,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use api::views::published::RecordViews;
 use chrono::Datelike;
-use engine::{
-    actor::docs::Kind,
-    engine::{BookRequest, Booked, Engine, Offer, Parts, PatientDetails, Refused, Stretch},
-    records::{self, Writeback},
-    setup::{DataSource, LocationSetup, Setup},
-    store::{SledConfig, SledStore, Store, StoreKey},
-};
+use engine::{Engine, Parts};
 use location::{
     command::Placement,
     ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, ProviderId},
@@ -24,6 +18,15 @@ use location::{
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
     zone::Date,
 };
+use processor::{
+    commands::{BookSlot, Booked, Offer},
+    error::EngineError,
+    requests::PatientDetails,
+};
+use query::lists::Stretch;
+use records::{self, Writeback, document::Kind};
+use setup::{DataSource, LocationSetup, Setup};
+use store::{SledConfig, SledStore, Store, StoreKey};
 use tempfile::TempDir;
 
 use crate::harness::{
@@ -220,7 +223,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         minutes.map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60)).collect()
     }
 
-    pub fn request(&self, to: Placement, key: &str, patient: &PatientDetails, note: &str) -> BookRequest {
+    pub fn request(&self, to: Placement, key: &str, patient: &PatientDetails, note: &str) -> BookSlot {
         let offer = Offer {
             institution: INSTITUTION,
             location: LOCATION,
@@ -232,7 +235,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
             join_blocks: true,
             hold: to.span.start.0.unsigned_abs() + to.operatory.map_or(0, |id| id.0),
         };
-        BookRequest {
+        BookSlot {
             offer,
             idempotency_key: key.to_owned(),
             patient: patient.clone(),
@@ -247,7 +250,7 @@ impl<Server, Seeded: Seeds> Harness<Server, Seeded> {
         key: &str,
         patient: &PatientDetails,
         note: &str,
-    ) -> Result<Booked, Refused> {
+    ) -> Result<Booked, EngineError> {
         self.engine.book(self.request(to, key, patient, note)).await
     }
 }

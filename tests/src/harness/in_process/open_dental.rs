@@ -1,15 +1,12 @@
 //! On the fake Open Dental.
 
 use chrono_tz::Tz;
-use engine::{
-    records::{
-        self,
-        entry::{Body, Entry, WriteStatus},
-    },
-    saving::{NewEntry, SaveRequest, Saving},
-    setup::{DataSource, LocationSetup},
+use processor::{commands::CreateRecord, request::Request, requests::Saved};
+use records::{
+    self,
+    entry::{Body, Entry, WriteStatus},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use setup::{DataSource, LocationSetup};
 
 use super::{DAYS, LOCATION, Opening, Seeds, ZONE, location, tomorrow};
 use crate::harness::{
@@ -95,13 +92,12 @@ impl Harness {
     }
 
     /// Saves a record as a client would.
-    pub async fn file<T: Body + Serialize>(&self, body: &T, patient: Option<u32>) -> u64 {
-        let body = serde_json::to_value(body).expect("a body is JSON");
-        self.save::<Entry<T>>(Saving::Entry(NewEntry { resource: T::RESOURCE, body, patient, number: None })).await.id
+    pub async fn file<T: Body>(&self, body: &T, patient: Option<u32>) -> u64 {
+        self.save(CreateRecord { body: body.clone(), patient, number: None }).await.id
     }
 
-    pub async fn save<T: DeserializeOwned>(&self, what: Saving) -> T {
-        let saved = self.engine.save(SaveRequest { location: LOCATION, what, once: None }).await;
+    pub async fn save<T, R: Request<Reply = Saved<T>> + Clone>(&self, request: R) -> T {
+        let saved = self.engine.send(LOCATION, request).await;
         saved.unwrap_or_else(|refused| panic!("it is not saved: {refused:?}")).record
     }
 

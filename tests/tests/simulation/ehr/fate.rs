@@ -1,7 +1,7 @@
 //! What becomes of a call: when it reaches the EHR, and when and with what the location is answered.
 
-use engine::ehr::Fault;
 use location::time::{MINUTE, Millis, SECOND, Timestamp};
+use records::ehr::Fault;
 
 use super::{Ehr, Weather};
 use crate::simulation::random::Random;

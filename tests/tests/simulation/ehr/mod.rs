@@ -10,8 +10,8 @@ pub mod staff;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 use location::{event::Work, ids::LocationId};
+use records::ehr::{EhrAppointment, EhrRecord, Fault, Receipt, Resource, Write};
 
 use super::random::Random;
 

@@ -1,7 +1,7 @@
 //! How the EHR shows its records: by change or in whole passes, in pages of any size, now and then twice or for no reason.
 
-use engine::ehr::{Page, Resource};
 use location::ids::LocationId;
+use records::ehr::{Page, Resource};
 
 use super::{Ehr, Row};
 use crate::simulation::random::Random;

@@ -1,10 +1,10 @@
 //! People at the practice: they book, move, cancel and delete in the EHR, ours included, and never ask us.
 
-use engine::ehr::{EhrAppointment, EhrRecord, Resource};
 use location::{
     ids::LocationId,
     time::{HOUR, MINUTE, SECOND, Timestamp},
 };
+use records::ehr::{EhrAppointment, EhrRecord, Resource};
 
 use super::{Ehr, stand_at};
 use crate::simulation::{

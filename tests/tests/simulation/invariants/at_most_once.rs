@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use engine::ehr::{EhrRecord, Resource};
 use location::event::Work;
+use records::ehr::{EhrRecord, Resource};
 
 use crate::simulation::sim::Sim;
 

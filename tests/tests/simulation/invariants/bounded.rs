@@ -6,7 +6,7 @@ use crate::simulation::{agenda::TRIPS_PER_LOCATION, sim::Sim};
 
 pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location) else { return };
-    let (state, settings) = (&host.shell.machine.state, host.shell.settings());
+    let (state, settings) = (&host.processor.machine.state, host.processor.settings());
     // Changes of what was accepted are never refused; a booking has an insert or two, and a change or two.
     let most = settings.write.max_queue as usize * 3;
     assert!(state.queue.len() <= most, "bounded: {} writes queue at {location}", state.queue.len());

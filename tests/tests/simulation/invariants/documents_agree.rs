@@ -2,13 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use engine::{
-    actor::docs::Kind,
-    index::places::OrderBy,
-    lists::{Lists, Order, Part, Walk},
-    records::{self, Writeback},
-    store::{Direction, Store, keys},
-};
 use location::{
     event::Event,
     ids::{AppointmentId, LocationId},
@@ -16,6 +9,9 @@ use location::{
     state::{Appointment, Insert},
     time::Timestamp,
 };
+use query::lists::{Lists, Order, Part, Walk};
+use records::{self, Writeback, document::Kind, index::OrderBy};
+use store::{Direction, Store, keys};
 
 use crate::simulation::sim::{Sim, document};
 
@@ -31,11 +27,11 @@ pub fn after(sim: &Sim, location: LocationId, events: &[Event]) {
 /// Of all appointments a location remembers, and of the index.
 pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
-    for id in host.shell.machine.state.appointments.keys() {
+    for id in host.processor.machine.state.appointments.keys() {
         one(sim, location, *id);
     }
     let mut walk = Walk::new(location.0, Order::By(OrderBy::Start));
-    let lists = Lists { store: &*sim.store, secrets: &host.shell.deps.secrets };
+    let lists = Lists { store: &*sim.store, secrets: &host.processor.deps.secrets };
     for as_of in [Timestamp::MAX, sim.now] {
         walk.as_of = as_of;
         let all = Part { from: None, direction: Direction::Forward, limit: usize::MAX };
@@ -51,7 +47,7 @@ pub fn check(sim: &Sim, location: LocationId) {
 
 fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
-    let Some(known) = host.shell.machine.state.appointments.get(&id) else { return };
+    let Some(known) = host.processor.machine.state.appointments.get(&id) else { return };
     let kept: Option<records::Appointment> = document(sim, 0, id.0);
     let Some(kept) = kept else { panic!("documents agree: appointment {id} of {location} has no document") };
     if kept.location_id != location.0 {
@@ -73,7 +69,7 @@ fn one(sim: &Sim, location: LocationId, id: AppointmentId) {
     );
     assert!(sim.store.get(&start).expect("the store reads").is_some(), "documents agree: {id} is not in the index");
     if let Some(booking) = &kept.booking {
-        let integrated = host.shell.settings().capabilities.integrated;
+        let integrated = host.processor.settings().capabilities.integrated;
         assert_eq!(booking.writeback, expected(known, integrated), "documents agree: write-back of {id} at {location}");
     }
 }

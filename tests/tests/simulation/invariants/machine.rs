@@ -6,6 +6,6 @@ use crate::simulation::sim::Sim;
 
 pub fn check(sim: &Sim, location: LocationId) {
     if let Some(host) = sim.process.hosts.get(&location) {
-        host.shell.machine.check(sim.now);
+        host.processor.machine.check(sim.now);
     }
 }

@@ -1,17 +1,17 @@
 //! What a location remembers is what its journal says, at any moment: a crash loses nothing and a load invents nothing.
 
-use engine::actor::turn::Shell;
 use location::ids::LocationId;
+use processor::processor::Processor;
 
 use crate::simulation::sim::Sim;
 
 pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location).filter(|host| !host.behind) else { return };
-    let replayed = match Shell::load(sim.process.env.clone(), location) {
-        Ok(shell) => shell.machine.state,
+    let replayed = match Processor::load(sim.process.deps.clone(), location) {
+        Ok(processor) => processor.machine.state,
         Err(error) => panic!("memory equals replay: location {location} cannot be loaded: {error}"),
     };
-    let memory = &host.shell.machine.state;
+    let memory = &host.processor.machine.state;
     assert!(
         replayed == *memory,
         "memory equals replay: location {location} remembers\n{memory:?}\nbut its journal says\n{replayed:?}"

@@ -1,13 +1,13 @@
 //! No operatory is booked twice by us: whoever is granted a place stands in nobody's way whom we put there, as far as we know and as
 //! far as the EHR knows. What staff moved is theirs.
 
-use engine::{ehr, records};
 use location::{
     command::Placement,
     event::{Event, Work},
     ids::{AppointmentId, LocationId},
     state::column,
 };
+use records::{self, ehr};
 
 use crate::simulation::{ehr::same_place, plan::seconds, sim::Sim};
 
@@ -52,13 +52,13 @@ fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
 
 /// The place in the EHR's words.
 pub fn in_the_ehr(sim: &Sim, location: LocationId, place: &Placement) -> Option<ehr::EhrAppointment> {
-    let shell = &sim.process.hosts.get(&location)?.shell;
-    let institution = shell.institution.id.0;
+    let processor = &sim.process.hosts.get(&location)?.processor;
+    let institution = processor.institution.id.0;
     let operatory = match place.operatory {
-        Some(id) => Some(shell.read::<records::Operatory>(location.0, id.0).ok()??.foreign_id?),
+        Some(id) => Some(processor.read::<records::Operatory>(location.0, id.0).ok()??.foreign_id?),
         None => None,
     };
-    let provider = shell.read::<records::Provider>(institution, u64::from(place.provider?.0)).ok()??.foreign_id;
+    let provider = processor.read::<records::Provider>(institution, u64::from(place.provider?.0)).ok()??.foreign_id;
     Some(ehr::EhrAppointment {
         operatory,
         provider,

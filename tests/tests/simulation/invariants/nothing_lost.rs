@@ -1,6 +1,5 @@
 //! Nothing acknowledged is lost: every booking a client was told of has its document, and its key its memory.
 
-use engine::records;
 use location::ids::LocationId;
 
 use crate::simulation::sim::{Sim, document};
@@ -18,8 +17,8 @@ pub fn check(sim: &Sim) {
     }
     for (key, promise) in sim.ledger.promises.iter().filter(|(_, promise)| sim.now < promise.expires) {
         let Some(host) = sim.process.hosts.get(&promise.location).filter(|host| !host.behind) else { continue };
-        let name = hex::encode(engine::actor::book::key_digest(&key.1));
-        let known = host.shell.machine.state.keys.get(&name).map(|known| known.appointment);
+        let name = hex::encode(processor::commands::book_slot::key_digest(&key.1));
+        let known = host.processor.machine.state.keys.get(&name).map(|known| known.appointment);
         assert_eq!(known, Some(promise.appointment), "nothing lost: {key:?} is forgotten at {}", promise.location);
     }
 }

@@ -1,54 +1,52 @@
 //! One key, one answer: within its lifetime an accepted key answers with its booking and nothing else, whoever asks again, whatever
 //! crashed in between, and at no other location of the institution.
 
-use engine::{actor::request::Answer, engine::BookRequest};
-use location::decision::{Refusal, Reply};
+use location::{decision::Refusal, ids::AppointmentId};
+use processor::commands::{BookSlot, Booked};
 
 use crate::simulation::{
     ledger::{Promise, said},
     sim::Sim,
 };
 
-pub fn check(sim: &Sim, request: &BookRequest, answer: &Answer) {
+pub fn check(sim: &Sim, request: &BookSlot, answer: &Result<Booked, Option<Refusal>>) {
     let key = (request.offer.institution, request.idempotency_key.clone());
     let location = request.offer.location;
     let promise = sim.ledger.promise(&key, sim.now);
     let same = |promise: &Promise| promise.location == location && said(&promise.request) == said(request);
-    match &answer.reply {
-        Reply::Booked { appointment, .. } => {
-            let document = answer.appointment.as_ref().map(|document| document.id);
-            assert_eq!(document, Some(appointment.0), "one key one answer: {key:?} is answered with its document");
+    match answer {
+        Ok(Booked { appointment, .. }) => {
             if let Some(promise) = promise {
                 assert!(same(promise), "one key one answer: {key:?} was accepted for other data or elsewhere");
-                assert_eq!(promise.appointment, *appointment, "one key one answer: {key:?} made a second booking");
+                assert_eq!(promise.appointment.0, appointment.id, "one key one answer: {key:?} made a second booking");
             }
         }
-        Reply::Refused(Refusal::IdempotencyConflict) => {
+        Err(Some(Refusal::IdempotencyConflict)) => {
             assert!(!promise.is_some_and(same), "one key one answer: {key:?} conflicts with itself");
             let uses = sim.ledger.attempts.get(&key).map_or(0, |uses| uses.len());
             assert!(uses > 1, "one key one answer: {key:?} was never used for anything else");
         }
-        Reply::Refused(refusal) => {
+        Err(Some(refusal)) => {
             // Another process may know more than this one's memory; what it refuses it has not promised.
             let behind = sim.process.hosts.get(&location).is_some_and(|host| host.behind);
             assert!(behind || promise.is_none(), "one key one answer: {key:?} was accepted, now {refusal:?}");
         }
-        other => panic!("one key one answer: a booking is answered with {other:?}"),
+        Err(None) => panic!("one key one answer: a booking is answered without one"),
     }
 }
 
 impl Sim {
     /// A client was told that it has a booking.
-    pub fn remember(&mut self, request: &BookRequest, answer: &Answer) {
-        let (Reply::Booked { appointment, .. }, Some(document)) = (&answer.reply, &answer.appointment) else { return };
+    pub fn remember(&mut self, request: &BookSlot, booked: &Booked) {
+        let appointment = AppointmentId(booked.appointment.id);
         let lifetime = self.plan.setup.locations.get(&request.offer.location).map_or(0, |at| at.booking.key_lifetime);
         let promise = Promise {
             location: request.offer.location,
-            appointment: *appointment,
+            appointment,
             request: request.clone(),
-            expires: document.created_at.plus(lifetime),
+            expires: booked.appointment.created_at.plus(lifetime),
         };
         self.ledger.promises.insert((request.offer.institution, request.idempotency_key.clone()), promise);
-        self.ledger.change(*appointment, |booking| booking.acknowledged = true);
+        self.ledger.change(appointment, |booking| booking.acknowledged = true);
     }
 }

@@ -10,7 +10,7 @@ use crate::simulation::sim::Sim;
 pub fn check(sim: &Sim, location: LocationId) {
     let Some(host) = sim.process.hosts.get(&location) else { return };
     let (mut lanes, mut called, mut changed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for (id, write) in host.shell.machine.state.queue.iter() {
+    for (id, write) in host.processor.machine.state.queue.iter() {
         let first = lanes.insert(write.lane);
         let calling = matches!(write.state, WriteState::Calling { .. });
         assert!(!calling || called.insert(write.lane), "order per patient: two writes of {location} are under way");

@@ -154,7 +154,7 @@ impl Database {
 }
 
 pub fn present() -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(engine::clock::now().0).expect("the present is near")
+    DateTime::from_timestamp_millis(runtime::clock::now().0).expect("the present is near")
 }
 
 /// A key as a number, whether written as one or as text.

@@ -1,0 +1,61 @@
+//! What a location is asked in the simulation, by a client or by itself: requests of several kinds in one queue.
+
+use location::{
+    command::{Command, Cx},
+    decision::Decision,
+    ids::WriteId,
+};
+use processor::{
+    commands::{BookSlot, Booked, DropWrite, RetryWrite},
+    error::Reject,
+    ingest::IngestPage,
+    processor::Processor,
+    request::Request,
+    unit_of_work::UnitOfWork,
+};
+
+pub enum Ask {
+    Book(Box<BookSlot>),
+    Page(IngestPage),
+    Command(Command),
+    Retry(WriteId),
+    Drop(WriteId),
+}
+
+impl Request for Ask {
+    type Reply = Option<Booked>;
+
+    fn wakes(&self) -> bool {
+        matches!(self, Ask::Command(Command::Wake))
+    }
+
+    fn records(&self) -> usize {
+        match self {
+            Ask::Page(page) => page.records(),
+            _ => 0,
+        }
+    }
+
+    fn prepare(&self, at: &Processor, cx: Cx, unit: &mut UnitOfWork<'_>) -> Result<(Decision, Option<Booked>), Reject> {
+        match self {
+            Ask::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
+            Ask::Page(page) => page.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
+            Ask::Command(command) => command.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
+            Ask::Retry(write) => RetryWrite(*write).prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
+            Ask::Drop(write) => DropWrite(*write).prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
+        }
+    }
+
+    fn prepare_part(
+        &self,
+        at: &Processor,
+        cx: Cx,
+        unit: &mut UnitOfWork<'_>,
+        most: usize,
+    ) -> Result<(Decision, Option<Booked>), Reject> {
+        match self {
+            Ask::Page(page) => page.prepare_part(at, cx, unit, most).map(|(decision, ())| (decision, None)),
+            _ => self.prepare(at, cx, unit),
+        }
+    }
+}
