@@ -94,9 +94,10 @@ fn looks_like_a_path(tree: &Tree, document: &str, text: &str) -> bool {
     begins || (FILES.iter().any(|ending| text.ends_with(ending)))
 }
 
-/// From the document, from the root, from the sources of the document's crate; a mere name anywhere below the document.
+/// From the document, from the root, from the sources of the document's crate; a mere name anywhere below the document. A folder `docs`
+/// speaks of what it lies in.
 fn exists(tree: &Tree, document: &str, path: &str) -> bool {
-    let here = folder(document);
+    let here = folder(document).trim_end_matches("/docs");
     let src = join(here, "src");
     leads(tree, &[here, "", &src], path)
         || (!path.contains('/')
@@ -114,7 +115,7 @@ fn join(base: &str, path: &str) -> String {
 
 /// Beginnings of paths that exist on one machine only. Put together here, so that this file has none.
 fn of_machines() -> [String; 5] {
-    ["home/", "root/", "Users/", "work/", "tmp/w/"].map(|path| format!("/{path}"))
+    ["home/", "root/", "Users/", "work/", "var/folders/"].map(|path| format!("/{path}"))
 }
 
 pub fn machines(tree: &Tree) -> Vec<Finding> {

@@ -11,8 +11,13 @@ use crate::source::Source;
 
 /// What nobody wrote, or what is not for us to judge.
 const NOT_READ: [&str; 4] = ["target", "node_modules", "dist", "demo-data"];
-const READ: [&str; 16] =
-    ["rs", "md", "toml", "ts", "mjs", "js", "json", "py", "wit", "story", "html", "css", "yaml", "ini", "txt", "ruby"];
+/// Endings of texts; what has none is one.
+const READ: [&str; 18] = [
+    "rs", "md", "toml", "ts", "mjs", "js", "json", "py", "wit", "story", "html", "css", "yaml", "ini", "txt", "rb",
+    "go", "sh",
+];
+/// Folders of the project among those that begin with a dot.
+const HIDDEN: [&str; 2] = [".ci", ".cargo"];
 
 /// Texts by their path from the root, with `/`.
 #[derive(Default)]
@@ -46,15 +51,15 @@ impl Tree {
             let name = entry.file_name().to_string_lossy().into_owned();
             let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if NOT_READ.contains(&name.as_str()) || (name.starts_with('.') && name != ".ci") {
+            if NOT_READ.contains(&name.as_str()) || (name.starts_with('.') && !HIDDEN.contains(&name.as_str())) {
                 continue;
             }
             if is_folder {
                 self.read_folder(&entry.path(), &below);
             } else {
-                let text = below.rsplit_once('.').filter(|(_, ending)| READ.contains(ending));
                 // Of other files only their name counts.
-                let text = text.and_then(|_| fs::read_to_string(entry.path()).ok()).unwrap_or_default();
+                let is_text = name.rsplit_once('.').is_none_or(|(_, ending)| READ.contains(&ending));
+                let text = is_text.then(|| fs::read_to_string(entry.path()).ok()).flatten().unwrap_or_default();
                 self.add(&below, &text);
             }
         }
