@@ -1,5 +1,6 @@
 //! A page of the EHR's records taken in: decided by the machine, stored only if it applies. `intake` turns each record into ours.
 
+mod intake;
 mod record;
 
 use std::collections::BTreeSet;
@@ -18,25 +19,13 @@ use records::{
 };
 use store::{Direction, keys};
 
+use self::intake::Intake;
 use crate::{
     error::Reject, ingest::record::put_appointment, processor::Processor, request::Request, unit_of_work::UnitOfWork,
 };
 
 /// Links read at a time when a whole pass renderer for what is gone.
 const LINKS_AT_ONCE: usize = 5_000;
-
-/// One location's view while a page is taken in.
-pub struct Intake<'s, 'd, 'p> {
-    pub processor: &'s Processor,
-    pub source: u32,
-    pub cx: Cx,
-    pub unit: &'d mut UnitOfWork<'p>,
-    pub page: Page,
-    /// Foreign ids of the records `page.deleted` and `page.past_deleted` name.
-    pub tombstones: Vec<(String, u64)>,
-    /// Appointments to be written once the machine has said which placements stay ours.
-    pub appointments: Vec<(records::Appointment, Option<records::Appointment>)>,
-}
 
 /// A pull call came back, in the EHR's words.
 pub struct IngestPage {

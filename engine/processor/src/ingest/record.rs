@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Reject,
-    ingest::Intake,
+    ingest::intake::Intake,
     patients::narrow,
     projections::working_hours,
     unit_of_work::{

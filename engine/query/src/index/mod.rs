@@ -1,42 +1,19 @@
-//! What records are found by besides their ids: terms, the words of names, and their places in orders that change. `Docs` writes it in
-//! the batch of the record itself, `lists` reads it.
+//! What records are found by besides their ids: terms, the words of names, and their places in orders that change. The unit of work
+//! writes it in the batch of the record itself, `lists` reads it.
 
 pub mod places;
+pub mod terms;
 pub mod words;
-
-use std::collections::BTreeMap;
 
 use location::time::Timestamp;
 use places::Place;
 use records::{
     document::Document,
-    index::{Field, OrderBy, Term, Value},
+    index::{OrderBy, Term},
 };
-use store::{Key, KeyRange, Store, StoreError, keys, secrets::Secrets};
-
-/// A term as it lies in keys: of one length for all terms of a field. Texts only as keyed digests, as keys are not encrypted.
-fn bytes(term: &Term, secrets: &Secrets) -> Vec<u8> {
-    match &term.value {
-        Value::Number(number) => number.to_be_bytes().to_vec(),
-        Value::Text(text) => digest(secrets, term.field, text).to_vec(),
-    }
-}
-
-/// The keys of the records that have a term.
-pub(crate) fn records(term: &Term, secrets: &Secrets, scope: u32, kind: u8) -> KeyRange {
-    keys::indexed(scope, kind, term.field as u8, &bytes(term, secrets))
-}
-
-fn key(term: &Term, secrets: &Secrets, scope: u32, kind: u8, id: u64) -> Key {
-    keys::index(scope, kind, term.field as u8, &bytes(term, secrets), id)
-}
-
-fn digest(secrets: &Secrets, field: Field, text: &str) -> [u8; 16] {
-    let full = secrets.digest(&[b"index", &[field as u8], text.as_bytes()]);
-    let mut short = [0; 16];
-    short.copy_from_slice(&full[..16]);
-    short
-}
+use store::{Key, Store, StoreError, keys, secrets::Secrets};
+pub use terms::Writes;
+use terms::key;
 
 /// All that one state of a record is found by.
 pub struct Facets {
@@ -78,9 +55,6 @@ impl Facets {
         Some(keys::changed(place.scope, place.kind, place.id, place.at))
     }
 }
-
-/// What a turn writes: a value, or nothing for a key that goes.
-pub type Writes = BTreeMap<Key, Option<Vec<u8>>>;
 
 /// The difference between what a record was found by and what it is to be found by.
 pub fn write(

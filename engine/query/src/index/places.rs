@@ -6,7 +6,7 @@ use location::time::{DAY, Millis, Timestamp};
 use records::index::OrderBy;
 use store::{Batch, Direction, Key, Store, StoreError, keys};
 
-use super::Writes;
+use super::terms::Writes;
 
 /// A place that was left is kept so long: no walk may be older.
 pub const KEPT: Millis = DAY;

@@ -4,7 +4,7 @@
 use records::index::Field;
 use store::{Direction, Key, KeyRange, Store, StoreError, keys, secrets::Secrets};
 
-use super::{Writes, digest};
+use super::terms::{Writes, digest};
 
 /// A word is listed under its beginnings up to this length.
 const BEGINNING: usize = 6;

@@ -4,7 +4,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use store::{Direction, KeyRange, Store, StoreError, keys};
 
-use super::{Position, beyond};
+use super::walk::{Position, beyond};
 
 /// Ids read at first where only one key of the index is walked.
 const ONE_RUN: usize = 32;

@@ -7,9 +7,8 @@ use records::{document::Document, index::OrderBy};
 use store::{Direction, KeyRange, StoreError, keys};
 
 use super::{
-    Lists, Narrow, Position, Walk, beyond,
     merge::{Merge, READ_AT_ONCE},
-    parsed,
+    walk::{Lists, Narrow, Position, Walk, beyond, parsed},
 };
 use crate::index::{
     self, Facets,
@@ -168,7 +167,7 @@ impl<'a> List<'a> {
         let mut conditions = Vec::new();
         for narrow in &self.walk.narrow {
             let runs = match narrow {
-                Narrow::Has(term) => Some(vec![index::records(term, secrets, owner, kind)]),
+                Narrow::Has(term) => Some(vec![index::terms::records(term, secrets, owner, kind)]),
                 Narrow::Begins(start) => words::beginning(store, secrets, (owner, kind), start, WORDS)?,
                 Narrow::UpdatedSince(_) | Narrow::OneOf(_) => None,
             };
