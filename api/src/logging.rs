@@ -34,7 +34,7 @@ fn subscriber<W>(directives: &str, writer: W, colours: bool) -> Result<impl Subs
 where
     W: for<'a> MakeWriter<'a> + Clone + Send + Sync + 'static,
 {
-    let mut filter = EnvFilter::try_new(directives).map_err(|error| format!("`log` is not right: {error}"))?;
+    let mut filter = EnvFilter::try_new(directives).map_err(|error| format!("invalid `log`: {error}"))?;
     if !directives.contains("actix_http") {
         filter = filter.add_directive(QUIET.parse::<Directive>().map_err(|error| format!("{QUIET}: {error}"))?);
     }

@@ -45,7 +45,7 @@ pub async fn start(config: Config) -> Result<Running, String> {
     let opened = opened.map_err(|error| error.to_string())?;
     if config.secret.is_none() && served_before && !data_dir.join(secret::FILE).exists() {
         tracing::warn!(
-            "token.secret is missing and made anew: tokens, cursors and slot tokens handed out so far are void"
+            "token.secret is missing; a new one was created: all earlier tokens, cursors and slot tokens are invalid"
         );
     }
     let secret = config.secret.map_or_else(|| Secret::of_directory(data_dir), Ok);
@@ -89,7 +89,7 @@ impl Running {
         };
         let left = deadline.saturating_duration_since(Instant::now()).max(server::LAST_SECOND);
         if tokio::time::timeout(left, engine.stop_within(left * 3 / 4)).await.is_err() {
-            tracing::warn!("stopped before everything had ended; what was under way is done after the next start");
+            tracing::warn!("stopped before all work had ended; it resumes after the next start");
         }
         served.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
@@ -111,7 +111,7 @@ async fn asked_to_stop() {
 /// Everything else waits for the next start.
 async fn reload(api: Data<Api>, file: std::path::PathBuf) {
     let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        tracing::warn!("no SIGHUP here: keys and locations change with a restart only");
+        tracing::warn!("SIGHUP is not available: keys and locations change with a restart only");
         return;
     };
     while hangups.recv().await.is_some() {
@@ -135,16 +135,16 @@ pub fn take_over(api: &Api, file: &Path) {
         match (taken, gone) {
             // What its actor has begun, it ends; it is started as closed the next time, or not at all.
             (true, true) => {
-                tracing::warn!(%location, "the location is gone from the file: it is closed from the next call on")
+                tracing::warn!(%location, "the location is no longer in the file and is now closed")
             }
             (true, false) => {
-                tracing::info!(%location, status, "location read again: callers see it so from the next call on")
+                tracing::info!(%location, status, "the status of the location was reloaded")
             }
-            (false, _) => tracing::warn!(%location, status, "this location opens with the next start only"),
+            (false, _) => tracing::warn!(%location, status, "the location opens with the next start"),
         }
     }
     for problem in &problems {
-        tracing::error!(%problem, "the configuration is wrong: the next start would fail, and what a key is given here it does not have");
+        tracing::error!(%problem, "invalid configuration: the next start would fail, and the grants on this line are not applied");
     }
-    tracing::info!(keys, "API keys and statuses of locations read again; all other settings wait for the next start");
+    tracing::info!(keys, "API keys and location statuses were reloaded; all other settings apply with the next start");
 }

@@ -17,11 +17,11 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Tell everything that is wrong in a file, with its line.
+    /// Report every problem of a file, with its line.
     Check { file: PathBuf },
-    /// Print a complete file with all defaults and what they mean.
+    /// Print a complete configuration file with all defaults and comments.
     PrintDefault,
-    /// Make an API key; it is shown here and never again.
+    /// Create an API key. It is shown once.
     NewKey,
 }
 
@@ -50,7 +50,7 @@ fn check(file: &Path) -> ExitCode {
             }
             let (institutions, locations) = (config.setup.institutions.len(), config.setup.locations.len());
             say(format_args!(
-                "{} is right: {institutions} institutions, {locations} locations, {} keys",
+                "{} is valid: {institutions} institutions, {locations} locations, {} keys",
                 file.display(),
                 config.keys.len()
             ));

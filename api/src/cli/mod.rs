@@ -29,17 +29,17 @@ enum Command {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
-        /// Begin with an empty store though one was made in this data directory and is gone. What it held is not there then.
+        /// Start with an empty store although the store of this data directory is missing. Its contents are lost.
         #[arg(long)]
         accept_empty_store: bool,
     },
-    /// Look at a configuration file, or begin one.
+    /// Check a configuration file, print a default one, or create an API key.
     #[command(subcommand)]
     Config(configuration::Command),
-    /// Build, check or begin an adapter.
+    /// Build, check or create an adapter.
     #[command(subcommand)]
     Adapter(adapter::Command),
-    /// See to a damaged store.
+    /// Repair a damaged store.
     #[command(subcommand)]
     Store(store::Command),
     /// Print the API's OpenAPI document.
@@ -48,7 +48,7 @@ enum Command {
         #[arg(long, default_value = "v3.0.0", value_parser = ["v3.0.0", "v3.1.0", "v2.2.2"])]
         version: String,
     },
-    /// Serve a demo practice and walk one booking through it.
+    /// Serve a demo practice and make one booking.
     Demo(DemoArguments),
 }
 

@@ -18,7 +18,7 @@ const NAMED: usize = 50;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Copy what is sound of a damaged store into a new data directory, and tell what is lost. The server must be stopped.
+    /// Copy the sound values of a damaged store into a new data directory, and report what is lost. The server must be stopped.
     Salvage {
         /// The configuration whose data directory is damaged.
         #[arg(long, value_name = "FILE", conflicts_with = "data", required_unless_present = "data")]
@@ -26,7 +26,7 @@ pub(super) enum Command {
         /// The damaged data directory itself.
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
-        /// The new data directory, which must not be there yet.
+        /// The new data directory, which must not exist yet.
         #[arg(long, value_name = "NEWDIR")]
         to: PathBuf,
     },
@@ -64,7 +64,7 @@ fn tell(report: &Report) {
     }
     let mended = report.mended;
     say(format_args!(
-        "log: {} flipped bits set right, {} damaged messages let through, {} bytes cut out, {} segments lost",
+        "log: {} flipped bits corrected, {} damaged messages accepted, {} bytes removed, {} segments lost",
         mended.exactly, mended.let_through, mended.cut_out, mended.lost_segments
     ));
     let (found, reported) = report.groups;
@@ -72,7 +72,7 @@ fn tell(report: &Report) {
         say(format_args!("the last {} groups of commits are lost", reported - found));
     }
     match report.is_whole() {
-        true => say("Everything that was ever committed is there."),
+        true => say("Nothing that was committed is lost."),
         false => say(
             "Something is lost, or an older version of it was found; what is not named above left no trace. Records of an EHR come \
              back with its next whole read cycle; bookings and changes made here in the meantime may have to be compared by hand.",

@@ -207,7 +207,7 @@ impl<'a> File<'a> {
         let authorization = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let ways = [oauth.is_some(), session.is_some(), authorization].into_iter().filter(|way| *way).count();
         if let Some(base_url) = base_url.as_ref().filter(|_| ways > 1) {
-            self.problems.add(base_url.at, "oauth, tryton_session and the header Authorization exclude each other");
+            self.problems.add(base_url.at, "oauth, tryton_session and the header Authorization are mutually exclusive");
         }
         let allowed_paths = s.texts("allowed_paths").unwrap_or_default();
         let (mut guest_memory_mib, mut guest_requests_per_call) = (64, 100);

@@ -144,7 +144,7 @@ impl<'a, 't> Section<'a, 't> {
             let digits = value.as_float().map(|n| n.as_str()).or_else(|| value.as_integer().map(|n| n.as_str()));
             let number = digits.and_then(|digits| digits.parse::<f64>().ok()).ok_or("must be a number")?;
             let inside = range.contains(&number);
-            if inside { Ok(number) } else { Err(format!("must lie between {} and {}", range.start(), range.end())) }
+            if inside { Ok(number) } else { Err(format!("must be between {} and {}", range.start(), range.end())) }
         };
         self.read(key, number).map(|placed| placed.value)
     }
@@ -230,7 +230,7 @@ impl<'a, 't> Section<'a, 't> {
             if inside {
                 Ok(length)
             } else {
-                Err(format!("must lie between {} and {}", show(range.start()), show(range.end())))
+                Err(format!("must be between {} and {}", show(range.start()), show(range.end())))
             }
         };
         if let Some(placed) = self.parsed(key, kind) {
@@ -249,7 +249,7 @@ fn within(value: &DeValue<'_>, range: &RangeInclusive<i64>) -> Result<i64, Strin
     let integer = value.as_integer().ok_or("must be an integer")?;
     let digits = integer.as_str().replace('_', "");
     let number = i64::from_str_radix(&digits, integer.radix()).ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| format!("must lie between {} and {}", range.start(), range.end()))
+    number.ok_or_else(|| format!("must be between {} and {}", range.start(), range.end()))
 }
 
 const UNITS: [(&str, Millis); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];

@@ -176,7 +176,7 @@ grants = ["everything"]
         "line 2: unknown key `bogus` in the file; known are: ",
         "line 4: `listen` must be an address such as 127.0.0.1:8080",
         "line 5: `body_timeout` must be a length of time",
-        "line 6: `workers` must lie between 1 and 256",
+        "line 6: `workers` must be between 1 and 256",
         "line 11: `subdomain` must hold 1 to 63 lower case letters",
         "line 13: `environment` must be \"sandbox\" or \"production\"",
         "line 17: `zone` must be an IANA time zone such as America/New_York, not \"Mars/Olympus\"",
@@ -333,7 +333,7 @@ fn access_tokens_need_one_proof_and_a_safe_endpoint() {
         assert!(problems.iter().any(|said| said.contains(problem)), "{fields}: {problems:?}");
     }
     let both = format!("headers = {{ authorization = \"x\" }}\noauth = {{ {base}, client_secret = \"s\" }}\n");
-    assert!(with_source(&both).err().unwrap()[0].contains("exclude each other"));
+    assert!(with_source(&both).err().unwrap()[0].contains("are mutually exclusive"));
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn a_session_needs_a_login_and_nothing_beside_it() {
     let oauth = "oauth = { token_url = \"https://login.example/token\", client_id = \"us\", client_secret = \"s\" }\n";
     for other in ["headers = { Authorization = \"x\" }\n", oauth] {
         let problems = with_source(&format!("{session}{other}")).err().unwrap();
-        assert!(problems[0].contains("exclude each other"), "{problems:?}");
+        assert!(problems[0].contains("are mutually exclusive"), "{problems:?}");
     }
 }
 
@@ -418,7 +418,7 @@ source = 1
     assert_eq!(told("base_url = \"https://c.example\"\nworkstation = {}", "").len(), 1);
     assert_eq!(
         told(right, "[institutions.locations.workstation]\nin_flight = 17"),
-        ["line 26: `in_flight` must lie between 1 and 16"]
+        ["line 26: `in_flight` must be between 1 and 16"]
     );
     assert_eq!(
         problems("[http]\nmax_connections = 100\nmax_workstations = 100"),

@@ -153,7 +153,7 @@ map_by_operatory = true
 
         say("\n7. The signed message");
         story.message(appointment["id"].as_u64().unwrap_or_default()).await?;
-        say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
+        say("\nDone. The demo keeps serving; stop it with Ctrl-C; restarting resumes.");
         Ok(())
     }
 

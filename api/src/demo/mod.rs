@@ -31,10 +31,10 @@ pub(crate) struct DemoArguments {
     /// The practice's EHR is a web application without an API, reached through the browser extension on your own workstation.
     #[arg(long)]
     pub cloud: bool,
-    /// Where the demo keeps its data; started again on it, it continues. Without it `demo-data`, with --cloud `demo-cloud-data`.
+    /// The directory of the demo's data. Restarting with the same DIR resumes. Default: `demo-data`, with --cloud `demo-cloud-data`.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Only serve, without the story.
+    /// Serve only, without the walkthrough.
     #[arg(long)]
     pub no_walkthrough: bool,
 }

@@ -68,7 +68,7 @@ impl Story {
 
         say("\n7. The signed message");
         self.message(appointment["id"].as_u64().unwrap_or_default()).await?;
-        say("\nDone. The demo keeps serving; end it with Ctrl-C, start it again and it goes on.");
+        say("\nDone. The demo keeps serving; stop it with Ctrl-C; restarting resumes.");
         Ok(())
     }
 

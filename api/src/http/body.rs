@@ -260,7 +260,7 @@ impl Fields {
         kind.json(&default).expect("a default is one of its kind's values; describing every route in a test shows it")
     }
 
-    /// An empty text says as little as a field that is not there.
+    /// An empty string counts as absent.
     pub(crate) fn unless_empty<T: 'static>(&mut self, path: &str, kind: Kind<T>) -> Option<T> {
         self.known.insert(path.to_owned());
         if self.expects.note(|| Expected::of(path, &kind)) {
@@ -542,11 +542,11 @@ mod tests {
             "patient.first_name must be a string.",
             "patient.date_of_birth must be a date in the form YYYY-MM-DD.",
             "provider_ids[1] must be an integer.",
-            "provider_ids[2] must lie between 1 and 2147483647.",
+            "provider_ids[2] must be between 1 and 2147483647.",
             "provider_ids[3] must be an integer.",
             "days must be an integer.",
-            "limit must lie between 1 and 100.",
-            "big must lie between 1 and 100.",
+            "limit must be between 1 and 100.",
+            "big must be between 1 and 100.",
             "flag must be true or false.",
             "operatory_ids must be an array.",
             "slot_token is missing.",

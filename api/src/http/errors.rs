@@ -71,7 +71,7 @@ pub enum ApiError {
     Closed { why: &'static str, retry_after: u64 },
     /// Nobody can say yet when a location's schedule is free.
     #[error(
-        "The practice's schedule has not been read yet, so its open times are not known. Please try again in a minute."
+        "The practice's schedule has not been read yet, so its free slots are not known. Please try again in a minute."
     )]
     NotRead,
     #[error("Something went wrong. Please try again or contact our support team.")]
@@ -84,14 +84,14 @@ pub enum ApiError {
     Several { first: Box<ApiError>, more: Vec<String> },
 }
 
-/// A failure of a handler; what is noted of the request, such as parameters nobody read, is part of the answer.
+/// A failure of a handler; the notices of the request, such as parameters nobody read, is part of the answer.
 pub trait Fails {
-    fn answer(self, noted: Option<&str>) -> HttpResponse;
+    fn answer(self, notices: Option<&str>) -> HttpResponse;
 }
 
-/// Cause and fix, and what was noted of the request.
-pub(crate) fn described(advice: &str, noted: Option<&str>) -> Option<String> {
-    let said: Vec<&str> = [Some(advice), noted].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+/// Cause and fix, and the notices of the request.
+pub(crate) fn described(advice: &str, notices: Option<&str>) -> Option<String> {
+    let said: Vec<&str> = [Some(advice), notices].into_iter().flatten().filter(|text| !text.is_empty()).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
 
@@ -227,8 +227,8 @@ impl ApiError {
 }
 
 impl Fails for ApiError {
-    fn answer(self, noted: Option<&str>) -> HttpResponse {
-        let description = described(&self.advice(), noted);
+    fn answer(self, notices: Option<&str>) -> HttpResponse {
+        let description = described(&self.advice(), notices);
         self.start_response().json(Envelope::failure(&self.messages(), self.reason(), description.as_deref()))
     }
 }
@@ -282,7 +282,7 @@ impl From<EngineError> for ApiError {
             }
             EngineError::AdapterRefused => ApiError::Closed {
                 retry_after: RETRY_LATER,
-                why: "The location's adapter cannot be used: its operator has to mend it.",
+                why: "The location's adapter cannot be used until the operator repairs it.",
             },
             EngineError::NotRead => ApiError::NotRead,
             EngineError::OutcomeUnknown => ApiError::Closed {
@@ -316,7 +316,7 @@ impl From<Refusal> for ApiError {
                 ApiError::Conflict("The idempotency_key is recorded against different request data.".into())
             }
             Refusal::PatientFieldsRequired { missing } => {
-                ApiError::Refused(format!("The practice needs more of the patient: {}", missing.join(", ")))
+                ApiError::Refused(format!("The practice requires more patient data: {}", missing.join(", ")))
             }
             Refusal::NewPatientNotSupported => {
                 ApiError::Refused("The practice cannot accept brand-new patients through the API.".into())
@@ -325,13 +325,13 @@ impl From<Refusal> for ApiError {
             Refusal::AppointmentNotFound => ApiError::NotFound("Appointment".into()),
             Refusal::TypeNotOnline => ApiError::Refused("The practice books appointments of this type itself.".into()),
             Refusal::AppointmentNotOpen(over) => ApiError::bad(match over {
-                Over::Past => "The appointment has begun or is over and cannot be changed any more.",
-                Over::Cancelled => "The appointment is cancelled and cannot be changed any more.",
+                Over::Past => "The appointment has started or ended and can no longer be changed.",
+                Over::Cancelled => "The appointment is cancelled and can no longer be changed.",
                 Over::Failed => {
                     "The appointment could not be written to the health record system and cannot be changed."
                 }
-                Over::NotOfAPatient => "It is no appointment of a patient and is changed in the health record system.",
-                Over::Forgotten => "The appointment is over, cancelled or failed and cannot be changed any more.",
+                Over::NotOfAPatient => "It is not an appointment of a patient; change it in the health record system.",
+                Over::Forgotten => "The appointment has ended, was cancelled or failed, and can no longer be changed.",
             }),
             Refusal::NotSupportedByEhr => ApiError::bad("EMR does not support this operation."),
             Refusal::AppointmentNotSynced => {
@@ -344,12 +344,10 @@ impl From<Refusal> for ApiError {
             Refusal::WriteOnItsWay => {
                 ApiError::bad("The write is being sent or may have been written: it cannot be dropped.")
             }
-            Refusal::WriteWasPutBack => ApiError::bad("A refused change was put back: it has to be asked for anew."),
-            Refusal::WriteOfPatientFirst => {
-                ApiError::bad("The write of its patient failed: that has to be retried first.")
-            }
+            Refusal::WriteWasPutBack => ApiError::bad("The refused change was reverted: request it again."),
+            Refusal::WriteOfPatientFirst => ApiError::bad("The write of its patient failed: retry that write first."),
             Refusal::HourOfEhr => {
-                ApiError::bad("The working hours come from the health record system and are changed there.")
+                ApiError::bad("The working hours come from the health record system: change them there.")
             }
             Refusal::TooManyHours { limit } => {
                 ApiError::bad(format!("The location has {limit} working hours already; remove some first."))
@@ -468,6 +466,6 @@ pub(crate) fn name_of(resource: Resource) -> &'static str {
         Resource::Patients => "Patient",
         Resource::WorkingHours => "Working Hour",
         Resource::Appointments => "Appointment",
-        framed => engine::records::entries::rules(framed).map_or("Record", |rules| rules.name),
+        other => engine::records::entries::rules(other).map_or("Record", |rules| rules.name),
     }
 }

@@ -81,14 +81,14 @@ mod tests {
 
     #[test]
     fn what_is_withheld_is_not_called_ignored() {
-        let noted = Notices::default();
+        let notices = Notices::default();
         let withheld = [("charges".to_owned(), "financial"), ("payments".to_owned(), "financial")];
-        noted.write(Vec::new(), vec!["a".into()], &withheld);
+        notices.write(Vec::new(), vec!["a".into()], &withheld);
         assert_eq!(
-            noted.sentence().unwrap(),
+            notices.sentence().unwrap(),
             "Note that following parameters are ignored: a. Withheld, as the API key lacks the grant `financial`: charges, payments."
         );
-        noted.write(Vec::new(), Vec::new(), &[]);
-        assert_eq!(noted.sentence(), None);
+        notices.write(Vec::new(), Vec::new(), &[]);
+        assert_eq!(notices.sentence(), None);
     }
 }

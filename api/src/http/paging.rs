@@ -194,7 +194,7 @@ fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (From, Op
     let range = *PAGE_NUMBER.start() as i64..=*PAGE_NUMBER.end() as i64;
     let skip = (q.defaulted("page", integer(range), 1) as usize - 1) * per_page;
     if skip > MAX_SKIPPED {
-        q.problem(format!("page leads beyond the first {MAX_SKIPPED} records: go on with page_info.end_cursor."));
+        q.problem(format!("page is beyond the first {MAX_SKIPPED} records: continue with page_info.end_cursor."));
     } else if skip > 0 && from == From::Start {
         return (From::Jump(skip), None);
     } else if skip > 0 {
@@ -207,7 +207,9 @@ fn between(q: &mut Params, cursors: &QueryCursors, per_page: usize) -> (From, Op
 fn cursor_of(q: &mut Params, cursors: &QueryCursors) -> (From, Option<Timestamp>) {
     match (q.optional("end_cursor", cursor(cursors)), q.optional("start_cursor", cursor(cursors))) {
         (Some(_), Some(_)) => {
-            q.problem("end_cursor leads to the next page and start_cursor to the previous one: send only one of them.");
+            q.problem(
+                "end_cursor asks for the next page and start_cursor for the previous one: send only one of them.",
+            );
             (From::Start, None)
         }
         (Some((at, as_of)), None) => (From::After(at), Some(as_of)),
@@ -464,18 +466,18 @@ mod tests {
         let first = |query: &str, version| read(query, version).1.first().cloned().unwrap_or_default();
         for per_page in ["0", "1001", "-5", "99999999999999999999"] {
             let problem = first(&format!("per_page={per_page}"), Version::V3_0_0);
-            assert_eq!(problem, "per_page must lie between 1 and 1000.");
+            assert_eq!(problem, "per_page must be between 1 and 1000.");
         }
         assert!(first("end_cursor=abc", Version::V3_0_0).starts_with("end_cursor does not belong to this query"));
         let cursor = bound().seal(Position::id(1), Timestamp(0));
         assert!(
             first(&format!("end_cursor={cursor}&start_cursor={cursor}"), Version::V3_0_0).contains("only one of them")
         );
-        assert_eq!(first("page=0", Version::V2_2_2), "page must lie between 1 and 100000.");
+        assert_eq!(first("page=0", Version::V2_2_2), "page must be between 1 and 100000.");
         assert!(first("page=4001", Version::V3_0_0).is_empty());
         assert_eq!(
             first("page=4002", Version::V3_0_0),
-            "page leads beyond the first 20000 records: go on with page_info.end_cursor."
+            "page is beyond the first 20000 records: continue with page_info.end_cursor."
         );
     }
 }

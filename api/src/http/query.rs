@@ -256,7 +256,7 @@ mod tests {
         q.required("location_id", id());
         q.required_list("pids", id());
         let expected = [
-            "days must lie between 1 and 60.",
+            "days must be between 1 and 60.",
             "start_date must be a date in the form YYYY-MM-DD.",
             "lids[] must be an integer.",
             "inactive must be true or false.",

@@ -18,11 +18,7 @@ use crate::{
 fn all() -> Vec<(u16, &'static str, ApiError)> {
     let message = |text: &str| text.to_owned();
     vec![
-        (
-            400,
-            "Something in the request is missing or wrong; every problem is named.",
-            ApiError::bad("location_id is missing."),
-        ),
+        (400, "The request is invalid; every problem is named.", ApiError::bad("location_id is missing.")),
         (401, "The API key or the bearer token is not accepted.", ApiError::Token.because(Reason::TokenExpired)),
         (
             403,
@@ -31,19 +27,19 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
         ),
         (
             404,
-            "There is no such record for this key, or the version is missing or does not have this endpoint.",
+            "The record does not exist for this key, or the version is missing or does not have this endpoint.",
             ApiError::location_not_found(7),
         ),
         (408, "The body did not arrive in time.", ApiError::Timeout),
         (
             409,
-            "Another request with other data came first.",
+            "The request conflicts with an earlier one.",
             ApiError::Conflict(message("The Idempotency-Key was used with another request.")),
         ),
         (
             410,
-            "What was offered has lapsed.",
-            ApiError::Conflict(message("The offer of that time has lapsed; please search for open times again.")),
+            "The offer has expired.",
+            ApiError::Conflict(message("The offer of this slot has expired; please search for slots again.")),
         ),
         (413, "The body is too large.", ApiError::TooLarge { limit: 1_048_576 }),
         (
@@ -53,7 +49,7 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
         ),
         (
             422,
-            "Understood, but refused.",
+            "The request is valid, but refused.",
             ApiError::Refused(message("The practice's health record system cannot do this.")),
         ),
         (
@@ -66,12 +62,12 @@ fn all() -> Vec<(u16, &'static str, ApiError)> {
         ),
         (
             500,
-            "A problem of the server; after a failed create read the record back before sending it again.",
+            "A server error. After a failed create, read the record back before sending it again.",
             ApiError::Internal,
         ),
         (
             503,
-            "No answer in time, or the storage is full, failed or damaged; try again after the time said.",
+            "The service is busy, or its storage is full, failed or damaged. Retry after `Retry-After`.",
             ApiError::Unavailable { retry_after: 5 },
         ),
     ]
@@ -124,15 +120,15 @@ fn refusal(route: &Route, status: u16) -> Value {
     let of_booking = ["/intent/booking/status", "/intent/booking/cancel"].contains(&route.path);
     let (reason, message) = match status {
         404 if of_booking => (Reason::BookingNotFound, "There is no booking with the reference bkg_6f1c9a."),
-        404 => (Reason::SlotNotFound, "That time is not known; please search for open times again."),
-        410 => (Reason::SlotExpired, "The offer of that time has lapsed; please search for open times again."),
+        404 => (Reason::SlotNotFound, "Unknown slot; please search for slots again."),
+        410 => (Reason::SlotExpired, "The offer of this slot has expired; please search for slots again."),
         422 => (
             Reason::PatientFieldsRequired,
             "The practice needs more to register the patient: date_of_birth, phone_number.",
         ),
         503 => (
             Reason::ScheduleNotRead,
-            "The schedule of Main Street has not been read yet, so its open times are not known. Please try again in a minute.",
+            "The schedule of Main Street has not been read yet, so its free slots are not known. Please try again in a minute.",
         ),
         _ if of_booking => (Reason::BookingNotOpen, "The booking is over or cannot be changed any more."),
         _ => (

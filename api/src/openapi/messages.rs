@@ -21,7 +21,7 @@ use crate::{
         hours::WorkingHourView,
         insurance::CoverageView,
         ledger::{AdjustmentView, ChargeView, ClaimView, PaymentView},
-        patients::{PatientDetail, PatientDetailed},
+        patients::{PatientDetail, PatientProfile},
         people::ProviderBasic,
         sync_status::SyncStatusView,
         talk::ConversationView,
@@ -50,7 +50,7 @@ fn message(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
         ],
         "requestBody": {"required": true, "content": {"application/json": schemas.with_example(schema)}},
         "responses": {
-            "2XX": {"description": "Received. After any other answer, and without one, the message is sent again later."},
+            "2XX": {"description": "Received. After any other answer, or none, the message is retried later."},
         },
     })
 }
@@ -111,11 +111,11 @@ fn body(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
 
 fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
     let (kind, layout) = (event.resource_type(), Layout::of(event));
-    let shape = shape(kind, versions, schemas);
+    let view = view_of(kind, versions, schemas);
     let (key, record) = match layout {
-        Layout::One | Layout::OfPatient => (kind.key().to_owned(), shape),
+        Layout::One | Layout::OfPatient => (kind.key().to_owned(), view),
         Layout::Many => {
-            (format!("{}s", kind.key()), json!({"type": "array", "items": shape, "minItems": 1, "maxItems": MOST}))
+            (format!("{}s", kind.key()), json!({"type": "array", "items": view, "minItems": 1, "maxItems": MOST}))
         }
     };
     let mut data = json!({"type": "object", "required": [key], "properties": {key.clone(): record}});
@@ -131,7 +131,7 @@ fn data(event: Event, versions: &[Version], schemas: &mut Schemas) -> Value {
 
 fn previous(layout: Layout) -> Value {
     let description =
-        "The attributes that changed, as they were before. Absent where a message tells how a write ended.";
+        "The changed attributes with their earlier values. Absent where the message reports the outcome of a write.";
     match layout {
         Layout::One => json!({"type": "object", "description": description}),
         Layout::Many | Layout::OfPatient => json!({
@@ -141,7 +141,7 @@ fn previous(layout: Layout) -> Value {
     }
 }
 
-fn shape(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> Value {
+fn view_of(kind: ResourceType, versions: &[Version], schemas: &mut Schemas) -> Value {
     match kind {
         ResourceType::Adjustment => schemas.view(|it| it.subschema_for::<AdjustmentView>()),
         ResourceType::AdjustmentType => schemas.view(|it| it.subschema_for::<AdjustmentTypeView>()),
@@ -171,7 +171,7 @@ fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
     if !versions.contains(&Version::V3_1_0) {
         return stable;
     }
-    let edge = schemas.view(|it| it.subschema_for::<PatientDetailed>());
+    let edge = schemas.view(|it| it.subschema_for::<PatientProfile>());
     json!({ "anyOf": [stable, edge] })
 }
 
@@ -184,25 +184,23 @@ fn description(event: Event) -> String {
     let name = event.name();
     let mut text = match name {
         _ if name.ends_with("_insertion") => {
-            "How a write of a new record to the health record system ended. One that failed is not tried again."
+            "Outcome of writing a new record to the health record system. A failed write is not retried."
         }
         "payment_created" | "adjustment_created" => {
-            "A record reached the ledger: written from here, or found in the health record system."
+            "A record was added to the ledger: through this API, or in the health record system."
         }
         "medical_history_patient_items_updated" => {
             "Items of one patient's medical history were added, changed or deleted, all of one commit together."
         }
         _ if name.starts_with("sync_status_") => {
-            "Reading or writing works no more at a location, or works again. After a message there is none about the same direction for \
-             five minutes; what stands then is told if it is not what was told last."
+            "Reading or writing stopped working at a location, or works again. Messages about the same direction are at least five minutes apart; the state after that time is sent if it differs from the last one."
         }
-        _ if name.ends_with("_created") => "A record is new: made here, or found in the health record system.",
+        _ if name.ends_with("_created") => "A record was created: through this API, or in the health record system.",
         _ if name.ends_with("_deleted") => {
-            "A record was deleted in the health record system; it is shown as it was last."
+            "A record was deleted in the health record system; the message shows its last state."
         }
         _ => {
-            "What is shown of a record changed, here or in the health record system. Nothing is sent where only `updated_at` or \
-             `last_sync_time` moved."
+            "A record changed, here or in the health record system. No message is sent where only `updated_at` or `last_sync_time` changed."
         }
     }
     .to_owned();
@@ -210,7 +208,7 @@ fn description(event: Event) -> String {
         text.push_str(" A message is a conversation the health record system keeps, with all that was said in it.");
     }
     if event.is_update() && event.resource_type().events().iter().all(|it| !it.name().ends_with("_deleted")) {
-        text.push_str(" A deletion is an update too: the record shows that it is not active any more.");
+        text.push_str(" A deletion is an update too: the record is no longer active.");
     }
     if event.is_update() && is_written(event) {
         text.push_str(" With `.complete`, `.failed` or `.timed_out`: how a write of a change made here ended.");

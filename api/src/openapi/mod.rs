@@ -46,14 +46,12 @@ const ABOUT: &str = "One HTTP API to the schedules, patients, insurance and ledg
 record system each of them runs.\n\nExchange an API key for a bearer token (`POST /authenticates`), then send `Authorization: Bearer \
 <token>`. Every call names the version it wants in `Svc-Api-Version` and the calling application in `User-Agent`; the default \
 User-Agent of a library is refused with 403. Institutions are addressed by `subdomain`, locations by `location_id`, both in the \
-query. Query parameters and fields of bodies that nobody reads never fail a call: they are named in `description` and in the header \
-`X-Ignored-Parameters`. An empty parameter counts as not given. Every answer carries `X-Request-Id`. A failure has `code` false, a message per \
+query. Unknown query parameters and body fields are ignored, and named in `description` and in the header `X-Ignored-Parameters`. An empty parameter counts as absent. Every answer carries `X-Request-Id`. A failure has `code` false, a message per \
 problem in `error`, in `reason` one word of a closed list for programs, and in `description` cause and fix where a message has several causes.\n\n\
 Rate limits are buckets that refill all the time, per API key over all its locations: by default 100 calls a second and 2,000 a minute, and \
-10 a second of the slots and of `GET /appointments`. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` tell of the bucket with \
-the fewest calls left; 429 names it in `description` and says in `Retry-After` when to call again. Calls of one address with keys or tokens \
+10 a second of the slots and of `GET /appointments`. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` describe the bucket with the fewest calls left; 429 names it in `description` and says in `Retry-After` when to call again. Calls of one address with keys or tokens \
 that are not accepted are limited too.\n\nTimes are \
-ISO 8601; without an offset they are read as the clocks of the location show, and `description` says as what. Whole numbers and booleans may \
+ISO 8601; without an offset they are read in the time zone of the location, and `description` says how. Whole numbers and booleans may \
 come as strings.\n\nWrites are accepted first and reach the health record system afterwards.\n\nVersion v3.1.0 needs the grant `beta`; where it does not redefine \
 a call it behaves as v3.0.0. Version v2.2.2 is described in `/openapi.json?version=v2.2.2`.";
 
@@ -204,14 +202,14 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
     }
     if route.takes_key() {
         headers["Idempotent-Replay"] = json!({
-            "description": "`true` where this is the first answer again.", "schema": {"type": "string", "enum": ["true"]},
+            "description": "`true` where the first answer is returned again.", "schema": {"type": "string", "enum": ["true"]},
         });
     }
     let meaning = match status {
-        200 => "Done.",
-        201 => "Made.",
-        202 => "Accepted; it reaches the health record system later.",
-        _ => "Done; there is no body.",
+        200 => "OK.",
+        201 => "Created.",
+        202 => "Accepted. The health record system receives it later.",
+        _ => "No content.",
     };
     let mut response = json!({"description": meaning, "headers": headers});
     let reads = |name: &str| told.query.iter().any(|it| it.name == name);

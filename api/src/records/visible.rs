@@ -182,7 +182,7 @@ impl Call {
     }
 }
 
-/// What was made here and the EHR refused is in force nowhere.
+/// Whether the record is in force: records made here that the EHR rejected are hidden.
 pub(crate) fn is_live<T>(entry: &Entry<T>) -> bool {
     entry.foreign_id.is_some() || entry.write.as_ref().is_none_or(|write| write.status != WriteStatus::Failed)
 }

@@ -170,7 +170,7 @@ impl NewAppointmentInput {
         let dependent = NewAppointmentInput::dependent(b, today);
         let descriptor_ids = b.list("appt.descriptor_ids", id());
         if start.zip(end).is_some_and(|(start, end)| end <= start) {
-            b.problem("appt.end_time must lie after start_time.");
+            b.problem("appt.end_time must be after start_time.");
         }
         if unavailable {
             // Blocks are not made here, whatever else is in the request (specification 7.3).
@@ -238,13 +238,13 @@ fn problems(span: Span, (start, end): (bool, bool), now: Timestamp) -> Vec<Strin
         (start && span.start <= now, "appt.start_time is in the past.".to_owned()),
         (
             start && span.start > now.plus(MAX_DAYS_AHEAD * DAY),
-            format!("appt.start_time must not lie more than {MAX_DAYS_AHEAD} days ahead."),
+            format!("appt.start_time must not be more than {MAX_DAYS_AHEAD} days ahead."),
         ),
         // An end before the start is named elsewhere.
         (
             end && span.length() > 0 && !(least..=most).contains(&span.length()),
             format!(
-                "appt.end_time must lie {} minutes to {} hours after start_time.",
+                "appt.end_time must be {} minutes to {} hours after start_time.",
                 APPOINTMENT_MINUTES.start(),
                 APPOINTMENT_MINUTES.end() / 60
             ),

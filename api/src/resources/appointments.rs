@@ -41,7 +41,7 @@ use crate::{
         clinical::ProcedureView,
         operatories::OperatoryView,
         parts::Included,
-        people::{PatientBasic, UserView},
+        people::{PatientBasic, PersonView},
     },
 };
 
@@ -71,7 +71,7 @@ pub(crate) struct PatientWithGuarantor<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    guarantor: Included<UserView<'a>>,
+    guarantor: Included<PersonView<'a>>,
 }
 
 struct Filter {
@@ -92,7 +92,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         let (start, end) = (q.required("start", instant(&clock)), q.required("end", end_of(&clock)));
         let range = start.zip(end).map(|(start, end)| Span::new(start, end));
         if range == Some(None) {
-            q.problem("end must lie after start.");
+            q.problem("end must be after start.");
         }
         let sort = q.defaulted("sort", sort(&["start_time", "id", "updated_at"]), "start_time");
         let (cancelled, unavailable) = (q.optional("cancelled", boolean()), q.optional("unavailable", boolean()));

@@ -188,7 +188,7 @@ impl Gathered {
 pub(crate) fn near(start: Date, now: location::time::Timestamp) -> Result<(), ApiError> {
     let today = now.0.div_euclid(location::time::DAY);
     let ahead = i64::from(start.0) - today;
-    let problem = || format!("start_date must not lie more than {MAX_DAYS_AHEAD} days ahead.");
+    let problem = || format!("start_date must not be more than {MAX_DAYS_AHEAD} days ahead.");
     if ahead > MAX_DAYS_AHEAD { Err(ApiError::bad(problem())) } else { Ok(()) }
 }
 

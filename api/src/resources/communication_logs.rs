@@ -91,7 +91,7 @@ pub(crate) async fn create(mut call: Call) -> HttpResult {
             b.optional("communication_log.occurred_at", instant(&input.clock).example_of("2026-06-01T14:30:00Z"));
         let occurred_at = occurred_at.unwrap_or(input.now);
         if occurred_at > input.now.plus(CLOCKS_APART) {
-            b.problem("communication_log.occurred_at lies in the future: the log is of what happened.");
+            b.problem("communication_log.occurred_at must not be in the future.");
         }
         let occurred_at = occurred_at.into();
         let (patient_id, note) = (patient_id?, note?);

@@ -89,7 +89,7 @@ fn read(b: &mut Fields, today: Date) -> Option<Coverage> {
         b.problem("insurance_coverage.insurance_subscription.name is missing.");
     }
     if effective_date.zip(expiration_date).is_some_and(|(from, until)| until < from) {
-        b.problem("insurance_coverage.expiration_date must not lie before effective_date.");
+        b.problem("insurance_coverage.expiration_date must not be before effective_date.");
     }
     Some(Coverage {
         patient_id: patient_id?,

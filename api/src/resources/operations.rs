@@ -56,7 +56,7 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
     let numbers = api.engine.metrics();
     let mut text = String::new();
     let version = env!("CARGO_PKG_VERSION");
-    family(&mut text, "build_info", "gauge", "Always 1; says which program this is.");
+    family(&mut text, "build_info", "gauge", "Always 1; the label names the version.");
     sample(&mut text, &format!("build_info{{version=\"{version}\"}}"), 1);
     answers(&mut text, &api.metrics);
     let engine = [
@@ -70,20 +70,15 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
         (
             "writes_parked",
             "gauge",
-            "Of them, those held back: a gate is shut, or a breaker open.",
+            "Waiting writes that a closed gate or an open circuit breaker holds back.",
             numbers.writes_parked,
         ),
-        ("writes_failed_total", "counter", "Writes that no health record system took.", numbers.writes_failed),
-        (
-            "oldest_write_seconds",
-            "gauge",
-            "How long the oldest waiting write has waited.",
-            numbers.oldest_write_seconds,
-        ),
+        ("writes_failed_total", "counter", "Writes that failed for good.", numbers.writes_failed),
+        ("oldest_write_seconds", "gauge", "Age of the oldest waiting write.", numbers.oldest_write_seconds),
         (
             "oldest_read_seconds",
             "gauge",
-            "How long ago the last complete read was, at the location where that is longest.",
+            "Age of the last complete read cycle, at the location where it is oldest.",
             numbers.oldest_read_seconds,
         ),
         ("locations_not_reading", "gauge", "Locations whose read status is red.", numbers.locations_not_reading),
@@ -94,7 +89,7 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
         (
             "webhooks_overflowed_total",
             "counter",
-            "Events a full webhook queue had no room for.",
+            "Events dropped because a webhook queue was full.",
             numbers.webhooks_overflowed,
         ),
         (
@@ -104,11 +99,11 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
             numbers.webhook_endpoints_failing,
         ),
         ("workstations_connected", "gauge", "Workstations connected.", numbers.workstations_connected),
-        ("gates_open", "gauge", "Locations whose workstation does the work.", numbers.gates_open),
+        ("gates_open", "gauge", "Locations whose gate is open.", numbers.gates_open),
         (
             "workstation_answers_refused_total",
             "counter",
-            "Answers of workstations that were not believed.",
+            "Answers of workstations that were refused.",
             numbers.workstation_answers_refused,
         ),
         (
@@ -128,18 +123,18 @@ pub(crate) async fn metrics(request: HttpRequest) -> HttpResult {
 
 fn answers(text: &mut String, metrics: &RequestMetrics) {
     let histograms = metrics.histograms();
-    family(text, "http_responses_total", "counter", "Answers by class of status.");
+    family(text, "http_responses_total", "counter", "Responses by status class.");
     for class in CLASSES {
         let count: u64 = histograms.iter().filter(|(series, _)| series.class == class).map(|(_, it)| it.count).sum();
         sample(text, &format!("http_responses_total{{class=\"{class}\"}}"), count);
     }
-    family(text, "http_seconds_total", "counter", "Time spent on answers.");
+    family(text, "http_seconds_total", "counter", "Total time spent on responses, in seconds.");
     sample(text, "http_seconds_total", histograms.values().map(|it| it.seconds).sum::<f64>());
-    family(text, "http_limited_total", "counter", "Answers 429, by the limit that was reached.");
+    family(text, "http_limited_total", "counter", "Responses with status 429, by limit.");
     for (limit, count) in metrics.by_limit() {
         sample(text, &format!("http_limited_total{{limit=\"{limit}\"}}"), count);
     }
-    family(text, "http_request_seconds", "histogram", "Time until an answer, by route and class of status.");
+    family(text, "http_request_seconds", "histogram", "Response time by route and status class.");
     for (Series { method, path, class }, histogram) in histograms {
         let labels = format!("method=\"{method}\",route=\"{path}\",class=\"{class}\"");
         for (bound, within) in BOUNDS.iter().zip(histogram.within) {

@@ -22,7 +22,7 @@ use crate::{
         insurance::InsurancePlanView,
         ledger::{AdjustmentView, ChargeView, PaymentView},
         parts::Included,
-        people::{PatientBasic, ProviderBasic, UserView},
+        people::{PatientBasic, PersonView, ProviderBasic},
     },
 };
 
@@ -116,8 +116,8 @@ impl Call {
         PatientBasic::of(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
-    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Patient) -> UserView<'a> {
-        UserView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
+    pub(crate) fn patient_user<'a>(&'a self, patient: &'a Patient) -> PersonView<'a> {
+        PersonView::patient(patient, self.api.directory.adapter_of_source(patient.source_id))
     }
 
     pub(crate) fn provider_basic<'a>(&'a self, provider: &'a Provider) -> ProviderBasic<'a> {

@@ -200,7 +200,7 @@ pub(crate) async fn replay(mut call: Call) -> HttpResult {
         let until = input.body.optional("until", instant(&input.clock)).unwrap_or(input.now);
         let undelivered = input.body.defaulted("undelivered", boolean(), false);
         if since.is_some_and(|since| since >= until) {
-            input.body.problem("since must lie before until.");
+            input.body.problem("since must be before until.");
         }
         Some((since?, until, undelivered))
     })?;

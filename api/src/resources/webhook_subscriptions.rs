@@ -169,6 +169,6 @@ fn resource_type() -> Kind<ResourceType> {
     Kind::of_text(
         move || json!({"type": "string", "examples": names()}),
         "Appointment",
-        |name| catalogue::parse_resource_type(name).map_err(|error| format!("is not right: {error}")),
+        |name| catalogue::parse_resource_type(name).map_err(|error| format!("is invalid: {error}")),
     )
 }

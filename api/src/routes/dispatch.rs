@@ -59,8 +59,8 @@ async fn dispatch(here: &[&'static Route], request: HttpRequest, payload: Payloa
         let call = Call::receive(route, version, &request, std::mem::replace(&mut payload, dev::Payload::None)).await?;
         let answer = match call.cached_page(request.path(), request.query_string()) {
             Lookup::Hit(answer) => Ok(answer),
-            Lookup::Miss(vacancy) => finish(route, call).await.map(|answer| api.page_cache.fill(vacancy, answer)),
-            Lookup::Uncached => finish(route, call).await,
+            Lookup::Miss(vacancy) => answer(route, call).await.map(|answer| api.page_cache.fill(vacancy, answer)),
+            Lookup::Uncached => answer(route, call).await,
         };
         if route.method != Method::GET || generation == api.page_cache.generation() {
             return answer;
@@ -74,7 +74,7 @@ const READ_UNDER_RIGHTS: usize = 3;
 
 /// Reading is the work of processor and disk, and may be much: threads of its own do it, so that those who wait for an answer of another
 /// sort, a probe of the process for one, do not wait for it.
-async fn finish(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
+async fn answer(route: &'static Route, call: Call) -> Result<HttpResponse, Error> {
     if route.method != Method::GET {
         return route.answer(call).ok_or(ApiError::Internal)?.await;
     }

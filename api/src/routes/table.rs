@@ -38,7 +38,7 @@
 //!
 //! get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10").financial(),
 //! get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10").financial(),
-//! post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").financial(),
+//! post("/payments", payments::create).accepts::<PaymentView>("Create a payment", "4.10").financial(),
 //! ```
 //!
 //! Scopes: `at_location` (subdomain and location_id), `in_tenant` (subdomain), `in_locations` (location_id narrows), `in_tenants` (subdomain
@@ -103,7 +103,7 @@ use crate::{
             PaymentView,
         },
         operatories::OperatoryView,
-        patients::{PatientCreated, PatientDetail, PatientDetailed, PatientInList, PatientShown},
+        patients::{AnyPatient, AnyPatientListItem, PatientCreated, PatientDetail, PatientProfile},
         sync_status::SyncStatusView,
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
     },
@@ -167,11 +167,11 @@ fn workstations_of_staff() -> Vec<Route> {
     let only = "Only where the health record system is reached through workstations.";
     vec![
         post("/locations/{id}/pairing_codes", workstations::new_code)
-            .shows::<PairingCodeView>("A code to pair a workstation with a location", "6")
+            .shows::<PairingCodeView>("Create a pairing code for a workstation", "6")
             .named("create_pairing_code")
             .fails(&[422])
             .noting(
-                "Good once, for ten minutes; with `uses` and `expires_in_hours` a long one for a roll-out. It is shown this once. Only \
+                "Valid once, for ten minutes; `uses` and `expires_in_hours` create one for a roll-out. It is shown only once. Only \
                  where the health record system is reached through workstations.",
             )
             .operator(),
@@ -181,12 +181,12 @@ fn workstations_of_staff() -> Vec<Route> {
             .noting(only)
             .operator(),
         delete("/locations/{id}/workstations/{workstation}", workstations::revoke)
-            .empty("Take a workstation's token from it and end its connection", "6")
+            .empty("Revoke a workstation", "6")
             .fails(&[422])
             .noting(only)
             .operator(),
         post("/workstations/pair", workstations::pair)
-            .creates_plain::<PairedView>("Exchange a pairing code for a workstation's token", "6")
+            .creates_plain::<PairedView>("Pair a workstation", "6")
             .named("pair_workstation")
             .fails(&[422])
             .noting(
@@ -210,32 +210,32 @@ fn institutions_and_locations() -> Vec<Route> {
             .noting("Institutions subscribe to no features here: `filter_by_subscription_feature` is named among the ignored parameters."),
         get("/locations/{id}", locations::show).shows::<LocationDetail>("One location", "4.10"),
         get("/locations/{id}/capabilities", capabilities::show)
-            .shows::<CapabilitiesView>("What the health record system of a location can do", "4.10")
+            .shows::<CapabilitiesView>("Capabilities of a location's health record system", "4.10")
             .named("get_capabilities"),
         get("/locations/{id}/sync", sync::show)
-            .shows::<LocationSyncView>("How far reading from a location's health record system is", "6")
+            .shows::<LocationSyncView>("Read progress of a location", "6")
             .named("get_location_sync")
             .operator(),
         post("/locations/{id}/sync", sync::start)
-            .shows::<LocationSyncView>("Read now from a location's health record system, and try waiting writes at once", "6")
+            .shows::<LocationSyncView>("Start a read cycle and retry waiting writes", "6")
             .named("start_location_sync")
             .operator(),
         post("/locations/{id}/sync/accept_deletions", sync::accept_deletions)
-            .shows::<LocationSyncView>("Let records go that the health record system no longer shows", "6")
+            .shows::<LocationSyncView>("Accept pending deletions", "6")
             .named("accept_deletions")
             .noting(
-                "A pass that would delete most of a resource is stopped, as it is more often a fault than a fact. What it shows next is \
-                 believed.",
+                "A full pass that would delete most of a resource is stopped, as it is usually a fault. After this call its deletions are \
+                 accepted.",
             )
             .operator(),
         get("/locations/{id}/simulated_ehr", simulated_ehr::show)
-            .shows::<SimulatedEhrView>("How a simulated health record system behaves", "6")
+            .shows::<SimulatedEhrView>("State of a simulated health record system", "6")
             .fails(&[422])
             .noting(SIMULATED_ONLY)
             .named("get_simulated_ehr")
             .operator(),
         post("/locations/{id}/simulated_ehr", simulated_ehr::control)
-            .shows::<SimulatedEhrView>("Have a simulated health record system misbehave, or its staff do something", "6")
+            .shows::<SimulatedEhrView>("Control a simulated health record system", "6")
             .fails(&[409, 422])
             .noting(SIMULATED_ONLY)
             .named("control_simulated_ehr")
@@ -249,7 +249,7 @@ fn institutions_and_locations() -> Vec<Route> {
             "With `location_id`: those with working hours there, and those of its health record system who have none anywhere.",
         ),
         get("/sync_status", sync_status::list)
-            .lists_all::<SyncStatusView>("How reading from and writing to each health record system stand", "4.10"),
+            .lists_all::<SyncStatusView>("Read and write status of each health record system", "4.10"),
     ]
 }
 
@@ -264,20 +264,20 @@ fn writes_and_changes() -> Vec<Route> {
         get("/write_requests/{id}", write_requests::show)
             .shows::<WriteRequestView>("One write to the health record system", "3"),
         post("/write_requests/{id}/retry", write_requests::retry)
-            .shows::<WriteRequestView>("Try again to write what failed to be made", "3")
+            .shows::<WriteRequestView>("Retry a failed write", "3")
             .named("retry_write_request")
             .noting(
-                "The answer is the new write, with the write key of the first: the health record system is asked for that first, and a \
-                 booking must win its slot again. A refused change was put back and is asked for anew.",
+                "The answer is the new write, with the write key of the failed one: the health record system is searched for that key first, and a \
+                 booking must win its slot again. A refused change was reverted: request it again.",
             )
             .operator(),
         post("/write_requests/{id}/drop", write_requests::give_up)
-            .shows::<WriteRequestView>("Give up a write that waits or failed", "3")
+            .shows::<WriteRequestView>("Drop a waiting or failed write", "3")
             .named("drop_write_request")
-            .noting("What rests on it is given up too; a booking's slot is free again.")
+            .noting("Writes that depend on it are dropped too; a booking's slot is free again.")
             .operator(),
         get("/changes", changes::list)
-            .lists::<ChangeView>("What changed at a location", "4.10")
+            .lists::<ChangeView>("Changes at a location", "4.10")
             .from_v3()
             .noting(
                 "Without `since` the list is empty and `page_info.end_cursor` is the position of now; each answer's `end_cursor` is the \
@@ -301,7 +301,7 @@ fn schedule() -> Vec<Route> {
             .lists_all::<SlotsView>("Free slots", "9")
             .only(&[V2_2_2])
             .noting(SLOTS_NOTES),
-        get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a span of time", "4.10"),
+        get("/appointments", appointments::list).lists::<AppointmentView>("Appointments in a period", "4.10"),
         get("/appointments/{id}", appointments::show).shows::<AppointmentDetail>("One appointment", "4.10"),
         post("/appointments", appointment_writes::create)
             .creates::<AppointmentSaved>("Book an appointment", "4.10")
@@ -312,8 +312,8 @@ fn schedule() -> Vec<Route> {
                  the location's clocks, and `description` says as what it was read. `location_id` may stand in the body instead.",
             ),
         patch("/appointments/{id}", appointment_writes::update)
-            .shows::<AppointmentSaved>("Change or cancel an appointment", "4.10")
-            .noting("Only what is given changes. `cancelled: true` stands alone. `subdomain` counts in the query only."),
+            .shows::<AppointmentSaved>("Update or cancel an appointment", "4.10")
+            .noting("Only the given fields change. `cancelled: true` stands alone. `subdomain` counts in the query only."),
         get("/appointments/{id}/appointment_descriptors", appointments::descriptors)
             .lists_all::<DescriptorView>("Descriptors of an appointment", "4.10"),
         get("/locations/{id}/appointment_descriptors", descriptors::of_location)
@@ -336,13 +336,13 @@ fn types() -> Vec<Route> {
         get("/appointment_types/{id}/appointment_descriptors", appointment_types::descriptors)
             .lists_all::<DescriptorView>("Descriptors of an appointment type", "2.9"),
         post(all, appointment_types::create)
-            .creates::<AppointmentTypeView>("Make an appointment type", "2.9")
+            .creates::<AppointmentTypeView>("Create an appointment type", "2.9")
             .noting(belongs),
         patch(one, appointment_types::update)
-            .shows::<AppointmentTypeView>("Change an appointment type", "2.9")
+            .shows::<AppointmentTypeView>("Update an appointment type", "2.9")
             .noting(belongs),
         delete(one, appointment_types::delete)
-            .shows::<AppointmentTypeView>("Remove an appointment type", "2.9")
+            .shows::<AppointmentTypeView>("Delete an appointment type", "2.9")
             .noting(belongs),
     ]
 }
@@ -356,10 +356,10 @@ fn hours() -> Vec<Route> {
         vec![
             get(all, working_hours::list).lists::<WorkingHourView>("Working hours of a location", "4.10"),
             get(one, working_hours::show).shows::<WorkingHourView>("One record of working hours", "4.10"),
-            post(all, working_hours::create).creates::<WorkingHourView>("Set working hours", "4.10").noting(set),
-            patch(one, working_hours::update).shows::<WorkingHourView>("Change working hours", "4.10").noting(set),
+            post(all, working_hours::create).creates::<WorkingHourView>("Create working hours", "4.10").noting(set),
+            patch(one, working_hours::update).shows::<WorkingHourView>("Update working hours", "4.10").noting(set),
             delete(one, working_hours::delete)
-                .empty("Remove working hours", "4.10")
+                .empty("Delete working hours", "4.10")
                 .noting("Those that were set here."),
         ]
     };
@@ -375,18 +375,18 @@ fn booking_intent() -> Vec<Route> {
     let hold = "/intent/booking/hold";
     vec![
         post(search, booking::search::create)
-            .answers::<SlotSearchResult>("Find open times, each with a token that books it", "4.8")
+            .answers::<SlotSearchResult>("Search for slots that can be booked", "4.8")
             .noting(
                 "Every field of the body is optional; `{}` asks for the next seven days. A `slot_token` is an offer, not a hold: it books its \
                  time until `expires_at` (half an hour, unless the operator set otherwise) as long as nobody else has booked it; it works \
                  for this institution only and cannot be altered. Keep nothing else of a slot: provider, operatory, length and type are in \
-                 the token. Where nothing is open, `next_available_date` is the next day to ask for. `message` can be read to the caller. \
+                 the token. Where nothing is free, `next_available_date` is the next day to ask for. `message` can be read to the caller. \
                  Then POST /intent/booking/book, or POST /intent/booking/hold first where the caller needs time.",
             )
             .fails_as::<BookingRefusal>(&[503])
-            .named("search_open_times"),
+            .named("search_slots"),
         post(hold, booking::hold::create)
-            .answers::<SlotHold>("Keep an open time for a while", "4.8")
+            .answers::<SlotHold>("Hold a slot", "4.8")
             .noting(
                 "Optional: nobody else can book the time until `held_until` (five minutes, unless the operator set otherwise), while POST \
                  /intent/booking/book with the same `slot_token` can. Asked again with the same token it answers with the same hold; it \
@@ -394,18 +394,18 @@ fn booking_intent() -> Vec<Route> {
                  as a search shows it) or `slot_expired` (410).",
             )
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
-            .named("hold_open_time"),
+            .named("hold_slot"),
         delete(hold, booking::hold::delete)
-            .answers::<SlotHold>("Release a held time", "4.8")
+            .answers::<SlotHold>("Release a held slot", "4.8")
             .noting("Others can book it at once. `slot_token` may stand in the query or in the body.")
             .fails_as::<BookingRefusal>(&[404, 409, 410])
-            .named("release_open_time"),
+            .named("release_slot"),
         post("/intent/booking/book", booking::book::create)
-            .answers::<Booked>("Book an open time for a patient", "4.8")
+            .answers::<Booked>("Book a slot for a patient", "4.8")
             .noting(
                 "`slot_token` is one of a search; the example's is a placeholder. Choose one `idempotency_key` per attempt: the same key with the \
                  same data answers with the same booking and `replay: true`, however often it is sent, and never books twice; with other \
-                 data it is refused as `idempotency_conflict`. A refusal is not kept: the same key may be tried again. The answer means that \
+                 data it is refused as `idempotency_conflict`. A refusal is not stored: the same key may be tried again. The answer means that \
                  the time is taken and the appointment exists here; the practice's system is told afterwards. Ask GET \
                  /intent/booking/status every few seconds until `ehr_writeback` is `confirmed` or `failed`, or subscribe to \
                  `appointment_insertion`; where the practice has no health record system it stays `pending`. Refused with `reason` \
@@ -415,7 +415,7 @@ fn booking_intent() -> Vec<Route> {
             .fails_as::<BookingRefusal>(&[404, 409, 410, 422])
             .named("book"),
         get("/intent/booking/status", booking::status::show)
-            .answers::<Booked>("How a booking stands", "4.8")
+            .answers::<Booked>("Status of a booking", "4.8")
             .noting(
                 "`booking_status` is `confirmed` or `cancelled`; `ehr_writeback` is `pending` until the practice's system has the appointment \
                  (`confirmed`) or will not take it (`failed`, with `failure_reason`; the time is free again then). `start_iso` follows \
@@ -446,34 +446,34 @@ fn patients_and_documents() -> Vec<Route> {
                  With `include[]` a page has at most 100 patients.",
             ),
         get("/patients", patients::list::list)
-            .lists::<PatientInList>("Patients of the location's health record system", "4.10")
+            .lists::<AnyPatientListItem>("Patients of the location's health record system", "4.10")
             .from_v3()
             .noting(
                 "`name` looks in all names, `first_name` and `last_name` in that one; each word begins a word of it. Of the location's \
                  health record system and its other locations, unless `location_strict`.",
             ),
         post("/patients", patients::create::create)
-            .creates::<PatientCreated>("Register a patient, or find the one with the same data", "4.10")
+            .creates::<PatientCreated>("Create a patient, or return an existing match", "4.10")
             .or(200)
             .fails(&[409, 422]),
         get("/patients/{id}", patients::show::show)
-            .shows::<PatientShown>("One patient, with what is to come along", "4.10")
+            .shows::<AnyPatient>("One patient, with included records", "4.10")
             .noting(
                 "`adjustments`, `charges` and `payments` need access to financial endpoints; without it they are left out and named \
                  among the ignored parameters.",
             ),
         patch("/patients/{id}", patients::update::update)
-            .shows::<PatientDetailed>("Change a patient", "4.4")
+            .shows::<PatientProfile>("Update a patient", "4.4")
             .beta()
             .fails(&[422])
             .noting(
-                "Only what is given changes. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
+                "Only the given fields change. `null`, or an empty text, clears `middle_name` and the parts of `address`; `null` clears \
                  `email` and the whole `address`. Nothing else can be cleared: phone numbers are given anew or left out.",
             ),
         get(alerts, patients::alerts::list).lists_all::<PatientAlertView>("Alerts of a patient", "4.10"),
         get(alert, patients::alerts::show).shows::<PatientAlertView>("One alert of a patient", "4.10"),
         post(alerts, patients::alerts::create)
-            .creates::<PatientAlertView>("Alert whoever opens the patient's file", "4.10")
+            .creates::<PatientAlertView>("Create an alert for a patient", "4.10")
             .fails(&[409]),
         patch(alert, patients::alerts::update)
             .shows::<PatientAlertView>("Disable an alert", "4.10")
@@ -485,9 +485,9 @@ fn patients_and_documents() -> Vec<Route> {
             .creates::<PatientDocumentView>("Upload a document", "4.10")
             .leaving_body()
             .noting("No health record system takes documents through this API yet: the answer is always 400."),
-        get("/document_types", patients::documents::types).lists_all::<DocumentTypeView>("Types of documents", "4.10"),
+        get("/document_types", patients::documents::types).lists_all::<DocumentTypeView>("Document types", "4.10"),
         get("/document_types/{id}", patients::documents::show_type)
-            .shows::<DocumentTypeView>("One type of documents", "4.10"),
+            .shows::<DocumentTypeView>("One document type", "4.10"),
     ]
 }
 
@@ -499,16 +499,16 @@ fn insurance() -> Vec<Route> {
             .shows::<InsurancePlanView>("One insurance plan", "4.2")
             .financial(),
         post(plans, insurance_plans::create)
-            .creates::<InsurancePlanView>("Enter an insurance plan", "4.2")
+            .creates::<InsurancePlanView>("Create an insurance plan", "4.2")
             .financial()
             .beta()
             .fails(&[409])
             .noting("A name longer than the health record system takes is accepted; `description` warns of it."),
-        get(coverages, insurance_coverages::list).lists::<CoverageView>("Who is covered by which plan", "4.2"),
+        get(coverages, insurance_coverages::list).lists::<CoverageView>("Insurance coverages", "4.2"),
         get("/insurance_coverages/{id}", insurance_coverages::show)
             .shows::<CoverageView>("One coverage, with its subscriber", "4.2"),
         post(coverages, insurance_coverages::create)
-            .creates::<CoverageView>("Cover a patient by a plan", "4.2")
+            .creates::<CoverageView>("Create an insurance coverage", "4.2")
             .beta()
             .fails(&[409, 422])
             .noting("The body may also be sent without the object `insurance_coverage` around it. `insurance_subscription` needs a `name`."),
@@ -522,13 +522,13 @@ fn intake() -> Vec<Route> {
     let (items, responses) = ("/medical_history/patient_items", "/form_responses");
     vec![
         get("/medical_history/items", medical_history::items)
-            .lists::<HistoryItemView>("Catalogue of a medical history", "4.3")
+            .lists::<HistoryItemView>("Medical history items", "4.3")
             .beta(),
         get(items, medical_history::patient_items)
             .lists_all::<PatientHistoryItemView>("Medical history of a patient", "4.3")
             .beta(),
         post(items, medical_history::save)
-            .creates_list::<PatientHistoryItemView>("Enter, change or end items of a patient's medical history", "4.3")
+            .creates_list::<PatientHistoryItemView>("Create, update or end items of a patient's medical history", "4.3")
             .beta()
             .fails(&[409, 422])
             .noting(
@@ -537,10 +537,10 @@ fn intake() -> Vec<Route> {
             ),
         get("/form_schemas", forms::schemas).lists::<FormSchemaView>("Intake forms", "4.6").beta(),
         get("/form_schemas/{uuid}", forms::schema).shows::<FormSchemaDetail>("One intake form", "4.6").beta(),
-        get(responses, forms::responses).lists::<FormResponseView>("What a patient answered", "4.6").beta(),
-        get("/form_responses/{id}", forms::response).shows::<FormResponseView>("One form's answers", "4.6").beta(),
+        get(responses, forms::responses).lists::<FormResponseView>("Form responses of a patient", "4.6").beta(),
+        get("/form_responses/{id}", forms::response).shows::<FormResponseView>("One form response", "4.6").beta(),
         post(responses, forms::respond)
-            .creates::<FormResponseView>("Answer an intake form", "4.6")
+            .creates::<FormResponseView>("Create a form response", "4.6")
             .beta()
             .fails(&[409, 422])
             .noting("What the form requires and shows must be answered, each answer in its type; more answers are kept as they are."),
@@ -563,10 +563,10 @@ fn care() -> Vec<Route> {
         get("/treatment_plans", clinical::plans).lists::<TreatmentPlanView>("Treatment plans", "4.10"),
         get("/treatment_plans/{id}", clinical::plan).shows::<TreatmentPlanView>("One treatment plan", "4.10"),
         get("/clinical_notes", clinical::notes).lists::<ClinicalNoteView>("Clinical notes", "4.10"),
-        get("/recall_types", clinical::recall_types).lists_all::<RecallTypeView>("Kinds of recall", "4.10"),
-        get("/recall_types/{id}", clinical::recall_type).shows::<RecallTypeView>("One kind of recall", "4.10"),
+        get("/recall_types", clinical::recall_types).lists_all::<RecallTypeView>("Recall types", "4.10"),
+        get("/recall_types/{id}", clinical::recall_type).shows::<RecallTypeView>("One recall type", "4.10"),
         get("/patient_recalls", clinical::recalls).lists::<PatientRecallView>("Patients due for recall", "4.10"),
-        get("/patient_recalls/{id}", clinical::recall).shows::<PatientRecallView>("One patient's recall", "4.10"),
+        get("/patient_recalls/{id}", clinical::recall).shows::<PatientRecallView>("One patient recall", "4.10"),
     ]
 }
 
@@ -587,7 +587,7 @@ fn communication() -> Vec<Route> {
         get("/conversations", clinical::conversations)
             .lists::<ConversationView>("Conversations the health record system keeps", "4.10"),
         post("/conversations/{id}/messages", clinical::message)
-            .empty("Write to a patient", "4.10")
+            .empty("Send a message to a patient", "4.10")
             .leaving_body()
             .noting("No health record system takes messages: the answer is always 403."),
     ]
@@ -597,42 +597,37 @@ fn communication() -> Vec<Route> {
 fn ledger() -> Vec<Route> {
     let entered = "The adjustment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
                    GET /write_requests. Without a date it is of today, at the location. A negative amount lowers the balance, a \
-                   positive one raises it; splits have the sign of the amount. There is one adjustment of each `transaction_id` at \
-                   a location: the same one with equal data gives the first again, with `Idempotent-Replay: true`, for as long as \
-                   it is kept, also if the health record system refused it; with other data 409.";
+                   positive one raises it; splits have the sign of the amount. A `transaction_id` is unique at a location: sent again with equal data it returns the first adjustment, with `Idempotent-Replay: true`, as long as that is stored, also where the health record system refused it; with other data it is refused with 409.";
     let paid = "The payment reaches the health record system afterwards; what became of it is seen in its `foreign_id` and in \
                 GET /write_requests. Without a date it is of today, at the location. A payment lowers the balance: `-138.00` with \
                 negative splits and `138.00` with positive ones are the same payment, which is shown as `138.00`. Refunds are \
-                adjustments. There is one payment of each `transaction_id` at a location: the same one with equal data gives the \
-                first again, with `Idempotent-Replay: true`, for as long as it is kept, also if the health record system refused \
-                it; with other data 409.";
+                adjustments. A `transaction_id` is unique at a location: sent again with equal data it returns the first payment, with `Idempotent-Replay: true`, as long as that is stored, also where the health record system refused it; with other data it is refused with 409.";
     let amounts = vec![
         get("/charges", charges::list).lists::<ChargeView>("Charges on the ledger", "4.10"),
         get("/charges/{id}", charges::show).shows::<ChargeView>("One charge", "4.10"),
         get("/payments", payments::list).lists::<PaymentView>("Payments on the ledger", "4.10"),
         get("/payments/{id}", payments::show).shows::<PaymentView>("One payment", "4.10"),
-        post("/payments", payments::create).accepts::<PaymentView>("Enter a payment", "4.10").noting(paid),
+        post("/payments", payments::create).accepts::<PaymentView>("Create a payment", "4.10").noting(paid),
         get("/adjustments", adjustments::list).lists::<AdjustmentView>("Adjustments on the ledger", "4.10"),
         get("/adjustments/{id}", adjustments::show).shows::<AdjustmentView>("One adjustment", "4.10"),
         post("/adjustments", adjustments::create)
-            .accepts::<AdjustmentView>("Enter an adjustment", "4.10")
+            .accepts::<AdjustmentView>("Create an adjustment", "4.10")
             .noting(entered),
         get("/claims", claims::list).lists::<ClaimView>("Insurance claims", "4.10"),
         get("/claims/{id}", claims::show).shows::<ClaimView>("One claim", "4.10"),
-        get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Plans of payments", "4.10"),
-        get("/payment_plans/{id}", payment_plans::show).shows::<PaymentPlanView>("One plan of payments", "4.10"),
+        get("/payment_plans", payment_plans::list).lists::<PaymentPlanView>("Payment plans", "4.10"),
+        get("/payment_plans/{id}", payment_plans::show).shows::<PaymentPlanView>("One payment plan", "4.10"),
         get("/fee_schedules", fee_schedules::list).lists::<FeeScheduleView>("Fee schedules", "2.4"),
         get("/fee_schedules/{id}", fee_schedules::show).shows::<FeeScheduleView>("One fee schedule", "2.4"),
         get("/fee_schedule_procedures", fee_schedules::fees).lists::<FeeView>("Fees of procedure codes", "2.4"),
         get("/guarantor_balances", balances::of_guarantors)
-            .lists::<GuarantorBalanceView>("What guarantors owe", "4.10")
+            .lists::<GuarantorBalanceView>("Guarantor balances", "4.10")
             .noting("`patient_id` asks for the balance of whoever answers for the patient."),
         get("/guarantor_balances/{id}", balances::of_guarantor)
-            .shows::<GuarantorBalanceView>("What one guarantor owes", "4.10"),
-        get("/insurance_balances", balances::of_insurance)
-            .lists::<InsuranceBalanceView>("What insurance is expected to pay", "4.10"),
+            .shows::<GuarantorBalanceView>("One guarantor balance", "4.10"),
+        get("/insurance_balances", balances::of_insurance).lists::<InsuranceBalanceView>("Insurance balances", "4.10"),
         get("/insurance_balances/{id}", balances::of_insurance_one)
-            .shows::<InsuranceBalanceView>("What insurance is expected to pay for one patient", "4.10"),
+            .shows::<InsuranceBalanceView>("One insurance balance", "4.10"),
     ];
     let catalogues = vec![
         get("/payment_types", ledger_types::payment_types).lists::<PaymentTypeView>("Payment types", "4.10"),
@@ -653,28 +648,28 @@ fn webhooks() -> Vec<Route> {
         get(endpoints, webhook_endpoints::list).lists_all::<EndpointView>("Webhook endpoints", "4.9"),
         post(endpoints, webhook_endpoints::create).creates::<EndpointView>("Register a webhook endpoint", "4.9"),
         patch(endpoint, webhook_endpoints::update)
-            .shows::<EndpointView>("Change a webhook endpoint", "4.9")
+            .shows::<EndpointView>("Update a webhook endpoint", "4.9")
             .noting(
                 "One that is active again gets nothing until its subscriptions are set to active too (6.4). It is changed and removed by a \
                  key that could make all its subscriptions. Those that no key of its owner could make any more become inactive.",
             ),
         get(endpoint, webhook_endpoints::show).shows::<EndpointView>("One webhook endpoint", "4.9"),
-        delete(endpoint, webhook_endpoints::delete).empty("Remove a webhook endpoint with its subscriptions", "4.9"),
+        delete(endpoint, webhook_endpoints::delete).empty("Delete a webhook endpoint and its subscriptions", "4.9"),
         get(subscriptions, webhook_subscriptions::list)
-            .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9"),
+            .lists_all::<SubscriptionView>("Subscriptions of a webhook endpoint", "4.9").named("list_webhook_subscriptions"),
         post(subscriptions, webhook_subscriptions::create)
-            .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9")
+            .creates::<SubscriptionView>("Subscribe a webhook endpoint to an event", "4.9").named("create_webhook_subscription")
             .noting(
                 "Messages show the version the subscription was made under, and tell of all locations of the institution: a key that \
                  reaches only some of them, or lacks a grant the records need, is refused.",
             )
             .fails(&[409]),
         patch(subscription, webhook_subscriptions::update)
-            .shows::<SubscriptionView>("Change a subscription, or move it to another endpoint", "4.9")
+            .shows::<SubscriptionView>("Update a subscription, or move it to another endpoint", "4.9").named("update_webhook_subscription")
             .noting("A key changes and ends the subscriptions that it could make.")
             .fails(&[409]),
-        get(subscription, webhook_subscriptions::show).shows::<SubscriptionView>("One subscription", "4.9"),
-        delete(subscription, webhook_subscriptions::delete).empty("End a subscription", "4.9"),
+        get(subscription, webhook_subscriptions::show).shows::<SubscriptionView>("One subscription", "4.9").named("get_webhook_subscription"),
+        delete(subscription, webhook_subscriptions::delete).empty("Delete a subscription", "4.9").named("delete_webhook_subscription"),
     ]
     .into_iter()
     .chain(webhook_deliveries())
@@ -686,7 +681,7 @@ fn webhook_deliveries() -> Vec<Route> {
         ("/webhook_endpoints/{id}/deliveries", "/webhook_endpoints/{id}/deliveries/{delivery_id}");
     vec![
         post("/webhook_endpoints/{id}/rotate_secret", webhook_endpoints::rotate_secret)
-            .creates::<EndpointView>("Give a webhook endpoint a new secret", "6.3")
+            .creates::<EndpointView>("Rotate the secret of a webhook endpoint", "6.3")
             .fails(&[409])
             .noting(
                 "`secret_key` of the answer is the new one. Until `earlier_secret_until` the header `signature` is still made with the \
@@ -703,7 +698,7 @@ fn webhook_deliveries() -> Vec<Route> {
             )
             .named("test_webhook_endpoint"),
         post("/webhook_endpoints/{id}/replay", webhook_deliveries::replay)
-            .shows::<ReplayView>("Send the messages of a time again", "6.4")
+            .shows::<ReplayView>("Replay the messages of a period", "6.4")
             .noting(
                 "Those that have ended, in the order of their events, with the `delivery-id` they had. At most 10000 at a time, and as many \
                  as may wait for the endpoint: `next_since` says where to go on.",
@@ -717,7 +712,7 @@ fn webhook_deliveries() -> Vec<Route> {
         get(delivery, webhook_deliveries::show)
             .shows::<DeliveryDetail>("One message sent to a webhook endpoint, with its body", "6.4"),
         post("/webhook_endpoints/{id}/deliveries/{delivery_id}/redeliver", webhook_deliveries::redeliver)
-            .shows::<DeliveryView>("Send a message again", "6.4")
+            .shows::<DeliveryView>("Redeliver a message", "6.4")
             .noting("With the `delivery-id` it had, so that a receiver that has it already can tell.")
             .named("redeliver_webhook_delivery"),
     ]

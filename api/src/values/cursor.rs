@@ -36,7 +36,7 @@ impl Cursors {
         let lengths_and_texts: Vec<Vec<u8>> = [("", path)]
             .into_iter()
             .chain(parameters)
-            .flat_map(|(name, value)| [framed(name), framed(value)])
+            .flat_map(|(name, value)| [length_prefixed(name), length_prefixed(value)])
             .collect();
         let parts: Vec<&[u8]> = lengths_and_texts.iter().map(Vec::as_slice).collect();
         QueryCursors { key: self.0.clone(), query: self.0.tag(&parts) }
@@ -44,7 +44,7 @@ impl Cursors {
 }
 
 /// So that no two different lists of texts run together into the same bytes.
-fn framed(text: &str) -> Vec<u8> {
+fn length_prefixed(text: &str) -> Vec<u8> {
     let mut bytes = (text.len() as u64).to_be_bytes().to_vec();
     bytes.extend_from_slice(text.as_bytes());
     bytes

@@ -124,7 +124,7 @@ pub(crate) fn integer(range: RangeInclusive<i64>) -> Kind<i64> {
     let format = if max > i32::MAX.into() { "int64" } else { "int32" };
     let schema = move || json!({"type": "integer", "format": format, "minimum": min, "maximum": max});
     Kind::new(schema, min, move |raw| {
-        let outside = || format!("must lie between {min} and {max}");
+        let outside = || format!("must be between {min} and {max}");
         let (number, is_number) = match raw {
             Raw::Text(text) => (text.parse().ok(), is_number(text)),
             // Many clients keep ids as texts.
@@ -531,10 +531,10 @@ mod tests {
         for (given, expected) in [
             ("1", Ok(1)),
             ("2147483647", Ok(2147483647)),
-            ("0", Err("must lie between 1 and 2147483647")),
-            ("-1", Err("must lie between 1 and 2147483647")),
-            ("2147483648", Err("must lie between 1 and 2147483647")),
-            ("99999999999999999999", Err("must lie between 1 and 2147483647")),
+            ("0", Err("must be between 1 and 2147483647")),
+            ("-1", Err("must be between 1 and 2147483647")),
+            ("2147483648", Err("must be between 1 and 2147483647")),
+            ("99999999999999999999", Err("must be between 1 and 2147483647")),
             ("1.0", Err("must be an integer")),
             ("1e3", Err("must be an integer")),
             ("one", Err("must be an integer")),
@@ -546,7 +546,7 @@ mod tests {
 
     #[test]
     fn numbers_and_booleans_in_texts() {
-        let cases = [("206", Ok(206)), (" 206 ", Ok(206)), ("-1", Err("must lie between 1 and 2147483647"))];
+        let cases = [("206", Ok(206)), (" 206 ", Ok(206)), ("-1", Err("must be between 1 and 2147483647"))];
         for (given, expected) in cases {
             assert_eq!(id().json(&json!(given)), expected.map_err(str::to_owned), "{given}");
         }

@@ -49,7 +49,7 @@ reasons! {
         "The location's health record system cannot do this. GET /locations/{id}/capabilities says what it can.",
     HourOfEhr "hour_of_ehr" "",
     TooManyHours "too_many_hours" "",
-    NotUsable "not_usable" "It is not in use any more, or comes from the health record system and is changed there.",
+    NotUsable "not_usable" "It is no longer in use, or it comes from the health record system and must be changed there.",
     PatientOfOtherEhr "patient_of_other_ehr"
         "The patient belongs to a location with another health record system. Register the patient at this location first.",
     PatientNotConverted "patient_not_converted"
@@ -65,13 +65,13 @@ reasons! {
     InvalidCredentials "invalid_credentials"
         "`Authorization` must hold the API key as it is, without `Bearer`. A bearer token is not accepted here.",
     TokenMissing "token_missing"
-        "No single Authorization header was sent. Exchange the key at POST /authenticates and send the token as Bearer.",
+        "The Authorization header is missing or repeated. Exchange the key at POST /authenticates and send the token as Bearer.",
     TokenMalformed "token_malformed" "The header must read `Authorization: Bearer <token>`, with the token of POST /authenticates.",
     ApiKeyInsteadOfToken "api_key_instead_of_token"
-        "This is no bearer token. Exchange the key at POST /authenticates and send the token as Bearer.",
+        "This is not a bearer token. Exchange the key at POST /authenticates and send the token as Bearer.",
     TokenExpired "token_expired" "The bearer token has expired. Ask POST /authenticates for a new one.",
     TokenInvalid "token_invalid" "The bearer token was altered or is not from here. Ask POST /authenticates for a new one.",
-    KeyRevoked "key_revoked" "The API key of this token is not admitted any more. Authenticate with another key.",
+    KeyRevoked "key_revoked" "The API key of this token is no longer valid. Authenticate with another key.",
     // 403
     SubdomainMissing "subdomain_missing" "Send `subdomain` in the query, not in the body.",
     SubdomainOutOfReach "subdomain_out_of_reach"
@@ -109,7 +109,7 @@ reasons! {
     // 422
     Refused "refused" "",
     PatientNotSynced "patient_not_synced"
-        "Wait until the patient's `foreign_id` is set; GET /write_requests shows how the write stands.",
+        "Wait until the patient's `foreign_id` is set; GET /write_requests shows the state of the write.",
     PatientFieldsRequired "patient_fields_required" "",
     NewPatientNotSupported "new_patient_not_supported" "",
     NotBookableOnline "not_bookable_online" "",
@@ -131,7 +131,7 @@ impl Serialize for Reason {
 
 impl JsonSchema for Reason {
     fn schema_name() -> Cow<'static, str> {
-        "Reason".into()
+        "FailureReason".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -9,14 +9,14 @@ use super::{
     insurance::IndividualCoverageView,
     ledger::{AdjustmentView, ChargeView, PaymentView},
     parts::{Included, WriteState, foreign_id_type},
-    people::{PatientBasic, UserView, cell_phone, preferred_phone},
+    people::{PatientBasic, PersonView, cell_phone, preferred_phone},
     talk::PatientAlertView,
 };
 use crate::values::times::At;
 
 /// A patient in a list.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PatientListed<'a> {
+pub(crate) struct PatientListItem<'a> {
     #[serde(flatten)]
     patient: PatientBasic<'a>,
     hipaa: PrivacyAuthorization,
@@ -62,11 +62,11 @@ pub(crate) struct PatientDetail<'a> {
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct ComesAlong<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub children: Option<Vec<UserView<'a>>>,
+    pub children: Option<Vec<PersonView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub guarantor: Included<UserView<'a>>,
+    pub guarantor: Included<PersonView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Included<UserView<'a>>,
+    pub provider: Included<PersonView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_visited_appointment: Included<AppointmentBasic>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub(crate) struct ComesAlong<'a> {
 
 /// A patient as v3.1.0 shows them.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct PatientDetailed<'a> {
+pub(crate) struct PatientProfile<'a> {
     id: u32,
     email: Option<&'a str>,
     first_name: &'a str,
@@ -147,17 +147,17 @@ pub(crate) struct PatientDetailed<'a> {
 /// One patient: in v3.1.0 as the second, else as the first.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum PatientShown<'a> {
+pub(crate) enum AnyPatient<'a> {
     Detail(Box<PatientDetail<'a>>),
-    Detailed(Box<PatientDetailed<'a>>),
+    Detailed(Box<PatientProfile<'a>>),
 }
 
 /// A patient in a list: in v3.1.0 as the second, else as the first.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum PatientInList<'a> {
-    Listed(Box<PatientListed<'a>>),
-    Detailed(Box<PatientDetailed<'a>>),
+pub(crate) enum AnyPatientListItem<'a> {
+    Listed(Box<PatientListItem<'a>>),
+    Detailed(Box<PatientProfile<'a>>),
 }
 
 /// An appointment inside a patient.
@@ -178,9 +178,9 @@ pub(crate) struct PatientCreated<'a> {
     pub user: PatientBasic<'a>,
 }
 
-impl<'a> PatientListed<'a> {
-    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientListed<'a> {
-        PatientListed { patient: PatientBasic::of(record, adapter), hipaa: PrivacyAuthorization::default() }
+impl<'a> PatientListItem<'a> {
+    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientListItem<'a> {
+        PatientListItem { patient: PatientBasic::of(record, adapter), hipaa: PrivacyAuthorization::default() }
     }
 }
 
@@ -211,9 +211,9 @@ impl<'a> PatientDetail<'a> {
     }
 }
 
-impl<'a> PatientDetailed<'a> {
-    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientDetailed<'a> {
-        PatientDetailed {
+impl<'a> PatientProfile<'a> {
+    pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientProfile<'a> {
+        PatientProfile {
             id: record.id,
             email: record.email.as_deref(),
             first_name: &record.first_name,
@@ -253,8 +253,8 @@ impl<'a> PatientDetailed<'a> {
         }
     }
 
-    pub(crate) fn with(self, along: ComesAlong<'a>) -> PatientDetailed<'a> {
-        PatientDetailed { along, ..self }
+    pub(crate) fn with(self, along: ComesAlong<'a>) -> PatientProfile<'a> {
+        PatientProfile { along, ..self }
     }
 }
 

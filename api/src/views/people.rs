@@ -9,7 +9,7 @@ use crate::values::times::At;
 
 /// A person as such: a patient or a provider inside another record.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct UserView<'a> {
+pub(crate) struct PersonView<'a> {
     id: u32,
     email: Option<&'a str>,
     first_name: &'a str,
@@ -54,7 +54,7 @@ pub(crate) struct PersonBio<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PatientBasic<'a> {
     #[serde(flatten)]
-    user: UserView<'a>,
+    user: PersonView<'a>,
     /// The responsible party; null where the health record system names none.
     pub guarantor_id: Option<u32>,
     billing_type: Option<&'a str>,
@@ -75,7 +75,7 @@ pub(crate) struct PatientBasic<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ProviderBasic<'a> {
     #[serde(flatten)]
-    user: UserView<'a>,
+    user: PersonView<'a>,
     display_name: Option<&'a str>,
     npi: Option<&'a str>,
     tin: Option<&'a str>,
@@ -83,9 +83,9 @@ pub(crate) struct ProviderBasic<'a> {
     specialty_code: Option<&'a str>,
 }
 
-impl<'a> UserView<'a> {
-    pub(crate) fn patient(record: &'a Patient, adapter: Option<&'a str>) -> UserView<'a> {
-        UserView {
+impl<'a> PersonView<'a> {
+    pub(crate) fn patient(record: &'a Patient, adapter: Option<&'a str>) -> PersonView<'a> {
+        PersonView {
             id: record.id,
             email: record.email.as_deref(),
             first_name: &record.first_name,
@@ -103,8 +103,8 @@ impl<'a> UserView<'a> {
         }
     }
 
-    pub(crate) fn provider(record: &'a Provider, adapter: Option<&'a str>) -> UserView<'a> {
-        UserView {
+    pub(crate) fn provider(record: &'a Provider, adapter: Option<&'a str>) -> PersonView<'a> {
+        PersonView {
             id: record.id,
             email: record.email.as_deref(),
             first_name: &record.first_name,
@@ -159,7 +159,7 @@ pub(crate) fn preferred_phone(record: &Patient) -> Option<&str> {
 impl<'a> PatientBasic<'a> {
     pub(crate) fn of(record: &'a Patient, adapter: Option<&'a str>) -> PatientBasic<'a> {
         PatientBasic {
-            user: UserView::patient(record, adapter),
+            user: PersonView::patient(record, adapter),
             guarantor_id: record.guarantor_id,
             billing_type: record.billing_type.as_deref(),
             chart_id: record.chart_id.as_deref(),
@@ -175,7 +175,7 @@ impl<'a> PatientBasic<'a> {
 impl<'a> ProviderBasic<'a> {
     pub(crate) fn of(record: &'a Provider, adapter: Option<&'a str>) -> ProviderBasic<'a> {
         ProviderBasic {
-            user: UserView::provider(record, adapter),
+            user: PersonView::provider(record, adapter),
             display_name: record.display_name.as_deref(),
             npi: record.npi.as_deref(),
             tin: record.tin.as_deref(),

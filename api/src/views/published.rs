@@ -46,7 +46,7 @@ use crate::{
             PaymentView,
         },
         operatories::OperatoryView,
-        patients::{PatientDetail, PatientDetailed},
+        patients::{PatientDetail, PatientProfile},
         people::ProviderBasic,
         sync_status,
         talk::{CommunicationLogView, ConversationView, PatientAlertView},
@@ -70,7 +70,7 @@ impl Shapes for RecordViews {
         stored: &[u8],
         related: &dyn Related,
     ) -> Result<Value, Unshaped> {
-        shape(scene, resource, stored, related)
+        view_of(scene, resource, stored, related)
     }
 
     fn sync_status(&self, scene: &Scene<'_>, state: &SyncState) -> Result<Value, Unshaped> {
@@ -78,8 +78,8 @@ impl Shapes for RecordViews {
     }
 }
 
-/// The one place that makes a wire shape of any record.
-pub(crate) fn shape(
+/// The one place that makes the view of any record.
+pub(crate) fn view_of(
     scene: &Scene<'_>,
     resource: Resource,
     stored: &[u8],
@@ -159,7 +159,7 @@ pub(crate) fn shape(
 fn patient(scene: &Scene<'_>, it: &Patient) -> Result<Value, Unshaped> {
     let adapter = scene.adapter(it.source_id);
     match Version::stored(scene.version) {
-        Version::V3_1_0 => json(&PatientDetailed::of(it, adapter)),
+        Version::V3_1_0 => json(&PatientProfile::of(it, adapter)),
         Version::V3_0_0 | Version::V2_2_2 => json(&PatientDetail::of(it, adapter)),
     }
 }

@@ -1,4 +1,4 @@
-//! Each shape, made from a record: against the names existing clients read, and against its own schema.
+//! Each view, made from a record: against the names existing clients read, and against its own schema.
 #![allow(clippy::unwrap_used)]
 
 use engine::records::{
@@ -43,8 +43,8 @@ fn usd(amount: &str) -> Value {
     json!({"amount": amount, "currency": "USD"})
 }
 
-/// The shape on the wire, after its schema has agreed; exactly these fields, in any order.
-fn shape<T: Serialize + JsonSchema>(view: &T, fields: &str) -> Value {
+/// The view as JSON, after its schema has agreed; exactly these fields, in any order.
+fn checked<T: Serialize + JsonSchema>(view: &T, fields: &str) -> Value {
     let schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     let value = to_value(view).unwrap();
     let errors: Vec<String> = jsonschema::validator_for(schema.as_value())
@@ -83,21 +83,21 @@ fn patient() -> Patient {
 fn people() {
     let record = patient();
     let guarantor = "guarantor_id billing_type chart_id preferred_language preferred_locale provider_id location_ids";
-    let basic = shape(&PatientBasic::of(&record, Some("sandbox")), &format!("{BASIC} bio {guarantor}"));
+    let basic = checked(&PatientBasic::of(&record, Some("sandbox")), &format!("{BASIC} bio {guarantor}"));
     assert_eq!((&basic["name"], &basic["foreign_id_type"]), (&json!("Ada Byron"), &json!("nex")));
     assert_eq!(basic["bio"]["cell_phone_number"], "1");
-    shape(&PatientListed::of(&record, None), &format!("{BASIC} bio {guarantor} hipaa"));
+    checked(&PatientListItem::of(&record, None), &format!("{BASIC} bio {guarantor} hipaa"));
     let mut detail = PatientDetail::of(&record, None);
-    shape(&detail, &format!("{BASIC} bio {guarantor} hipaa"));
+    checked(&detail, &format!("{BASIC} bio {guarantor} hipaa"));
     detail.along.guarantor = Some(None);
-    detail.along.provider = Some(Some(UserView::patient(&record, None)));
+    detail.along.provider = Some(Some(PersonView::patient(&record, None)));
     detail.address = Some(record.address.as_ref().map(PatientAddressView::of));
     detail.along.patient_alerts = Some(Vec::new());
     let more = "guarantor provider address patient_alerts";
-    let detail = shape(&detail, &format!("{BASIC} bio {guarantor} hipaa {more}"));
+    let detail = checked(&detail, &format!("{BASIC} bio {guarantor} hipaa {more}"));
     assert_eq!((&detail["guarantor"], &detail["address"]["line_1"]), (&Value::Null, &json!("Main St")));
-    let detailed = shape(
-        &PatientDetailed::of(&record, None),
+    let detailed = checked(
+        &PatientProfile::of(&record, None),
         &format!(
             "{BASIC} {guarantor} home_phone_number work_phone_number work_phone_extension cell_phone_number \
              preferred_phone_number gender new_patient non_patient date_of_birth premedication address hipaa \
@@ -106,12 +106,12 @@ fn people() {
     );
     assert_eq!((&detailed["preferred_phone_number"], &detailed["home_phone_number"]), (&json!("1"), &json!("2")));
     let provider = Provider { id: 2, last_name: "Lee".to_owned(), ..Provider::default() };
-    shape(
+    checked(
         &ProviderBasic::of(&provider, None),
         &format!("{BASIC} bio display_name npi tin state_license specialty_code"),
     );
-    shape(&UserView::provider(&provider, None), &format!("{BASIC} bio"));
-    shape(&PatientCreated { user: PatientBasic::of(&record, None) }, "user");
+    checked(&PersonView::provider(&provider, None), &format!("{BASIC} bio"));
+    checked(&PatientCreated { user: PatientBasic::of(&record, None) }, "user");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn insurance() {
     }));
     let fields = "id payer_id name address address2 city state zip_code country_code group_num employer_name foreign_id \
         updated_at deleted_at annual_max_individual benefit_year_renewal_month";
-    let shown = shape(&InsurancePlanView::of(&plan), fields);
+    let shown = checked(&InsurancePlanView::of(&plan), fields);
     assert_eq!((&shown["address"], &shown["state"]), (&json!("Main St"), &json!("NY")));
     assert_eq!(shown["annual_max_individual"], usd("1500.00"));
 
@@ -135,11 +135,11 @@ fn insurance() {
     assert_eq!(SubscriberView::patient_of(&coverage.body), Some(5));
     let mut view = CoverageView::of(&coverage);
     view.subscriber = Some(SubscriberView::of(&coverage.body, Some(&record)));
-    let shown = shape(&view, &format!("{of_coverage} subscriber"));
+    let shown = checked(&view, &format!("{of_coverage} subscriber"));
     assert_eq!(shown["subscriber"], json!({"id": 5, "name": "Ada Byron", "date_of_birth": "1990-01-02"}));
     let individual =
         IndividualCoverageView { coverage: CoverageView::of(&coverage), plan: Some(InsurancePlanView::of(&plan)) };
-    shape(&individual, &format!("{of_coverage} plan"));
+    checked(&individual, &format!("{of_coverage} plan"));
 
     let named = entry::<engine::records::insurance::Coverage>(json!({
         "patient_id": 5, "plan_id": 7, "relation": "child", "active": true, "subscriber_name": "A Parent",
@@ -153,13 +153,13 @@ fn insurance() {
 #[test]
 fn history_and_talk() {
     let item = entry(json!({"category": "allergies", "name": "Latex"}));
-    shape(&HistoryItemView::of(&item), "id name");
+    checked(&HistoryItemView::of(&item), "id name");
     let of_patient = entry(json!({"patient_id": 5, "category": "allergies", "item_id": 7, "active": true}));
-    let shown = shape(&PatientHistoryItemView::of(&of_patient, Some(&item)), "id item_id item_name note active");
+    let shown = checked(&PatientHistoryItemView::of(&of_patient, Some(&item)), "id item_id item_name note active");
     assert_eq!(shown["item_name"], "Latex");
 
     let alert = entry(json!({"patient_id": 5, "note": "careful", "disabled_at": 60}));
-    let shown = shape(&PatientAlertView::of(&alert), "id patient_id note disabled_at created_at updated_at");
+    let shown = checked(&PatientAlertView::of(&alert), "id patient_id note disabled_at created_at updated_at");
     assert_eq!(shown["disabled_at"], "1970-01-01T00:01:00.000Z");
 
     let mut log = entry(json!({
@@ -167,12 +167,12 @@ fn history_and_talk() {
     }));
     log.write = Some(EntryWrite { status: WriteStatus::Failed, reason: Some("refused".to_owned()) });
     let fields = "id status patient_id note mode direction occurred_at created_at updated_at failure_reason";
-    let shown = shape(&CommunicationLogView::of(&log), fields);
+    let shown = checked(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("failed"), &json!("refused")));
     let id = shown["id"].as_str().unwrap().parse().unwrap();
     assert_eq!(record_uuid::id(location::pull::Resource::CommunicationLogs, 3, &id), Some(7));
     log.write = Some(EntryWrite { status: WriteStatus::Pending, reason: Some("tried once".to_owned()) });
-    let shown = shape(&CommunicationLogView::of(&log), fields);
+    let shown = checked(&CommunicationLogView::of(&log), fields);
     assert_eq!((&shown["status"], &shown["failure_reason"]), (&json!("pending"), &Value::Null));
 
     let messages = json!([
@@ -181,7 +181,7 @@ fn history_and_talk() {
     ]);
     let conversation = entry(json!({"messages_json": messages.to_string()}));
     let fields = "id patient_id subject messages foreign_id foreign_id_type created_at updated_at deleted_at";
-    let shown = shape(&ConversationView::of(&conversation, Some("sandbox")), fields);
+    let shown = checked(&ConversationView::of(&conversation, Some("sandbox")), fields);
     let at = "2025-12-01T14:30:00.000Z";
     let expected = json!([
         {"from": "patient", "text": "hi", "at": at}, {"from": null, "text": "ho", "at": at},
@@ -189,7 +189,7 @@ fn history_and_talk() {
     ]);
     assert_eq!((&shown["messages"], &shown["foreign_id_type"]), (&expected, &json!("sandbox")));
     let odd: Entry<Conversation> = entry(json!({"messages_json": "{}"}));
-    assert_eq!(shape(&ConversationView::of(&odd, None), fields)["messages"], json!([]));
+    assert_eq!(checked(&ConversationView::of(&odd, None), fields)["messages"], json!([]));
 }
 
 /// The contract knows whole seconds, our own times are finer.
@@ -218,8 +218,8 @@ fn nothing_happens_to_a_record_before_it_is_made() {
 fn forms() {
     let form = entry(json!({"title": "Intake", "version": "2", "schema_json": "[{\"key\": \"a\"}]"}));
     let fields = "id title form_slug newest_version_id";
-    let listed = shape(&FormSchemaView::of(&form), fields);
-    let shown = shape(&FormSchemaDetail::of(&form), &format!("{fields} formio_schema"));
+    let listed = checked(&FormSchemaView::of(&form), fields);
+    let shown = checked(&FormSchemaDetail::of(&form), &format!("{fields} formio_schema"));
     assert_eq!(shown["formio_schema"], json!({"components": [{"key": "a"}]}));
     for (text, components) in [("{}", json!([])), ("{\"components\": [1]}", json!([1])), ("3", json!([]))] {
         let form = entry(json!({"title": "Intake", "schema_json": text}));
@@ -230,7 +230,7 @@ fn forms() {
     }));
     let fields = "id patient_id form_schema_id patient_submitted_data submitted_at created_at updated_at foreign_id \
         foreign_id_type status";
-    let shown = shape(&FormResponseView::of(&response, None), fields);
+    let shown = checked(&FormResponseView::of(&response, None), fields);
     assert_eq!(shown["patient_submitted_data"], json!({"a": 1}));
     assert_eq!((&shown["form_schema_id"], &shown["status"]), (&listed["id"], &json!("succeeded")));
 }
@@ -240,21 +240,21 @@ fn catalogues_and_documents() {
     let descriptor = entry(json!({"kind": "reason", "name": "Pain", "active": true, "extra": [["colour", "red"]]}));
     let fields = "id descriptor_type name code location_id foreign_id foreign_id_type data active last_sync_time created_at \
         updated_at";
-    assert_eq!(shape(&DescriptorView::of(&descriptor, None), fields)["data"], json!({"colour": "red"}));
+    assert_eq!(checked(&DescriptorView::of(&descriptor, None), fields)["data"], json!({"colour": "red"}));
     let schedule = entry(json!({"name": "Standard"}));
     let fee = entry(json!({"fee_schedule_id": 7, "procedure_code_id": 9, "code": "D0120", "amount": usd("50")}));
     let mut view = FeeScheduleView::of(&schedule);
-    shape(&view, "id name active location_id updated_at");
+    checked(&view, "id name active location_id updated_at");
     view.procedure_fees = Some(vec![ProcedureFee::of(&fee)]);
-    shape(&view, "id name active location_id updated_at procedure_fees");
-    shape(&ProcedureFee::of(&fee), "procedure_code_id fee code");
-    shape(&FeeView::of(&fee), "procedure_code_id fee code id location_id fee_schedule_id updated_at");
+    checked(&view, "id name active location_id updated_at procedure_fees");
+    checked(&ProcedureFee::of(&fee), "procedure_code_id fee code");
+    checked(&FeeView::of(&fee), "procedure_code_id fee code id location_id fee_schedule_id updated_at");
     let mut payment_type = entry(json!({"name": "Cash", "active": true}));
-    assert_eq!(shape(&PaymentTypeView::of(&payment_type), "id name active updated_at")["active"], true);
+    assert_eq!(checked(&PaymentTypeView::of(&payment_type), "id name active updated_at")["active"], true);
     payment_type.deleted_at = Some(Timestamp(0));
-    assert_eq!(shape(&PaymentTypeView::of(&payment_type), "id name active updated_at")["active"], false);
+    assert_eq!(checked(&PaymentTypeView::of(&payment_type), "id name active updated_at")["active"], false);
     let adjustment_type = entry(json!({"name": "Discount", "active": true, "action": "credit"}));
-    shape(&AdjustmentTypeView::of(&adjustment_type), "id name active action updated_at");
+    checked(&AdjustmentTypeView::of(&adjustment_type), "id name active action updated_at");
     let kind = engine::records::AppointmentType {
         source_id: None,
         location_id: None,
@@ -272,12 +272,12 @@ fn catalogues_and_documents() {
     let mut detail = AppointmentTypeDetail::of(&kind);
     detail.descriptors = Some(vec![DescriptorView::of(&descriptor, None)]);
     let fields = "id name category parent_type parent_id minutes position bookable_online descriptors";
-    shape(&detail, fields);
+    checked(&detail, fields);
 
-    shape(&DocumentTypeView::of(&entry(json!({"name": "X-ray", "active": true}))), "id name active");
+    checked(&DocumentTypeView::of(&entry(json!({"name": "X-ray", "active": true}))), "id name active");
     let document =
         entry(json!({"patient_id": 5, "filename": "a.pdf", "media_type": "application/pdf", "created_at": 1}));
-    let shown = shape(&PatientDocumentView::of(&document, None), "id filename type url created_at document_type_id");
+    let shown = checked(&PatientDocumentView::of(&document, None), "id filename type url created_at document_type_id");
     assert_eq!((&shown["type"], &shown["created_at"]), (&json!("application/pdf"), &json!("1970-01-01T00:00:01.000Z")));
 }
 
@@ -285,30 +285,30 @@ fn catalogues_and_documents() {
 fn clinical() {
     let code = entry(json!({"code": "D0120", "description": "Exam", "active": true}));
     let fields = "id code description category_id active foreign_id foreign_id_type updated_at";
-    shape(&ProcedureCodeView::of(&code, None), fields);
-    shape(&ProcedureCodeCategoryView::of(&entry(json!({"name": "Exams"}))), "id name foreign_id updated_at");
+    checked(&ProcedureCodeView::of(&code, None), fields);
+    checked(&ProcedureCodeCategoryView::of(&entry(json!({"name": "Exams"}))), "id name foreign_id updated_at");
     let procedure = entry(json!({
         "patient_id": 5, "status": "planned", "teeth": ["3"], "fee": usd("10.00"), "start_date": "2024-02-29",
         "treatment_plan_ids": [4]
     }));
     let fields = "id location_id patient_id provider_id appointment_id code name status updated_at body_site fee start_date \
         end_date treatment_plan_ids";
-    let shown = shape(&ProcedureView::of(&procedure), fields);
+    let shown = checked(&ProcedureView::of(&procedure), fields);
     assert_eq!((&shown["body_site"], &shown["fee"]), (&json!({"tooth": ["3"], "surface": null}), &usd("10.00")));
     let plan = entry(json!({"status": "not_applicable", "procedure_ids": [7]}));
-    shape(&TreatmentPlanView::of(&plan, [&procedure]), "id name patient_id updated_at status procedures");
+    checked(&TreatmentPlanView::of(&plan, [&procedure]), "id name patient_id updated_at status procedures");
     let note = entry(json!({"content": "fine", "signed": true}));
-    shape(&ClinicalNoteView::of(&note), "id patient_id procedure_id entered_at content signed completed updated_at");
+    checked(&ClinicalNoteView::of(&note), "id patient_id procedure_id entered_at content signed completed updated_at");
     let kind = entry(json!({"name": "Prophy", "interval_number": 6, "interval_unit": "month"}));
     let fields =
         "id name description foreign_id foreign_id_type interval_num interval_unit location_id created_at updated_at";
-    shape(&RecallTypeView::of(&kind, None), fields);
+    checked(&RecallTypeView::of(&kind, None), fields);
     let recall = entry(json!({"recall_type_id": 7, "date_due": "2025-01-01"}));
     let fields =
         "id appointment_id date_due foreign_id foreign_id_type recall_id recall_type patient_id created_at updated_at";
-    let shown = shape(&PatientRecallView::of(&recall, Some(&kind), None), fields);
+    let shown = checked(&PatientRecallView::of(&recall, Some(&kind), None), fields);
     assert_eq!(shown["recall_type"]["interval_unit"], "month");
-    shape(&PatientRecallView::of(&recall, None, None), fields);
+    checked(&PatientRecallView::of(&recall, None, None), fields);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn ledger() {
     let charge = entry(json!({"fee": usd("100.00"), "charged_at": "2024-02-29", "procedure_id": 4}));
     let of_charge = "id foreign_id location_id patient_id guarantor_id provider_id procedure_id procedure_code updated_at \
         description fee charged_at deleted_at";
-    shape(&ChargeView::of(&charge), of_charge);
+    checked(&ChargeView::of(&charge), of_charge);
     let claim = |status: &str, paid: Value| -> Entry<Claim> {
         entry(json!({
             "status": status, "totals": {"billed": usd("100")}, "sent_at": 0,
@@ -331,7 +331,7 @@ fn ledger() {
     view.claims = Some(claims.iter().map(ClaimView::of).collect());
     view.claim_payouts = Some(ClaimPayoutView::for_charge(7, &claims));
     view.totals = Some(ClaimTotals::for_charge(7, &claims));
-    let shown = shape(&view, &format!("{of_charge} claims claim_payouts totals"));
+    let shown = checked(&view, &format!("{of_charge} claims claim_payouts totals"));
     assert_eq!((&shown["totals"]["insurance_payment"], &shown["totals"]["write_off"]), (&usd("20.75"), &Value::Null));
     assert_eq!(shown["claim_payouts"].as_array().unwrap().len(), 3);
     let mut claim = ClaimView::of(&claims[0]);
@@ -340,7 +340,7 @@ fn ledger() {
     let fields = "id location_id patient_id provider_id guarantor_id status received_at sent_at note \
         primary_insurance_plan_id secondary_insurance_plan_id date_of_service totals updated_at deleted_at \
         charge_payouts charges";
-    let shown = shape(&claim, fields);
+    let shown = checked(&claim, fields);
     assert_eq!(shown["charge_payouts"][1]["charge_id"], 8);
     assert_eq!(shown["totals"]["amount_billed_to_insurance"], usd("100.00"));
 
@@ -351,24 +351,24 @@ fn ledger() {
     let fields = "id foreign_id location_id patient_id guarantor_id provider_id updated_at description deleted_at \
         transaction_id charge_id claim_id";
     let of_payment = "payment_amount paid_at payment_plan_id insurance_plan_id payment_type_id payment_type charge";
-    let shown = shape(&view, &format!("{fields} {of_payment}"));
+    let shown = checked(&view, &format!("{fields} {of_payment}"));
     assert_eq!((&shown["payment_amount"], &shown["charge"]["procedure_id"]), (&usd("12.50"), &json!("4")));
     assert_eq!(shown["charge"]["payment_estimate_total"], usd("100.00"));
     let adjustment = entry(json!({"amount": usd("-5")}));
-    shape(&AdjustmentView::of(&adjustment), &format!("{fields} adjustment_amount adjusted_at adjustment_type_id"));
+    checked(&AdjustmentView::of(&adjustment), &format!("{fields} adjustment_amount adjusted_at adjustment_type_id"));
     let plan = entry(json!({"first_payment_due": "2024-02-29", "active": true}));
     let fields = "id patient_id guarantor_id first_payment_due_date created_date active";
-    shape(&PaymentPlanView::of(&plan), fields);
+    checked(&PaymentPlanView::of(&plan), fields);
 
     let balance = json!({"guarantor_id": 5, "total": usd("3"), "from31_to60": usd("2"), "billed31_to60": usd("1")});
     let guarantor = entry(balance.clone());
     let fields = "id foreign_id guarantor_id location_id updated_at write_off_estimate total_balance insurance_estimate \
         guarantor_portion total_balance_under_30 total_balance_31_60 total_balance_61_90 total_balance_over_90";
-    assert_eq!(shape(&GuarantorBalanceView::of(&guarantor), fields)["total_balance_31_60"], usd("2.00"));
+    assert_eq!(checked(&GuarantorBalanceView::of(&guarantor), fields)["total_balance_31_60"], usd("2.00"));
     let fields = "id patient_id guarantor_id location_id updated_at estimated_amount_under_30 estimated_amount_31_60 \
         estimated_amount_61_90 estimated_amount_over_90 billed_amount_under_30 billed_amount_31_60 billed_amount_61_90 \
         billed_amount_over_90";
-    assert_eq!(shape(&InsuranceBalanceView::of(&entry(balance)), fields)["billed_amount_31_60"], usd("1.00"));
+    assert_eq!(checked(&InsuranceBalanceView::of(&entry(balance)), fields)["billed_amount_31_60"], usd("1.00"));
 }
 
 #[test]
@@ -395,14 +395,14 @@ fn working_hours() {
     let fields = "id provider_id location_id operatory_id begin_time end_time days specific_date custom_recurrence tz_offset \
         active source label";
     let zone = "America/New_York".parse().unwrap();
-    let shown = shape(&WorkingHourView::of(&record, zone, Timestamp(0)), fields);
+    let shown = checked(&WorkingHourView::of(&record, zone, Timestamp(0)), fields);
     assert_eq!((&shown["begin_time"], &shown["end_time"]), (&json!("08:05"), &json!("24:00")));
     assert_eq!((&shown["days"], &shown["tz_offset"]), (&json!(["Monday"]), &json!("-05:00")));
     assert_eq!(shown["label"], json!({"id": label_id(11, "Hygiene"), "location_id": 11, "name": "Hygiene"}));
     assert!(label_id(11, "Hygiene") < 1 << 53 && label_id(11, "Hygiene") != label_id(12, "Hygiene"));
     record.recurrence = Recurrence::Every { number: 2, unit: RecurrenceUnit::Week, reference: Date(0) };
-    let shown = shape(&WorkingHourView::of(&record, zone, Timestamp(0)), fields);
+    let shown = checked(&WorkingHourView::of(&record, zone, Timestamp(0)), fields);
     assert_eq!(shown["custom_recurrence"], json!({"num": 2, "unit": "week", "ref": "1970-01-01"}));
     record.recurrence = Recurrence::On(Date(1));
-    assert_eq!(shape(&WorkingHourView::of(&record, zone, Timestamp(0)), fields)["specific_date"], "1970-01-02");
+    assert_eq!(checked(&WorkingHourView::of(&record, zone, Timestamp(0)), fields)["specific_date"], "1970-01-02");
 }

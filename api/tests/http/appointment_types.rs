@@ -76,7 +76,7 @@ async fn refusals() {
         async |status: u16, kind: Value| world.post(PATH, json!({ "appointment_type": kind })).fails(status).await;
     assert_eq!(
         fails(400, json!({"minutes": 0})).await,
-        ["appointment_type.name is missing.", "appointment_type.minutes must lie between 1 and 1440."]
+        ["appointment_type.name is missing.", "appointment_type.minutes must be between 1 and 1440."]
     );
     assert_eq!(
         fails(400, json!({"name": "x", "parent_type": "Institution", "parent_id": 9})).await,

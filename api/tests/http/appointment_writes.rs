@@ -74,7 +74,7 @@ async fn what_has_no_effect_is_named() {
     assert!(told.contains("appointments_per_timeslot has no effect here"), "{told}");
     assert!(told.contains("Note that following parameters are ignored: notify_patient."), "{told}");
     body["appointments_per_timeslot"] = json!(6);
-    assert_eq!(world.post(POST, body).fails(400).await, ["appointments_per_timeslot must lie between 1 and 5."]);
+    assert_eq!(world.post(POST, body).fails(400).await, ["appointments_per_timeslot must be between 1 and 5."]);
 }
 
 #[actix_web::test]
@@ -204,10 +204,7 @@ async fn wrong_values_are_named() {
     let missing = ["appt.patient_id is missing.", "appt.provider_id is missing.", "appt.start_time is missing."];
     assert_eq!(world.post(POST, json!({})).fails(400).await, missing);
     let backwards = json!({"end_time": "2026-01-01T00:00:00Z"});
-    assert_eq!(
-        world.post(POST, appt(&world, backwards)).fails(400).await,
-        ["appt.end_time must lie after start_time."]
-    );
+    assert_eq!(world.post(POST, appt(&world, backwards)).fails(400).await, ["appt.end_time must be after start_time."]);
     let past = json!({"start_time": "2020-01-06T15:00:00Z"});
     assert_eq!(world.post(POST, appt(&world, past)).fails(400).await, ["appt.start_time is in the past."]);
 }
@@ -217,7 +214,7 @@ async fn times_are_those_of_appointments() {
     let world = world().await;
     let monday = world.monday();
     let fails = async |fields: Value| world.post(POST, appt(&world, fields)).fails(400).await;
-    let length = "appt.end_time must lie 5 minutes to 12 hours after start_time.";
+    let length = "appt.end_time must be 5 minutes to 12 hours after start_time.";
     let uneven = json!({"start_time": format!("{monday}T15:00:07.500Z"), "end_time": format!("{monday}T15:30:01Z")});
     assert_eq!(
         fails(uneven).await,
@@ -226,7 +223,7 @@ async fn times_are_those_of_appointments() {
     assert_eq!(fails(json!({"end_time": format!("{monday}T15:04:00Z")})).await, [length]);
     assert_eq!(fails(json!({"end_time": format!("{}T03:01:00Z", monday.add_days(1))})).await, [length]);
     let far = json!({"start_time": format!("{}T15:00:00Z", monday.add_days(731))});
-    assert_eq!(fails(far).await, ["appt.start_time must not lie more than 730 days ahead."]);
+    assert_eq!(fails(far).await, ["appt.start_time must not be more than 730 days ahead."]);
     // Staff may take more or less time for it than its type does.
     let short = json!({"appointment_type_id": CLEANING, "end_time": format!("{monday}T15:05:00Z")});
     let made = world.post(POST, appt(&world, short)).answers(201).await;
@@ -283,7 +280,7 @@ async fn one_is_cancelled() {
     assert!(cancelled["cancelled"] == json!(true) && cancelled["cancelled_at"].is_string(), "{cancelled}");
     world.patch(path, json!({"appt": {"cancelled": true}})).ok().await;
     let after = world.patch(path, json!({"appt": {"confirmed": true}})).fails(400).await;
-    assert_eq!(after, ["The appointment is cancelled and cannot be changed any more."]);
+    assert_eq!(after, ["The appointment is cancelled and can no longer be changed."]);
 }
 
 #[actix_web::test]

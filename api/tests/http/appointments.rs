@@ -170,16 +170,16 @@ async fn wrong_values_are_named_all_at_once() {
     let world = world().await;
     assert_eq!(world.get("/appointments?subdomain=acme").fails(400).await, ["start is missing.", "end is missing."]);
     let errors = world.get("/appointments?subdomain=acme&start=2026-12-02&end=2026-12-01").fails(400).await;
-    assert_eq!(errors, ["end must lie after start."]);
+    assert_eq!(errors, ["end must be after start."]);
     let query = "start=0000-01-01&end=9999-12-31T00:00:00Z&sort=patient&cancelled=2&timezone=Mars&patient_ids[]=x&page=2&per_page=5000";
     let expected = [
         "timezone must be an IANA time zone such as America/New_York, not \"Mars\".",
-        "start must lie in the years 1900 to 2199.",
-        "end must lie in the years 1900 to 2199.",
+        "start must be between the years 1900 and 2199.",
+        "end must be between the years 1900 and 2199.",
         "sort must be one of start_time, -start_time, id, -id, updated_at, -updated_at.",
         "cancelled must be true or false.",
         "patient_ids[] must be an integer.",
-        "per_page must lie between 1 and 1000.",
+        "per_page must be between 1 and 1000.",
     ];
     assert_eq!(world.get(&format!("/appointments?subdomain=acme&{query}")).fails(400).await, expected);
 }

@@ -72,16 +72,16 @@ async fn wrong_values_are_named_all_at_once() {
                  &working_hour_source=x&overlapping_operatory_slots=2&pids[]=0&operatory_ids[]=-1&appointment_type_id=a";
     let expected = [
         "start_date must be a date in the form YYYY-MM-DD.",
-        "days must lie between 1 and 93.",
+        "days must be between 1 and 93.",
         "appointment_type_id must be an integer.",
         "working_hour_source must be one of manual, synced.",
-        "slot_length must lie between 1 and 1440.",
-        "slot_interval must lie between 5 and 1440.",
+        "slot_length must be between 1 and 1440.",
+        "slot_interval must be between 5 and 1440.",
         "overlapping_operatory_slots must be true or false.",
-        "appointments_per_timeslot must lie between 1 and 5.",
+        "appointments_per_timeslot must be between 1 and 5.",
         "lids[] must be an integer.",
-        "pids[] must lie between 1 and 2147483647.",
-        "operatory_ids[] must lie between 1 and 9223372036854775807.",
+        "pids[] must be between 1 and 2147483647.",
+        "operatory_ids[] must be between 1 and 9223372036854775807.",
     ];
     assert_eq!(world.get(&format!("/available_slots?subdomain=acme&{query}")).fails(400).await, expected);
 }
@@ -91,8 +91,8 @@ async fn dates_at_the_ends_of_time() {
     let world = world().await;
     let asked = |date: &str| world.get(&format!("/available_slots?subdomain=acme&days=93&lids[]=1&start_date={date}"));
     assert_eq!(asked("0000-01-01").fails(400).await, ["start_date must be a date in the form YYYY-MM-DD."]);
-    assert_eq!(asked("9999-12-31").fails(400).await, ["start_date must lie in the years 1900 to 2199."]);
-    assert_eq!(asked("2199-12-31").fails(400).await, ["start_date must not lie more than 730 days ahead."]);
+    assert_eq!(asked("9999-12-31").fails(400).await, ["start_date must be between the years 1900 and 2199."]);
+    assert_eq!(asked("2199-12-31").fails(400).await, ["start_date must not be more than 730 days ahead."]);
     let past = asked("1900-01-01").ok().await;
     let said = past["description"].as_str().unwrap();
     assert!(said.starts_with("start_date 1900-01-01 is in the past: the search begins today, 20"), "{said}");

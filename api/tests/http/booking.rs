@@ -21,7 +21,7 @@ async fn search_offers_slots_with_tokens() {
     let body = json!({"start_date": world.monday().to_string(), "appointment_type_id": CLEANING, "provider_ids": [BEN], "limit": 3});
     let found = world.post("/intent/booking/search?subdomain=acme&location_id=1", body).ok().await;
     assert_eq!(found["ok"], json!(true));
-    assert!(found["message"].as_str().unwrap().starts_with("The first open time at Place 1 is Mon, "), "{found}");
+    assert!(found["message"].as_str().unwrap().starts_with("The first free slot at Place 1 is Mon, "), "{found}");
     let slot = &found["slots"][0];
     assert!(slot["slot_token"].as_str().unwrap().starts_with("slt_"));
     assert!(slot["start_iso"].as_str().unwrap().ends_with('Z') && slot["expires_at"].as_str().unwrap().ends_with('Z'));
@@ -90,7 +90,7 @@ async fn a_search_that_begins_in_the_past_begins_today() {
     // The next date is looked for from today on too.
     let none = search(json!({"start_date": "2020-01-06", "days": 1, "earliest": "23:59"})).await;
     assert_eq!(none["next_available_date"], Value::Null);
-    assert_eq!(none["message"], json!("There is no such open time at Place 1."));
+    assert_eq!(none["message"], json!("There is no such slot at Place 1."));
 }
 
 #[actix_web::test]
@@ -125,19 +125,19 @@ async fn search_names_wrong_values() {
         "provider_ids[1] must be an integer.",
         "operatory_ids must be an array.",
         "start_date must be a date in the form YYYY-MM-DD.",
-        "days must lie between 1 and 60.",
+        "days must be between 1 and 60.",
         "earliest must be a time of day in the form HH:MM.",
         "latest must be a string.",
         "days_of_week[0] must be a day of the week such as monday.",
-        "limit must lie between 1 and 100.",
+        "limit must be between 1 and 100.",
         "new_patient must be true or false.",
     ];
     assert_eq!(world.post("/intent/booking/search?subdomain=acme", body).fails(400).await, expected);
     let search = |body| world.post("/intent/booking/search?subdomain=acme&location_id=1", body);
-    assert_eq!(search(json!({"days": 0})).fails(400).await, ["days must lie between 1 and 60."]);
+    assert_eq!(search(json!({"days": 0})).fails(400).await, ["days must be between 1 and 60."]);
     assert_eq!(
         search(json!({"start_date": "2150-01-01"})).fails(400).await,
-        ["start_date must not lie more than 730 days ahead."]
+        ["start_date must not be more than 730 days ahead."]
     );
     assert_eq!(search(json!({"appointment_type_id": 3})).fails(404).await, ["Appointment Type with id 3 not found"]);
     assert_eq!(search(json!({"provider_ids": [RIVALS_PROVIDER]})).fails(404).await, ["Provider with id 3 not found"]);
@@ -330,7 +330,7 @@ async fn book_names_wrong_values() {
         "idempotency_key must not be longer than 255 characters.",
         "patient.first_name must be a string.",
         "patient.last_name must not contain control characters.",
-        "patient.date_of_birth must lie in the years 1900 to 2199.",
+        "patient.date_of_birth must be between the years 1900 and 2199.",
         "patient.phone_number must be a phone number.",
         "patient.email must be an email address.",
         "patient.gender must be one of Male, Female, Other.",

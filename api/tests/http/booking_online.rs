@@ -121,19 +121,19 @@ async fn nobody_is_told_there_is_no_time_before_the_schedule_was_read() {
     let said = search.json();
     assert_eq!((&said["ok"], &said["reason"]), (&json!(false), &json!("schedule_not_read")));
     let message =
-        "The schedule of Place 1 has not been read yet, so its open times are not known. Please try again in a minute.";
+        "The schedule of Place 1 has not been read yet, so its free slots are not known. Please try again in a minute.";
     assert_eq!((&said["message"], &said["error"]), (&json!(message), &json!([message])));
     let refused = world.get(&slots).reply().await;
     assert_eq!((refused.status.as_u16(), refused.header("Retry-After")), (503, Some("30")));
     assert!(refused.text.contains("has not been read yet"), "{}", refused.text);
     // A practice without a system has nothing to be read.
     let bare = "/intent/booking/search?subdomain=acme&location_id=7";
-    assert_eq!(world.post(bare, json!({})).ok().await["message"], json!("There is no such open time at Place 7."));
+    assert_eq!(world.post(bare, json!({})).ok().await["message"], json!("There is no such slot at Place 7."));
 
     world.books.unreadable.store(false, Ordering::SeqCst);
     world.sync(MAIN).await;
     let found = world.post(SEARCH, json!({})).ok().await;
-    assert!(found["message"].as_str().unwrap().starts_with("The first open time at Place 1 is "), "{found}");
+    assert!(found["message"].as_str().unwrap().starts_with("The first free slot at Place 1 is "), "{found}");
     world.get(&slots).ok().await;
 }
 

@@ -93,7 +93,7 @@ async fn wrong_values_are_named() {
     assert_eq!(bad, ["since is not an end_cursor of the changes of this location."]);
     let bad = world.get(&format!("{PATH}&resource[]=teeth&per_page=0")).fails(400).await;
     assert!(bad[0].starts_with("resource[] must be one of providers, operatories,"), "{bad:?}");
-    assert_eq!(bad[1], "per_page must lie between 1 and 1000.");
+    assert_eq!(bad[1], "per_page must be between 1 and 1000.");
     world.get(PATH).version("v2.2.2").fails(404).await;
 }
 

@@ -82,7 +82,7 @@ async fn what_a_new_one_lacks() {
         [
             exactly_one,
             "insurance_coverage.insurance_subscription.name is missing.",
-            "insurance_coverage.expiration_date must not lie before effective_date.",
+            "insurance_coverage.expiration_date must not be before effective_date.",
         ]
     );
     let nowhere = json!({"plan_id": 4711, "patient_id": PAT, "subscriber_id": PAT});

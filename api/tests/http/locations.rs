@@ -59,7 +59,7 @@ async fn ids_that_are_none() {
     let world = world().await;
     assert_eq!(world.get("/locations/abc").fails(400).await, ["id must be an integer."]);
     for id in ["0", "-1", "2147483648", "99999999999999999999"] {
-        assert_eq!(world.get(&format!("/locations/{id}")).fails(400).await, ["id must lie between 1 and 2147483647."]);
+        assert_eq!(world.get(&format!("/locations/{id}")).fails(400).await, ["id must be between 1 and 2147483647."]);
     }
     assert_eq!(world.get("/locations/1?subdomain=rival").fails(403).await.len(), 1);
 }

@@ -183,7 +183,7 @@ async fn nobody_was_born_in_the_future() {
     let today = |zone: chrono_tz::Tz| now.with_timezone(&zone).date_naive();
     let day = chrono::Days::new(1);
     let wrong =
-        |field: &str, today: chrono::NaiveDate| [format!("{field} lies in the future: it must not be after {today}.")];
+        |field: &str, today: chrono::NaiveDate| [format!("{field} must not be in the future: today is {today}.")];
     let here = today(chrono_tz::Tz::America__New_York);
     let (tomorrow, mut unborn) = ((here + day).to_string(), new("Nora", "New"));
     unborn["patient"]["bio"]["date_of_birth"] = json!(tomorrow);

@@ -51,7 +51,7 @@ async fn wrong_values_are_named() {
         "sort must be one of id, -id.",
         "requestable must be true or false.",
         "ids[] must be an integer.",
-        "per_page must lie between 1 and 1000.",
+        "per_page must be between 1 and 1000.",
     ];
     assert_eq!(errors, expected);
 }

@@ -255,7 +255,7 @@ async fn a_time_is_replayed() {
     assert_eq!(receiver.got().len(), 6);
     assert_eq!(replay(json!({})).fails(400).await, ["since is missing."]);
     let turned = replay(json!({"since": time(before), "until": since})).fails(400).await;
-    assert_eq!(turned, ["since must lie before until."]);
+    assert_eq!(turned, ["since must be before until."]);
     replay(json!({"since": since})).key(RIVAL_KEY).fails(404).await;
 }
 
@@ -281,7 +281,7 @@ async fn a_secret_is_rotated_and_shown_once() {
     assert_eq!(at_once["earlier_secret_until"], Value::Null);
     assert_ne!(at_once["secret_key"], secret);
     let wrong = rotate(json!({"overlap_hours": 169})).fails(400).await;
-    assert_eq!(wrong, ["overlap_hours must lie between 0 and 168."]);
+    assert_eq!(wrong, ["overlap_hours must be between 0 and 168."]);
     rotate(json!({})).key(RIVAL_KEY).fails(404).await;
     let usual = rotate(json!({})).answers(201).await["data"].clone();
     assert!(usual["earlier_secret_until"].is_string(), "as the operator has set");

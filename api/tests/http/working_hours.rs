@@ -242,7 +242,7 @@ async fn refusals() {
     assert_eq!(
         fails(400, json!({"custom_recurrence": {"num": 0}})).await,
         [
-            "working_hour.custom_recurrence.num must lie between 1 and 10000.",
+            "working_hour.custom_recurrence.num must be between 1 and 10000.",
             "working_hour.custom_recurrence.unit is missing.",
             "working_hour.custom_recurrence.ref is missing.",
         ]
@@ -256,7 +256,7 @@ async fn refusals() {
         fails(404, json!({"days": ["Monday"], "appointment_type_ids": [77]})).await,
         ["Appointment Type with id 77 not found"]
     );
-    let of_ehr = "The working hours come from the health record system and are changed there.";
+    let of_ehr = "The working hours come from the health record system: change them there.";
     assert_eq!(
         world.patch("/working_hours/1?subdomain=acme", json!({"working_hour": {"active": false}})).fails(400).await,
         [of_ehr]

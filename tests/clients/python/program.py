@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from practice_sync_client import AuthenticatedClient
 from practice_sync_client.api.access import authenticate
-from practice_sync_client.api.booking_intent import book, search_open_times
+from practice_sync_client.api.booking_intent import book, search_slots
 from practice_sync_client.api.patients import list_patients
 from practice_sync_client.api.practice import list_locations, list_operatories
 from practice_sync_client.api.schedule import list_appointments
@@ -19,13 +19,13 @@ from practice_sync_client.models import (
     Booked,
     BookSvcApiVersion,
     Failure,
-    Found,
+    SlotSearchResult,
     ListAppointmentsSvcApiVersion,
     ListLocationsSvcApiVersion,
     ListOperatoriesSvcApiVersion,
     ListPatientsSvcApiVersion,
-    SearchOpenTimesBody,
-    SearchOpenTimesSvcApiVersion,
+    SearchSlotsBody,
+    SearchSlotsSvcApiVersion,
 )
 from practice_sync_client.types import Response
 
@@ -55,14 +55,14 @@ def main(address: str, api_key: str, subdomain: str, location_id: int) -> None:
     if locations is None or isinstance(locations, Failure):
         raise SystemExit(f"no locations: {locations}")
 
-    search = search_open_times.sync_detailed(
+    search = search_slots.sync_detailed(
         client=api,
         subdomain=subdomain,
         location_id=location_id,
-        svc_api_version=SearchOpenTimesSvcApiVersion.V3_0_0,
-        body=SearchOpenTimesBody(days=14, limit=5),
+        svc_api_version=SearchSlotsSvcApiVersion.V3_0_0,
+        body=SearchSlotsBody(days=14, limit=5),
     )
-    offer = must(search, Found).slots[0]
+    offer = must(search, SlotSearchResult).slots[0]
 
     booked = book.sync_detailed(
         client=api,

@@ -47,12 +47,12 @@ impl Failure {
     }
 
     pub(crate) fn slot_not_found() -> Failure {
-        Failure::of(Reason::SlotNotFound, "That time is not known; please search for open times again.")
+        Failure::of(Reason::SlotNotFound, "Unknown slot; please search for slots again.")
     }
 
     /// Before the first read of a practice is complete nobody knows its free times.
     pub(crate) fn not_read(name: &str) -> Failure {
-        let why = format!("The schedule of {name} has not been read yet, so its open times are not known.");
+        let why = format!("The schedule of {name} has not been read yet, so its free slots are not known.");
         Failure::of(Reason::ScheduleNotRead, format!("{why} Please try again in a minute."))
     }
 
@@ -75,10 +75,9 @@ impl Failure {
             other => return Failure::Other(other.into()),
         };
         match refusal {
-            Refusal::SlotExpired => Failure::of(
-                Reason::SlotExpired,
-                "The offer of that time has lapsed; please search for open times again.",
-            ),
+            Refusal::SlotExpired => {
+                Failure::of(Reason::SlotExpired, "The offer of this slot has expired; please search for slots again.")
+            }
             Refusal::SlotTaken { fit, alternatives: slots } => match alternatives(&slots) {
                 Ok(offers) => Failure::Reason(Box::new(BookingRefusal {
                     alternatives: Some(offers),
@@ -159,14 +158,14 @@ impl BookingRefusal {
 }
 
 impl Fails for Failure {
-    fn answer(self, noted: Option<&str>) -> HttpResponse {
+    fn answer(self, notices: Option<&str>) -> HttpResponse {
         let status = self.status_code();
         match self {
             Failure::Reason(mut refusal) => {
-                refusal.description = described(refusal.reason.advice(), noted);
+                refusal.description = described(refusal.reason.advice(), notices);
                 refusal.answer(status)
             }
-            Failure::Other(error) => error.answer(noted),
+            Failure::Other(error) => error.answer(notices),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
     let until = held.map_err(|refused| Failure::refused(refused, |slots| offers(&call, &place, wanted, slots)))?;
     let zone = place.location.zone;
     let message =
-        format!("{} is kept for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
+        format!("{} is held for you until {}.", times::for_people(start, zone), times::for_people(until, zone));
     Ok(HttpResponse::Ok().json(SlotHold {
         ok: true,
         message,
@@ -49,7 +49,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
 pub(crate) async fn delete(mut call: Call) -> BookingResult {
     let (tenant, at, slot_token) = call.in_locations(slot_token)?;
     let (place, offer) = open(&call, &tenant, at.as_ref(), &slot_token)?;
-    let message = format!("{} is no longer kept for you.", times::for_people(offer.span.start, place.location.zone));
+    let message = format!("{} is no longer held for you.", times::for_people(offer.span.start, place.location.zone));
     let released = call.api.engine.release(offer).await;
     released.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
     Ok(HttpResponse::Ok().json(SlotHold { ok: true, message, held_until: None, description: call.description() }))

@@ -215,10 +215,10 @@ fn weekday() -> Kind<Weekday> {
 fn message(place: &OpenLocation, slots: &[OfferView], next: Option<&str>) -> String {
     let name = &place.location.name;
     match (slots, next) {
-        ([first, ..], _) => format!("The first open time at {name} is {}.", first.start_local),
+        ([first, ..], _) => format!("The first free slot at {name} is {}.", first.start_local),
         ([], Some(date)) => {
-            format!("There is no such open time at {name} on these days; the next day with open times is {date}.")
+            format!("There is no such slot at {name} on these days; the next day with free slots is {date}.")
         }
-        ([], None) => format!("There is no such open time at {name}."),
+        ([], None) => format!("There is no such slot at {name}."),
     }
 }

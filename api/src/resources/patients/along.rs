@@ -26,7 +26,7 @@ use crate::{
         insurance::{CoverageView, IndividualCoverageView, SubscriberView},
         parts::Included,
         patients::{AppointmentBasic, ComesAlong, PatientAddressView},
-        people::UserView,
+        people::PersonView,
         talk::PatientAlertView,
     },
 };
@@ -128,8 +128,8 @@ impl Related {
 
     pub(super) fn shown<'a>(&'a self, call: &'a Call) -> ComesAlong<'a> {
         let adapter = |source: Option<u32>| call.api.directory.adapter_of_source(source);
-        let user = |it: &'a Patient| UserView::patient(it, adapter(it.source_id));
-        let provider = |it: &'a Provider| UserView::provider(it, adapter(Some(it.source_id)));
+        let user = |it: &'a Patient| PersonView::patient(it, adapter(it.source_id));
+        let provider = |it: &'a Provider| PersonView::provider(it, adapter(Some(it.source_id)));
         ComesAlong {
             children: each(&self.children, user),
             guarantor: self.guarantor.as_ref().map(|it| it.as_ref().map(user)),

@@ -13,7 +13,7 @@ use crate::{
         kinds::{birth_date, email, filled, gender, id, object, person_name, phone, ssn, text},
         limits::{MAX_NAME, MAX_TEXT},
     },
-    views::patients::PatientDetailed,
+    views::patients::PatientProfile,
 };
 
 const MAX_EXTENSION: usize = 20;
@@ -27,7 +27,7 @@ pub(crate) async fn update(mut call: Call) -> HttpResult {
     })?;
     let saved = call.save(&place, ChangePatient { id, change }).await?;
     call.audit("update", "patient", id.into());
-    Ok(call.show(PatientDetailed::of(&saved.record, call.api.directory.adapter(&place.location))))
+    Ok(call.show(PatientProfile::of(&saved.record, call.api.directory.adapter(&place.location))))
 }
 
 fn read(b: &mut Fields, today: Date) -> PatientChange {

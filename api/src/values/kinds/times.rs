@@ -99,7 +99,7 @@ fn known(date: Date) -> Parsed<Date> {
     if YEARS.contains(&date.ymd().0) {
         Ok(date)
     } else {
-        Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end()))
+        Err(format!("must be between the years {} and {}", YEARS.start(), YEARS.end()))
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn birth_date(today: Date) -> Kind<Date> {
     let schema = || json!({"type": "string", "format": "date", "pattern": CENTURIES});
     Kind::of_text(schema, "1980-05-06", move |text| {
         let born = known(any_date(text)?)?;
-        if born <= today { Ok(born) } else { Err(format!("lies in the future: it must not be after {today}")) }
+        if born <= today { Ok(born) } else { Err(format!("must not be in the future: today is {today}")) }
     })
 }
 
@@ -177,7 +177,7 @@ fn moment(clock: &Clock, day: impl Fn(NaiveDate) -> NaiveDate + 'static) -> Kind
     Kind::of_text(schema, "2026-12-01T14:30:00Z", move |text| {
         let written = Written::parse(text).ok_or("must be a date-time such as 2026-12-01T14:30:00Z")?;
         if !YEARS.contains(&written.date.year()) {
-            return Err(format!("must lie in the years {} to {}", YEARS.start(), YEARS.end()));
+            return Err(format!("must be between the years {} and {}", YEARS.start(), YEARS.end()));
         }
         let at = match (written.time, written.offset) {
             (None, _) => clock.midnight(day(written.date)),
@@ -376,7 +376,7 @@ mod tests {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert_eq!(read("2026-11-21").as_deref(), Ok("2026-11-21"));
-        assert_eq!(read("2026-11-22"), Err("lies in the future: it must not be after 2026-11-21".to_owned()));
+        assert_eq!(read("2026-11-22"), Err("must not be in the future: today is 2026-11-21".to_owned()));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
         catalogue::FeeView,
         clinical::ProcedureView,
         parts::{Included, Price, day},
-        people::{PatientBasic, ProviderBasic, UserView},
+        people::{PatientBasic, PersonView, ProviderBasic},
     },
 };
 
@@ -52,7 +52,7 @@ pub(crate) struct ChargeView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub guarantor: Included<UserView<'a>>,
+    pub guarantor: Included<PersonView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure: Included<ProcedureView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub(crate) struct ClaimView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Included<ProviderBasic<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub guarantor: Included<UserView<'a>>,
+    pub guarantor: Included<PersonView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge_payouts: Option<Vec<ChargePayoutView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
