@@ -2,12 +2,7 @@
 //! system, and what became of it (our addition).
 
 use engine::write_requests::{Status, WriteRequest, merged};
-use location::{
-    event::Work,
-    ids::WriteId,
-    pull::{Resource, Verb},
-    time::Timestamp,
-};
+use location::{ids::WriteId, intent::WriteIntent, pull::Resource, resource::Operation, time::Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -111,19 +106,19 @@ impl WriteRequestView {
 }
 
 /// Which record, and what is done with it.
-fn subject(work: Work) -> (Resource, u64, &'static str) {
+fn subject(work: WriteIntent) -> (Resource, u64, &'static str) {
     use Resource::{Appointments, Patients};
     match work {
-        Work::CreatePatient(id) => (Patients, id.0.into(), "create"),
-        Work::CreateAppointment(id) => (Appointments, id.0, "create"),
-        Work::Reschedule(id) => (Appointments, id.0, "reschedule"),
-        Work::Cancel(id) => (Appointments, id.0, "cancel"),
-        Work::Confirm(id) => (Appointments, id.0, "confirm"),
-        Work::CheckIn(id) => (Appointments, id.0, "check_in"),
-        Work::Note(id) => (Appointments, id.0, "note"),
-        Work::Record { resource, id, verb: Verb::Create } => (resource, id, "create"),
-        Work::Record { resource, id, verb: Verb::Update } => (resource, id, "update"),
-        Work::Record { resource, id, verb: Verb::Delete } => (resource, id, "delete"),
+        WriteIntent::CreatePatient(id) => (Patients, id.0.into(), "create"),
+        WriteIntent::CreateAppointment(id) => (Appointments, id.0, "create"),
+        WriteIntent::Reschedule(id) => (Appointments, id.0, "reschedule"),
+        WriteIntent::Cancel(id) => (Appointments, id.0, "cancel"),
+        WriteIntent::Confirm(id) => (Appointments, id.0, "confirm"),
+        WriteIntent::CheckIn(id) => (Appointments, id.0, "check_in"),
+        WriteIntent::Note(id) => (Appointments, id.0, "note"),
+        WriteIntent::Record { resource, id, verb: Operation::Create } => (resource, id, "create"),
+        WriteIntent::Record { resource, id, verb: Operation::Update } => (resource, id, "update"),
+        WriteIntent::Record { resource, id, verb: Operation::Delete } => (resource, id, "delete"),
     }
 }
 

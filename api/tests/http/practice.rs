@@ -14,7 +14,7 @@ use std::{
 
 use engine::records::ehr::{
     Description, Ehr, EhrAppointment, EhrAppointmentType, EhrEntry, EhrFuture, EhrOperatory, EhrPatient, EhrProvider,
-    EhrRecord, EhrWorkingHour, Fault, Page, PullAbility, Receipt, Resource, Verb, Write,
+    EhrRecord, EhrWorkingHour, Fault, Operation, Page, PullAbility, Receipt, Resource, Write,
 };
 use location::{
     hours::{HourKind, Weekday},
@@ -159,7 +159,7 @@ impl Books {
     fn made(&self, location: u32, resource: Resource) -> Vec<EhrEntry> {
         let written = self.written.lock().unwrap();
         let entries = written.iter().filter_map(|(from, receipt, write)| match write {
-            Write::Entry(Verb::Create, entry) if *from == location && entry.resource == resource => {
+            Write::Entry(Operation::Create, entry) if *from == location && entry.resource == resource => {
                 Some(EhrEntry { id: receipt.id.clone(), ..entry.clone() })
             }
             _ => None,

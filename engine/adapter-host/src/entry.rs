@@ -1,6 +1,6 @@
 //! Records that the engine keeps as fields: between the contract's types and [`EhrEntry`], through JSON in both directions.
 
-use records::ehr::{EhrEntry, Fault, Resource, Verb};
+use records::ehr::{EhrEntry, Fault, Operation, Resource};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
@@ -30,20 +30,20 @@ pub fn read<T: Serialize>(kind: &'static str, resource: Resource, from: &T) -> C
 }
 
 /// The contract's case for a write; most resources are never written.
-pub fn write(verb: Verb, entry: EhrEntry) -> Result<wit::Write, Fault> {
+pub fn write(verb: Operation, entry: EhrEntry) -> Result<wit::Write, Fault> {
     Ok(match (entry.resource, verb) {
-        (Resource::InsurancePlans, Verb::Create) => wit::Write::CreateInsurancePlan(typed(entry)?),
-        (Resource::Coverages, Verb::Create) => wit::Write::CreateCoverage(typed(entry)?),
-        (Resource::Coverages, Verb::Delete) => wit::Write::DeleteCoverage(entry.id),
-        (Resource::PatientHistoryItems, Verb::Create | Verb::Update) => {
+        (Resource::InsurancePlans, Operation::Create) => wit::Write::CreateInsurancePlan(typed(entry)?),
+        (Resource::Coverages, Operation::Create) => wit::Write::CreateCoverage(typed(entry)?),
+        (Resource::Coverages, Operation::Delete) => wit::Write::DeleteCoverage(entry.id),
+        (Resource::PatientHistoryItems, Operation::Create | Operation::Update) => {
             wit::Write::SavePatientHistoryItem(typed(entry)?)
         }
-        (Resource::PatientAlerts, Verb::Create) => wit::Write::CreatePatientAlert(typed(entry)?),
-        (Resource::PatientAlerts, Verb::Update) => wit::Write::DisablePatientAlert(typed(entry)?),
-        (Resource::CommunicationLogs, Verb::Create) => wit::Write::CreateCommunicationLog(typed(entry)?),
-        (Resource::FormResponses, Verb::Create) => wit::Write::CreateFormResponse(typed(entry)?),
-        (Resource::Payments, Verb::Create) => wit::Write::CreatePayment(typed(entry)?),
-        (Resource::Adjustments, Verb::Create) => wit::Write::CreateAdjustment(typed(entry)?),
+        (Resource::PatientAlerts, Operation::Create) => wit::Write::CreatePatientAlert(typed(entry)?),
+        (Resource::PatientAlerts, Operation::Update) => wit::Write::DisablePatientAlert(typed(entry)?),
+        (Resource::CommunicationLogs, Operation::Create) => wit::Write::CreateCommunicationLog(typed(entry)?),
+        (Resource::FormResponses, Operation::Create) => wit::Write::CreateFormResponse(typed(entry)?),
+        (Resource::Payments, Operation::Create) => wit::Write::CreatePayment(typed(entry)?),
+        (Resource::Adjustments, Operation::Create) => wit::Write::CreateAdjustment(typed(entry)?),
         (resource, verb) => {
             return Err(Fault::Unsupported(format!("the contract has no write for {verb:?} of {resource:?}")));
         }
@@ -100,7 +100,7 @@ mod tests {
     fn a_write_becomes_the_contracts_case() {
         let payment = json!({"patient": "P-1", "amount": {"amount": "12.50", "currency": "USD"},
             "charge_splits": [{"id": "C-1", "amount": {"amount": "12.50", "currency": "USD"}}]});
-        let wit::Write::CreatePayment(payment) = write(Verb::Create, entry(Resource::Payments, payment)).unwrap()
+        let wit::Write::CreatePayment(payment) = write(Operation::Create, entry(Resource::Payments, payment)).unwrap()
         else {
             panic!("a payment")
         };
@@ -108,7 +108,7 @@ mod tests {
         assert!(payment.extra.is_empty() && payment.provider_splits.is_empty());
         let item = json!({"patient": "P-1", "category": "medications", "item": "M-1", "active": true});
         let wit::Write::SavePatientHistoryItem(item) =
-            write(Verb::Update, entry(Resource::PatientHistoryItems, item)).unwrap()
+            write(Operation::Update, entry(Resource::PatientHistoryItems, item)).unwrap()
         else {
             panic!("an item")
         };
@@ -117,23 +117,26 @@ mod tests {
             super::super::bindings::practice_sync::ehr::types::HistoryCategory::Medications
         ));
         let gone = EhrEntry { id: "V-1".into(), ..entry(Resource::Coverages, json!({})) };
-        assert!(matches!(write(Verb::Delete, gone), Ok(wit::Write::DeleteCoverage(id)) if id == "V-1"));
+        assert!(matches!(write(Operation::Delete, gone), Ok(wit::Write::DeleteCoverage(id)) if id == "V-1"));
     }
 
     #[test]
     fn what_cannot_be_written_is_a_fault_without_its_value() {
-        for (resource, verb) in [(Resource::Claims, Verb::Create), (Resource::Coverages, Verb::Update)] {
+        for (resource, verb) in [(Resource::Claims, Operation::Create), (Resource::Coverages, Operation::Update)] {
             assert!(matches!(write(verb, entry(resource, json!({}))), Err(Fault::Unsupported(_))));
         }
-        let Err(Fault::Rejected(reason)) = write(Verb::Create, entry(Resource::PatientAlerts, json!({"patient": "P"})))
+        let Err(Fault::Rejected(reason)) =
+            write(Operation::Create, entry(Resource::PatientAlerts, json!({"patient": "P"})))
         else {
             panic!("an alert without its note")
         };
         assert!(reason.contains("`note`"), "{reason}");
         let sly = json!({"patient": "P", "note": "n", "disabled_at": "Zoë Łopata"});
-        let Err(Fault::Rejected(reason)) = write(Verb::Create, entry(Resource::PatientAlerts, sly)) else { panic!() };
+        let Err(Fault::Rejected(reason)) = write(Operation::Create, entry(Resource::PatientAlerts, sly)) else {
+            panic!()
+        };
         assert!(!reason.contains("Zo"), "{reason}");
         let odd = json!({"patient": "P", "category": "ä", "item": "M", "active": true});
-        assert!(matches!(write(Verb::Create, entry(Resource::PatientHistoryItems, odd)), Err(Fault::Rejected(_))));
+        assert!(matches!(write(Operation::Create, entry(Resource::PatientHistoryItems, odd)), Err(Fault::Rejected(_))));
     }
 }

@@ -359,7 +359,7 @@ fn without(text: &str, mut hidden: Vec<Range<usize>>) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use records::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, Resource, Verb};
+    use records::ehr::{EhrAddress, EhrAppointment, EhrEntry, EhrPatient, Operation, Resource};
 
     use super::*;
 
@@ -433,7 +433,7 @@ mod tests {
         let answers = serde_json::json!({"form_schema": "intake", "answers_json": "{\"a1\": [\"penicillin\"]}"});
         let Value::Object(fields) = answers else { panic!("an object") };
         let entry = EhrEntry { resource: Resource::FormResponses, id: String::new(), fields };
-        assert_eq!(said(Some(Write::Entry(Verb::Create, entry)), "intake: penicillin?"), "intake: [redacted]?");
+        assert_eq!(said(Some(Write::Entry(Operation::Create, entry)), "intake: penicillin?"), "intake: [redacted]?");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The invariants of a location, numbered as in the README. `check` panics with the number of the one that does not hold.
 
-use crate::{Location, calendar::Holder, event::Work, pull::Resource, state::Insert, time::Timestamp};
+use crate::{
+    Location, resource::Resource, schedule::calendar::Holder, state::Insert, time::Timestamp,
+    writes::intent::WriteIntent,
+};
 
 impl Location {
     pub fn check(&self, now: Timestamp) {
@@ -28,7 +31,7 @@ impl Location {
     /// 2. A booking not yet in the EHR has exactly one insert in the queue; one that is there has none.
     fn one_insert_per_pending_booking(&self) {
         for (id, appointment) in &self.state.appointments {
-            let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let expected = usize::from(appointment.insert == Insert::Pending);
             assert_eq!(inserts.count(), expected, "invariant 2: inserts of appointment {id}");
         }
@@ -71,7 +74,7 @@ impl Location {
 
     /// 9. Unless a change of them is on its way, hours set here stand as the EHR has them.
     fn hours_agree(&self) {
-        for (id, told) in &self.state.told_hours {
+        for (id, told) in &self.state.confirmed_hours {
             let changing = self.state.queue.of_record(Resource::WorkingHours, id.0.into()).next().is_some();
             let agrees = self.state.hours.get(id) == Some(told);
             assert!(changing || agrees, "invariant 9: hours {id} stand as the EHR has them");

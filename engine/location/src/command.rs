@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
-    event::{Change, Work},
-    hours::WorkingHour,
-    ids::{
-        AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId, WriteId,
+    gate::Gate,
+    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    resource::{Operation, Resource},
+    schedule::hours::WorkingHour,
+    time::{Millis, Timestamp},
+    writes::{
+        intent::{ChangedDetails, WriteIntent},
+        order::OrderingKey,
     },
-    path::Gate,
-    pull::{Resource, Verb},
-    time::{Millis, Span, Timestamp},
+};
+pub use crate::{
+    schedule::calendar::Placement,
+    sync::page::{Page, PulledAppointment, PulledOperatory},
+    writes::intent::{Failure, Outcome, Written},
 };
 
 /// The moment of a decision and its randomness.
@@ -20,14 +24,6 @@ use crate::{
 pub struct Cx {
     pub now: Timestamp,
     pub random: u64,
-}
-
-/// Where an appointment takes place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Placement {
-    pub operatory: Option<OperatoryId>,
-    pub provider: Option<ProviderId>,
-    pub span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +48,7 @@ pub enum Command {
         appointment: AppointmentId,
         to: Option<Placement>,
         join_blocks: bool,
-        what: Change,
+        what: ChangedDetails,
     },
     Save(Save),
     /// Working hours set here, not by the EHR.
@@ -152,8 +148,8 @@ pub struct Closed {
 pub struct Save {
     pub resource: Resource,
     pub id: u64,
-    pub verb: Verb,
-    pub lane: Lane,
+    pub verb: Operation,
+    pub lane: OrderingKey,
     /// Nothing of it concerns the EHR.
     pub here_only: bool,
 }
@@ -162,8 +158,8 @@ pub struct Save {
 #[derive(Clone, Debug)]
 pub struct Retry {
     pub write: WriteId,
-    pub work: Work,
-    pub lane: Lane,
+    pub work: WriteIntent,
+    pub lane: OrderingKey,
     pub key: String,
     /// It was tried before: the EHR is asked for it before it is sent again.
     pub sent: bool,
@@ -214,91 +210,4 @@ pub struct Hold {
     pub closed: Closed,
     /// Whose hold it is: a digest of the client's key. Holds without one count for the location alone.
     pub holder: Option<u64>,
-}
-
-/// How a call to the EHR ended.
-pub type Outcome<T> = Result<T, Failure>;
-
-/// Why a call did not succeed, by what happens next (the contract's `fault`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Failure {
-    Rejected(String),
-    RetryLater {
-        reason: String,
-        after: Option<Millis>,
-    },
-    Unknown(String),
-    Unauthorized(String),
-    Unsupported(String),
-    GateClosed,
-    /// It answered with the identifier of another record of ours: what became of this one is unknown.
-    OfAnother(String),
-    /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
-    NotReady(String),
-    /// The call was not even begun: others had all places, or the adapter is not loaded yet. Says nothing about the EHR, and it is tried
-    /// again soon.
-    NotBegun(String),
-    /// A lookup of what cannot have been sent: what the write refers to never was in the EHR.
-    NeverSent(String),
-}
-
-/// Proof of a write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
-    pub foreign_id: String,
-    pub version: Option<String>,
-}
-
-/// One page of a pull, foreign ids already turned into ours.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    pub appointments: Vec<PulledAppointment>,
-    pub hours: Vec<WorkingHour>,
-    pub operatories: Vec<PulledOperatory>,
-    /// Ids of all records on the page, whatever the resource.
-    pub seen: Vec<u64>,
-    /// Known records the EHR reports deleted.
-    pub deleted: Vec<u64>,
-    /// Of a shared resource: known records that neither this page nor an earlier one of the pass showed. Filled on the last
-    /// page of a whole pass only; of its own resources the machine knows.
-    pub absent: Vec<u64>,
-    /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
-    /// state counts, and those of this page come to what the guard heeds. Else 0.
-    pub known: u64,
-    /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
-    /// made one of them.
-    pub strangers: u32,
-    /// Appointments so long past that the machine forgot them, that the EHR reports deleted.
-    pub past_deleted: Vec<u64>,
-    /// It may be older than what another location of the data source learned since it was asked for.
-    pub outdated: bool,
-    /// It says something that was not known.
-    pub news: bool,
-    pub cursor: String,
-    pub last: bool,
-    pub whole: bool,
-    /// Records on the page; one that comes twice counts once.
-    pub records: u32,
-    /// Records in all, where the EHR tells.
-    pub estimate: Option<u64>,
-    /// Only some records of it: one commit does not hold what there is to tell of all of them.
-    pub part: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PulledAppointment {
-    pub id: AppointmentId,
-    pub patient: Option<PatientId>,
-    pub appointment_type: Option<AppointmentTypeId>,
-    pub placement: Placement,
-    pub unavailable: bool,
-    pub cancelled: bool,
-    /// Identifier and version in the EHR, for a pending insert that this record turns out to be.
-    pub written: Written,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PulledOperatory {
-    pub id: OperatoryId,
-    pub active: bool,
 }

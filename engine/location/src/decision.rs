@@ -1,12 +1,15 @@
 //! What a decision says: the answer, what happened, and the calls to make once that is durable.
 
 use crate::{
-    command::Placement,
-    event::{CallKind, Event, Work},
+    event::Event,
     ids::{AppointmentId, WriteId},
-    pull::Resource,
-    slots::{Fit, Slot},
+    resource::Resource,
+    schedule::{
+        calendar::Placement,
+        slots::{Fit, Slot},
+    },
     time::{Millis, Timestamp},
+    writes::intent::{CallKind, WriteIntent},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -135,7 +138,7 @@ pub enum Call {
         write: WriteId,
         attempt: u32,
         kind: CallKind,
-        work: Work,
+        work: WriteIntent,
         key: String,
         placement: Option<Placement>,
         until: Timestamp,

@@ -3,13 +3,18 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::writes::{breaker::Blocked, intent::CallKind};
 use crate::{
-    command::{Placement, PulledAppointment, PulledOperatory, Written},
-    hours::WorkingHour,
-    ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, WorkingHourId, WriteId},
-    path::Gate,
-    pull::{Resource, Verb},
+    gate::Gate,
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    resource::{Operation, Resource},
+    schedule::{calendar::Placement, hours::WorkingHour},
+    sync::page::{PulledAppointment, PulledOperatory},
     time::{Millis, Timestamp},
+    writes::{
+        intent::{ChangedDetails, WriteIntent, Written},
+        order::OrderingKey,
+    },
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,11 +86,11 @@ pub enum Event {
     RecordSaved {
         resource: Resource,
         id: u64,
-        verb: Verb,
+        verb: Operation,
     },
     AppointmentChanged {
         appointment: AppointmentId,
-        what: Change,
+        what: ChangedDetails,
     },
     /// Working hours set here.
     HourSet(WorkingHour),
@@ -102,8 +107,8 @@ pub enum Event {
     // Write-back.
     WriteQueued {
         write: WriteId,
-        work: Work,
-        lane: Lane,
+        work: WriteIntent,
+        lane: OrderingKey,
         key: String,
         deadline: Timestamp,
     },
@@ -111,8 +116,8 @@ pub enum Event {
     WriteRetried {
         write: WriteId,
         of: WriteId,
-        work: Work,
-        lane: Lane,
+        work: WriteIntent,
+        lane: OrderingKey,
         key: String,
         deadline: Timestamp,
         /// It was tried before: to be looked up before it is sent.
@@ -147,23 +152,26 @@ pub enum Event {
     },
     WriteDone {
         write: WriteId,
-        work: Work,
+        work: WriteIntent,
         written: Option<Written>,
     },
     WriteFailed {
         write: WriteId,
-        work: Work,
+        work: WriteIntent,
         how: InsertFailure,
         reason: String,
     },
-    PathFailed {
+    #[serde(rename = "path_failed")]
+    BreakerFailure {
         write: WriteId,
     },
-    PathBlocked {
+    #[serde(rename = "path_blocked")]
+    BreakerOpened {
         why: Blocked,
         until: Timestamp,
     },
-    PathCleared,
+    #[serde(rename = "path_cleared")]
+    BreakerClosed,
     /// The workstation gate stands so from now on; what waits for it is tried at once where it is open.
     GateTurned {
         gate: Gate,
@@ -221,8 +229,8 @@ pub enum Event {
         #[serde(default)]
         estimate: Option<u64>,
         /// It may have told the fate of an insert of ours that nobody could tell from others.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unsure: bool,
+        #[serde(default, rename = "unsure", skip_serializing_if = "std::ops::Not::not")]
+        needs_full_pass: bool,
         /// It brought nothing that this pass had not brought before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         barren: bool,
@@ -310,26 +318,6 @@ impl Event {
     }
 }
 
-/// What of an appointment was changed besides its place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    pub confirmation: bool,
-    pub check_in: bool,
-    pub note: bool,
-}
-
-impl Change {
-    /// The writes that tell the EHR.
-    pub fn works(self, appointment: AppointmentId) -> impl Iterator<Item = Work> {
-        let works = [
-            self.confirmation.then_some(Work::Confirm(appointment)),
-            self.check_in.then_some(Work::CheckIn(appointment)),
-            self.note.then_some(Work::Note(appointment)),
-        ];
-        works.into_iter().flatten()
-    }
-}
-
 /// A key now answers with this booking until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPinned {
@@ -361,59 +349,4 @@ pub enum InsertFailure {
     TimedOut,
     /// Cancelled before it was sent: nothing to tell anyone.
     Withdrawn,
-}
-
-/// What a write does. Its content is read from the documents when it is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Work {
-    CreatePatient(PatientId),
-    CreateAppointment(AppointmentId),
-    Reschedule(AppointmentId),
-    Cancel(AppointmentId),
-    Confirm(AppointmentId),
-    CheckIn(AppointmentId),
-    Note(AppointmentId),
-    /// A record no rule of the schedule needs; of patients only their updates.
-    Record {
-        resource: Resource,
-        id: u64,
-        verb: Verb,
-    },
-}
-
-impl Work {
-    /// Done twice, there are two of it.
-    pub fn creates(self) -> bool {
-        matches!(self, Work::CreatePatient(_) | Work::CreateAppointment(_) | Work::Record { verb: Verb::Create, .. })
-    }
-
-    pub fn appointment(self) -> Option<AppointmentId> {
-        match self {
-            Work::CreatePatient(_) | Work::Record { .. } => None,
-            Work::CreateAppointment(id)
-            | Work::Reschedule(id)
-            | Work::Cancel(id)
-            | Work::Confirm(id)
-            | Work::CheckIn(id)
-            | Work::Note(id) => Some(id),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallKind {
-    Push,
-    Find,
-}
-
-/// Why nothing is sent to the EHR at present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Blocked {
-    /// The circuit breaker is open.
-    Breaker,
-    GateClosed,
-    Unauthorized,
 }

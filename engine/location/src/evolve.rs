@@ -3,16 +3,27 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    command::{Placement, PulledAppointment},
-    event::{CallKind, Event, Work},
-    hours::{HourSource, WorkingHour},
-    ids::{AppointmentId, Lane, WorkingHourId, WriteId},
-    path::{Gate, GateSince, Path},
-    pull::{Cycle, PageShown, PullCall, Resource, Silent},
-    queue::{Write, WriteState},
+    event::Event,
+    gate::{Gate, GateSince},
+    ids::{AppointmentId, WorkingHourId, WriteId},
+    resource::Resource,
+    schedule::{
+        calendar::Placement,
+        hours::{HourSource, WorkingHour},
+    },
     settings::Quota,
     state::{Appointment, Hold, Insert, Key, State},
+    sync::{
+        page::PulledAppointment,
+        pulls::{Cycle, PageShown, PullCall, Silent},
+    },
     time::{Millis, Timestamp},
+    writes::{
+        breaker::CircuitBreaker,
+        intent::{CallKind, WriteIntent},
+        order::OrderingKey,
+        queue::{Write, WriteState},
+    },
 };
 
 impl State {
@@ -64,7 +75,7 @@ impl State {
             Event::CancelConfirmed { appointment } => {
                 self.remove_appointment(*appointment);
                 self.conflicts.remove(appointment);
-                self.landed(Resource::Appointments, appointment.0);
+                self.written_during_pull(Resource::Appointments, appointment.0);
             }
             Event::AppointmentGone { appointment } => {
                 *self.pulls.deleted.entry(Resource::Appointments).or_default() += 1;
@@ -77,7 +88,7 @@ impl State {
                     a.confirmed.get_or_insert(a.placement);
                 });
                 self.conflicts.remove(appointment);
-                self.landed(Resource::Appointments, appointment.0);
+                self.written_during_pull(Resource::Appointments, appointment.0);
             }
             Event::InsertFailed { appointment, .. } => {
                 self.remove_appointment(*appointment);
@@ -104,7 +115,9 @@ impl State {
                     retried.sent = booked.map(|a| a.placement);
                     retried.sent_hour = hour_of(*work).and_then(|hour| self.hours.get(&hour)).cloned().map(Box::new);
                     let of_appointment = work.appointment().map(|_| Resource::Appointments);
-                    self.pulls.unsure.extend(of_appointment.or(hour_of(*work).map(|_| Resource::WorkingHours)));
+                    self.pulls
+                        .needs_full_pass
+                        .extend(of_appointment.or(hour_of(*work).map(|_| Resource::WorkingHours)));
                 }
                 self.queue.push(*write, retried);
             }
@@ -120,7 +133,7 @@ impl State {
                     if *kind == CallKind::Push {
                         w.sent = *sent;
                         w.sent_hour = sent_hour;
-                        w.overtaken = false;
+                        w.superseded = false;
                     }
                 });
             }
@@ -137,24 +150,24 @@ impl State {
             }),
             Event::WriteDone { write, work, written: _ } => {
                 let done = self.queue.remove(*write);
-                self.path.forget(*write);
+                self.breaker.forget(*write);
                 match hour_of(*work) {
-                    Some(hour) => self.hour_told(hour, done.and_then(|w| w.sent_hour)),
+                    Some(hour) => self.hour_confirmed(hour, done.and_then(|w| w.sent_hour)),
                     None => self.confirmed(*work, done.and_then(|w| w.sent)),
                 }
             }
             Event::WriteFailed { write, work, .. } => {
                 self.queue.remove(*write);
-                self.path.forget(*write);
+                self.breaker.forget(*write);
                 if let Some(appointment) = work.appointment() {
                     self.change_appointment(appointment, |_| ());
                 }
             }
             // A write that ended with its failure is no sign of what becomes of the others.
-            Event::PathFailed { write } if self.queue.get(*write).is_none() => {}
-            Event::PathFailed { write } => self.path.failed(*write),
-            Event::PathBlocked { why, until } => self.path.block(*why, at, *until),
-            Event::PathCleared => self.path.clear(),
+            Event::BreakerFailure { write } if self.queue.get(*write).is_none() => {}
+            Event::BreakerFailure { write } => self.breaker.failed(*write),
+            Event::BreakerOpened { why, until } => self.breaker.block(*why, at, *until),
+            Event::BreakerClosed => self.breaker.clear(),
 
             Event::RequestsSent { requests } => self.quota.take_many(quota, at, *requests),
 
@@ -171,15 +184,16 @@ impl State {
                 self.pulls.retry_at = None;
             }
             Event::ReadAnew { resource } => {
-                self.pulls.unsure.remove(resource);
+                self.pulls.needs_full_pass.remove(resource);
                 self.pulls.cursors.remove(resource);
                 self.pulls.seen.remove(resource);
             }
             Event::PullStarted { resource, call, until } => {
                 self.quota.take(quota, at);
-                let landed = BTreeSet::new();
+                let written_during_pull = BTreeSet::new();
                 let (resource, call) = (*resource, *call);
-                self.pulls.calling = Some(PullCall { resource, call, asked_at: at, until: *until, landed });
+                self.pulls.calling =
+                    Some(PullCall { resource, call, asked_at: at, until: *until, written_during_pull });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
             }
@@ -196,13 +210,14 @@ impl State {
                 self.pulls.put_off = Some(reason.clone());
                 self.pulls.waits = self.pulls.waits.saturating_add(u32::from(*insert));
             }
-            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, unsure, barren } => {
-                if *unsure {
-                    self.pulls.unsure.insert(*resource);
+            Event::PageApplied { resource, cursor, last, whole, seen, records, estimate, needs_full_pass, barren } => {
+                if *needs_full_pass {
+                    self.pulls.needs_full_pass.insert(*resource);
                 }
                 let shown = PageShown { records: *records, estimate: *estimate, last: *last, whole: *whole };
                 self.pulls.progress.entry(*resource).or_default().page(at, shown);
-                let landed = self.pulls.calling.take().map(|call| call.landed).unwrap_or_default();
+                let written_during_pull =
+                    self.pulls.calling.take().map(|call| call.written_during_pull).unwrap_or_default();
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
@@ -213,7 +228,11 @@ impl State {
                     self.pulls.deleted.remove(resource);
                     self.pulls.known.insert(*resource);
                 } else if *whole {
-                    self.pulls.seen.entry(*resource).or_default().extend(seen.iter().copied().chain(landed));
+                    self.pulls
+                        .seen
+                        .entry(*resource)
+                        .or_default()
+                        .extend(seen.iter().copied().chain(written_during_pull));
                 }
                 match &mut self.pulls.cycle {
                     Some(cycle) if !*last => cycle.page(*resource, *barren),
@@ -228,13 +247,13 @@ impl State {
             Event::HourPulled(hour) => {
                 self.hours.insert(hour.id, hour.clone());
                 if hour.source == HourSource::Manual {
-                    self.told_hours.insert(hour.id, hour.clone());
+                    self.confirmed_hours.insert(hour.id, hour.clone());
                 }
             }
             Event::HourShown(hour) => self.hour_shown(hour),
             Event::HourGone { hour } => {
                 self.hours.remove(hour);
-                self.told_hours.remove(hour);
+                self.confirmed_hours.remove(hour);
             }
             Event::OperatoryPulled(operatory) => {
                 self.operatories.insert(operatory.id, operatory.active);
@@ -311,7 +330,7 @@ impl State {
 
     /// An insert that is not done yet has until its appointment starts, wherever that stands now.
     fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
-        let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, Work::CreateAppointment(_)));
+        let inserts = self.queue.of(id).filter(|(_, w)| matches!(w.work, WriteIntent::CreateAppointment(_)));
         for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
             self.queue.update(write, |w| w.deadline = place.span.start);
         }
@@ -319,9 +338,9 @@ impl State {
 
     /// A write of ours reached the EHR while it was being read. A running pass may have been at that place already, so that the record
     /// counts as shown.
-    fn landed(&mut self, resource: Resource, id: u64) {
+    fn written_during_pull(&mut self, resource: Resource, id: u64) {
         if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == resource) {
-            call.landed.insert(id);
+            call.written_during_pull.insert(id);
         }
         if let Some(seen) = self.pulls.seen.get_mut(&resource) {
             seen.insert(id);
@@ -329,35 +348,35 @@ impl State {
     }
 
     /// The EHR took a write.
-    fn confirmed(&mut self, work: Work, sent: Option<Placement>) {
+    fn confirmed(&mut self, work: WriteIntent, sent: Option<Placement>) {
         let Some(id) = work.appointment() else { return };
-        let sent = sent.filter(|_| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_)));
+        let sent = sent.filter(|_| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_)));
         self.change_appointment(id, |a| a.confirmed = sent.or(a.confirmed));
-        self.landed(Resource::Appointments, id.0);
+        self.written_during_pull(Resource::Appointments, id.0);
     }
 
     /// The EHR took a write of hours; none were sent: their removal.
-    fn hour_told(&mut self, id: WorkingHourId, sent: Option<Box<WorkingHour>>) {
+    fn hour_confirmed(&mut self, id: WorkingHourId, sent: Option<Box<WorkingHour>>) {
         match sent {
-            Some(hour) => self.told_hours.insert(id, *hour),
-            None => self.told_hours.remove(&id),
+            Some(hour) => self.confirmed_hours.insert(id, *hour),
+            None => self.confirmed_hours.remove(&id),
         };
-        self.landed(Resource::WorkingHours, id.0.into());
+        self.written_during_pull(Resource::WorkingHours, id.0.into());
     }
 
     /// The EHR has hours neither as it was told before nor as a change of ours on its way tells it.
     fn hour_shown(&mut self, shown: &WorkingHour) {
-        let told = self.told_hours.insert(shown.id, shown.clone());
+        let told = self.confirmed_hours.insert(shown.id, shown.clone());
         let sent = self.queue.of_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent_hour.as_deref())) else { return };
         if sent.is_some() && sent != Some(shown) && told.as_ref() != Some(shown) {
-            self.queue.update(write, |w| w.overtaken = true);
+            self.queue.update(write, |w| w.superseded = true);
         }
     }
 
     fn pulled(&mut self, record: &PulledAppointment, keep: bool) {
         if keep {
-            self.overtaken(record);
+            self.superseded_by_pull(record);
             self.change_appointment(record.id, |a| {
                 a.patient = record.patient;
                 a.appointment_type = record.appointment_type;
@@ -383,19 +402,20 @@ impl State {
     }
 
     /// The EHR has an appointment neither where it confirmed it nor where a move of ours on its way puts it.
-    fn overtaken(&mut self, record: &PulledAppointment) {
+    fn superseded_by_pull(&mut self, record: &PulledAppointment) {
         let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
-        let sent = self.queue.of(record.id).find(|(_, w)| matches!(w.work, Work::Reschedule(_)) && !w.withdrawable());
+        let sent =
+            self.queue.of(record.id).find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent)) else { return };
         if ![confirmed, sent].contains(&Some(record.placement)) {
-            self.queue.update(write, |w| w.overtaken = true);
+            self.queue.update(write, |w| w.superseded = true);
         }
     }
 
     /// What waits is due as much earlier as the clock was set back. What began in a time to come began now.
     fn set_back(&mut self, at: Timestamp, by: Millis) {
         self.queue.set_back(at, by);
-        self.path.set_back(at, by);
+        self.breaker.set_back(at, by);
         self.pulls.set_back(at, by);
         self.quota.set_back(by);
         for hold in self.holds.values_mut() {
@@ -413,7 +433,7 @@ impl State {
         for id in waiting {
             self.queue.update(id, |w| w.state = WriteState::Waiting { not_before: at });
         }
-        self.path = Path::default();
+        self.breaker = CircuitBreaker::default();
     }
 
     fn pull_failing(&mut self, at: Timestamp, reason: &str) {
@@ -422,7 +442,7 @@ impl State {
     }
 }
 
-fn queued(at: Timestamp, work: Work, lane: Lane, key: &str, deadline: Timestamp) -> Write {
+fn queued(at: Timestamp, work: WriteIntent, lane: OrderingKey, key: &str, deadline: Timestamp) -> Write {
     Write {
         work,
         lane,
@@ -435,15 +455,15 @@ fn queued(at: Timestamp, work: Work, lane: Lane, key: &str, deadline: Timestamp)
         not_found: 0,
         sent: None,
         sent_hour: None,
-        overtaken: false,
+        superseded: false,
         reason: None,
     }
 }
 
 /// The hours a write is about.
-fn hour_of(work: Work) -> Option<WorkingHourId> {
+fn hour_of(work: WriteIntent) -> Option<WorkingHourId> {
     match work {
-        Work::Record { resource: Resource::WorkingHours, id, .. } => u32::try_from(id).ok().map(WorkingHourId),
+        WriteIntent::Record { resource: Resource::WorkingHours, id, .. } => u32::try_from(id).ok().map(WorkingHourId),
         _ => None,
     }
 }

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pull::Resource;
-
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident($inner:ty)),* $(,)?) => {$(
         $(#[$doc])*
@@ -38,16 +36,4 @@ ids! {
     WorkingHourId(u32),
     /// One write to the EHR, counted per location.
     WriteId(u64),
-}
-
-/// Writes of one lane go to the EHR one after the other, in the order in which they were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lane {
-    Patient(PatientId),
-    /// What belongs to no patient, an insurance plan for one.
-    Record {
-        resource: Resource,
-        id: u64,
-    },
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ids::LocationId,
-    pull::{Resource, Verb},
+    resource::{Operation, Resource},
+    schedule::zone::Zone,
     time::{DAY, HOUR, MINUTE, Millis, SECOND},
-    zone::Zone,
 };
 
 /// What the machine must know about its location.
@@ -41,7 +41,7 @@ pub struct Capabilities {
     pub checks_in: bool,
     pub notes: bool,
     /// Records it takes, and what can be done to them.
-    pub writes: BTreeSet<(Resource, Verb)>,
+    pub writes: BTreeSet<(Resource, Operation)>,
     /// What this location pulls, in order. Resources shared by a data source are pulled by one of its locations only.
     pub pulls: Vec<PullPlan>,
 }

@@ -5,17 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    bucket::Bucket,
-    calendar::{Calendar, Column, Holder},
-    command::Placement,
     decision::Over,
-    event::Work,
-    hours::WorkingHour,
+    gate::{GateSince, Shut},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, WorkingHourId},
-    path::{GateSince, Path, Shut},
-    pull::Pulls,
-    queue::{Queue, Write},
+    quota::Bucket,
+    schedule::{
+        calendar::{Calendar, Holder, Placement},
+        hours::WorkingHour,
+    },
+    sync::pulls::Pulls,
     time::Timestamp,
+    writes::{
+        breaker::CircuitBreaker,
+        intent::WriteIntent,
+        queue::{Queue, Write},
+    },
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,13 +30,14 @@ pub struct State {
     pub operatories: BTreeMap<OperatoryId, bool>,
     pub hours: BTreeMap<WorkingHourId, WorkingHour>,
     /// Hours set here that the EHR has, as it has them.
-    #[serde(default)]
-    pub told_hours: BTreeMap<WorkingHourId, WorkingHour>,
+    #[serde(default, rename = "told_hours")]
+    pub confirmed_hours: BTreeMap<WorkingHourId, WorkingHour>,
     pub appointments: BTreeMap<AppointmentId, Appointment>,
     pub holds: BTreeMap<u64, Hold>,
     pub keys: BTreeMap<String, Key>,
     pub queue: Queue,
-    pub path: Path,
+    #[serde(rename = "path")]
+    pub breaker: CircuitBreaker,
     /// The workstation gate, where there is one and the shell has said how it stands.
     #[serde(default)]
     pub gate: Option<GateSince>,
@@ -112,11 +117,6 @@ pub struct Key {
     pub expires: Timestamp,
 }
 
-/// The column of the calendar a placement takes. None where the EHR names neither operatory nor provider.
-pub fn column(placement: &Placement) -> Option<Column> {
-    placement.operatory.map(Column::Operatory).or(placement.provider.map(Column::Provider))
-}
-
 impl State {
     /// Why nothing is asked of the EHR before the gate opens.
     pub fn shut(&self) -> Option<Shut> {
@@ -124,13 +124,13 @@ impl State {
     }
 
     fn occupy(&mut self, placement: &Placement, holder: Holder) {
-        if let Some(column) = column(placement) {
+        if let Some(column) = placement.column() {
             self.calendar.insert(column, placement.span, holder);
         }
     }
 
     fn vacate(&mut self, placement: &Placement, holder: Holder) {
-        if let Some(column) = column(placement) {
+        if let Some(column) = placement.column() {
             self.calendar.remove(column, placement.span, holder);
         }
     }
@@ -175,7 +175,7 @@ impl State {
 
     /// The places the EHR may have an appointment at, that are not where it stands here.
     pub(crate) fn vacating(&self, id: AppointmentId, appointment: &Appointment) -> Vec<Placement> {
-        let moves = |work| matches!(work, Work::CreateAppointment(_) | Work::Reschedule(_));
+        let moves = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_));
         let on_the_way = self.queue.of(id).filter(|(_, write)| moves(write.work));
         // What is not sent yet will carry the place of then.
         let goes_to = |write: &Write| if write.withdrawable() { Some(appointment.placement) } else { write.sent };

@@ -4,16 +4,22 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    booking::mix,
-    calendar::Holder,
-    command::{Cx, Placement},
+    command::Cx,
     decision::{Call, Decision, Reply},
-    event::{CallKind, Event, InsertFailure, MoveReason, Work},
-    ids::{AppointmentId, Lane, WriteId},
-    queue::Write,
+    event::{Event, InsertFailure, MoveReason},
+    ids::{AppointmentId, WriteId},
+    random::mix,
+    schedule::{
+        calendar::{Holder, Placement},
+        slots::{Fit, Slot, Wanted, fits},
+    },
     settings::ConflictRule,
-    slots::{Fit, Slot, Wanted, fits},
     time::{HOUR, Timestamp},
+    writes::{
+        intent::{CallKind, WriteIntent},
+        order::OrderingKey,
+        queue::Write,
+    },
 };
 
 impl Location {
@@ -60,7 +66,7 @@ impl Location {
     /// Writes whose deadline passed. The end of one may be that of others: of each lane the first goes alone, and a call that ran out
     /// before it.
     fn time_out(&self, now: Timestamp, events: &mut Vec<Event>) {
-        let mut lanes: BTreeSet<Lane> = self.state.queue.overdue(now).map(|(_, write)| write.lane).collect();
+        let mut lanes: BTreeSet<OrderingKey> = self.state.queue.overdue(now).map(|(_, write)| write.lane).collect();
         for (id, write) in self.state.queue.expired(now).filter(|(_, write)| write.withdrawable()) {
             if lanes.insert(write.lane) {
                 self.failed(id, write, InsertFailure::TimedOut, "not in the EHR before its deadline", events);
@@ -114,7 +120,7 @@ impl Location {
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
-            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == Work::CreateAppointment(*id));
+            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let lost = insert.filter(|(_, write)| write.withdrawable() && self.slot_lost(*id));
             lost.map(|(write, pending)| (*id, write, pending))
         })
@@ -150,7 +156,7 @@ impl Location {
             return;
         }
         let queue = &self.state.queue;
-        let allowed = self.state.path.concurrency(&self.settings.write, cx.now).saturating_sub(queue.in_flight());
+        let allowed = self.state.breaker.concurrency(&self.settings.write, cx.now).saturating_sub(queue.in_flight());
         for (id, write) in queue.ready(cx.now).take(allowed.min(*quota as usize)) {
             let attempt = write.attempts + 1;
             let until = cx.now.plus(self.settings.write.call_deadline + self.settings.place_wait);
@@ -189,7 +195,7 @@ impl Location {
             return None;
         }
         let ready = queue.next_ready()?;
-        let at = match self.state.path.blocked {
+        let at = match self.state.breaker.blocked {
             // While probing, the answer to the probe starts what follows.
             Some(_) if queue.in_flight() > 0 => return None,
             Some(block) => ready.max(block.until),

@@ -5,8 +5,8 @@
 mod sim;
 
 use location::{
-    path::{Gate, Shut},
-    pull::Verb,
+    gate::{Gate, Shut},
+    resource::Operation,
     settings::Quota,
     time::{HOUR, MINUTE, SECOND},
 };
@@ -31,7 +31,7 @@ fn how() -> impl Strategy<Value = How> {
 
 fn step() -> impl Strategy<Value = Step> {
     let staff = prop_oneof![Just(Staff::Book), Just(Staff::Move), Just(Staff::Cancel), Just(Staff::Delete)];
-    let verb = prop_oneof![Just(Verb::Update), Just(Verb::Delete)];
+    let verb = prop_oneof![Just(Operation::Update), Just(Operation::Delete)];
     let time = prop_oneof![
         3 => 1..2 * SECOND,
         3 => SECOND..40 * SECOND,

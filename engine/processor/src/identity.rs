@@ -2,9 +2,10 @@
 
 use location::{
     command::{Command, Failure, Written},
-    event::Work,
     ids::WriteId,
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
     time::Timestamp,
 };
 use records::{
@@ -120,11 +121,11 @@ impl Visitor for OfEntry<'_, '_> {
 }
 
 /// The record a write makes.
-fn made(work: Work) -> Option<(Resource, u64)> {
+fn made(work: WriteIntent) -> Option<(Resource, u64)> {
     match work {
-        Work::CreatePatient(id) => Some((Resource::Patients, id.0.into())),
-        Work::CreateAppointment(id) => Some((Resource::Appointments, id.0)),
-        Work::Record { resource, id, verb: Verb::Create } => Some((resource, id)),
+        WriteIntent::CreatePatient(id) => Some((Resource::Patients, id.0.into())),
+        WriteIntent::CreateAppointment(id) => Some((Resource::Appointments, id.0)),
+        WriteIntent::Record { resource, id, verb: Operation::Create } => Some((resource, id)),
         _ => None,
     }
 }

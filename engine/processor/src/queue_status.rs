@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, SecondsFormat};
 use location::{
-    event::{Event, Work},
+    event::Event,
+    intent::WriteIntent,
     pull::Resource,
     time::{SECOND, Timestamp},
 };
@@ -39,23 +40,23 @@ impl Processor {
         QueueNews { waiting: queue.len() as u64, oldest: queue.oldest(), ended }
     }
 
-    fn local_start(&self, work: Work) -> Option<String> {
+    fn local_start(&self, work: WriteIntent) -> Option<String> {
         let start = self.machine.state.appointments.get(&work.appointment()?)?.placement.span.start;
         let at = DateTime::from_timestamp(start.0.div_euclid(SECOND), 0)?.with_timezone(&self.setup.zone);
         Some(at.format("%Y-%m-%dT%H:%M").to_string())
     }
 }
 
-fn kind(work: Work) -> String {
+fn kind(work: WriteIntent) -> String {
     let (resource, what) = match work {
-        Work::CreatePatient(_) => (Resource::Patients, "insert"),
-        Work::CreateAppointment(_) => (Resource::Appointments, "insert"),
-        Work::Reschedule(_) => (Resource::Appointments, "move"),
-        Work::Cancel(_) => (Resource::Appointments, "cancel"),
-        Work::Confirm(_) => (Resource::Appointments, "confirm"),
-        Work::CheckIn(_) => (Resource::Appointments, "check-in"),
-        Work::Note(_) => (Resource::Appointments, "note"),
-        Work::Record { resource, verb, .. } => (resource, verb_word(verb)),
+        WriteIntent::CreatePatient(_) => (Resource::Patients, "insert"),
+        WriteIntent::CreateAppointment(_) => (Resource::Appointments, "insert"),
+        WriteIntent::Reschedule(_) => (Resource::Appointments, "move"),
+        WriteIntent::Cancel(_) => (Resource::Appointments, "cancel"),
+        WriteIntent::Confirm(_) => (Resource::Appointments, "confirm"),
+        WriteIntent::CheckIn(_) => (Resource::Appointments, "check-in"),
+        WriteIntent::Note(_) => (Resource::Appointments, "note"),
+        WriteIntent::Record { resource, verb, .. } => (resource, verb_word(verb)),
     };
     write_kind(resource, what)
 }

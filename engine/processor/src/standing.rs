@@ -7,7 +7,7 @@ use runtime::metrics::Standing;
 pub fn of(machine: &Location, now: Timestamp) -> Standing {
     let (state, sync) = (&machine.state, SyncState::of(machine, None, now));
     let queued = state.queue.len() as u64;
-    let parked = if state.shut().is_some() || state.path.blocked.is_some() { queued } else { 0 };
+    let parked = if state.shut().is_some() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = sync.last_sync.filter(|_| machine.settings.capabilities.integrated);
     Standing { queued, parked, oldest_write: sync.oldest_queued, last_read, reads: sync.read_ok, writes: sync.write_ok }
 }

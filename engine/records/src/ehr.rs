@@ -6,7 +6,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use location::pull::{Resource, Verb};
+pub use location::{pull::Resource, resource::Operation};
 
 pub type ForeignId = String;
 /// What an EHR knows beyond a record's fields.
@@ -137,7 +137,7 @@ pub enum Write {
     CreateWorkingHour(EhrWorkingHour),
     UpdateWorkingHour(EhrWorkingHour),
     DeleteWorkingHour(ForeignId),
-    Entry(Verb, EhrEntry),
+    Entry(Operation, EhrEntry),
 }
 
 impl Write {
@@ -174,11 +174,11 @@ impl Write {
     }
 }
 
-pub fn verb_word(verb: Verb) -> &'static str {
+pub fn verb_word(verb: Operation) -> &'static str {
     match verb {
-        Verb::Create => "insert",
-        Verb::Update => "update",
-        Verb::Delete => "delete",
+        Operation::Create => "insert",
+        Operation::Update => "update",
+        Operation::Delete => "delete",
     }
 }
 

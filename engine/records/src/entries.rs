@@ -5,7 +5,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use location::pull::{Resource, Verb};
+use location::{pull::Resource, resource::Operation};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -27,7 +27,7 @@ pub struct Rules {
     /// Fields of the body that lists filter by, as paths: `charge_splits.charge_id`. The last name is the term's.
     pub index: &'static [&'static str],
     /// What the contract calls a write of it.
-    pub writes: &'static [(Verb, &'static str)],
+    pub writes: &'static [(Operation, &'static str)],
     /// Fields only we keep: no EHR sees them.
     pub own: &'static [&'static str],
 }
@@ -148,12 +148,12 @@ fn resource_of<T: Body>(_: &T) -> Resource {
 }
 
 /// What the contract calls a write; none where it has no such write.
-pub fn write_kind(resource: Resource, verb: Verb) -> Option<&'static str> {
+pub fn write_kind(resource: Resource, verb: Operation) -> Option<&'static str> {
     rules(resource)?.writes.iter().find(|(known, _)| *known == verb).map(|(_, kind)| *kind)
 }
 
 /// Every write the contract has for records in a frame, with its name there; patients' updates too.
-pub fn all_writes() -> impl Iterator<Item = ((Resource, Verb), &'static str)> {
+pub fn all_writes() -> impl Iterator<Item = ((Resource, Operation), &'static str)> {
     #[derive(Clone)]
     struct All;
     impl Visitor for All {
@@ -166,10 +166,10 @@ pub fn all_writes() -> impl Iterator<Item = ((Resource, Verb), &'static str)> {
     let framed = on_all(All).into_iter().filter_map(rules);
     let framed = framed.flat_map(|rules| rules.writes.iter().map(|(verb, kind)| ((rules.resource, *verb), *kind)));
     let others = [
-        ((Resource::Patients, Verb::Update), "update-patient"),
-        ((Resource::WorkingHours, Verb::Create), "create-working-hour"),
-        ((Resource::WorkingHours, Verb::Update), "update-working-hour"),
-        ((Resource::WorkingHours, Verb::Delete), "delete-working-hour"),
+        ((Resource::Patients, Operation::Update), "update-patient"),
+        ((Resource::WorkingHours, Operation::Create), "create-working-hour"),
+        ((Resource::WorkingHours, Operation::Update), "update-working-hour"),
+        ((Resource::WorkingHours, Operation::Delete), "delete-working-hour"),
     ];
     framed.chain(others)
 }

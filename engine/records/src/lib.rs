@@ -280,7 +280,7 @@ pub fn full_name(first: &str, middle: Option<&str>, last: &str) -> String {
 pub struct Write {
     pub id: u64,
     pub location_id: u32,
-    pub work: location::event::Work,
+    pub work: location::intent::WriteIntent,
     /// The write key all attempts carried.
     pub key: String,
     pub attempts: u32,
@@ -290,7 +290,7 @@ pub struct Write {
     pub queued_at: Timestamp,
     pub finished_at: Timestamp,
     #[serde(default)]
-    pub lane: Option<location::ids::Lane>,
+    pub lane: Option<location::order::OrderingKey>,
     /// The write an operator had it tried again as.
     #[serde(default)]
     pub retried_as: Option<u64>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use location::{
     Location,
     event::Blocked,
-    path::Shut,
+    gate::Shut,
     pull::{Progress, Resource},
     time::{HOUR, Millis, Timestamp},
 };
@@ -161,7 +161,7 @@ impl SyncState {
         };
         let unread = unread.map(|(since, reason)| (since, shut.map_or(reason, |(_, why)| why.to_owned())));
         let oldest = queue.oldest();
-        let blocked = state.path.blocked.map(|block| (block.since, why(block.why).to_owned()));
+        let blocked = state.breaker.blocked.map(|block| (block.since, why(block.why).to_owned()));
         let stuck = oldest.filter(|at| now.since(*at) > WAITING).map(|at| (at.plus(WAITING), STUCK.to_owned()));
         let unreached = || unread.as_ref().filter(|_| !reached).map(|(since, _)| (*since, NOT_REACHED.to_owned()));
         let write = shut.map(|(since, why)| (since, why.to_owned())).or(blocked).or_else(unreached).or(stuck);

@@ -6,7 +6,7 @@ mod office;
 
 use std::time::Duration;
 
-use location::pull::Verb;
+use location::resource::Operation;
 use office::{Cloud, Does, Office, until};
 use serde_json::json;
 
@@ -97,7 +97,11 @@ async fn what_the_staff_must_approve_waits_and_what_they_decline_fails() {
     let declined = ended.iter().find(|write| !write.done).unwrap();
     assert_eq!(declined.reason.as_deref(), Some("declined by the staff at the workstation: not this one"));
     assert_ne!(yes, no);
-    assert!(ended.iter().all(|write| matches!(write.work, location::event::Work::Record { verb: Verb::Create, .. })));
+    assert!(
+        ended
+            .iter()
+            .all(|write| matches!(write.work, location::intent::WriteIntent::Record { verb: Operation::Create, .. }))
+    );
     staff.leave().await;
     office.close().await;
 }

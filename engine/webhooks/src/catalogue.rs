@@ -1,8 +1,8 @@
 //! The closed list of what can be subscribed to: resource types, their events, and the names under which messages are sent.
 
-use location::pull::{
-    Resource::{self, *},
-    Verb,
+use location::{
+    pull::Resource::{self, *},
+    resource::Operation,
 };
 use query::feed::Change;
 use serde::{Deserialize, Serialize};
@@ -257,8 +257,8 @@ impl ResourceType {
     }
 
     /// What tells how a write of ours to the EHR ended. Where there is no event for insertions, these are updates too.
-    pub fn written(self, verb: Verb) -> Option<Event> {
-        let insertion = self.ending_with("_insertion").filter(|_| verb == Verb::Create);
+    pub fn written(self, verb: Operation) -> Option<Event> {
+        let insertion = self.ending_with("_insertion").filter(|_| verb == Operation::Create);
         insertion.or_else(|| self.ending_with("_updated"))
     }
 
@@ -433,12 +433,12 @@ mod tests {
             assert_eq!(kind.changed(change), event, "{kind:?} {change:?}");
         }
         for (kind, verb, event) in [
-            (payment, Verb::Create, Some(Event::PaymentInsertion)),
-            (ResourceType::Appointment, Verb::Update, Some(Event::AppointmentUpdated)),
-            (ResourceType::Patient, Verb::Create, Some(Event::PatientUpdated)),
-            (ResourceType::PatientInsuranceCoverage, Verb::Delete, Some(Event::PatientInsuranceUpdated)),
-            (ResourceType::FormResponse, Verb::Update, None),
-            (history, Verb::Create, Some(items)),
+            (payment, Operation::Create, Some(Event::PaymentInsertion)),
+            (ResourceType::Appointment, Operation::Update, Some(Event::AppointmentUpdated)),
+            (ResourceType::Patient, Operation::Create, Some(Event::PatientUpdated)),
+            (ResourceType::PatientInsuranceCoverage, Operation::Delete, Some(Event::PatientInsuranceUpdated)),
+            (ResourceType::FormResponse, Operation::Update, None),
+            (history, Operation::Create, Some(items)),
         ] {
             assert_eq!(kind.written(verb), event, "{kind:?} {verb:?}");
         }

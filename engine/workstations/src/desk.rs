@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapter_host::{GateError, GateRequest, plain};
-use location::path::{Gate, Shut};
+use location::gate::{Gate, Shut};
 use records::sync_state::GateState;
 
 use super::{

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use location::{bucket::Bucket, settings::Quota, time::Timestamp};
+use location::{quota::Bucket, settings::Quota, time::Timestamp};
 
 use super::limits::{GUESSERS, GUESSES_OF_ALL, GUESSES_OF_ONE};
 

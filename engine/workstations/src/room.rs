@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
-use location::{ids::LocationId, path::Gate as GateTold, time::Timestamp};
+use location::{gate::Gate as GateTold, ids::LocationId, time::Timestamp};
 use records::sync_state::{GateStatus, Holder, QueueNews};
 use runtime::{doorbell::Doorbell, metrics::Counter};
 use tokio::{

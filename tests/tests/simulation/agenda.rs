@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use location::{
-    event::Work,
     ids::{LocationId, WriteId},
+    intent::WriteIntent,
     time::Timestamp,
 };
 use records::ehr::{Resource, Write};
@@ -70,7 +70,7 @@ pub struct Trip {
 }
 
 pub enum Question {
-    Push { write: WriteId, attempt: u32, work: Work, key: String, outgoing: Write },
+    Push { write: WriteId, attempt: u32, work: WriteIntent, key: String, outgoing: Write },
     Find { write: WriteId, attempt: u32, key: String },
     Pull { resource: Resource, call: u64, cursor: Option<String>, limit: u32 },
 }

@@ -2,8 +2,8 @@
 
 use location::{
     command::{Command, Placement},
-    event::Work,
     ids::{AppointmentId, LocationId},
+    intent::WriteIntent,
     time::{DAY, MINUTE, Millis},
 };
 use records::{
@@ -59,7 +59,7 @@ pub fn unfinished(sim: &Sim) -> String {
             Some(host) => {
                 let state = &host.processor.machine.state;
                 let writes: Vec<_> = state.queue.iter().collect();
-                left.push(format!("{id}: {writes:?} {:?} {:?}", state.path, state.pulls));
+                left.push(format!("{id}: {writes:?} {:?} {:?}", state.breaker, state.pulls));
             }
             None => left.push(format!("{id} is not in memory")),
         }
@@ -141,7 +141,7 @@ fn every_booking_has_an_end(sim: &Sim) {
         let setup = sim.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
         let Some(ehr) = setup.source.and_then(|source| sim.ehrs.get(&source)) else { continue };
         let told = kept.booking.as_ref().expect("a booking is a booking");
-        let rows = standing_for(ehr, booking.location, Work::CreateAppointment(*id));
+        let rows = standing_for(ehr, booking.location, WriteIntent::CreateAppointment(*id));
         match told.writeback {
             Writeback::Pending => panic!("liveness: booking {id} is still pending"),
             Writeback::Failed => assert!(rows.is_empty(), "liveness: booking {id} failed, but the EHR has {rows:?}"),
@@ -161,7 +161,7 @@ fn may_have_vanished(sim: &Sim, ehr: &Ehr, place: &Placement) -> bool {
     ehr.whole.contains(&Resource::Appointments) && place.span.start <= sim.now
 }
 
-fn standing_for(ehr: &Ehr, location: LocationId, work: Work) -> Vec<EhrAppointment> {
+fn standing_for(ehr: &Ehr, location: LocationId, work: WriteIntent) -> Vec<EhrAppointment> {
     let made = ehr.of(Resource::Appointments).filter(|(_, row)| row.made_for == Some((location, work)));
     made.filter_map(|(_, row)| row.standing().cloned()).collect()
 }
@@ -183,7 +183,7 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &Ehr, location: LocationId, foreign_i
     if row.deleted && may_have_vanished(sim, ehr, &kept.placement) {
         return;
     }
-    if let Some((_, Work::CreateAppointment(id))) = row.made_for {
+    if let Some((_, WriteIntent::CreateAppointment(id))) = row.made_for {
         assert_eq!(linked, id.0, "liveness: {what} is booking {id}");
     }
     assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");

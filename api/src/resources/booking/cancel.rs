@@ -1,7 +1,7 @@
 //! POST /intent/booking/cancel (our addition): cancels through the same write-back queue.
 
 use engine::records::Writeback;
-use location::{event::Work, ids::AppointmentId};
+use location::{ids::AppointmentId, intent::WriteIntent};
 
 use super::{BookingResult, booking_answer, booking_ref, failure::Failure, find};
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) async fn create(mut call: Call) -> BookingResult {
         cancelled.map_err(|refused| Failure::refused(refused, |_| Ok(Vec::new())))?;
     }
     let (place, appointment, booking) = find(&call, &tenant, &reference)?;
-    let cancellation = Work::Cancel(AppointmentId(appointment.id));
+    let cancellation = WriteIntent::Cancel(AppointmentId(appointment.id));
     let writes = call.api.engine.unfinished_writes(place.location.id).await.map_err(ApiError::from)?;
     let freeing = writes.iter().any(|write| write.work == cancellation);
     booking_answer(&call, &place, &appointment, (&booking, freeing), None)

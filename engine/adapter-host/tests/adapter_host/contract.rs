@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use records::ehr::{EhrEntry, EhrPatient, EhrRecord, Fault, Resource, Verb, Write};
+use records::ehr::{EhrEntry, EhrPatient, EhrRecord, Fault, Operation, Resource, Write};
 use serde_json::{Map, Value, json};
 
 use crate::support::{DEADLINE, TestEhr, booking, connected};
@@ -245,7 +245,7 @@ fn known(value: Value) -> Value {
 
 #[tokio::test]
 async fn every_write_arrives_at_the_guest_or_is_refused_by_its_type() {
-    use Verb::*;
+    use Operation::*;
     let ehr = TestEhr::ok();
     let guest = connected(&[("behaviour", "echo")], &ehr).await;
     for (verb, resource, case) in [

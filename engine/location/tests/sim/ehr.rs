@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use location::{
     command::{Failure, Outcome, Page, Placement, PulledAppointment, Written},
-    event::Work,
     hours::WorkingHour,
     ids::{AppointmentId, PatientId, WorkingHourId},
-    pull::Verb,
+    intent::WriteIntent,
+    resource::Operation,
 };
 
 #[derive(Clone, Debug)]
@@ -53,24 +53,24 @@ impl Ehr {
     pub fn push_hour(
         &mut self,
         key: &str,
-        verb: Verb,
+        verb: Operation,
         number: Option<u32>,
         hour: Option<WorkingHour>,
     ) -> Outcome<Written> {
         let known = number.filter(|number| self.hours.contains_key(number));
         let number = match (verb, known, hour) {
-            (Verb::Create, _, Some(hour)) => {
+            (Operation::Create, _, Some(hour)) => {
                 assert!(!self.hours_done.contains_key(key), "hours are made twice");
                 let number = FIRST_HOUR + self.next_hour;
                 self.next_hour += 1;
                 self.set_hour(number, Some(hour));
                 number
             }
-            (Verb::Update, Some(number), Some(hour)) => {
+            (Operation::Update, Some(number), Some(hour)) => {
                 self.set_hour(number, Some(hour));
                 number
             }
-            (Verb::Delete, Some(number), _) => {
+            (Operation::Delete, Some(number), _) => {
                 self.set_hour(number, None);
                 number
             }
@@ -129,47 +129,49 @@ impl Ehr {
     }
 
     /// Does what a write asks for. It knows no double keys: a second push would be a second record.
-    pub fn push(&mut self, key: &str, work: Work, placement: Option<Placement>) -> Outcome<Written> {
+    pub fn push(&mut self, key: &str, work: WriteIntent, placement: Option<Placement>) -> Outcome<Written> {
         let known = |ehr: &Ehr, id| ehr.records.get(&id).filter(|record| !record.cancelled).cloned();
         let rejected = || Failure::Rejected("no such appointment".into());
         let id = match work {
-            Work::CreatePatient(id) => u64::from(id.0),
-            Work::CreateAppointment(id) => {
+            WriteIntent::CreatePatient(id) => u64::from(id.0),
+            WriteIntent::CreateAppointment(id) => {
                 self.put(id, placement.expect("an insert has a place"), false);
                 id.0
             }
-            Work::Reschedule(id) => {
+            WriteIntent::Reschedule(id) => {
                 known(self, id).ok_or_else(rejected)?;
                 self.put(id, placement.expect("a move has a place"), false);
                 id.0
             }
-            Work::Cancel(id) => {
+            WriteIntent::Cancel(id) => {
                 let record = known(self, id).ok_or_else(rejected)?;
                 self.put(id, record.placement, true);
                 id.0
             }
-            Work::Confirm(id) | Work::CheckIn(id) | Work::Note(id) => {
+            WriteIntent::Confirm(id) | WriteIntent::CheckIn(id) | WriteIntent::Note(id) => {
                 known(self, id).ok_or_else(rejected)?;
                 id.0
             }
-            Work::Record { id, .. } => id,
+            WriteIntent::Record { id, .. } => id,
         };
         let times = self.done.entry(key.to_owned()).or_default();
         *times += 1;
         let creates = |work| {
             matches!(
                 work,
-                Work::CreatePatient(_) | Work::CreateAppointment(_) | Work::Record { verb: Verb::Create, .. }
+                WriteIntent::CreatePatient(_)
+                    | WriteIntent::CreateAppointment(_)
+                    | WriteIntent::Record { verb: Operation::Create, .. }
             )
         };
         assert!(*times == 1 || !creates(work), "{work:?} twice");
         Ok(written(id))
     }
 
-    pub fn find(&self, key: &str, work: Work) -> Option<Written> {
+    pub fn find(&self, key: &str, work: WriteIntent) -> Option<Written> {
         self.done.contains_key(key).then(|| match work {
-            Work::CreatePatient(id) => written(id.0.into()),
-            Work::Record { id, .. } => written(id),
+            WriteIntent::CreatePatient(id) => written(id.0.into()),
+            WriteIntent::Record { id, .. } => written(id),
             _ => written(work.appointment().map_or(0, |id| id.0)),
         })
     }

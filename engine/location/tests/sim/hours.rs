@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use location::{
     command::{Command, Page},
-    event::{Event, Work},
+    event::Event,
     hours::{HourSource, WorkingHour},
     ids::WorkingHourId,
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
     time::Timestamp,
 };
 
@@ -23,7 +25,7 @@ pub struct Hours {
     /// Which of ours a number of the EHR is.
     links: BTreeMap<u32, WorkingHourId>,
     /// Numbers that pages showed, or showed gone, before.
-    strangers: BTreeSet<u32>,
+    unmatched: BTreeSet<u32>,
 }
 
 impl Hours {
@@ -76,11 +78,11 @@ impl Sim {
 
     /// A page under our ids.
     pub fn hours_shown(&mut self, mut page: Page) -> Page {
-        let Hours { links, strangers, .. } = &mut self.hours;
+        let Hours { links, unmatched, .. } = &mut self.hours;
         let numbers: Vec<u32> =
             page.hours.iter().map(|hour| hour.id.0).chain(page.deleted.iter().map(|id| *id as u32)).collect();
         for number in numbers.into_iter().filter(|number| *number >= FIRST_HOUR && !links.contains_key(number)) {
-            page.strangers += u32::from(!strangers.contains(&number));
+            page.unmatched += u32::from(!unmatched.contains(&number));
         }
         for hour in &mut page.hours {
             (hour.id, hour.source) = self.hours.known(hour.id.0);
@@ -99,11 +101,11 @@ impl Sim {
             let shown = self.ehr_numbers().filter(|number| !self.hours.links.contains_key(number)).collect::<Vec<_>>();
             let twin = |number: &u32| self.location.state.hours.contains_key(&WorkingHourId(TWINS + number));
             let shown: Vec<u32> = shown.into_iter().filter(twin).collect();
-            self.hours.strangers.extend(shown);
+            self.hours.unmatched.extend(shown);
         }
         for event in events {
             let Event::WriteDone {
-                work: Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create },
+                work: WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create },
                 written: Some(written),
                 ..
             } = event
@@ -114,7 +116,7 @@ impl Sim {
             let ours = WorkingHourId(*id as u32);
             self.hours.links.insert(number, ours);
             let twin = WorkingHourId(TWINS + number);
-            if self.hours.strangers.contains(&number) {
+            if self.hours.unmatched.contains(&number) {
                 let shown = self.location.state.hours.get(&twin).cloned();
                 let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
                 self.run(&Command::HourSuperseded { twin, ours, shown });

@@ -17,11 +17,14 @@ use location::{
         Written,
     },
     decision::{Call, Decision, Refusal, Reply},
-    event::{CallKind, Change, Event, Work},
+    event::{CallKind, Event},
+    gate::Gate,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
-    ids::{AppointmentId, Lane, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
-    path::Gate,
-    pull::{Resource, Verb},
+    ids::{AppointmentId, LocationId, OperatoryId, PatientId, ProviderId, WorkingHourId},
+    intent::{ChangedDetails, WriteIntent},
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
     state::State,
     time::{HOUR, MINUTE, SECOND, Span, Timestamp},
@@ -84,7 +87,9 @@ impl Sim {
             notes: true,
             writes: [Resource::Payments, Resource::WorkingHours]
                 .into_iter()
-                .flat_map(|resource| [Verb::Create, Verb::Update, Verb::Delete].map(|verb| (resource, verb)))
+                .flat_map(|resource| {
+                    [Operation::Create, Operation::Update, Operation::Delete].map(|verb| (resource, verb))
+                })
                 .collect(),
             pulls: [Resource::WorkingHours, Resource::Appointments]
                 .map(|resource| PullPlan { resource, deletions_by_absence: variant.whole })
@@ -183,9 +188,15 @@ impl Sim {
     }
 
     /// A write reaches the EHR.
-    fn push(&mut self, work: Work, key: &str, place: Option<Placement>, sent: Option<WorkingHour>) -> Outcome<Written> {
+    fn push(
+        &mut self,
+        work: WriteIntent,
+        key: &str,
+        place: Option<Placement>,
+        sent: Option<WorkingHour>,
+    ) -> Outcome<Written> {
         match work {
-            Work::Record { resource: Resource::WorkingHours, id, verb } => {
+            WriteIntent::Record { resource: Resource::WorkingHours, id, verb } => {
                 self.ehr.push_hour(key, verb, self.hours.number(id), sent)
             }
             _ => self.ehr.push(key, work, place),
@@ -256,19 +267,20 @@ impl Sim {
             Step::Change { which, slot } => {
                 if let Some(appointment) = self.appointment(*which) {
                     let to = (slot % 2 == 0).then(|| place(*slot));
-                    let what = Change { confirmation: slot % 3 == 0, check_in: slot % 5 == 0, note: slot % 7 == 0 };
+                    let what =
+                        ChangedDetails { confirmation: slot % 3 == 0, check_in: slot % 5 == 0, note: slot % 7 == 0 };
                     self.run(&Command::Change { appointment, to, join_blocks: true, what });
                 }
             }
             Step::Save { patient, record, verb } => {
-                let lane = Lane::Patient(PatientId((*patient).into()));
+                let lane = OrderingKey::Patient(PatientId((*patient).into()));
                 let (resource, id) = (Resource::Payments, u64::from(*record));
                 // A record is made once, and what is not there cannot be changed.
                 let made = self.saved.contains(record);
-                let verb = if made { *verb } else { Verb::Create };
-                if verb != Verb::Create || !made {
+                let verb = if made { *verb } else { Operation::Create };
+                if verb != Operation::Create || !made {
                     let decision = self.run(&Command::Save(Save { resource, id, verb, lane, here_only: false }));
-                    if let (Reply::Saved { .. }, Verb::Create) = (decision.reply, verb) {
+                    if let (Reply::Saved { .. }, Operation::Create) = (decision.reply, verb) {
                         self.saved.insert(*record);
                     }
                 }
@@ -477,9 +489,9 @@ impl Sim {
         }
     }
 
-    fn find(&self, key: &str, work: Work) -> Option<Written> {
+    fn find(&self, key: &str, work: WriteIntent) -> Option<Written> {
         match work {
-            Work::Record { resource: Resource::WorkingHours, .. } => self.ehr.find_hour(key),
+            WriteIntent::Record { resource: Resource::WorkingHours, .. } => self.ehr.find_hour(key),
             _ => self.ehr.find(key, work),
         }
     }

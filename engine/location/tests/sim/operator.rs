@@ -3,9 +3,11 @@
 use location::{
     command::{Command, Retried, RetriedAppointment, Retry},
     decision::Reply,
-    event::{Event, InsertFailure, Work},
+    event::{Event, InsertFailure},
     ids::WriteId,
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
 };
 
 use super::Sim;
@@ -18,8 +20,8 @@ impl Sim {
             let Event::WriteFailed { write, work, how, .. } = event else { continue };
             let Some(queued) = state.queue.get(*write).filter(|_| *how != InsertFailure::Withdrawn) else { continue };
             let what = match work {
-                Work::CreatePatient(_) => Retried::Record,
-                Work::CreateAppointment(id) => match state.appointments.get(id) {
+                WriteIntent::CreatePatient(_) => Retried::Record,
+                WriteIntent::CreateAppointment(id) => match state.appointments.get(id) {
                     Some(it) if !it.cancelling => Retried::Appointment(RetriedAppointment {
                         placement: it.placement,
                         appointment_type: it.appointment_type,
@@ -27,13 +29,13 @@ impl Sim {
                     }),
                     _ => continue,
                 },
-                Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Create } => {
+                WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Create } => {
                     match state.hours.values().find(|hour| u64::from(hour.id.0) == *id) {
                         Some(hour) => Retried::Hour(hour.clone()),
                         None => continue,
                     }
                 }
-                Work::Record { verb: Verb::Create, .. } => Retried::Record,
+                WriteIntent::Record { verb: Operation::Create, .. } => Retried::Record,
                 _ => continue,
             };
             self.failed.push(Retry {

@@ -1,6 +1,6 @@
 //! What can happen in a simulation, and how it is set up.
 
-use location::{path::Gate, pull::Verb, settings::Quota, time::Millis};
+use location::{gate::Gate, resource::Operation, settings::Quota, time::Millis};
 
 /// What happens next in a simulation.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub enum Step {
     Save {
         patient: u8,
         record: u8,
-        verb: Verb,
+        verb: Operation,
     },
     /// Hours are set, changed or removed here.
     Hour {

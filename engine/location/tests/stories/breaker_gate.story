@@ -12,7 +12,7 @@ wake
 > push w1 1 *
 pushed w1 1 retry "down"
 + deferred w1 *
-+ path_failed w1
++ breaker_failure w1
 + blocked breaker until 08:00:30
 wake
 > nothing
@@ -22,7 +22,7 @@ wake
 > push w2 1 *
 expect path breaker until 08:00:30
 pushed w2 1 written f3
-+ path_cleared
++ breaker_closed
 + done *
 + insert_done *
 wake
@@ -62,20 +62,20 @@ wake
 > push w1 1 *
 pushed w0 1 retry "down"
 pushed w1 1 rejected "no"
-+ path_cleared
++ breaker_closed
 + failed *
 + insert_failed *
 after 2s
 wake
 pushed w0 2 retry "down"
 + deferred *
-+ path_failed w0
++ breaker_failure w0
 + blocked breaker until 08:00:32
 at 2026-12-01T08:00:32
 wake
 pushed w0 3 retry "down"
 + deferred *
-+ path_failed w0
++ breaker_failure w0
 + blocked breaker until 08:01:32
 
 story a closed gate parks everything, a sync request or the pause tries again, in order
@@ -114,7 +114,7 @@ at 2026-12-01T08:00:30
 wake
 > push w0 2 *
 pushed w0 2 written f1
-+ path_cleared
++ breaker_closed
 + done *
 + insert_done *
 
@@ -179,7 +179,7 @@ wake
 at 2026-12-01T08:00:30
 wake
 + unknown w0 *
-+ path_failed w0
++ breaker_failure w0
 + blocked breaker until 08:01
 + unknown w1 *
-+ path_failed w1
++ breaker_failure w1

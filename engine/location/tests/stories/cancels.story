@@ -176,7 +176,7 @@ pushed w0 1 retry "busy"
 + failed w0 create_appointment a1 withdrawn *
 + failed w1 cancel a1 withdrawn *
 + insert_failed a1 withdrawn *
-+ path_failed w0
++ breaker_failure w0
 expect queue none
 expect slot op1 prov1 10:00 30m free
 

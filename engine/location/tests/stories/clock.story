@@ -5,7 +5,7 @@ book a1 op1 prov1 2026-12-05T10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 retry "down" after 30s
 + deferred w0 until 08:00:30 "down"
-+ path_failed w0
++ breaker_failure w0
 after 10s
 clock back 1d
 set_back 1d
@@ -48,7 +48,7 @@ wake
 at 2026-11-28T08:01:00
 wake
 + unknown w0 *
-+ path_failed w0
++ breaker_failure w0
 + blocked *
 at 2026-11-28T08:05
 wake

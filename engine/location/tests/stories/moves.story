@@ -201,7 +201,7 @@ after 5s
 wake
 > find w0 2 *
 found w0 2 written f9
-+ path_cleared
++ breaker_closed
 + done w0 reschedule a9
 + queued w1 reschedule a9 *
 wake
@@ -227,7 +227,7 @@ page appointments 1 cursor c2 last -> applied keep a9
 after 5s
 wake
 found w0 2 written f9
-+ path_cleared
++ breaker_closed
 + done w0 reschedule a9
 + queued w2 reschedule a9 *
 

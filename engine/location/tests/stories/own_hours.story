@@ -152,25 +152,25 @@ wake
 pushed w0 1 unknown "lost"
 sync
 wake
-page hours 1 cursor c2 last strangers 1 -> ignored
+page hours 1 cursor c2 last unmatched 1 -> ignored
 sync
 wake
-page hours 2 cursor c2 last strangers 1 -> ignored
+page hours 2 cursor c2 last unmatched 1 -> ignored
 sync
 wake
-page hours 3 cursor c2 last strangers 1 -> ignored
+page hours 3 cursor c2 last unmatched 1 -> ignored
 sync
 wake
-page hours 4 cursor c2 last strangers 1 -> ignored
+page hours 4 cursor c2 last unmatched 1 -> ignored
 sync
 wake
-page hours 5 cursor c2 last strangers 1 -> ignored
+page hours 5 cursor c2 last unmatched 1 -> ignored
 sync
 wake
-page hours 6 cursor c2 last strangers 1 -> ignored
+page hours 6 cursor c2 last unmatched 1 -> ignored
 sync
 wake
-page hours 7 cursor c2 last strangers 1 -> applied
+page hours 7 cursor c2 last unmatched 1 -> applied
 wake
 sync
 wake
@@ -213,7 +213,7 @@ set_hour 50 op4 prov1 -> saved
 wake
 > push w0 1 create hours 50
 > pull hours 0 cursor -
-page hours 0 last whole strangers 1 -> ignored
+page hours 0 last whole unmatched 1 -> ignored
 | hour 60 op4 prov1
 | seen 11 12 21 22 31 32
 + pull_put_off hours until * "an insert on its way may be on the page"

@@ -155,7 +155,7 @@ wake
 > pull appointments 0 *
 pushed w0 1 unknown "reset"
 page appointments 0 cursor c1 last -> applied
-+ path_cleared
++ breaker_closed
 + done w0 create_appointment a1
 + insert_done a1 f77
 + pulled a1 op1 prov1 10:00 30m
@@ -494,7 +494,7 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "reset"
 page appointments 0 cursor c1 -> applied
-+ path_cleared
++ breaker_closed
 + done w0 create_appointment a1
 + insert_done a1 f1
 + pulled a1 op2 prov1 10:00 30m
@@ -565,7 +565,7 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 > push w0 1 *
 > pull appointments 0 *
-page appointments 0 cursor c1 last strangers 1 -> ignored
+page appointments 0 cursor c1 last unmatched 1 -> ignored
 + pull_put_off appointments until * "an insert on its way may be on the page"
 | a9 op2 prov1 11:00 30m patient p9
 expect reads fine
@@ -583,22 +583,22 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 > push w0 1 *
 > pull appointments 0 *
-page appointments 0 cursor c1 last strangers 1 -> ignored
+page appointments 0 cursor c1 last unmatched 1 -> ignored
 + pull_put_off appointments *
 sync
 wake
 > pull appointments 1 *
-page appointments 1 cursor c1 last strangers 1 -> ignored
+page appointments 1 cursor c1 last unmatched 1 -> ignored
 + pull_put_off appointments *
 sync
 wake
 > pull appointments 2 *
-page appointments 2 cursor c1 last strangers 1 -> ignored
+page appointments 2 cursor c1 last unmatched 1 -> ignored
 + pull_put_off appointments *
 sync
 wake
 > pull appointments 3 *
-page appointments 3 cursor c1 last strangers 1 -> ignored
+page appointments 3 cursor c1 last unmatched 1 -> ignored
 + pull_put_off appointments *
 sync
 wake

@@ -79,7 +79,7 @@ after 5s
 wake
 > find w0 2 create payments 7
 found w0 2 written f7
-+ path_cleared
++ breaker_closed
 + done w0 create payments 7
 
 story a record times out after its deadline

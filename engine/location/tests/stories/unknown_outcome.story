@@ -5,14 +5,14 @@ book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 unknown "connection reset"
 + unknown w0 until 08:00:05 "connection reset"
-+ path_failed w0
++ breaker_failure w0
 expect wake 08:00:05
 at 2026-12-01T08:00:05
 wake
 + calling w0 find 2 until *
 > find w0 2 create_appointment a1 op1 prov1 10:00 30m
 found w0 2 written f1
-+ path_cleared
++ breaker_closed
 + done w0 create_appointment a1
 + insert_done a1 f1
 
@@ -28,7 +28,7 @@ found w0 2 nothing
 wake
 > push w0 3 *
 pushed w0 3 written f1
-+ path_cleared
++ breaker_closed
 + done *
 + insert_done *
 
@@ -39,7 +39,7 @@ at 2026-12-01T08:00:30
 expect wake due
 wake
 + unknown w0 until * "no answer before the call's deadline"
-+ path_failed w0
++ breaker_failure w0
 > nothing
 pushed w0 1 written f1
 + nothing
@@ -54,7 +54,7 @@ restart
 at 2026-12-01T09:00
 wake
 + unknown w0 *
-+ path_failed w0
++ breaker_failure w0
 after 5s
 wake
 > find w0 2 *
@@ -68,13 +68,13 @@ wake
 > find w0 2 *
 found w0 2 retry "busy"
 + unknown w0 until * "busy"
-+ path_failed w0
++ breaker_failure w0
 after 15m
 wake
 > find w0 3 *
 found w0 3 rejected "what?"
 + unknown w0 until * "what?"
-+ path_failed w0
++ breaker_failure w0
 after 15m
 wake
 > find w0 4 *
@@ -112,7 +112,7 @@ at 2026-12-01T10:00
 wake
 > find w0 2 *
 found w0 2 written f1
-+ path_cleared
++ breaker_closed
 + done w0 *
 + insert_done a1 f1
 
@@ -165,7 +165,7 @@ wake
 after 30s
 wake
 + unknown w0 until * "no answer before the call's deadline"
-+ path_failed w0
++ breaker_failure w0
 expect waits w0 1ms 4s
 at 2026-12-01T10:59:59
 wake
@@ -182,7 +182,7 @@ wake
 > push w0 1 *
 pushed w0 1 unknown "timeout"
 + unknown w0 until 08:00:05 *
-+ path_failed w0
++ breaker_failure w0
 at 08:00:05
 wake
 > find w0 2 *
@@ -191,7 +191,7 @@ wake
 > push w0 3 *
 pushed w0 3 unknown "timeout"
 + unknown w0 until 08:00:15 *
-+ path_failed w0
++ breaker_failure w0
 at 08:00:15
 wake
 > find w0 4 *
@@ -200,7 +200,7 @@ wake
 > push w0 5 *
 pushed w0 5 unknown "timeout"
 + unknown w0 until 08:00:35 *
-+ path_failed w0
++ breaker_failure w0
 at 08:00:35
 wake
 > find w0 6 *
@@ -209,7 +209,7 @@ wake
 > push w0 7 *
 pushed w0 7 unknown "timeout"
 + unknown w0 until 08:01:15 *
-+ path_failed w0
++ breaker_failure w0
 at 08:01:15
 wake
 > find w0 8 *
@@ -241,7 +241,7 @@ restart
 after 10s
 wake
 found w0 4 written f1
-+ path_cleared
++ breaker_closed
 + done w0 create payments 7
 
 story a change makes nothing twice: it is sent until its deadline
@@ -264,7 +264,7 @@ book a1 op1 prov1 17:00 30m patient p1 -> booked a1
 wake
 pushed w0 1 of_another "appointments 7 has it"
 + unknown w0 until 08:00:05 "appointments 7 has it"
-+ path_failed w0
++ breaker_failure w0
 after 5s
 wake
 > find w0 2 *
@@ -282,14 +282,14 @@ wake
 > push w1 1 *
 pushed w1 1 retry "down"
 + deferred w1 *
-+ path_failed w1
++ breaker_failure w1
 + blocked breaker until 08:00:30
 at 08:00:30
 wake
 > push w1 2 *
 pushed w1 2 unknown "down"
 + unknown w1 *
-+ path_failed w1
++ breaker_failure w1
 + blocked breaker until 08:01:30
 at 08:01:30
 wake
@@ -300,5 +300,5 @@ expect path breaker until 08:01:30
 wake
 > find w1 3 *
 found w1 3 written f2
-+ path_cleared
++ breaker_closed
 + done *

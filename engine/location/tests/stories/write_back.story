@@ -71,7 +71,7 @@ wake
 > push w0 1 *
 pushed w0 1 retry "busy" after 1m
 + deferred w0 until 08:01 "busy"
-+ path_failed w0
++ breaker_failure w0
 wake
 > push w1 1 *
 pushed w1 1 written f2

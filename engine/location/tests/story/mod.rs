@@ -14,11 +14,13 @@ use location::{
         Book, BookPatient, Closed, Command, Failure, Hold, KeyUse, Outcome, Page, PulledAppointment, PulledOperatory,
         Retried, RetriedAppointment, Save, Written,
     },
-    event::{Change, Work},
+    gate::{Gate, Shut},
     hours::{HourSource, WorkingHour},
-    ids::{AppointmentId, AppointmentTypeId, Lane, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
-    path::{Gate, Shut},
-    pull::{Resource, Verb},
+    ids::{AppointmentId, AppointmentTypeId, LocationId, OperatoryId, PatientId, WorkingHourId, WriteId},
+    intent::{ChangedDetails, WriteIntent},
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
 };
 
 use text::{id, length, like, optional, place, resource, time};
@@ -203,7 +205,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
                 appointment: AppointmentId(id("a", word(1)?)?),
                 to,
                 join_blocks: true,
-                what: Change {
+                what: ChangedDetails {
                     confirmation: options.flag("confirmation"),
                     check_in: options.flag("check_in"),
                     note: options.flag("note"),
@@ -215,7 +217,7 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
             let (resource, id) = (resource(word(1)?)?, text::id("", word(2)?)?);
             let verb = text::VERBS.iter().find(|(name, _)| Ok(*name) == word(3)).ok_or("no verb")?.1;
             let patient = options.value("patient").map(|word| text::id("p", &word)).transpose()?.map(PatientId);
-            let lane = patient.map_or(Lane::Record { resource, id }, Lane::Patient);
+            let lane = patient.map_or(OrderingKey::Record { resource, id }, OrderingKey::Patient);
             Command::Save(Save { resource, id, verb, lane, here_only: options.flag("here_only") })
         }
         // `set_hour 50 op1 prov1 until 17`
@@ -233,12 +235,12 @@ fn parse(world: &World, words: &[String], records: &[&Line]) -> Result<Command, 
         // `retry w3`: what the journal says of it; `with op1 prov1 10:00 30m patient p1` of an appointment, `with 50 op1 prov1` of hours
         "retry" => Command::RetryWrite(world.failed(WriteId(id("w", word(1)?)?), |work| {
             Ok(match work {
-                Work::CreateAppointment(_) => Retried::Appointment(RetriedAppointment {
+                WriteIntent::CreateAppointment(_) => Retried::Appointment(RetriedAppointment {
                     placement: place(now, places(3)?)?,
                     appointment_type: None,
                     patient: PatientId(id("p", word(8)?)?),
                 }),
-                Work::Record { resource: Resource::WorkingHours, verb: Verb::Create, .. } => {
+                WriteIntent::Record { resource: Resource::WorkingHours, verb: Operation::Create, .. } => {
                     Retried::Hour(own_hour(&words[3..])?)
                 }
                 _ => Retried::Record,
@@ -348,7 +350,7 @@ fn page(world: &World, mut options: Options, records: &[&Line]) -> Result<Page, 
         last: options.flag("last"),
         whole: options.flag("whole"),
         known: options.value("known").map_or(Ok(0), |word| word.parse().map_err(|_| "how many are known?"))?,
-        strangers: options.value("strangers").map_or(Ok(0), |word| word.parse().map_err(|_| "how many strangers?"))?,
+        unmatched: options.value("unmatched").map_or(Ok(0), |word| word.parse().map_err(|_| "how many unmatched?"))?,
         outdated: options.flag("outdated"),
         part: options.flag("part"),
         ..Page::default()

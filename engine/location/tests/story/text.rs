@@ -4,10 +4,13 @@ use location::{
     calendar::Holder,
     command::{Placement, PulledOperatory},
     decision::{Call, Refusal, Reply},
-    event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, MoveReason, Work},
-    ids::{Lane, OperatoryId, ProviderId},
-    path::{Gate, Shut},
-    pull::{Resource, Verb},
+    event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, MoveReason},
+    gate::{Gate, Shut},
+    ids::{OperatoryId, ProviderId},
+    intent::WriteIntent,
+    order::OrderingKey,
+    pull::Resource,
+    resource::Operation,
     slots::Fit,
     time::{DAY, HOUR, MINUTE, Millis, SECOND, Span, Timestamp},
     zone::Date,
@@ -126,29 +129,30 @@ pub fn show_place(now: Timestamp, place: &Placement) -> String {
     format!("{operatory} {provider} {start} {long}")
 }
 
-fn show_work(work: Work) -> String {
+fn show_work(work: WriteIntent) -> String {
     match work {
-        Work::CreatePatient(id) => format!("create_patient p{id}"),
-        Work::CreateAppointment(id) => format!("create_appointment a{id}"),
-        Work::Reschedule(id) => format!("reschedule a{id}"),
-        Work::Cancel(id) => format!("cancel a{id}"),
-        Work::Confirm(id) => format!("confirm a{id}"),
-        Work::CheckIn(id) => format!("check_in a{id}"),
-        Work::Note(id) => format!("note a{id}"),
-        Work::Record { resource, id, verb } => format!("{} {} {id}", show_verb(verb), name(resource)),
+        WriteIntent::CreatePatient(id) => format!("create_patient p{id}"),
+        WriteIntent::CreateAppointment(id) => format!("create_appointment a{id}"),
+        WriteIntent::Reschedule(id) => format!("reschedule a{id}"),
+        WriteIntent::Cancel(id) => format!("cancel a{id}"),
+        WriteIntent::Confirm(id) => format!("confirm a{id}"),
+        WriteIntent::CheckIn(id) => format!("check_in a{id}"),
+        WriteIntent::Note(id) => format!("note a{id}"),
+        WriteIntent::Record { resource, id, verb } => format!("{} {} {id}", show_verb(verb), name(resource)),
     }
 }
 
-pub const VERBS: [(&str, Verb); 3] = [("create", Verb::Create), ("update", Verb::Update), ("delete", Verb::Delete)];
+pub const VERBS: [(&str, Operation); 3] =
+    [("create", Operation::Create), ("update", Operation::Update), ("delete", Operation::Delete)];
 
-fn show_verb(verb: Verb) -> &'static str {
+fn show_verb(verb: Operation) -> &'static str {
     VERBS.iter().find(|(_, known)| *known == verb).unwrap().0
 }
 
-fn show_lane(lane: Lane) -> String {
+fn show_lane(lane: OrderingKey) -> String {
     match lane {
-        Lane::Patient(patient) => format!("p{patient}"),
-        Lane::Record { resource, id } => format!("{}/{id}", name(resource)),
+        OrderingKey::Patient(patient) => format!("p{patient}"),
+        OrderingKey::Record { resource, id } => format!("{}/{id}", name(resource)),
     }
 }
 
@@ -237,9 +241,9 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::WriteFailed { write, work, how, reason } => {
             format!("failed w{write} {} {} {reason:?}", show_work(*work), show_how(*how))
         }
-        Event::PathFailed { write } => format!("path_failed w{write}"),
-        Event::PathBlocked { why, until } => format!("blocked {} until {}", show_blocked(*why), at(until)),
-        Event::PathCleared => "path_cleared".into(),
+        Event::BreakerFailure { write } => format!("breaker_failure w{write}"),
+        Event::BreakerOpened { why, until } => format!("blocked {} until {}", show_blocked(*why), at(until)),
+        Event::BreakerClosed => "breaker_closed".into(),
         Event::RequestsSent { requests } => format!("requests_sent {requests}"),
         Event::DescribeFailed { reason } => format!("describe_failed {reason:?}"),
         Event::DescribeWorked => "describe_worked".into(),

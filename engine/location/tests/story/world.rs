@@ -6,11 +6,13 @@ use location::{
     Location,
     command::{Command, Cx, PulledOperatory, Retried, Retry},
     decision::Decision,
-    event::{Event, Work},
+    event::Event,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{AppointmentId, LocationId, OperatoryId, ProviderId, WorkingHourId, WriteId},
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
     queue::WriteState,
+    resource::Operation,
     settings::{Capabilities, ConflictRule, PullPlan, Settings},
     slots::{Fit, Slot, Wanted, fits},
     state::{Insert, State},
@@ -61,11 +63,11 @@ impl World {
             checks_in: true,
             notes: true,
             writes: [
-                (Resource::Patients, Verb::Update),
-                (Resource::InsurancePlans, Verb::Create),
-                (Resource::Coverages, Verb::Create),
-                (Resource::Coverages, Verb::Delete),
-                (Resource::Payments, Verb::Create),
+                (Resource::Patients, Operation::Update),
+                (Resource::InsurancePlans, Operation::Create),
+                (Resource::Coverages, Operation::Create),
+                (Resource::Coverages, Operation::Delete),
+                (Resource::Payments, Operation::Create),
             ]
             .into(),
             pulls: Vec::new(),
@@ -85,7 +87,11 @@ impl World {
     }
 
     /// What the journal says of a write that failed.
-    pub fn failed(&self, failed: WriteId, what: impl FnOnce(Work) -> Result<Retried, String>) -> Result<Retry, String> {
+    pub fn failed(
+        &self,
+        failed: WriteId,
+        what: impl FnOnce(WriteIntent) -> Result<Retried, String>,
+    ) -> Result<Retry, String> {
         let events: Vec<Event> = self.journal.iter().map(|(_, text)| serde_json::from_str(text).unwrap()).collect();
         let sent = events.iter().any(|event| matches!(event, Event::CallStarted { write, .. } if *write == failed));
         let found = events.into_iter().find_map(|event| match event {
@@ -236,7 +242,7 @@ impl World {
             "path" => Got::of(
                 1,
                 state
-                    .path
+                    .breaker
                     .blocked
                     .map_or("open".into(), |block| format!("{} until {}", show_blocked(block.why), at(block.until))),
             ),
@@ -261,7 +267,9 @@ impl World {
             "appointment" => Got::of(2, self.appointment(AppointmentId(id("a", which)?))),
             "hours" => Got::of(1, list(state.hours.keys().map(ToString::to_string))),
             // Hours set here that the EHR has, and until when.
-            "told" => Got::of(1, list(state.told_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60)))),
+            "told" => {
+                Got::of(1, list(state.confirmed_hours.values().map(|it| format!("{} until {}", it.id, it.end / 60))))
+            }
             "hour" => {
                 let id = WorkingHourId(id("", which)?);
                 let known = state.hours.get(&id).ok_or("no such hours")?;

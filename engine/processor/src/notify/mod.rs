@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 
 use location::{
     command::Cx,
-    event::{Event as Happened, InsertFailure, Work},
+    event::{Event as Happened, InsertFailure},
     ids::LocationId,
-    pull::{Resource, Verb},
+    intent::WriteIntent,
+    pull::Resource,
+    resource::Operation,
 };
 use query::feed::Change;
 use records::document::scope_of;
@@ -290,7 +292,7 @@ fn patient(event: Event, stored: &[u8]) -> Result<Option<u64>, Reject> {
 struct Ended<'e> {
     resource: Resource,
     id: u64,
-    verb: Verb,
+    verb: Operation,
     outcome: WriteOutcome,
     /// Why it failed.
     reason: Option<&'e str>,
@@ -306,7 +308,7 @@ fn ended(event: &Happened) -> Option<Ended<'_>> {
         };
         Some(Ended { resource, id, verb, outcome, reason: Some(reason) })
     };
-    let insert = |appointment: u64| (Resource::Appointments, appointment, Verb::Create);
+    let insert = |appointment: u64| (Resource::Appointments, appointment, Operation::Create);
     match event {
         Happened::InsertDone { appointment, .. } => Some(done(insert(appointment.0))),
         Happened::InsertFailed { appointment, how, reason } => failed(insert(appointment.0), *how, reason),
@@ -317,14 +319,16 @@ fn ended(event: &Happened) -> Option<Ended<'_>> {
 }
 
 /// What a write is of; none for inserts of appointments, whose end has events of its own.
-fn written(work: Work) -> Option<(Resource, u64, Verb)> {
+fn written(work: WriteIntent) -> Option<(Resource, u64, Operation)> {
     match work {
-        Work::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Verb::Create)),
-        Work::CreateAppointment(_) => None,
-        Work::Reschedule(id) | Work::Cancel(id) | Work::Confirm(id) | Work::CheckIn(id) | Work::Note(id) => {
-            Some((Resource::Appointments, id.0, Verb::Update))
-        }
-        Work::Record { resource, id, verb } => Some((resource, id, verb)),
+        WriteIntent::CreatePatient(patient) => Some((Resource::Patients, u64::from(patient.0), Operation::Create)),
+        WriteIntent::CreateAppointment(_) => None,
+        WriteIntent::Reschedule(id)
+        | WriteIntent::Cancel(id)
+        | WriteIntent::Confirm(id)
+        | WriteIntent::CheckIn(id)
+        | WriteIntent::Note(id) => Some((Resource::Appointments, id.0, Operation::Update)),
+        WriteIntent::Record { resource, id, verb } => Some((resource, id, verb)),
     }
 }
 

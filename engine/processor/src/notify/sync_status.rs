@@ -118,10 +118,10 @@ fn matters(event: &Happened, red: bool) -> bool {
         Happened::PullFailed { .. }
         | Happened::PullSuspended { .. }
         | Happened::GuardTripped { .. }
-        | Happened::PathBlocked { .. }
+        | Happened::BreakerOpened { .. }
         | Happened::GateTurned { .. } => true,
         Happened::CycleFinished { .. }
-        | Happened::PathCleared
+        | Happened::BreakerClosed
         | Happened::SyncRequested
         | Happened::WriteDone { .. }
         | Happened::WriteFailed { .. } => red,

@@ -13,8 +13,8 @@ use location::{
     command::{Command, Failure, Outcome, Written},
     decision::{Call, Decision},
     event::CallKind,
+    gate::{Gate, Shut},
     ids::{AppointmentId, InstitutionId, LocationId},
-    path::{Gate, Shut},
     settings::WriteRules,
     time::{DAY, HOUR, MINUTE, SECOND, Span, Timestamp},
 };

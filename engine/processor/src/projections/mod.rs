@@ -8,8 +8,9 @@ mod write_retried;
 
 use location::{
     command::{Cx, Placement},
-    event::{Event, InsertFailure, Work},
+    event::{Event, InsertFailure},
     ids::{AppointmentId, WriteId},
+    intent::WriteIntent,
     pull::Resource,
 };
 use records::{self, Appointment, Writeback};
@@ -109,9 +110,9 @@ pub fn event(processor: &Processor, cx: Cx, event: &Event, unit: &mut UnitOfWork
         | Event::CallStarted { .. }
         | Event::WriteDeferred { .. }
         | Event::WriteUnknown { .. }
-        | Event::PathFailed { .. }
-        | Event::PathBlocked { .. }
-        | Event::PathCleared
+        | Event::BreakerFailure { .. }
+        | Event::BreakerOpened { .. }
+        | Event::BreakerClosed
         | Event::RequestsSent { .. }
         | Event::DescribeFailed { .. }
         | Event::DescribeWorked
@@ -182,7 +183,7 @@ fn finished(
     processor: &Processor,
     cx: Cx,
     id: WriteId,
-    work: Work,
+    work: WriteIntent,
     failure: Option<(InsertFailure, &String)>,
     unit: &mut UnitOfWork<'_>,
 ) -> Result<(), Reject> {

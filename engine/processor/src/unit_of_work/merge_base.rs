@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use location::event::Work;
+use location::intent::WriteIntent;
 use records::{Appointment, document::Document};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -65,21 +65,21 @@ pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: 
 }
 
 /// Copies what a write of an appointment is about.
-pub fn copy_written(work: Work, from: &Appointment, to: &mut Appointment) {
+pub fn copy_written(work: WriteIntent, from: &Appointment, to: &mut Appointment) {
     match work {
-        Work::Confirm(_) => (to.confirmed, to.confirmed_at) = (from.confirmed, from.confirmed_at),
-        Work::CheckIn(_) => to.checkin_at = from.checkin_at,
-        Work::Note(_) => to.note.clone_from(&from.note),
+        WriteIntent::Confirm(_) => (to.confirmed, to.confirmed_at) = (from.confirmed, from.confirmed_at),
+        WriteIntent::CheckIn(_) => to.checkin_at = from.checkin_at,
+        WriteIntent::Note(_) => to.note.clone_from(&from.note),
         // Places are the machine's.
-        Work::CreatePatient(_)
-        | Work::CreateAppointment(_)
-        | Work::Reschedule(_)
-        | Work::Cancel(_)
-        | Work::Record { .. } => {}
+        WriteIntent::CreatePatient(_)
+        | WriteIntent::CreateAppointment(_)
+        | WriteIntent::Reschedule(_)
+        | WriteIntent::Cancel(_)
+        | WriteIntent::Record { .. } => {}
     }
 }
 
 /// Works that [`copy_written`] knows of.
-pub fn changes_content(work: Work) -> bool {
-    matches!(work, Work::Confirm(_) | Work::CheckIn(_) | Work::Note(_))
+pub fn changes_content(work: WriteIntent) -> bool {
+    matches!(work, WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_))
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use location::pull::{
-    Resource::{self, *},
-    Verb::{Create, Delete, Update},
+use location::{
+    pull::Resource::{self, *},
+    resource::Operation::{Create, Delete, Update},
 };
 
 use super::{Reference, Rules};

@@ -235,9 +235,9 @@ fn every_write_of_the_contract_has_a_row_and_no_other() {
     known.insert("");
     let schedule = |kind: &&&str| ["-patient", "-appointment", "-working-hour"].iter().any(|end| kind.ends_with(end));
     assert_eq!(kinds.iter().filter(|kind| !schedule(kind)).copied().collect::<BTreeSet<_>>(), known);
-    assert_eq!(write_kind(Resource::PatientAlerts, Verb::Update), Some("disable-patient-alert"));
-    assert_eq!(write_kind(Resource::Payments, Verb::Delete), None);
-    assert_eq!(write_kind(Resource::Patients, Verb::Create), None);
+    assert_eq!(write_kind(Resource::PatientAlerts, Operation::Update), Some("disable-patient-alert"));
+    assert_eq!(write_kind(Resource::Payments, Operation::Delete), None);
+    assert_eq!(write_kind(Resource::Patients, Operation::Create), None);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use location::{
     command::Placement,
-    event::{Event, Work},
+    event::Event,
     ids::{AppointmentId, LocationId},
-    state::column,
+    intent::WriteIntent,
 };
 use records::{self, ehr};
 
@@ -30,7 +30,8 @@ fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) 
     let source = sim.plan.setup.locations.get(&location).and_then(|location| location.source);
     let Some(ehr) = source.and_then(|source| sim.ehrs.get(&source)) else { return };
     for (foreign_id, row) in ehr.of(ehr::Resource::Appointments) {
-        let ours = matches!(row.made_for, Some((at, Work::CreateAppointment(other))) if at == location && other != id);
+        let ours =
+            matches!(row.made_for, Some((at, WriteIntent::CreateAppointment(other))) if at == location && other != id);
         let stands = ours && !row.by_staff && row.location == Some(location);
         if stands && row.standing().is_some_and(|standing| same_place(standing, &wanted)) {
             panic!("no double booking: {id} was granted {place:?} at {location}, where the EHR has our {foreign_id}");
@@ -39,14 +40,14 @@ fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) 
 }
 
 fn same(a: &Placement, b: &Placement) -> bool {
-    column(a).is_some() && column(a) == column(b) && a.span.overlaps(b.span)
+    a.column().is_some() && a.column() == b.column() && a.span.overlaps(b.span)
 }
 
 /// Staff touched it in the EHR: where it stands is no longer our doing.
 fn moved_by_staff(sim: &Sim, location: LocationId, id: AppointmentId) -> bool {
     sim.ehrs.values().any(|ehr| {
         ehr.of(ehr::Resource::Appointments)
-            .any(|(_, row)| row.by_staff && row.made_for == Some((location, Work::CreateAppointment(id))))
+            .any(|(_, row)| row.by_staff && row.made_for == Some((location, WriteIntent::CreateAppointment(id))))
     })
 }
 

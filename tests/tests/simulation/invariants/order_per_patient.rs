@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use location::{event::Work, ids::LocationId, queue::WriteState};
+use location::{ids::LocationId, intent::WriteIntent, queue::WriteState};
 
 use crate::simulation::sim::Sim;
 
@@ -15,8 +15,8 @@ pub fn check(sim: &Sim, location: LocationId) {
         let calling = matches!(write.state, WriteState::Calling { .. });
         assert!(!calling || called.insert(write.lane), "order per patient: two writes of {location} are under way");
         match write.work {
-            Work::CreatePatient(_) => continue,
-            Work::CreateAppointment(appointment) => {
+            WriteIntent::CreatePatient(_) => continue,
+            WriteIntent::CreateAppointment(appointment) => {
                 assert!(
                     !changed.contains(&appointment),
                     "order per patient: {appointment} is changed before it is made"

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 
 use crate::{
     Location,
-    calendar::Holder,
-    command::{Book, Cx, Hold, KeyUse, Placement},
+    command::{Book, Cx, Hold, KeyUse},
     decision::{Decision, Over, Refusal, Reply},
-    event::{CancelledBy, Event, KeyPinned, MoveReason, Work},
-    ids::{AppointmentId, AppointmentTypeId, Lane, OperatoryId, PatientId, ProviderId},
-    queue::Write,
-    slots::{Fit, Slot, Wanted, fits, nearest},
+    event::{CancelledBy, Event, KeyPinned, MoveReason},
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId, ProviderId},
+    random::mix,
+    schedule::{
+        calendar::{Holder, Placement},
+        slots::{Fit, Slot, Wanted, fits, nearest},
+    },
     state::Appointment,
     time::{Span, Timestamp},
+    writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
 
 /// What an appointment is wanted for, and where.
@@ -81,13 +84,13 @@ impl Location {
             integrated: capabilities.integrated,
         });
         if capabilities.integrated {
-            let on_its_way = |(_, write): (_, &Write)| write.work == Work::CreatePatient(book.patient.id);
+            let on_its_way = |(_, write): (_, &Write)| write.work == WriteIntent::CreatePatient(book.patient.id);
             if book.patient.is_new && !self.state.queue.lane(book.patient.id).any(on_its_way) {
                 self.queue_write(
                     cx,
                     &mut events,
-                    Work::CreatePatient(book.patient.id),
-                    Lane::Patient(book.patient.id),
+                    WriteIntent::CreatePatient(book.patient.id),
+                    OrderingKey::Patient(book.patient.id),
                     None,
                 );
             }
@@ -95,8 +98,8 @@ impl Location {
             self.queue_write(
                 cx,
                 &mut events,
-                Work::CreateAppointment(book.appointment),
-                Lane::Patient(book.patient.id),
+                WriteIntent::CreateAppointment(book.appointment),
+                OrderingKey::Patient(book.patient.id),
                 start,
             );
         }
@@ -240,7 +243,7 @@ impl Location {
         let (integrated, reschedules) = (self.settings.capabilities.integrated, self.settings.capabilities.reschedules);
         // An insert or reschedule that was not sent yet will carry the new place by itself.
         let carried = self.state.queue.of(id).any(|(_, write)| {
-            write.withdrawable() && matches!(write.work, Work::CreateAppointment(_) | Work::Reschedule(_))
+            write.withdrawable() && matches!(write.work, WriteIntent::CreateAppointment(_) | WriteIntent::Reschedule(_))
         });
         if integrated && !carried && !reschedules {
             return Decision::refuse(Refusal::NotSupportedByEhr);
@@ -251,7 +254,7 @@ impl Location {
         }
         let mut events = vec![Event::Moved { appointment: id, to, why: MoveReason::Client }];
         if let Some(patient) = appointment.patient.filter(|_| tell) {
-            self.queue_write(cx, &mut events, Work::Reschedule(id), Lane::Patient(patient), None);
+            self.queue_write(cx, &mut events, WriteIntent::Reschedule(id), OrderingKey::Patient(patient), None);
         }
         Decision::of(Reply::Moved, events)
     }
@@ -273,7 +276,7 @@ impl Location {
             return Decision::of(Reply::Cancelled { already: false }, events);
         }
         // What the EHR certainly does not have is taken back.
-        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == Work::CreateAppointment(id));
+        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
             return Decision::of(Reply::Cancelled { already: false }, events);
@@ -285,7 +288,7 @@ impl Location {
             return Decision::refuse(refusal);
         }
         if let Some(patient) = appointment.patient {
-            self.queue_write(cx, &mut events, Work::Cancel(id), Lane::Patient(patient), None);
+            self.queue_write(cx, &mut events, WriteIntent::Cancel(id), OrderingKey::Patient(patient), None);
         }
         Decision::of(Reply::Cancelled { already: false }, events)
     }
@@ -306,8 +309,8 @@ impl Location {
         &self,
         cx: Cx,
         events: &mut Vec<Event>,
-        work: Work,
-        lane: Lane,
+        work: WriteIntent,
+        lane: OrderingKey,
         deadline: Option<Timestamp>,
     ) {
         let ahead = events.iter().filter(|event| matches!(event, Event::WriteQueued { .. })).count() as u64;
@@ -320,12 +323,4 @@ impl Location {
         let deadline = deadline.unwrap_or(cx.now.plus(self.settings.write.deadline));
         events.push(Event::WriteQueued { write, work, lane, key, deadline });
     }
-}
-
-/// Spreads one random number over many uses (splitmix64).
-pub(crate) fn mix(random: u64, salt: u64) -> u64 {
-    let mut z = random.wrapping_add(salt.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

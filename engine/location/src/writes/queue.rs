@@ -5,20 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    command::Placement,
-    event::{CallKind, Work},
-    hours::WorkingHour,
-    ids::{AppointmentId, Lane, PatientId, WriteId},
-    pull::{Resource, Verb},
+    ids::{AppointmentId, PatientId, WriteId},
+    resource::{Operation, Resource},
+    schedule::{calendar::Placement, hours::WorkingHour},
     time::{Millis, Timestamp},
+    writes::{
+        intent::{CallKind, WriteIntent},
+        order::OrderingKey,
+    },
 };
 
 /// One unfinished write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
-    pub work: Work,
+    pub work: WriteIntent,
     /// Writes of one lane go to the EHR one after the other, in this order: the patient, then the others by their ids.
-    pub lane: Lane,
+    pub lane: OrderingKey,
     /// Sent with each attempt, so that the EHR or a look-up can tell a repeat.
     pub key: String,
     pub queued_at: Timestamp,
@@ -36,7 +38,8 @@ pub struct Write {
     #[serde(default)]
     pub sent_hour: Option<Box<WorkingHour>>,
     /// While it was on its way, a page showed the appointment elsewhere, or the hours otherwise: nobody knows which of the two came last.
-    pub overtaken: bool,
+    #[serde(rename = "overtaken")]
+    pub superseded: bool,
     pub reason: Option<String>,
 }
 
@@ -63,7 +66,7 @@ impl Write {
 pub struct Queue {
     writes: BTreeMap<WriteId, Write>,
     /// Derived: the writes of each lane by id. Only the front of a lane may be called.
-    lanes: BTreeMap<Lane, Vec<WriteId>>,
+    lanes: BTreeMap<OrderingKey, Vec<WriteId>>,
     /// Derived: the writes of each appointment, in order.
     appointments: BTreeMap<AppointmentId, Vec<WriteId>>,
     /// Derived: fronts that wait, by the time they may be tried.
@@ -163,14 +166,14 @@ impl Queue {
 
     /// Unfinished writes of one patient, in order.
     pub fn lane(&self, patient: PatientId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.lanes.get(&Lane::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
+        self.lanes.get(&OrderingKey::Patient(patient)).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 
     /// Unfinished writes of one record, in order.
     pub fn of_record(&self, resource: Resource, id: u64) -> impl Iterator<Item = (WriteId, &Write)> {
-        let about = move |work: Work| match work {
-            Work::Record { resource: its, id: known, .. } => its == resource && known == id,
-            Work::CreatePatient(patient) => resource == Resource::Patients && u64::from(patient.0) == id,
+        let about = move |work: WriteIntent| match work {
+            WriteIntent::Record { resource: its, id: known, .. } => its == resource && known == id,
+            WriteIntent::CreatePatient(patient) => resource == Resource::Patients && u64::from(patient.0) == id,
             _ => false,
         };
         self.iter().filter(move |(_, write)| about(write.work))
@@ -178,16 +181,16 @@ impl Queue {
 
     /// Appointments whose insert is not done.
     pub fn inserts(&self) -> impl Iterator<Item = AppointmentId> {
-        let inserts = self.writes.values().filter(|write| matches!(write.work, Work::CreateAppointment(_)));
+        let inserts = self.writes.values().filter(|write| matches!(write.work, WriteIntent::CreateAppointment(_)));
         inserts.filter_map(|write| write.work.appointment())
     }
 
     /// Whether a write is to make a record of a resource.
     pub fn creates(&self, resource: Resource) -> bool {
         self.writes.values().any(|write| match write.work {
-            Work::CreateAppointment(_) => resource == Resource::Appointments,
-            Work::CreatePatient(_) => resource == Resource::Patients,
-            Work::Record { resource: of, verb, .. } => verb == Verb::Create && of == resource,
+            WriteIntent::CreateAppointment(_) => resource == Resource::Appointments,
+            WriteIntent::CreatePatient(_) => resource == Resource::Patients,
+            WriteIntent::Record { resource: of, verb, .. } => verb == Operation::Create && of == resource,
             _ => false,
         })
     }
@@ -196,8 +199,10 @@ impl Queue {
     pub fn inserts_on_their_way(&self, resource: Resource) -> impl Iterator<Item = u64> {
         let sent = self.writes.values().filter(|write| !write.withdrawable());
         sent.filter_map(move |write| match write.work {
-            Work::CreateAppointment(id) if resource == Resource::Appointments => Some(id.0),
-            Work::Record { resource: of, id, verb: Verb::Create } if of == resource && of == Resource::WorkingHours => {
+            WriteIntent::CreateAppointment(id) if resource == Resource::Appointments => Some(id.0),
+            WriteIntent::Record { resource: of, id, verb: Operation::Create }
+                if of == resource && of == Resource::WorkingHours =>
+            {
                 Some(id)
             }
             _ => None,
@@ -265,16 +270,16 @@ impl Queue {
     }
 
     /// What is under way; then what makes the patient, whom all others of the lane need; then the oldest.
-    fn front(&self, lane: Lane) -> Option<WriteId> {
+    fn front(&self, lane: OrderingKey) -> Option<WriteId> {
         let ids = self.lanes.get(&lane)?;
         let first = |wanted: fn(&Write) -> bool| ids.iter().find(|id| self.writes.get(id).is_some_and(wanted));
         let calling = first(|write| matches!(write.state, WriteState::Calling { .. }));
-        let patient = || first(|write| matches!(write.work, Work::CreatePatient(_)));
+        let patient = || first(|write| matches!(write.work, WriteIntent::CreatePatient(_)));
         calling.or_else(patient).or(ids.first()).copied()
     }
 
     /// The front of a lane that may be called, and when.
-    fn ready_front(&self, lane: Lane) -> Option<(Timestamp, WriteId)> {
+    fn ready_front(&self, lane: OrderingKey) -> Option<(Timestamp, WriteId)> {
         let front = self.front(lane)?;
         match self.writes.get(&front)?.state {
             WriteState::Waiting { not_before } => Some((not_before, front)),
@@ -282,7 +287,7 @@ impl Queue {
         }
     }
 
-    fn change_lane<T>(&mut self, lane: Lane, change: impl FnOnce(&mut Queue) -> T) -> T {
+    fn change_lane<T>(&mut self, lane: OrderingKey, change: impl FnOnce(&mut Queue) -> T) -> T {
         if let Some(front) = self.ready_front(lane) {
             self.ready.remove(&front);
         }

@@ -17,6 +17,21 @@ pub enum Column {
     Provider(ProviderId),
 }
 
+/// Where an appointment takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Placement {
+    pub operatory: Option<OperatoryId>,
+    pub provider: Option<ProviderId>,
+    pub span: Span,
+}
+
+impl Placement {
+    /// The column of the calendar it takes. None where the EHR names neither operatory nor provider.
+    pub fn column(&self) -> Option<Column> {
+        self.operatory.map(Column::Operatory).or(self.provider.map(Column::Provider))
+    }
+}
+
 /// Who keeps a span busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,7 +52,7 @@ pub struct Entry {
 /// The busy spans of a location. Entries of one column may overlap: the EHR does not ask us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calendar {
-    lanes: BTreeMap<Column, Lane>,
+    columns: BTreeMap<Column, ColumnEntries>,
 }
 
 impl Calendar {
@@ -47,15 +62,15 @@ impl Calendar {
 
     /// False, and nothing done, when that very entry is there already or its span is empty.
     pub fn insert(&mut self, column: Column, span: Span, holder: Holder) -> bool {
-        span.start < span.end && self.lanes.entry(column).or_default().insert(Entry { span, holder })
+        span.start < span.end && self.columns.entry(column).or_default().insert(Entry { span, holder })
     }
 
     /// False when there is no such entry.
     pub fn remove(&mut self, column: Column, span: Span, holder: Holder) -> bool {
-        let Some(lane) = self.lanes.get_mut(&column) else { return false };
-        let removed = lane.remove(Entry { span, holder });
-        if lane.entries.is_empty() {
-            self.lanes.remove(&column);
+        let Some(column_entries) = self.columns.get_mut(&column) else { return false };
+        let removed = column_entries.remove(Entry { span, holder });
+        if column_entries.entries.is_empty() {
+            self.columns.remove(&column);
         }
         removed
     }
@@ -74,44 +89,58 @@ impl Calendar {
 
     /// The entries of one column that overlap `span`, in order of start.
     pub fn overlapping(&self, column: Column, span: Span) -> impl Iterator<Item = &Entry> {
-        self.lanes.get(&column).into_iter().flat_map(move |lane| lane.overlapping(span))
+        self.columns.get(&column).into_iter().flat_map(move |column_entries| column_entries.overlapping(span))
     }
 
     /// All entries, column by column, in order of start.
     pub fn entries(&self) -> impl Iterator<Item = (Column, &Entry)> {
-        self.lanes.iter().flat_map(|(column, lane)| lane.entries.iter().map(|entry| (*column, entry)))
+        self.columns
+            .iter()
+            .flat_map(|(column, column_entries)| column_entries.entries.iter().map(|entry| (*column, entry)))
     }
 
     pub fn len(&self) -> usize {
-        self.lanes.values().map(|lane| lane.entries.len()).sum()
+        self.columns.values().map(|column_entries| column_entries.entries.len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.columns.is_empty()
     }
 
     /// Drops what has ended by `before` and tells how much that was.
     pub fn prune(&mut self, before: Timestamp) -> usize {
         let count = self.len();
-        self.lanes.retain(|_, lane| {
-            lane.prune(before);
-            !lane.entries.is_empty()
+        self.columns.retain(|_, column_entries| {
+            column_entries.prune(before);
+            !column_entries.entries.is_empty()
         });
         count - self.len()
     }
 
     /// Pairs of one column that overlap each other.
     pub fn overlaps_within(&self) -> impl Iterator<Item = (Column, &Entry, &Entry)> {
-        self.lanes.iter().flat_map(|(column, lane)| lane.overlaps().map(|(first, second)| (*column, first, second)))
+        self.columns.iter().flat_map(|(column, column_entries)| {
+            column_entries.overlaps().map(|(first, second)| (*column, first, second))
+        })
     }
 
     /// Asserts what must hold of the structure itself; says nothing about overlaps.
     pub fn check(&self) {
-        for (column, lane) in &self.lanes {
-            assert!(!lane.entries.is_empty(), "{column:?} is kept without entries");
-            assert!(lane.entries.is_sorted_by(|a, b| a < b), "{column:?} is out of order or has an entry twice");
-            assert!(lane.entries.iter().all(|entry| entry.span.start < entry.span.end), "{column:?} has an empty span");
-            assert_eq!(lane.reach, Lane::reach_of(&lane.entries), "{column:?} does not know how far its entries reach");
+        for (column, column_entries) in &self.columns {
+            assert!(!column_entries.entries.is_empty(), "{column:?} is kept without entries");
+            assert!(
+                column_entries.entries.is_sorted_by(|a, b| a < b),
+                "{column:?} is out of order or has an entry twice"
+            );
+            assert!(
+                column_entries.entries.iter().all(|entry| entry.span.start < entry.span.end),
+                "{column:?} has an empty span"
+            );
+            assert_eq!(
+                column_entries.reach,
+                ColumnEntries::reach_of(&column_entries.entries),
+                "{column:?} does not know how far its entries reach"
+            );
         }
     }
 }
@@ -119,12 +148,12 @@ impl Calendar {
 /// One column: its entries in order, and for each how far it and those before it reach. As `reach` never falls, a binary
 /// search in it finds the first entry that can overlap a span, however long and however nested the entries are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Lane {
+struct ColumnEntries {
     entries: Vec<Entry>,
     reach: Vec<Timestamp>,
 }
 
-impl Lane {
+impl ColumnEntries {
     fn insert(&mut self, entry: Entry) -> bool {
         let Err(index) = self.entries.binary_search(&entry) else { return false };
         let before = index.checked_sub(1).map_or(Timestamp::MIN, |previous| self.reach[previous]);
@@ -145,7 +174,7 @@ impl Lane {
     fn prune(&mut self, before: Timestamp) {
         if self.entries.iter().any(|entry| entry.span.end <= before) {
             self.entries.retain(|entry| entry.span.end > before);
-            self.reach = Lane::reach_of(&self.entries);
+            self.reach = ColumnEntries::reach_of(&self.entries);
         }
     }
 
@@ -187,7 +216,7 @@ impl Lane {
 
 impl Serialize for Calendar {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.lanes.iter().map(|(column, lane)| (column, &lane.entries)))
+        serializer.collect_seq(self.columns.iter().map(|(column, column_entries)| (column, &column_entries.entries)))
     }
 }
 

@@ -3,15 +3,20 @@
 
 use crate::{
     Location,
-    booking::mix,
-    command::{Cx, Failure, Outcome, Placement, Written},
+    command::Cx,
     decision::{Decision, Reply},
-    event::{Blocked, CallKind, CancelledBy, Event, InsertFailure, Work},
+    event::{CancelledBy, Event, InsertFailure},
     ids::{AppointmentId, WriteId},
-    pull::{Resource, Verb},
-    queue::{Write, WriteState},
+    random::{jittered, mix},
+    resource::{Operation, Resource},
+    schedule::calendar::Placement,
     state::Appointment,
     time::{DAY, Millis, Timestamp},
+    writes::{
+        breaker::Blocked,
+        intent::{CallKind, Failure, Outcome, WriteIntent, Written},
+        queue::{Write, WriteState},
+    },
 };
 
 impl Location {
@@ -26,13 +31,13 @@ impl Location {
         match outcome {
             Ok(written) => self.written(cx, id, write, Some(written), events),
             Err(Failure::Rejected(reason) | Failure::Unsupported(reason)) => {
-                self.path_worked(events);
+                self.breaker_closed(events);
                 self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(Failure::RetryLater { reason, after }) => {
                 let wait = self.backoff(cx, id, write).max(asked_for(*after));
                 self.deferred(id, write, cx.now.plus(wait), reason, events);
-                self.path_failed(cx, id, events);
+                self.breaker_failure(cx, id, events);
             }
             Err(Failure::NotBegun(reason)) => self.deferred(id, write, self.soon(cx, id), reason, events),
             Err(Failure::NotReady(reason) | Failure::NeverSent(reason)) => {
@@ -41,7 +46,7 @@ impl Location {
             Err(Failure::Unknown(reason) | Failure::OfAnother(reason)) => {
                 let not_before = cx.now.plus(self.settle(write));
                 events.push(Event::WriteUnknown { write: id, not_before, reason: reason.clone() });
-                self.path_failed(cx, id, events);
+                self.breaker_failure(cx, id, events);
             }
             Err(Failure::Unauthorized(reason)) => {
                 self.deferred(id, write, cx.now, reason, events);
@@ -72,13 +77,13 @@ impl Location {
         match outcome {
             Ok(Some(written)) => self.written(cx, id, write, Some(written), events),
             Ok(None) => {
-                self.path_answered(events);
+                self.breaker_probe_answered(events);
                 self.not_found(cx, id, write, events);
             }
             Err(Failure::NeverSent(reason)) => self.not_there(cx, id, write, (reason, false), events),
             // Asked twice, it says the same.
             Err(Failure::OfAnother(reason)) => {
-                self.path_answered(events);
+                self.breaker_probe_answered(events);
                 self.failed(id, write, InsertFailure::Failed, reason, events);
             }
             Err(_) if write.deadline.plus(self.settings.write.deadline) <= cx.now => {
@@ -97,7 +102,7 @@ impl Location {
                     Failure::Unauthorized(_) => self.block(cx, Blocked::Unauthorized, events),
                     Failure::GateClosed => self.block(cx, Blocked::GateClosed, events),
                     Failure::NotReady(_) | Failure::NotBegun(_) => {}
-                    _ => self.path_failed(cx, id, events),
+                    _ => self.breaker_failure(cx, id, events),
                 }
             }
         }
@@ -160,21 +165,21 @@ impl Location {
         written: Option<&Written>,
         events: &mut Vec<Event>,
     ) {
-        self.path_worked(events);
+        self.breaker_closed(events);
         events.push(Event::WriteDone { write: id, work: write.work, written: written.cloned() });
-        let says_where = |work| matches!(work, Work::Reschedule(_) | Work::Cancel(_));
+        let says_where = |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Cancel(_));
         match (write.work, written) {
-            (Work::CreateAppointment(appointment), Some(written)) => {
+            (WriteIntent::CreateAppointment(appointment), Some(written)) => {
                 events.push(Event::InsertDone { appointment, written: written.clone() });
             }
-            (Work::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
+            (WriteIntent::Cancel(appointment), _) => events.push(Event::CancelConfirmed { appointment }),
             // Once more, so that the client's move is the last word.
-            (Work::Reschedule(appointment), _)
-                if write.overtaken && !self.later(appointment, id).any(|(_, later)| says_where(later.work)) =>
+            (WriteIntent::Reschedule(appointment), _)
+                if write.superseded && !self.later(appointment, id).any(|(_, later)| says_where(later.work)) =>
             {
                 self.queue_write(cx, events, write.work, write.lane, None);
             }
-            (Work::Record { resource: Resource::WorkingHours, id: hour, .. }, _) => {
+            (WriteIntent::Record { resource: Resource::WorkingHours, id: hour, .. }, _) => {
                 self.hour_written(cx, id, write, hour, events);
             }
             _ => {}
@@ -187,18 +192,18 @@ impl Location {
         events.push(Event::WriteFailed { write: id, work: write.work, how, reason: reason.clone() });
         match write.work {
             // The shell puts back what the EHR still has.
-            Work::Confirm(_) | Work::CheckIn(_) | Work::Note(_) => {}
-            Work::Record { resource, id: record, verb } => {
+            WriteIntent::Confirm(_) | WriteIntent::CheckIn(_) | WriteIntent::Note(_) => {}
+            WriteIntent::Record { resource, id: record, verb } => {
                 // What was to follow a record that will never be there.
                 let later = self.state.queue.of_record(resource, record).filter(|(other, _)| *other > id);
-                for (other, later) in later.filter(|_| verb == Verb::Create) {
+                for (other, later) in later.filter(|_| verb == Operation::Create) {
                     events.push(Event::WriteFailed { write: other, work: later.work, how, reason: reason.clone() });
                 }
                 if resource == Resource::WorkingHours {
                     self.hour_not_written(id, record, verb, &reason, events);
                 }
             }
-            Work::CreatePatient(patient) => {
+            WriteIntent::CreatePatient(patient) => {
                 // Nothing that waits for this patient can be written. What the EHR has of it already shows that it knows the patient, and
                 // what it may have is looked up.
                 let in_ehr = |a: AppointmentId| self.state.appointments.get(&a).is_some_and(Appointment::in_ehr);
@@ -207,25 +212,26 @@ impl Location {
                 for (other, waiting) in waiting {
                     let reason = reason.clone();
                     events.push(Event::WriteFailed { write: other, work: waiting.work, how, reason: reason.clone() });
-                    if let Work::CreateAppointment(appointment) = waiting.work {
+                    if let WriteIntent::CreateAppointment(appointment) = waiting.work {
                         events.push(Event::InsertFailed { appointment, how, reason });
                     }
                 }
             }
-            Work::CreateAppointment(appointment) => {
+            WriteIntent::CreateAppointment(appointment) => {
                 self.drop_writes(appointment, id, events);
                 events.push(Event::InsertFailed { appointment, how, reason });
             }
-            Work::Reschedule(appointment) => {
+            WriteIntent::Reschedule(appointment) => {
                 // One that waits will carry the place it has here; where one that is out puts it, it will be.
-                let others = self.later(appointment, id).filter(|(_, other)| matches!(other.work, Work::Reschedule(_)));
+                let others =
+                    self.later(appointment, id).filter(|(_, other)| matches!(other.work, WriteIntent::Reschedule(_)));
                 let (waiting, out): (Vec<_>, Vec<_>) = others.partition(|(_, other)| other.withdrawable());
                 let sent = out.into_iter().find_map(|(_, other)| other.sent);
                 if let (true, Some(to)) = (waiting.is_empty(), sent.or_else(|| self.place_in_ehr(appointment))) {
                     events.push(Event::MoveReverted { appointment, to, reason });
                 }
             }
-            Work::Cancel(appointment) => {
+            WriteIntent::Cancel(appointment) => {
                 events.push(Event::CancelReverted { appointment, reason: reason.clone() });
                 let ours = self.state.appointments.get(&appointment).map(|a| a.placement);
                 let staff_moved = self.place_in_ehr(appointment).filter(|place| Some(*place) != ours);
@@ -239,7 +245,8 @@ impl Location {
     /// Where the EHR has an appointment, or will have it when the insert on its way arrives. None while it certainly has not.
     fn place_in_ehr(&self, id: AppointmentId) -> Option<Placement> {
         let confirmed = self.state.appointments.get(&id).and_then(|a| a.confirmed);
-        let inserts = self.state.queue.of(id).filter(|(_, write)| matches!(write.work, Work::CreateAppointment(_)));
+        let inserts =
+            self.state.queue.of(id).filter(|(_, write)| matches!(write.work, WriteIntent::CreateAppointment(_)));
         confirmed.or_else(|| inserts.filter(|(_, write)| !write.withdrawable()).find_map(|(_, write)| write.sent))
     }
 
@@ -248,7 +255,7 @@ impl Location {
         let (how, reason) = (InsertFailure::Withdrawn, "cancelled before it was sent".to_owned());
         events.push(Event::WriteFailed {
             write: insert,
-            work: Work::CreateAppointment(appointment),
+            work: WriteIntent::CreateAppointment(appointment),
             how,
             reason: reason.clone(),
         });
@@ -293,12 +300,12 @@ impl Location {
         events: &mut Vec<Event>,
     ) {
         match write.work {
-            Work::CreateAppointment(appointment)
+            WriteIntent::CreateAppointment(appointment)
                 if self.state.appointments.get(&appointment).is_some_and(|a| a.cancelling) =>
             {
                 self.withdraw(id, appointment, events);
             }
-            Work::Record { resource: Resource::WorkingHours, id: hour, verb: Verb::Create }
+            WriteIntent::Record { resource: Resource::WorkingHours, id: hour, verb: Operation::Create }
                 if self.hour_removed(hour) =>
             {
                 let writes = self.state.queue.of_record(Resource::WorkingHours, hour);
@@ -313,34 +320,34 @@ impl Location {
         }
     }
 
-    fn path_worked(&self, events: &mut Vec<Event>) {
-        if !self.state.path.is_clear() {
-            events.push(Event::PathCleared);
+    fn breaker_closed(&self, events: &mut Vec<Event>) {
+        if !self.state.breaker.is_clear() {
+            events.push(Event::BreakerClosed);
         }
     }
 
     /// It answers questions, which says nothing about whether it takes writes: those that failed still count.
-    fn path_answered(&self, events: &mut Vec<Event>) {
-        if self.state.path.blocked.is_some_and(|block| block.why != Blocked::Breaker) {
-            events.push(Event::PathCleared);
+    fn breaker_probe_answered(&self, events: &mut Vec<Event>) {
+        if self.state.breaker.blocked.is_some_and(|block| block.why != Blocked::Breaker) {
+            events.push(Event::BreakerClosed);
         }
     }
 
-    fn path_failed(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
-        events.push(Event::PathFailed { write });
-        if self.state.path.opens(&self.settings.write, write) {
+    fn breaker_failure(&self, cx: Cx, write: WriteId, events: &mut Vec<Event>) {
+        events.push(Event::BreakerFailure { write });
+        if self.state.breaker.opens(&self.settings.write, write) {
             self.block(cx, Blocked::Breaker, events);
         }
     }
 
     /// Of calls that fail together the first one blocks: the pause doubles only when a probe fails.
     fn block(&self, cx: Cx, why: Blocked, events: &mut Vec<Event>) {
-        let pausing = self.state.path.blocked.is_some_and(|block| cx.now < block.until);
-        if pausing || events.iter().any(|event| matches!(event, Event::PathBlocked { .. })) {
+        let pausing = self.state.breaker.blocked.is_some_and(|block| cx.now < block.until);
+        if pausing || events.iter().any(|event| matches!(event, Event::BreakerOpened { .. })) {
             return;
         }
-        let pause = self.state.path.pause(&self.settings.write);
-        events.push(Event::PathBlocked { why, until: cx.now.plus(pause) });
+        let pause = self.state.breaker.pause(&self.settings.write);
+        events.push(Event::BreakerOpened { why, until: cx.now.plus(pause) });
     }
 
     /// For what was not begun: however often, the pause stays short.
@@ -354,12 +361,6 @@ impl Location {
         let rules = &self.settings.write;
         jittered(rules.backoff_base, rules.backoff_cap, write.attempts, mix(cx.random, id.0))
     }
-}
-
-/// A time between one millisecond and `base * 2^(tries - 1)`, at most `cap`.
-pub(crate) fn jittered(base: Millis, cap: Millis, tries: u32, random: u64) -> Millis {
-    let doubled = base.saturating_mul(1_i64 << tries.saturating_sub(1).min(30)).clamp(1, cap.max(1));
-    1 + i64::try_from(random % doubled.unsigned_abs()).unwrap_or(0)
 }
 
 /// A wait the EHR asked for. More than a day is taken for a mistake.

@@ -2,13 +2,18 @@
 
 use crate::{
     Location,
-    command::{Cx, Placement, Save},
+    command::{Cx, Save},
     decision::{Decision, Over, Refusal, Reply},
-    event::{Change, Event, InsertFailure, Work},
-    ids::{AppointmentId, Lane, PatientId},
-    pull::{Resource, Verb},
-    queue::Write,
+    event::{Event, InsertFailure},
+    ids::{AppointmentId, PatientId},
+    resource::{Operation, Resource},
+    schedule::calendar::Placement,
     state::Appointment,
+    writes::{
+        intent::{ChangedDetails, WriteIntent},
+        order::OrderingKey,
+        queue::Write,
+    },
 };
 
 impl Location {
@@ -20,15 +25,18 @@ impl Location {
             return Decision::of(Reply::Saved { queued: false }, events);
         }
         let work = match (resource, verb) {
-            (Resource::Patients, Verb::Create) => Work::CreatePatient(PatientId(u32::try_from(id).unwrap_or(u32::MAX))),
-            _ => Work::Record { resource, id, verb },
+            (Resource::Patients, Operation::Create) => {
+                WriteIntent::CreatePatient(PatientId(u32::try_from(id).unwrap_or(u32::MAX)))
+            }
+            _ => WriteIntent::Record { resource, id, verb },
         };
-        let creates =
-            |write: &Write| matches!(write.work, Work::CreatePatient(_) | Work::Record { verb: Verb::Create, .. });
+        let creates = |write: &Write| {
+            matches!(write.work, WriteIntent::CreatePatient(_) | WriteIntent::Record { verb: Operation::Create, .. })
+        };
         let unsent = || self.state.queue.of_record(resource, id).filter(|(_, write)| write.withdrawable());
         match verb {
             // What the EHR certainly does not have is taken back.
-            Verb::Delete if unsent().any(|(_, write)| creates(write)) => {
+            Operation::Delete if unsent().any(|(_, write)| creates(write)) => {
                 for (write, unsent) in unsent() {
                     let (how, reason) = (InsertFailure::Withdrawn, "removed before it was sent".to_owned());
                     events.push(Event::WriteFailed { write, work: unsent.work, how, reason });
@@ -36,17 +44,17 @@ impl Location {
                 return Decision::of(Reply::Saved { queued: false }, events);
             }
             // A write that was not sent yet will carry the new content by itself.
-            Verb::Update if unsent().any(|(_, write)| write.work == work || creates(write)) => {
+            Operation::Update if unsent().any(|(_, write)| write.work == work || creates(write)) => {
                 return Decision::of(Reply::Saved { queued: true }, events);
             }
-            Verb::Create | Verb::Update | Verb::Delete => {}
+            Operation::Create | Operation::Update | Operation::Delete => {}
         }
         let limit = match verb {
-            Verb::Create => self.settings.write.max_queue,
-            Verb::Update | Verb::Delete => self.settings.write.max_changes(),
+            Operation::Create => self.settings.write.max_queue,
+            Operation::Update | Operation::Delete => self.settings.write.max_changes(),
         };
         let supported = match work {
-            Work::CreatePatient(_) => capabilities.new_patients,
+            WriteIntent::CreatePatient(_) => capabilities.new_patients,
             _ => capabilities.writes.contains(&(resource, verb)),
         };
         if !supported {
@@ -75,7 +83,7 @@ impl Location {
         id: AppointmentId,
         to: Option<Placement>,
         join_blocks: bool,
-        what: Change,
+        what: ChangedDetails,
     ) -> Decision {
         let (capabilities, rules) = (&self.settings.capabilities, &self.settings.write);
         let patient = match self.synced_appointment(id) {
@@ -102,13 +110,13 @@ impl Location {
         if let Some(refusal) = self.queue_full(4, rules.max_changes()).filter(|_| integrated) {
             return Decision::refuse(refusal);
         }
-        if what != Change::default() {
+        if what != ChangedDetails::default() {
             events.push(Event::AppointmentChanged { appointment: id, what });
         }
         let unsent = |work| self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
         for work in what.works(id).filter(|work| !unsent(*work)) {
             if let Some(patient) = patient.filter(|_| integrated) {
-                self.queue_write(cx, &mut events, work, Lane::Patient(patient), None);
+                self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
             }
         }
         Decision::of(Reply::Changed, events)

@@ -2,13 +2,14 @@
 
 use crate::{
     Location,
-    booking::Wish,
     command::{Cx, Retried, Retry},
+    commands::Wish,
     decision::{Decision, Refusal, Reply},
-    event::{Event, InsertFailure, Work},
+    event::{Event, InsertFailure},
     ids::WriteId,
-    pull::{Resource, Verb},
+    resource::{Operation, Resource},
     time::Timestamp,
+    writes::intent::WriteIntent,
 };
 
 impl Location {
@@ -18,13 +19,13 @@ impl Location {
         let capabilities = &self.settings.capabilities;
         let (mut events, mut deadline) = (Vec::new(), cx.now.plus(self.settings.write.deadline));
         let able = match (retry.work, &retry.what) {
-            (Work::CreatePatient(patient), _) => {
+            (WriteIntent::CreatePatient(patient), _) => {
                 if self.state.queue.lane(patient).any(|(_, write)| write.work == retry.work) {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
                 capabilities.new_patients
             }
-            (Work::CreateAppointment(_), Retried::Appointment(_)) => {
+            (WriteIntent::CreateAppointment(_), Retried::Appointment(_)) => {
                 match self.take_slot_again(cx.now, retry) {
                     Ok(booked) => events.push(booked),
                     Err(refusal) => return Decision::refuse(refusal),
@@ -34,7 +35,7 @@ impl Location {
                 }
                 capabilities.creates_appointments
             }
-            (Work::Record { resource, id, verb: Verb::Create }, what) => {
+            (WriteIntent::Record { resource, id, verb: Operation::Create }, what) => {
                 if self.state.queue.of_record(resource, id).next().is_some() {
                     return Decision::refuse(Refusal::WriteNotFailed);
                 }
@@ -47,7 +48,7 @@ impl Location {
                     }
                     events.push(Event::HourSet(hour.clone()));
                 }
-                capabilities.writes.contains(&(resource, Verb::Create))
+                capabilities.writes.contains(&(resource, Operation::Create))
             }
             _ => return Decision::refuse(Refusal::WriteWasPutBack),
         };
@@ -65,7 +66,7 @@ impl Location {
 
     /// By the rules of a booking: its place may be another's by now.
     fn take_slot_again(&self, now: Timestamp, retry: &Retry) -> Result<Event, Refusal> {
-        let (Work::CreateAppointment(id), Retried::Appointment(it)) = (retry.work, &retry.what) else {
+        let (WriteIntent::CreateAppointment(id), Retried::Appointment(it)) = (retry.work, &retry.what) else {
             return Err(Refusal::WriteWasPutBack);
         };
         if self.state.appointments.contains_key(&id) {

@@ -1,57 +1,22 @@
-//! The way to the EHR: for writes open, or blocked by the circuit breaker or refused credentials; where it leads through a workstation,
-//! open or shut for everything.
+//! The circuit breaker of a location's writes: closed, or open because writes failed, the gate closed or the EHR refused the credentials.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Location,
-    command::Cx,
-    decision::{Decision, Reply},
-    event::{Blocked, Event},
     ids::WriteId,
-    queue::{Write, WriteState},
     settings::WriteRules,
     time::{Millis, Timestamp},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Path {
+pub struct CircuitBreaker {
     /// Different writes that failed since the last success. One poison write alone never opens the breaker.
     failing: BTreeSet<WriteId>,
     pub blocked: Option<Block>,
     /// Blocks in a row, for the doubling pause.
     blocks: u32,
-}
-
-/// Where the workstation gate of a location stands, as the shell told last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Gate {
-    Open,
-    Shut(Shut),
-}
-
-/// Why a gate is shut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shut {
-    NoWorkstation,
-    LoggedOut,
-    Paused,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GateSince {
-    pub gate: Gate,
-    pub since: Timestamp,
-}
-
-impl GateSince {
-    pub fn shut(self) -> Option<Shut> {
-        if let Gate::Shut(why) = self.gate { Some(why) } else { None }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,23 +26,17 @@ pub struct Block {
     pub until: Timestamp,
 }
 
-impl Location {
-    /// The shell says how the gate stands. Open, it is an occasion to try what waits.
-    pub(crate) fn gate_stands(&self, cx: Cx, gate: Gate) -> Decision {
-        let state = &self.state;
-        let news = state.gate.is_none_or(|known| known.gate != gate);
-        let late = |write: &Write| matches!(write.state, WriteState::Waiting { not_before } if cx.now < not_before);
-        let waits = || {
-            !state.path.is_clear()
-                || state.pulls.retry_at.is_some_and(|at| cx.now < at)
-                || state.queue.iter().any(|(_, write)| write.withdrawable() && late(write))
-        };
-        let turned = news || (gate == Gate::Open && waits());
-        Decision::of(Reply::Done, turned.then_some(Event::GateTurned { gate }).into_iter().collect())
-    }
+/// Why nothing is sent to the EHR at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocked {
+    /// The circuit breaker is open.
+    Breaker,
+    GateClosed,
+    Unauthorized,
 }
 
-impl Path {
+impl CircuitBreaker {
     /// Writes that may be in flight: none while blocked, one as a probe after a block, else all.
     pub fn concurrency(&self, rules: &WriteRules, now: Timestamp) -> usize {
         match self.blocked {
@@ -118,7 +77,7 @@ impl Path {
 
     /// A call got through.
     pub fn clear(&mut self) {
-        *self = Path::default();
+        *self = CircuitBreaker::default();
     }
 
     pub fn is_clear(&self) -> bool {

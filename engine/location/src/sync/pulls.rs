@@ -4,73 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::resource::Resource;
 use crate::{
     settings::PullPlan,
     time::{Millis, Timestamp},
 };
-
-/// A resource of the EHR, in the order in which a cycle pulls them: what others refer to comes first, and the schedule before the
-/// files of the practice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resource {
-    Providers,
-    Operatories,
-    AppointmentTypes,
-    Patients,
-    WorkingHours,
-    Appointments,
-    AppointmentDescriptors,
-    FeeSchedules,
-    InsurancePlans,
-    Coverages,
-    HistoryItems,
-    PatientHistoryItems,
-    PatientAlerts,
-    CommunicationLogs,
-    Conversations,
-    FormSchemas,
-    FormResponses,
-    ProcedureCodeCategories,
-    ProcedureCodes,
-    Fees,
-    Procedures,
-    TreatmentPlans,
-    ClinicalNotes,
-    RecallTypes,
-    PatientRecalls,
-    DocumentTypes,
-    Documents,
-    PaymentTypes,
-    AdjustmentTypes,
-    Charges,
-    Claims,
-    PaymentPlans,
-    Payments,
-    Adjustments,
-    GuarantorBalances,
-    InsuranceBalances,
-}
-
-impl Resource {
-    /// Belongs to one location; all others are shared by the locations of a data source, and pulled by one of them.
-    pub fn of_one_location(self) -> bool {
-        matches!(self, Resource::Operatories | Resource::WorkingHours | Resource::Appointments)
-    }
-
-    pub fn shared(self) -> bool {
-        !self.of_one_location()
-    }
-}
-
-/// What a write does to a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verb {
-    Create,
-    Update,
-    Delete,
-}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulls {
@@ -114,8 +52,8 @@ pub struct Pulls {
     /// Resources one whole pass of which has ended: before, what the EHR holds of them is not known.
     pub known: BTreeSet<Resource>,
     /// Resources to be read anew once the inserts on their way are answered: nobody is told twice what became of them meanwhile.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub unsure: BTreeSet<Resource>,
+    #[serde(default, rename = "unsure", skip_serializing_if = "BTreeSet::is_empty")]
+    pub needs_full_pass: BTreeSet<Resource>,
     /// How far each resource came.
     #[serde(default)]
     pub progress: BTreeMap<Resource, Progress>,
@@ -257,5 +195,6 @@ pub struct PullCall {
     pub asked_at: Timestamp,
     pub until: Timestamp,
     /// Records of the resource that a write of ours reached meanwhile: what the page says of them may be older than that.
-    pub landed: BTreeSet<u64>,
+    #[serde(rename = "landed")]
+    pub written_during_pull: BTreeSet<u64>,
 }

@@ -6,11 +6,11 @@ use crate::{
     Location,
     command::Cx,
     decision::{Decision, Refusal, Reply},
-    event::{Event, InsertFailure, Work},
-    hours::{HourSource, WorkingHour},
-    ids::{Lane, WorkingHourId, WriteId},
-    pull::{Resource, Verb},
-    queue::Write,
+    event::{Event, InsertFailure},
+    ids::{WorkingHourId, WriteId},
+    resource::{Operation, Resource},
+    schedule::hours::{HourSource, WorkingHour},
+    writes::{intent::WriteIntent, order::OrderingKey, queue::Write},
 };
 
 /// Working hours a location keeps: each is looked at whenever slots are.
@@ -33,7 +33,7 @@ impl Location {
         }
         let set = Event::HourSet(hour.clone());
         if self.ehr_may_have(hour.id) {
-            return self.change_there(cx, hour.id, Verb::Update, here_only, set);
+            return self.change_there(cx, hour.id, Operation::Update, here_only, set);
         }
         let mut events = vec![set];
         let unsent = self.unsent_of(hour.id).next().is_some();
@@ -43,11 +43,11 @@ impl Location {
         } else if unsent {
             // The write that was not sent yet will carry the new content by itself.
             true
-        } else if self.takes_hours(Verb::Create) {
+        } else if self.takes_hours(Operation::Create) {
             if let Some(refusal) = self.queue_full(1, self.settings.write.max_queue) {
                 return Decision::refuse(refusal);
             }
-            self.queue_write(cx, &mut events, work(hour.id, Verb::Create), lane(hour.id), None);
+            self.queue_write(cx, &mut events, work(hour.id, Operation::Create), lane(hour.id), None);
             true
         } else {
             false
@@ -67,7 +67,7 @@ impl Location {
         }
         let removed = Event::HourRemoved { hour: id };
         if self.ehr_may_have(id) {
-            return self.change_there(cx, id, Verb::Delete, false, removed);
+            return self.change_there(cx, id, Operation::Delete, false, removed);
         }
         let mut events = vec![removed];
         self.withdraw_unsent(id, "removed before it was sent", &mut events);
@@ -75,13 +75,13 @@ impl Location {
     }
 
     /// Hours the EHR has are changed here only if they can be changed there.
-    fn change_there(&self, cx: Cx, id: WorkingHourId, verb: Verb, here_only: bool, change: Event) -> Decision {
+    fn change_there(&self, cx: Cx, id: WorkingHourId, verb: Operation, here_only: bool, change: Event) -> Decision {
         if here_only || !self.takes_hours(verb) {
             return Decision::refuse(Refusal::NotSupportedByEhr);
         }
         let mut events = vec![change];
         let carried = self.unsent_of(id).any(|(_, write)| write.work == work(id, verb));
-        if verb == Verb::Delete {
+        if verb == Operation::Delete {
             self.withdraw_unsent(id, "removed before it was sent", &mut events);
         }
         if !carried {
@@ -93,15 +93,15 @@ impl Location {
         Decision::of(Reply::Saved { queued: true }, events)
     }
 
-    fn takes_hours(&self, verb: Verb) -> bool {
+    fn takes_hours(&self, verb: Operation) -> bool {
         let capabilities = &self.settings.capabilities;
         capabilities.integrated && capabilities.writes.contains(&(Resource::WorkingHours, verb))
     }
 
     /// It was told, or is being told.
     fn ehr_may_have(&self, id: WorkingHourId) -> bool {
-        let creating = |(_, write): (_, &Write)| write.work == work(id, Verb::Create) && !write.withdrawable();
-        self.state.told_hours.contains_key(&id) || self.writes_of(id).any(creating)
+        let creating = |(_, write): (_, &Write)| write.work == work(id, Operation::Create) && !write.withdrawable();
+        self.state.confirmed_hours.contains_key(&id) || self.writes_of(id).any(creating)
     }
 
     fn writes_of(&self, id: WorkingHourId) -> impl Iterator<Item = (WriteId, &Write)> {
@@ -127,16 +127,23 @@ impl Location {
     /// The EHR took a change of hours that it showed otherwise meanwhile: once more, so that the client's word is the last.
     pub(crate) fn hour_written(&self, cx: Cx, write: WriteId, done: &Write, id: u64, events: &mut Vec<Event>) {
         let later = self.state.queue.of_record(Resource::WorkingHours, id).any(|(other, _)| other > write);
-        if done.overtaken && !later && self.takes_hours(Verb::Update) {
-            let update = Work::Record { resource: Resource::WorkingHours, id, verb: Verb::Update };
+        if done.superseded && !later && self.takes_hours(Operation::Update) {
+            let update = WriteIntent::Record { resource: Resource::WorkingHours, id, verb: Operation::Update };
             self.queue_write(cx, events, update, done.lane, None);
         }
     }
 
     /// The EHR would not take hours: what it has counts again.
-    pub(crate) fn hour_not_written(&self, write: WriteId, id: u64, verb: Verb, reason: &str, events: &mut Vec<Event>) {
+    pub(crate) fn hour_not_written(
+        &self,
+        write: WriteId,
+        id: u64,
+        verb: Operation,
+        reason: &str,
+        events: &mut Vec<Event>,
+    ) {
         let Some(hour) = hour_id(id) else { return };
-        if verb == Verb::Create {
+        if verb == Operation::Create {
             events.extend(self.state.hours.contains_key(&hour).then_some(Event::HourRemoved { hour }));
             return;
         }
@@ -147,7 +154,7 @@ impl Location {
         // Given up while an earlier write has no answer yet: the hours stand as that one was sent.
         let earlier = self.writes_of(hour).filter(|(other, _)| *other < write).last();
         let on_its_way = earlier.and_then(|(_, earlier)| earlier.sent_hour.as_deref());
-        if let Some(to) = on_its_way.or(self.state.told_hours.get(&hour)) {
+        if let Some(to) = on_its_way.or(self.state.confirmed_hours.get(&hour)) {
             events.push(Event::HourReverted { to: to.clone(), reason: reason.to_owned() });
         }
     }
@@ -164,7 +171,7 @@ impl Location {
     /// Whether the EHR says of hours what we do not know.
     pub(crate) fn hour_is_news(&self, hour: &WorkingHour) -> bool {
         let known = match hour.source {
-            HourSource::Manual => self.state.told_hours.get(&hour.id),
+            HourSource::Manual => self.state.confirmed_hours.get(&hour.id),
             HourSource::Synced => self.state.hours.get(&hour.id),
         };
         known != Some(hour)
@@ -202,12 +209,12 @@ impl Location {
     }
 }
 
-fn work(id: WorkingHourId, verb: Verb) -> Work {
-    Work::Record { resource: Resource::WorkingHours, id: id.0.into(), verb }
+fn work(id: WorkingHourId, verb: Operation) -> WriteIntent {
+    WriteIntent::Record { resource: Resource::WorkingHours, id: id.0.into(), verb }
 }
 
-fn lane(id: WorkingHourId) -> Lane {
-    Lane::Record { resource: Resource::WorkingHours, id: id.0.into() }
+fn lane(id: WorkingHourId) -> OrderingKey {
+    OrderingKey::Record { resource: Resource::WorkingHours, id: id.0.into() }
 }
 
 fn hour_id(id: u64) -> Option<WorkingHourId> {

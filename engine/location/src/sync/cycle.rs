@@ -1,21 +1,27 @@
 //! Pulling from the EHR: one resource after the other, pages applied once with their cursor. The EHR wins over what it confirmed;
 //! what we still have to write there stays ours until it answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::{
     Location,
-    booking::mix,
-    command::{Cx, Failure, Outcome, Page, Placement, PulledAppointment},
+    command::Cx,
     decision::{Call, Decision, Reply},
-    event::{Event, Work},
-    hours::HourSource,
-    ids::{AppointmentId, OperatoryId},
-    pull::{Cycle, PullCall, Resource},
+    event::Event,
+    ids::AppointmentId,
+    random::{jittered, mix},
+    resource::Resource,
     settings::PullPlan,
-    state::{Appointment, Insert},
+    sync::{
+        guard::{DELETIONS_AT_ONCE, past_gone},
+        page::Page,
+        pulls::{Cycle, PullCall},
+    },
     time::{MINUTE, Millis, Timestamp},
-    write_back::{asked_for, jittered, reason_of},
+    writes::{
+        intent::{Failure, Outcome},
+        retry::{asked_for, reason_of},
+    },
 };
 
 /// Times a page is put off because an insert whose answer is out may be on it: some minutes with the usual pauses.
@@ -27,9 +33,6 @@ const TRIES: u32 = 5;
 /// Pages in a row that bring nothing new after which a resource is left for the cycle: its cursor leads nowhere. An EHR that walks empty
 /// weeks, or shows all of a practice's unchanged records again, stays below it, or goes on in the next cycle.
 const BARREN_PAGES: u32 = 500;
-
-/// Deletions of one commit: each costs some ten keys, and a commit holds 100,000.
-const DELETIONS_AT_ONCE: usize = 1_000;
 
 /// An EHR that gives another reason each time it does not say what it can do must not fill the journal.
 const REASON_AGAIN: Millis = 10 * MINUTE;
@@ -48,7 +51,7 @@ impl Location {
         Decision::of(Reply::Done, event.into_iter().collect())
     }
 
-    fn plan(&self) -> &[PullPlan] {
+    pub(super) fn plan(&self) -> &[PullPlan] {
         if self.settings.capabilities.integrated { &self.settings.capabilities.pulls } else { &[] }
     }
 
@@ -119,7 +122,7 @@ impl Location {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
-        if pulls.unsure.contains(&resource) && answered() {
+        if pulls.needs_full_pass.contains(&resource) && answered() {
             events.push(Event::ReadAnew { resource });
             cursor = None;
         }
@@ -172,7 +175,7 @@ impl Location {
     pub(crate) fn pulled(&self, cx: Cx, resource: Resource, call: u64, outcome: &Outcome<Page>) -> Decision {
         let pulls = &self.state.pulls;
         let awaited = pulls.calling.as_ref().filter(|calling| calling.call == call && calling.resource == resource);
-        let Some(PullCall { landed, .. }) = awaited else {
+        let Some(PullCall { written_during_pull, .. }) = awaited else {
             return Decision::of(Reply::PageIgnored, Vec::new());
         };
         let (mut events, mut calls) = (Vec::new(), Vec::new());
@@ -187,22 +190,25 @@ impl Location {
             }
         };
         let outdated = page.outdated
-            || page.appointments.iter().any(|record| landed.contains(&record.id.0) && self.is_news(record))
-            || page.hours.iter().any(|hour| landed.contains(&hour.id.0.into()) && self.hour_is_news(hour));
+            || page
+                .appointments
+                .iter()
+                .any(|record| written_during_pull.contains(&record.id.0) && self.is_news(record))
+            || page.hours.iter().any(|hour| written_during_pull.contains(&hour.id.0.into()) && self.hour_is_news(hour));
         if outdated {
             let reason = "the page is older than what was written meanwhile";
             self.read_again(cx, resource, reason, &mut events, &mut calls);
             return Decision { reply: Reply::PageIgnored, events, calls };
         }
-        let unsure = self.may_show_an_insert(resource, page);
-        if unsure && pulls.waits < WAITS_FOR_INSERT {
+        let needs_full_pass = self.may_show_an_insert(resource, page);
+        if needs_full_pass && pulls.waits < WAITS_FOR_INSERT {
             let rules = &self.settings.pull;
             let wait = jittered(rules.retry_base, rules.retry_cap, pulls.waits + 1, mix(cx.random, 0x9011));
             let (reason, retry_at) = ("an insert on its way may be on the page".to_owned(), cx.now.plus(wait));
             events.push(Event::PullPutOff { resource, reason, retry_at, insert: true });
             return Decision::of(Reply::PageIgnored, events);
         }
-        let (deleted, known) = self.deletions(cx.now, resource, page, landed);
+        let (deleted, known) = self.deletions(cx.now, resource, page, written_during_pull);
         // Nobody counted the known ones of a shared resource: then its few deletions stand alone.
         let counted = !resource.shared() || page.known > 0;
         let before = self.state.pulls.deleted.get(&resource).copied().filter(|_| counted).unwrap_or_default();
@@ -255,7 +261,7 @@ impl Location {
             seen,
             records,
             estimate,
-            unsure,
+            needs_full_pass,
             barren,
         });
         if self.may_ask(cx.now) {
@@ -293,20 +299,8 @@ impl Location {
         self.state.shut().is_none() && self.state.quota.available(self.settings.quota, now) > 0
     }
 
-    /// More deletions than one commit holds: some of them are applied, and nothing else of the page, which is then asked for again. What
-    /// was applied is known by then; so a crash in between costs nothing.
-    fn delete_some(&self, cx: Cx, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> Decision {
-        let (mut events, mut calls) = (Vec::new(), Vec::new());
-        events.extend(page.past_deleted.iter().take(DELETIONS_AT_ONCE).map(|id| past_gone(*id)));
-        for id in deleted.iter().take(DELETIONS_AT_ONCE.saturating_sub(page.past_deleted.len())) {
-            self.deleted(resource, *id, &mut events);
-        }
-        self.read_again(cx, resource, "more deletions than can be taken in at once", &mut events, &mut calls);
-        Decision { reply: Reply::PageIgnored, events, calls }
-    }
-
     /// Whether a page says something that its pass has not said before.
-    fn brings_news(&self, resource: Resource, page: &Page) -> bool {
+    pub(super) fn brings_news(&self, resource: Resource, page: &Page) -> bool {
         if !page.whole {
             return page.news;
         }
@@ -314,178 +308,21 @@ impl Location {
         page.seen.iter().any(|id| !seen.is_some_and(|seen| seen.contains(id)))
     }
 
-    /// Whether a whole pass ends without having shown a record, and not because the EHR says one by one that they are deleted.
-    fn shows_nothing(&self, resource: Resource, page: &Page, deleted: &BTreeSet<u64>) -> bool {
-        let shown = self.state.pulls.seen.get(&resource).is_some_and(|seen| !seen.is_empty());
-        let missed = deleted.iter().any(|id| !page.deleted.contains(id));
-        page.whole && page.last && page.seen.is_empty() && !shown && missed
-    }
-
     /// A page that may be older than what happened meanwhile is read once more, from the same cursor.
-    fn read_again(&self, cx: Cx, resource: Resource, why: &str, events: &mut Vec<Event>, calls: &mut Vec<Call>) {
+    pub(super) fn read_again(
+        &self,
+        cx: Cx,
+        resource: Resource,
+        why: &str,
+        events: &mut Vec<Event>,
+        calls: &mut Vec<Call>,
+    ) {
         if self.may_ask(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
             self.ask_for_page(cx, resource, cursor, events, calls);
         } else {
             // It waits for the quota only.
             events.push(Event::PullPutOff { resource, reason: why.to_owned(), retry_at: cx.now, insert: false });
-        }
-    }
-
-    /// The EHR showed an insert of ours before it answered it, without our key: what was made of that is one appointment too many.
-    pub(crate) fn superseded(&self, cx: Cx, twin: AppointmentId, record: &PulledAppointment) -> Decision {
-        let mut events = Vec::new();
-        if self.holds(Resource::Appointments, twin.0) {
-            self.gone(twin, &mut events);
-        }
-        self.pulled_appointment(cx, record, &mut Vec::new(), &mut events);
-        Decision::of(Reply::Done, events)
-    }
-
-    /// Whether something nobody knew may be what an insert without answer made. What the page says of it can be told apart once the
-    /// answer is there.
-    fn may_show_an_insert(&self, resource: Resource, page: &Page) -> bool {
-        let shown = |id| page.appointments.iter().any(|record| record.id.0 == id);
-        page.strangers > 0 && self.state.queue.inserts_on_their_way(resource).any(|id| !shown(id))
-    }
-
-    fn pulled_appointment(
-        &self,
-        cx: Cx,
-        record: &PulledAppointment,
-        keep: &mut Vec<AppointmentId>,
-        events: &mut Vec<Event>,
-    ) {
-        let known = self.state.appointments.get(&record.id);
-        if known.is_some_and(|ours| ours.insert == Insert::Pending) {
-            // A pending insert that turns out to be there: our write was the one that made it.
-            let insert = self.state.queue.of(record.id).find(|(_, w)| w.work == Work::CreateAppointment(record.id));
-            match insert {
-                Some((id, write)) => self.written(cx, id, write, Some(&record.written), events),
-                None => {
-                    events.push(Event::InsertDone { appointment: record.id, written: record.written.clone() });
-                }
-            }
-        }
-        if record.cancelled {
-            if known.is_some() {
-                self.gone(record.id, events);
-            }
-            return;
-        }
-        let kept = self.changing(record.id);
-        if kept {
-            keep.push(record.id);
-        }
-        if !self.is_news(record) {
-            return;
-        }
-        events.push(Event::AppointmentPulled { record: record.clone(), keep: kept });
-        self.report_conflicts(record, events);
-    }
-
-    /// Whether a change of ours to an appointment in the EHR is on its way.
-    fn changing(&self, id: AppointmentId) -> bool {
-        let mut writes = self.state.queue.of(id);
-        writes.any(|(_, write)| matches!(write.work, Work::Reschedule(_) | Work::Cancel(_)))
-    }
-
-    /// Whether the EHR says of an appointment what we do not know.
-    fn is_news(&self, record: &PulledAppointment) -> bool {
-        let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
-        let in_place = ours.settled() && ours.placement == record.placement;
-        let known = ours.patient == record.patient
-            && ours.appointment_type == record.appointment_type
-            && ours.unavailable == record.unavailable
-            && ours.in_ehr()
-            && ours.confirmed == Some(record.placement)
-            && (in_place || self.changing(record.id));
-        record.cancelled || !known
-    }
-
-    /// Bookings of ours, not yet in the EHR, in whose slot this appointment stands: in their operatory, or without one where it
-    /// keeps their provider from all of them.
-    fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
-        let theirs = record.placement;
-        let taken = |ours: Placement| {
-            ours.span.overlaps(theirs.span)
-                && match theirs.operatory {
-                    Some(operatory) => ours.operatory == Some(operatory),
-                    None => theirs.provider.is_some() && ours.provider == theirs.provider,
-                }
-        };
-        for ours in self.state.queue.inserts().filter(|ours| *ours != record.id) {
-            if self.state.appointments.get(&ours).is_some_and(|a| !a.cancelling && taken(a.placement)) {
-                events.push(Event::ConflictFound { ours, theirs: record.id });
-            }
-        }
-    }
-
-    /// Known records this page says are gone, and how many are known.
-    fn deletions(
-        &self,
-        now: Timestamp,
-        resource: Resource,
-        page: &Page,
-        landed: &BTreeSet<u64>,
-    ) -> (BTreeSet<u64>, u64) {
-        let mut deleted: BTreeSet<u64> = page.deleted.iter().copied().collect();
-        if resource.shared() {
-            deleted.extend(&page.absent);
-            return (deleted, page.known);
-        }
-        let known = self.known(now, resource);
-        let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
-        if page.last && page.whole && by_absence {
-            let seen = self.state.pulls.seen.get(&resource);
-            let shown: BTreeSet<u64> = page.seen.iter().chain(landed).copied().collect();
-            let shown = |id: &u64| shown.contains(id) || seen.is_some_and(|seen| seen.contains(id));
-            deleted.extend(known.iter().filter(|id| !shown(id)));
-        }
-        // What the EHR says is deleted need not be to come: the rest of a block is free again.
-        deleted.retain(|id| known.contains(id) || self.holds(resource, *id));
-        let known = known.union(&deleted).count();
-        (deleted, known as u64)
-    }
-
-    fn holds(&self, resource: Resource, id: u64) -> bool {
-        resource == Resource::Appointments
-            && self.state.appointments.get(&AppointmentId(id)).is_some_and(Appointment::in_ehr)
-    }
-
-    /// Records of this location the EHR should still show. Of appointments only those to come: an EHR need not list the past.
-    fn known(&self, now: Timestamp, resource: Resource) -> BTreeSet<u64> {
-        match resource {
-            Resource::Appointments => {
-                let listed = |a: &Appointment| a.in_ehr() && now < a.placement.span.start;
-                self.state.appointments.iter().filter(|(_, a)| listed(a)).map(|(id, _)| id.0).collect()
-            }
-            Resource::WorkingHours => {
-                let synced = self.state.hours.values().filter(|hour| hour.source == HourSource::Synced);
-                synced.chain(self.state.told_hours.values()).map(|hour| u64::from(hour.id.0)).collect()
-            }
-            Resource::Operatories => self.state.operatories.keys().map(|id| id.0).collect(),
-            _ => BTreeSet::new(),
-        }
-    }
-
-    /// A pass that would delete most of a resource, or of a small one all, is a fault until an operator says otherwise.
-    fn guarded(&self, resource: Resource, deletions: u64, known: u64, emptied: bool) -> bool {
-        let rules = &self.settings.pull;
-        let many =
-            deletions >= u64::from(rules.guard_at_least) && deletions * 100 > known * u64::from(rules.guard_percent);
-        (many || emptied) && !self.state.pulls.accepted.contains(&resource)
-    }
-
-    fn deleted(&self, resource: Resource, id: u64, events: &mut Vec<Event>) {
-        match resource {
-            Resource::Appointments => self.gone(AppointmentId(id), events),
-            Resource::WorkingHours => self.hour_gone(id, events),
-            Resource::Operatories => {
-                events.push(Event::OperatoryGone { operatory: OperatoryId(id) });
-                events.push(Event::RecordGone { resource, id });
-            }
-            _ => events.push(Event::RecordGone { resource, id }),
         }
     }
 }
@@ -497,8 +334,4 @@ fn why(failure: &Failure) -> String {
         Failure::Unauthorized(reason) => format!("the EHR did not accept the credentials: {reason}"),
         failure => reason_of(failure),
     }
-}
-
-fn past_gone(id: u64) -> Event {
-    Event::PastAppointmentGone { appointment: AppointmentId(id) }
 }

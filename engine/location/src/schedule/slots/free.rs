@@ -6,12 +6,12 @@ use std::{
 };
 
 use super::{
-    Slot, SlotQuery,
+    query::{Slot, SlotQuery},
     windows::{Run, Windows},
 };
 use crate::{
-    calendar::{Calendar, Column},
     ids::{OperatoryId, ProviderId},
+    schedule::calendar::{Calendar, Column},
     time::{Millis, Span, Timestamp},
 };
 
@@ -24,7 +24,7 @@ pub(super) struct Gaps {
 
 impl Gaps {
     /// Of all columns that `windows` need, for slots that start within `starts`.
-    pub fn of(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
+    pub(super) fn of(windows: &Windows, calendar: &Calendar, starts: Span, length: Millis) -> Gaps {
         let needed = windows
             .runs
             .iter()
@@ -89,7 +89,7 @@ struct Next {
 }
 
 impl<'a> Free<'a> {
-    pub fn within(windows: &'a Windows, gaps: &'a Gaps, starts: Span, query: &SlotQuery) -> Free<'a> {
+    pub(super) fn within(windows: &'a Windows, gaps: &'a Gaps, starts: Span, query: &SlotQuery) -> Free<'a> {
         let interval = query.interval.unwrap_or(query.length);
         let grid = Grid { length: query.length, interval, until: starts.end };
         let mut walks = Vec::with_capacity(windows.runs.len());

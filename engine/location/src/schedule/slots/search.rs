@@ -1,93 +1,19 @@
-//! Free slots: where a provider is on duty, the place is not taken, and an appointment fits.
+//! The search: free slots of some days, the next day that has one, and whether one slot can be booked.
 
-mod free;
-mod windows;
-
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    calendar::{Calendar, Holder},
-    hours::{HourSource, WorkingHour},
-    ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
-    time::{DAY, MINUTE, Millis, Span, Timestamp},
-    zone::{Date, Zone},
+use super::{
+    free::{Free, Gaps},
+    query::{Slot, SlotQuery},
+    windows::Windows,
 };
-use free::{Free, Gaps};
-use windows::Windows;
-
-/// Slots begin on the local dates from `from` on, for `days` of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlotQuery {
-    pub from: Date,
-    pub days: u16,
-    pub length: Millis,
-    /// From the start of one slot to the next in a window that is free; None means `length`.
-    pub interval: Option<Millis>,
-    /// None accepts hours of any type.
-    pub appointment_type: Option<AppointmentTypeId>,
-    /// Empty means all.
-    pub providers: Vec<ProviderId>,
-    /// Empty means all, and hours without an operatory too.
-    pub operatories: Vec<OperatoryId>,
-    pub source: Option<HourSource>,
-    /// None accepts all hours.
-    pub hours: Option<Vec<WorkingHourId>>,
-    /// Whether schedulable blocks join synced hours, or a slot must lie in either alone.
-    pub join_blocks: bool,
-    /// Whether to offer a provider's slots of the same start in each operatory, or in the first only.
-    pub overlapping_operatory_slots: bool,
-    /// A provider's start is offered when at least so many operatories have it.
-    pub appointments_per_timeslot: u8,
-    pub not_before: Timestamp,
-    pub limit: usize,
-}
-
-/// A place and time for one appointment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Slot {
-    pub span: Span,
-    pub provider: ProviderId,
-    pub operatory: Option<OperatoryId>,
-}
-
-impl SlotQuery {
-    pub const MAX_DAYS: u16 = 366;
-    /// Of a slot and of an interval.
-    pub const LENGTHS: std::ops::RangeInclusive<Millis> = MINUTE..=DAY;
-    pub const MAX_APPOINTMENTS_PER_TIMESLOT: u8 = 5;
-
-    /// The fields, by their names here, that lie outside what can be asked for. `free_slots` answers such a query with none.
-    pub fn problems(&self) -> Vec<&'static str> {
-        let checks = [
-            ("from", (Date::MIN..=Date::MAX).contains(&self.from)),
-            ("days", (1..=Self::MAX_DAYS).contains(&self.days)),
-            ("length", Self::LENGTHS.contains(&self.length)),
-            ("interval", self.interval.is_none_or(|interval| Self::LENGTHS.contains(&interval))),
-            (
-                "appointments_per_timeslot",
-                (1..=Self::MAX_APPOINTMENTS_PER_TIMESLOT).contains(&self.appointments_per_timeslot),
-            ),
-        ];
-        checks.into_iter().filter(|(_, fine)| !fine).map(|(field, _)| field).collect()
-    }
-
-    /// Whether the query concerns these hours at all.
-    pub fn asks_for(&self, hour: &WorkingHour) -> bool {
-        let operatory_asked_for = |operatory| self.operatories.contains(operatory);
-        hour.active
-            && self.source.is_none_or(|source| hour.source == source)
-            && self.hours.as_ref().is_none_or(|ids| ids.contains(&hour.id))
-            && (self.providers.is_empty() || self.providers.contains(&hour.provider))
-            && (self.operatories.is_empty() || hour.operatory.as_ref().is_some_and(operatory_asked_for))
-            && hour.accepts(self.appointment_type)
-    }
-
-    /// Where slots may start.
-    fn starts(&self, zone: &Zone) -> Option<Span> {
-        let from = zone.day(self.from).start.max(self.not_before);
-        Span::new(from, zone.day(self.from.add_days(i32::from(self.days))).start)
-    }
-}
+use crate::{
+    ids::AppointmentTypeId,
+    schedule::{
+        calendar::{Calendar, Holder},
+        hours::WorkingHour,
+        zone::{Date, Zone},
+    },
+    time::{Span, Timestamp},
+};
 
 /// All slots the query asks for, in order of start, provider and operatory.
 ///

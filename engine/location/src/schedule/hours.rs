@@ -4,35 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::schedule::zone::Weekday;
 use crate::{
     ids::{AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
+    schedule::zone::{Date, Zone},
     time::Span,
-    zone::{Date, Zone},
 };
-
-/// A day of the week.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Weekday {
-    Monday,
-    Tuesday,
-    Wednesday,
-    Thursday,
-    Friday,
-    Saturday,
-    Sunday,
-}
-
-impl Weekday {
-    pub const ALL: [Weekday; 7] = [
-        Weekday::Monday,
-        Weekday::Tuesday,
-        Weekday::Wednesday,
-        Weekday::Thursday,
-        Weekday::Friday,
-        Weekday::Saturday,
-        Weekday::Sunday,
-    ];
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use crate::{
-    hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{OperatoryId, ProviderId},
+    schedule::{
+        hours::{HourKind, HourSource, Recurrence, WorkingHour},
+        zone::{Date, Weekday, Zone},
+    },
     time::{MINUTE, Span, Timestamp},
-    zone::{Date, Zone},
 };
 
 /// Merged windows of one provider in one place, in order and apart from each other.
@@ -25,7 +27,7 @@ pub(super) struct Windows {
 
 impl Windows {
     /// The windows that `hours` open on the dates from `first` to `last`.
-    pub fn open(hours: &[&WorkingHour], zone: &Zone, first: Date, last: Date, join_blocks: bool) -> Windows {
+    pub(super) fn open(hours: &[&WorkingHour], zone: &Zone, first: Date, last: Date, join_blocks: bool) -> Windows {
         let mut hours = hours.to_vec();
         hours.sort_by_key(|hour| (hour.provider, hour.operatory));
         let days = Day::list(zone, first, last);
@@ -49,7 +51,7 @@ impl Windows {
         opened
     }
 
-    pub fn of(&self, run: &Run) -> &[Span] {
+    pub(super) fn of(&self, run: &Run) -> &[Span] {
         &self.spans[run.windows.clone()]
     }
 }

@@ -1,0 +1,26 @@
+//! The workstation gate opened or shut.
+
+use crate::{
+    Location,
+    command::Cx,
+    decision::{Decision, Reply},
+    event::Event,
+    gate::Gate,
+    writes::queue::{Write, WriteState},
+};
+
+impl Location {
+    /// The shell says how the gate stands. Open, it is an occasion to try what waits.
+    pub(crate) fn gate_stands(&self, cx: Cx, gate: Gate) -> Decision {
+        let state = &self.state;
+        let news = state.gate.is_none_or(|known| known.gate != gate);
+        let late = |write: &Write| matches!(write.state, WriteState::Waiting { not_before } if cx.now < not_before);
+        let waits = || {
+            !state.breaker.is_clear()
+                || state.pulls.retry_at.is_some_and(|at| cx.now < at)
+                || state.queue.iter().any(|(_, write)| write.withdrawable() && late(write))
+        };
+        let turned = news || (gate == Gate::Open && waits());
+        Decision::of(Reply::Done, turned.then_some(Event::GateTurned { gate }).into_iter().collect())
+    }
+}

@@ -1,0 +1,63 @@
+//! What a page of a pull says, its foreign ids already turned into ours.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::{AppointmentId, AppointmentTypeId, OperatoryId, PatientId},
+    schedule::{calendar::Placement, hours::WorkingHour},
+    writes::intent::Written,
+};
+
+/// One page of a pull, foreign ids already turned into ours.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub appointments: Vec<PulledAppointment>,
+    pub hours: Vec<WorkingHour>,
+    pub operatories: Vec<PulledOperatory>,
+    /// Ids of all records on the page, whatever the resource.
+    pub seen: Vec<u64>,
+    /// Known records the EHR reports deleted.
+    pub deleted: Vec<u64>,
+    /// Of a shared resource: known records that neither this page nor an earlier one of the pass showed. Filled on the last
+    /// page of a whole pass only; of its own resources the machine knows.
+    pub absent: Vec<u64>,
+    /// Known records of a shared resource, for the deletion guard: needed where its deletions since the last good pass, which the
+    /// state counts, and those of this page come to what the guard heeds. Else 0.
+    pub known: u64,
+    /// Appointments or hours on the page, and deletions of such, that nobody had heard of: a write whose answer is still out may have
+    /// made one of them.
+    pub unmatched: u32,
+    /// Appointments so long past that the machine forgot them, that the EHR reports deleted.
+    pub past_deleted: Vec<u64>,
+    /// It may be older than what another location of the data source learned since it was asked for.
+    pub outdated: bool,
+    /// It says something that was not known.
+    pub news: bool,
+    pub cursor: String,
+    pub last: bool,
+    pub whole: bool,
+    /// Records on the page; one that comes twice counts once.
+    pub records: u32,
+    /// Records in all, where the EHR tells.
+    pub estimate: Option<u64>,
+    /// Only some records of it: one commit does not hold what there is to tell of all of them.
+    pub part: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PulledAppointment {
+    pub id: AppointmentId,
+    pub patient: Option<PatientId>,
+    pub appointment_type: Option<AppointmentTypeId>,
+    pub placement: Placement,
+    pub unavailable: bool,
+    pub cancelled: bool,
+    /// Identifier and version in the EHR, for a pending insert that this record turns out to be.
+    pub written: Written,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PulledOperatory {
+    pub id: OperatoryId,
+    pub active: bool,
+}

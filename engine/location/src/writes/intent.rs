@@ -1,0 +1,112 @@
+//! What a write is to do in the EHR, and how a call to it may end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::{AppointmentId, PatientId},
+    resource::{Operation, Resource},
+    time::Millis,
+};
+
+/// What a write does. Its content is read from the documents when it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteIntent {
+    CreatePatient(PatientId),
+    CreateAppointment(AppointmentId),
+    Reschedule(AppointmentId),
+    Cancel(AppointmentId),
+    Confirm(AppointmentId),
+    CheckIn(AppointmentId),
+    Note(AppointmentId),
+    /// A record no rule of the schedule needs; of patients only their updates.
+    Record {
+        resource: Resource,
+        id: u64,
+        verb: Operation,
+    },
+}
+
+impl WriteIntent {
+    /// Done twice, there are two of it.
+    pub fn creates(self) -> bool {
+        matches!(
+            self,
+            WriteIntent::CreatePatient(_)
+                | WriteIntent::CreateAppointment(_)
+                | WriteIntent::Record { verb: Operation::Create, .. }
+        )
+    }
+
+    pub fn appointment(self) -> Option<AppointmentId> {
+        match self {
+            WriteIntent::CreatePatient(_) | WriteIntent::Record { .. } => None,
+            WriteIntent::CreateAppointment(id)
+            | WriteIntent::Reschedule(id)
+            | WriteIntent::Cancel(id)
+            | WriteIntent::Confirm(id)
+            | WriteIntent::CheckIn(id)
+            | WriteIntent::Note(id) => Some(id),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    Push,
+    Find,
+}
+
+/// What of an appointment was changed besides its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedDetails {
+    pub confirmation: bool,
+    pub check_in: bool,
+    pub note: bool,
+}
+
+impl ChangedDetails {
+    /// The writes that tell the EHR.
+    pub fn works(self, appointment: AppointmentId) -> impl Iterator<Item = WriteIntent> {
+        let works = [
+            self.confirmation.then_some(WriteIntent::Confirm(appointment)),
+            self.check_in.then_some(WriteIntent::CheckIn(appointment)),
+            self.note.then_some(WriteIntent::Note(appointment)),
+        ];
+        works.into_iter().flatten()
+    }
+}
+
+/// How a call to the EHR ended.
+pub type Outcome<T> = Result<T, Failure>;
+
+/// Why a call did not succeed, by what happens next (the contract's `fault`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    Rejected(String),
+    RetryLater {
+        reason: String,
+        after: Option<Millis>,
+    },
+    Unknown(String),
+    Unauthorized(String),
+    Unsupported(String),
+    GateClosed,
+    /// It answered with the identifier of another record of ours: what became of this one is unknown.
+    OfAnother(String),
+    /// Not even sent: something the write needs is not there yet. Says nothing about the EHR.
+    NotReady(String),
+    /// The call was not even begun: others had all places, or the adapter is not loaded yet. Says nothing about the EHR, and it is tried
+    /// again soon.
+    NotBegun(String),
+    /// A lookup of what cannot have been sent: what the write refers to never was in the EHR.
+    NeverSent(String),
+}
+
+/// Proof of a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    pub foreign_id: String,
+    pub version: Option<String>,
+}

@@ -1,0 +1,13 @@
+//! Writes to the EHR: in order, once, tried again until their deadline.
+//!
+//! ```text
+//! intent ──► queue (one ordering key at a time) ──► call ──► retry ──► done, failed, once more, or looked up first
+//!              ▲                                    ▲          │
+//!            order                                breaker ◄────┘
+//! ```
+
+pub mod breaker;
+pub mod intent;
+pub mod order;
+pub mod queue;
+pub(crate) mod retry;

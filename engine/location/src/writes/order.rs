@@ -1,0 +1,17 @@
+//! Which writes go to the EHR one after the other.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ids::PatientId, resource::Resource};
+
+/// Writes of one lane go to the EHR one after the other, in the order in which they were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderingKey {
+    Patient(PatientId),
+    /// What belongs to no patient, an insurance plan for one.
+    Record {
+        resource: Resource,
+        id: u64,
+    },
+}
