@@ -42,11 +42,12 @@ use setup::{Setup, zones};
 use store::{CommitError, Store, StoreError, counters::Ids, secrets::Secrets};
 use webhooks::{
     attempt::Sender,
+    delivery_log::DeliveryLog,
     dispatcher::Dispatcher,
     egress::{Egress, Reach, SetupError},
-    log::Log,
+    load_error::LoadError as WebhookLoadError,
     outbox::{Doorbell, Outbox},
-    registry::{LoadError as WebhookLoadError, Registry as Webhooks},
+    registry::EndpointRegistry as Webhooks,
     shapes::Shapes,
     subscriptions::{Audience, Everyone},
 };
@@ -111,7 +112,7 @@ pub struct Engine {
     directory: Arc<Directory>,
     connections: Arc<Connections>,
     webhooks: Arc<Webhooks>,
-    webhook_log: Log,
+    webhook_log: DeliveryLog,
     metrics: Arc<Metrics>,
     gateway: Arc<Gateway>,
     dispatcher: tokio::sync::Mutex<Option<Dispatcher>>,
@@ -132,7 +133,7 @@ impl Engine {
         let webhooks = Webhooks::load(store.clone(), ids.clone(), egress.clone(), rules, parts.audience)?;
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(webhooks.subscriptions().clone(), doorbell.clone());
-        let webhook_log = Log { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
+        let webhook_log = DeliveryLog { store: store.clone(), registry: webhooks.clone(), outbox: outbox.clone() };
         let network = Arc::new(HttpTransport::new().map_err(|error| StartError::Http(error.to_string()))?);
         let (gateway, gates) = Gateway::new(setup.clone(), store.clone(), secrets.clone(), &parts.adapters);
         let (adapters, in_process) = (parts.adapters, parts.in_process);
@@ -247,7 +248,7 @@ impl Engine {
         &self.gateway
     }
 
-    pub fn webhook_log(&self) -> &Log {
+    pub fn webhook_log(&self) -> &DeliveryLog {
         &self.webhook_log
     }
 

@@ -4,8 +4,9 @@ use engine::{
     EngineError,
     store::{Direction, StoreError},
     webhooks::{
-        delivery::{Delivery, State, made_at},
-        log::Replay,
+        delivery::{Delivery, State},
+        delivery_id::made_at,
+        delivery_log::Replay,
         model::{EndpointId, SubscriptionId},
     },
 };
@@ -153,7 +154,7 @@ pub(crate) async fn list(mut call: Call) -> HttpResult {
         |at, backwards, limit| {
             let direction = if backwards { Direction::Backward } else { Direction::Forward };
             let from = at.map(|at| Uuid::from_u64_pair(at.at.cast_unsigned(), at.id));
-            call.api.engine.webhook_log().stretch(endpoint, from, direction, limit).map_err(|error| {
+            call.api.engine.webhook_log().page(endpoint, from, direction, limit).map_err(|error| {
                 tracing::error!(%error, "the log of a webhook endpoint cannot be read");
                 EngineError::Internal
             })

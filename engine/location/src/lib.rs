@@ -36,5 +36,5 @@ mod writes;
 
 pub use machine::Location;
 pub use schedule::{calendar, hours, slots, zone};
-pub use sync::{page, pulls as pull};
-pub use writes::{breaker, intent, order, queue};
+pub use sync::pulls as pull;
+pub use writes::{intent, order, queue};

@@ -15,7 +15,7 @@ pub mod memory;
 mod mend;
 pub mod salvage;
 pub mod secrets;
-pub mod sled_store;
+mod sled_store;
 mod tide;
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const REFUSED_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-pub fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !REFUSED_V4.iter().any(|net| in_v4(v4, *net)),
         IpAddr::V6(v6) => in_v6(v6, GLOBAL_V6) && !REFUSED_V6.iter().any(|net| in_v6(v6, *net)),

@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::{
     delivery::{Delivery, State},
-    egress::{Egress, Fault},
+    egress::{Egress, SendError},
     keys, limits,
     model::{Endpoint, EndpointId},
-    registry::Registry,
-    schedule::Answer,
+    registry::EndpointRegistry,
+    schedule::AttemptOutcome,
     sign,
 };
 
@@ -27,7 +27,7 @@ pub type Random = Arc<dyn Fn() -> u64 + Send + Sync>;
 #[derive(Clone)]
 pub struct Sender {
     pub store: Arc<dyn Store>,
-    pub registry: Arc<Registry>,
+    pub registry: Arc<EndpointRegistry>,
     pub egress: Arc<Egress>,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
@@ -44,7 +44,7 @@ pub struct Due {
 
 /// What an attempt leaves of its delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum After {
+pub enum AfterAttempt {
     Ended,
     /// It is to be looked at again.
     Pending,
@@ -52,7 +52,7 @@ pub enum After {
 
 /// What is wrong with a delivery that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+enum SetAsideReason {
     Missing,
     Damaged,
     NotReadable,
@@ -61,18 +61,18 @@ enum Why {
 
 impl Sender {
     /// Makes the attempt. An error means that the store did not let it begin.
-    pub async fn attempt(&self, due: Due) -> Result<After, StoreError> {
+    pub async fn attempt(&self, due: Due) -> Result<AfterAttempt, StoreError> {
         let stored = match self.store.get(&keys::delivery(due.delivery)) {
             Ok(Some(stored)) => stored,
-            Ok(None) => return self.set_aside(due, Why::Missing).await,
-            Err(StoreError::Damaged { .. }) => return self.set_aside(due, Why::Damaged).await,
+            Ok(None) => return self.set_aside(due, SetAsideReason::Missing).await,
+            Err(StoreError::Damaged { .. }) => return self.set_aside(due, SetAsideReason::Damaged).await,
             Err(error) => return Err(error),
         };
         let Ok(before) = Delivery::from_bytes(&stored) else {
-            return self.set_aside(due, Why::NotReadable).await;
+            return self.set_aside(due, SetAsideReason::NotReadable).await;
         };
         if before.state != (State::Pending { next_attempt_at: due.at }) {
-            return self.set_aside(due, Why::NotDue).await;
+            return self.set_aside(due, SetAsideReason::NotDue).await;
         }
         let attempted = (self.clock)();
         let known = self.registry.subscriptions();
@@ -99,24 +99,24 @@ impl Sender {
         let mut batch = Batch::new();
         after.replace(&before, &mut batch);
         if !self.commit(due.endpoint, answer, attempted, batch).await || after.is_pending() {
-            return Ok(After::Pending);
+            return Ok(AfterAttempt::Pending);
         }
         known.backlogs.ended(due.endpoint);
-        Ok(After::Ended)
+        Ok(AfterAttempt::Ended)
     }
 
-    fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, Fault>) -> Answer {
+    fn note(&self, delivery: &mut Delivery, attempted: Timestamp, outcome: Result<u16, SendError>) -> AttemptOutcome {
         let (answer, counted) = match outcome {
-            Ok(_) => (Answer::Delivered, &self.metrics.webhooks_delivered),
-            Err(Fault::GONE) => (Answer::Gone, &self.metrics.webhooks_failed),
-            Err(_) => (Answer::Failed, &self.metrics.webhooks_failed),
+            Ok(_) => (AttemptOutcome::Delivered, &self.metrics.webhooks_delivered),
+            Err(SendError::GONE) => (AttemptOutcome::Gone, &self.metrics.webhooks_failed),
+            Err(_) => (AttemptOutcome::Failed, &self.metrics.webhooks_failed),
         };
         delivery.record(attempted, outcome, (self.random)());
         counted.add(1);
         answer
     }
 
-    async fn send(&self, endpoint: &Endpoint, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, Fault> {
+    async fn send(&self, endpoint: &Endpoint, body: Vec<u8>, id: Uuid, at: Timestamp) -> Result<u16, SendError> {
         let timestamp = sign::timestamp(at);
         let (secret, next) = endpoint.secrets(at);
         let (id, seconds) = (id.to_string(), sign::seconds(at));
@@ -141,7 +141,13 @@ impl Sender {
 
     /// Until the store takes it: a message that was delivered must not be sent again because the disk is full. False: somebody else
     /// was faster.
-    async fn commit(&self, endpoint: EndpointId, answer: Option<Answer>, attempted: Timestamp, batch: Batch) -> bool {
+    async fn commit(
+        &self,
+        endpoint: EndpointId,
+        answer: Option<AttemptOutcome>,
+        attempted: Timestamp,
+        batch: Batch,
+    ) -> bool {
         loop {
             let committed = match answer {
                 Some(answer) => self.registry.commit_attempt(endpoint, answer, attempted, batch.clone()).await,
@@ -163,18 +169,18 @@ impl Sender {
 
     /// Takes what cannot be sent out of the due index, so that it does not stand before the others for ever. What nobody can read has
     /// ended, and is kept as long as others that have; a record that can be read is found under what it says itself.
-    async fn set_aside(&self, due: Due, why: Why) -> Result<After, StoreError> {
+    async fn set_aside(&self, due: Due, why: SetAsideReason) -> Result<AfterAttempt, StoreError> {
         tracing::error!(delivery = %due.delivery, endpoint = %due.endpoint, ?why, "webhook delivery set aside");
         let mut batch = Batch::new();
         let key = keys::due(due.endpoint, due.at, due.delivery);
         batch.expect_present(key.clone()).delete(key);
-        if why != Why::NotDue {
+        if why != SetAsideReason::NotDue {
             batch.put(keys::finished((self.clock)(), due.delivery), keys::endpoint_bytes(due.endpoint));
         }
         if self.commit(due.endpoint, None, due.at, batch).await {
             self.registry.subscriptions().backlogs.ended(due.endpoint);
         }
-        Ok(After::Pending)
+        Ok(AfterAttempt::Pending)
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use setup::WebhookRules;
 use store::{Batch, Direction, KeyRange, Store};
 
-use super::{keys, model::EndpointId, registry::LoadError};
+use super::{keys, load_error::LoadError, model::EndpointId};
 
 /// Keys read at once while counting.
 const PAGE: usize = 10_000;

@@ -1,7 +1,5 @@
 //! One message to one endpoint, from the commit of its event to the end of its retries.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use location::{
     ids::{InstitutionId, LocationId},
     time::{Millis, Timestamp},
@@ -13,7 +11,8 @@ use uuid::Uuid;
 
 use super::{
     catalogue::ResourceType,
-    egress::Fault,
+    delivery_id::sequence,
+    egress::SendError,
     keys, limits,
     model::{EndpointId, SubscriptionId},
     schedule, sign,
@@ -159,7 +158,7 @@ impl Delivery {
     }
 
     /// What follows from an attempt begun at `attempted`. `random` chooses the jitter of the next one.
-    pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, Fault>, random: u64) {
+    pub fn record(&mut self, attempted: Timestamp, outcome: Result<u16, SendError>, random: u64) {
         let first = *self.first_attempt_at.get_or_insert(attempted);
         let due = if let State::Pending { next_attempt_at } = self.state { next_attempt_at } else { attempted };
         self.attempts = self.attempts() + 1;
@@ -176,7 +175,7 @@ impl Delivery {
                 let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_ERRORS_TOLD);
                 self.delivery_errors.drain(..too_many);
                 let next = schedule::retry(first, due, attempted, random);
-                match next.filter(|_| fault != Fault::GONE) {
+                match next.filter(|_| fault != SendError::GONE) {
                     Some(next_attempt_at) => State::Pending { next_attempt_at },
                     None => State::Failed { at: attempted },
                 }
@@ -252,70 +251,6 @@ impl Delivery {
     }
 }
 
-/// Gives ids that rise with time (UUID version 7), also within a millisecond: what was made later has the greater id. Those of one event
-/// differ in their last bits only, so that each of them leads to what the event shows.
-#[derive(Debug, Default)]
-pub struct DeliveryIds(AtomicU64);
-
-/// Bits of an id that number the deliveries of an event.
-const NUMBERED: u32 = 20;
-/// As many as they count.
-pub const MAX_OF_ONE_EVENT: usize = 1 << NUMBERED;
-
-/// Bits of an id's first half that count within a millisecond.
-const COUNTED: u32 = 12;
-
-impl DeliveryIds {
-    /// Goes on above what was given before, whatever the clock says now.
-    pub fn after(last: Option<Uuid>) -> DeliveryIds {
-        DeliveryIds(AtomicU64::new(last.map_or(0, number)))
-    }
-
-    /// The first of an event. `random` tells it from ids given while the clock stood there before.
-    pub fn next(&self, at: Timestamp, random: Uuid) -> Uuid {
-        let wanted = at.0.max(0).unsigned_abs() << COUNTED;
-        let later = |last: u64| wanted.max(last + 1);
-        let last = self.0.update(Ordering::Relaxed, Ordering::Relaxed, later);
-        let number = later(last);
-        let version = 0x7000 | (number & ((1 << COUNTED) - 1));
-        Uuid::from_u64_pair(((number >> COUNTED) << 16) | version, first_of(random).as_u64_pair().1)
-    }
-}
-
-/// What `DeliveryIds` counted for an id.
-fn number(id: Uuid) -> u64 {
-    let high = id.as_u64_pair().0;
-    ((high >> 16) << COUNTED) | (high & ((1 << COUNTED) - 1))
-}
-
-/// Of two messages about one record the later one has the greater number. Counted from 2026 on, so that it stays exact in a
-/// double-precision number until 2095.
-pub fn sequence(id: Uuid) -> u64 {
-    const FROM: u64 = 1_767_225_600_000 << COUNTED;
-    number(id).saturating_sub(FROM)
-}
-
-/// The first delivery of the event that a delivery tells of.
-pub fn first_of(id: Uuid) -> Uuid {
-    Uuid::from_u128(id.as_u128() & !(MAX_OF_ONE_EVENT as u128 - 1))
-}
-
-/// A further delivery of an event, by its number.
-pub fn nth_of(first: Uuid, number: usize) -> Uuid {
-    debug_assert!(number < MAX_OF_ONE_EVENT && first == first_of(first), "ids of an event are numbered from its first");
-    Uuid::from_u128(first.as_u128() | number as u128)
-}
-
-/// When a delivery was made, as its id says.
-pub fn made_at(id: Uuid) -> Timestamp {
-    Timestamp((id.as_u64_pair().0 >> 16).cast_signed())
-}
-
-/// Below every id given at that time, and above those before.
-pub fn first_id_at(at: Timestamp) -> Uuid {
-    Uuid::from_u64_pair(at.0.clamp(0, (1 << 48) - 1).unsigned_abs() << 16, 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,30 +275,11 @@ mod tests {
                 first_attempt_at: None,
                 state: State::Pending { next_attempt_at: Timestamp(0) },
             };
-            delivery.record(Timestamp(0), Err(Fault::Timeout), random);
+            delivery.record(Timestamp(0), Err(SendError::Timeout), random);
             delivery.state
         };
         for (random, at) in [(0, 30_000), (1_234, 31_234), (3_000, 33_000), (3_001, 30_000)] {
             assert_eq!(due(random), State::Pending { next_attempt_at: Timestamp(at) });
         }
-    }
-
-    #[test]
-    fn ids_rise_and_tell_their_time() {
-        let (ids, random) = (DeliveryIds::default(), Uuid::from_u128(0x1234_5678_9abc_4def_8123_4567_89ab_cdef));
-        let at = Timestamp(1_795_255_200_123);
-        let made: Vec<Uuid> = (0..10_000).map(|n| ids.next(at.plus(n % 3), random)).collect();
-        assert!(made.is_sorted() && made.iter().all(|id| id.get_version_num() == 7));
-        assert_eq!(made_at(made[0]), at);
-        assert!(first_id_at(at) < made[0] && made[0] < first_id_at(at.plus(1)));
-        let later = ids.next(at.plus(60_000), random);
-        assert_eq!(made_at(later), at.plus(60_000));
-        let many = [0, 1, 999, MAX_OF_ONE_EVENT - 1].map(|number| nth_of(later, number));
-        assert!(many.is_sorted() && many.iter().all(|id| first_of(*id) == later && id.get_version_num() == 7));
-        let next = ids.next(at, random);
-        assert!(next > later && sequence(next) > sequence(later), "a clock that goes back makes no older ids");
-        let restarted = DeliveryIds::after(Some(next)).next(at, random);
-        assert!(restarted > next && sequence(restarted) > sequence(next), "nor does a restart");
-        assert!(sequence(restarted) < 1 << 53);
     }
 }

@@ -17,11 +17,10 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    attempt::{After, Due, Sender},
-    delivery::first_of,
-    keys,
-    lanes::{Kind, Lanes, catch_up_offset},
-    limits,
+    attempt::{AfterAttempt, Due, Sender},
+    delivery_id::first_of,
+    endpoint_queues::{EndpointQueues, EndpointState, catch_up_offset},
+    keys, limits,
     model::EndpointId,
     outbox::Doorbell,
 };
@@ -35,7 +34,7 @@ pub struct Dispatcher {
 impl Dispatcher {
     pub fn start(sender: Sender, doorbell: Arc<Doorbell>) -> Dispatcher {
         let (stop, stopped) = watch::channel(false);
-        Dispatcher { stop, run: tokio::spawn(Run::new(sender, doorbell).run(stopped)) }
+        Dispatcher { stop, run: tokio::spawn(DispatchLoop::new(sender, doorbell).run(stopped)) }
     }
 
     /// Begins no further attempt and waits for those under way. What is not done by then is sent again after the next start.
@@ -47,8 +46,8 @@ impl Dispatcher {
     }
 }
 
-enum Done {
-    Attempt(Result<After, StoreError>),
+enum TaskOutcome {
+    Attempt(Result<AfterAttempt, StoreError>),
     Pruned {
         more: bool,
     },
@@ -56,11 +55,11 @@ enum Done {
     SetBack(Result<BTreeSet<EndpointId>, StoreError>),
 }
 
-struct Run {
+struct DispatchLoop {
     sender: Arc<Sender>,
     doorbell: Arc<Doorbell>,
-    lanes: Lanes,
-    tasks: JoinSet<Done>,
+    queues: EndpointQueues,
+    tasks: JoinSet<TaskOutcome>,
     attempts: HashMap<task::Id, Due>,
     /// What was due before is caught up on.
     started: Timestamp,
@@ -68,13 +67,13 @@ struct Run {
     watch: Watch,
 }
 
-impl Run {
-    fn new(sender: Sender, doorbell: Arc<Doorbell>) -> Run {
+impl DispatchLoop {
+    fn new(sender: Sender, doorbell: Arc<Doorbell>) -> DispatchLoop {
         let started = (sender.clock)();
-        Run {
+        DispatchLoop {
             sender: Arc::new(sender),
             doorbell,
-            lanes: Lanes::default(),
+            queues: EndpointQueues::default(),
             tasks: JoinSet::new(),
             attempts: HashMap::new(),
             started,
@@ -84,7 +83,7 @@ impl Run {
     }
 
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
-        while let Err(error) = self.find_lanes() {
+        while let Err(error) = self.find_queues() {
             tracing::warn!(%error, "webhooks wait for the store");
             tokio::select! {
                 _ = stopped.changed() => return,
@@ -99,10 +98,10 @@ impl Run {
                 by => self.clock_set_back(now, by),
             }
             self.prune(now);
-            while let Some(endpoint) = self.lanes.next(now) {
+            while let Some(endpoint) = self.queues.next(now) {
                 self.turn(endpoint, now);
             }
-            let nap = self.nap(now);
+            let pause = self.pause(now);
             tokio::select! {
                 _ = stopped.changed() => break,
                 Some(done) = self.tasks.join_next_with_id() => {
@@ -114,17 +113,17 @@ impl Run {
                 }
                 () = self.doorbell.wait() => {
                     for endpoint in self.doorbell.answer() {
-                        self.lanes.ready(endpoint);
+                        self.queues.ready(endpoint);
                     }
                 }
-                () = sleep(nap) => {}
+                () = sleep(pause) => {}
             }
         }
         while self.tasks.join_next().await.is_some() {}
     }
 
     /// Every endpoint with something to send, at the time of the first of it.
-    fn find_lanes(&mut self) -> Result<(), StoreError> {
+    fn find_queues(&mut self) -> Result<(), StoreError> {
         let mut range = keys::all_due();
         while let Some(key) = self.sender.store.scan_keys(range.clone(), Direction::Forward, 1)?.first() {
             let Some((endpoint, at, _)) = keys::parse_due(key) else {
@@ -133,9 +132,9 @@ impl Run {
                 continue;
             };
             if at < self.started {
-                self.lanes.hold_late(endpoint, self.started.plus(catch_up_offset(endpoint)));
+                self.queues.delay_catch_up(endpoint, self.started.plus(catch_up_offset(endpoint)));
             } else {
-                self.lanes.ready_at(endpoint, at);
+                self.queues.ready_at(endpoint, at);
             }
             range.start = keys::due_of(endpoint).end;
         }
@@ -145,14 +144,14 @@ impl Run {
     /// Begins attempts for the endpoint, or finds out when the next one is.
     fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
         let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
-            Some(known) if known.failing_since.is_some() => Kind::Failing,
-            _ => Kind::Healthy,
+            Some(known) if known.failing_since.is_some() => EndpointState::Failing,
+            _ => EndpointState::Healthy,
         };
-        if !self.lanes.takes_more(endpoint, kind) {
+        if !self.queues.takes_more(endpoint, kind) {
             return;
         }
-        if !self.lanes.place_for(kind) {
-            return self.lanes.ready_at(endpoint, now.plus(SECOND));
+        if !self.queues.has_shared_capacity(kind) {
+            return self.queues.ready_at(endpoint, now.plus(SECOND));
         }
         if let Err(error) = self.begin(endpoint, kind, now) {
             self.wait_for_store(endpoint, &error, now);
@@ -160,45 +159,45 @@ impl Run {
     }
 
     /// Begins what is due and has room, and sees to it that the endpoint has a further turn when it needs one.
-    fn begin(&mut self, endpoint: EndpointId, kind: Kind, now: Timestamp) -> Result<(), StoreError> {
+    fn begin(&mut self, endpoint: EndpointId, kind: EndpointState, now: Timestamp) -> Result<(), StoreError> {
         // The first ones will do, unless their records are waited for.
-        for ahead in [self.lanes.room(endpoint, kind), limits::LOOK_AHEAD] {
-            let asked = self.lanes.under_way_count(endpoint) + ahead;
+        for ahead in [self.queues.capacity(endpoint, kind), limits::LOOK_AHEAD] {
+            let asked = self.queues.under_way_count(endpoint) + ahead;
             let found = self.sender.store.scan(keys::due_of(endpoint), Direction::Forward, asked)?;
             let (whole, mut begun, mut held) = (found.len() < asked, false, false);
             for (key, record) in found {
                 let Some((_, at, delivery)) = keys::parse_due(&key) else { continue };
-                if self.lanes.is_under_way(endpoint, delivery) {
+                if self.queues.is_under_way(endpoint, delivery) {
                     continue;
                 }
                 if at > now {
-                    self.lanes.ready_at(endpoint, at);
+                    self.queues.ready_at(endpoint, at);
                     return Ok(());
                 }
-                if !self.lanes.may_begin(endpoint, delivery, &record) {
+                if !self.queues.may_begin(endpoint, delivery, &record) {
                     held = true;
                     continue;
                 }
-                if self.lanes.room(endpoint, kind) == 0 {
-                    self.lanes.ready_unless_full(endpoint, kind);
+                if self.queues.capacity(endpoint, kind) == 0 {
+                    self.queues.ready_unless_full(endpoint, kind);
                     return Ok(());
                 }
                 let late = at < self.started;
-                if let Some(wait) = self.lanes.late_wait(endpoint, now).filter(|_| late) {
-                    self.lanes.ready_at(endpoint, wait);
+                if let Some(wait) = self.queues.catch_up_wait(endpoint, now).filter(|_| late) {
+                    self.queues.ready_at(endpoint, wait);
                     return Ok(());
                 }
                 self.attempt(Due { endpoint, at, delivery }, record, kind);
                 if late {
-                    self.lanes.hold_late(endpoint, now.plus(limits::CATCH_UP_GAP));
+                    self.queues.delay_catch_up(endpoint, now.plus(limits::CATCH_UP_GAP));
                     return Ok(());
                 }
                 begun = true;
             }
             if whole && !held {
-                self.lanes.drained(endpoint);
+                self.queues.drained(endpoint);
             } else if begun {
-                self.lanes.ready_unless_full(endpoint, kind);
+                self.queues.ready_unless_full(endpoint, kind);
             }
             if whole || begun {
                 return Ok(());
@@ -208,36 +207,40 @@ impl Run {
         Ok(())
     }
 
-    fn attempt(&mut self, due: Due, record: Vec<u8>, kind: Kind) {
-        self.lanes.begun(due.endpoint, due.delivery, record, kind);
+    fn attempt(&mut self, due: Due, record: Vec<u8>, kind: EndpointState) {
+        self.queues.begun(due.endpoint, due.delivery, record, kind);
         let sender = self.sender.clone();
-        let task = self.tasks.spawn(async move { Done::Attempt(sender.attempt(due).await) });
+        let task = self.tasks.spawn(async move { TaskOutcome::Attempt(sender.attempt(due).await) });
         self.attempts.insert(task.id(), due);
     }
 
-    fn joined(&mut self, done: Result<(task::Id, Done), JoinError>) {
+    fn joined(&mut self, done: Result<(task::Id, TaskOutcome), JoinError>) {
         match done {
             Ok((task, done)) => self.done(task, done),
             Err(error) => self.panicked(&error),
         }
     }
 
-    fn done(&mut self, task: task::Id, done: Done) {
+    fn done(&mut self, task: task::Id, done: TaskOutcome) {
         let now = (self.sender.clock)();
         match done {
-            Done::Attempt(result) => {
+            TaskOutcome::Attempt(result) => {
                 let Some(due) = self.ended(task) else { return };
                 match result {
-                    Ok(After::Ended) => self.lanes.ready_unless_drained(due.endpoint),
-                    Ok(After::Pending) => self.lanes.ready(due.endpoint),
+                    Ok(AfterAttempt::Ended) => self.queues.ready_unless_drained(due.endpoint),
+                    Ok(AfterAttempt::Pending) => self.queues.ready(due.endpoint),
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
             }
-            Done::SetBack(Ok(endpoints)) => endpoints.into_iter().for_each(|endpoint| self.lanes.ready(endpoint)),
-            Done::SetBack(Err(error)) => {
+            TaskOutcome::SetBack(Ok(endpoints)) => {
+                endpoints.into_iter().for_each(|endpoint| self.queues.ready(endpoint))
+            }
+            TaskOutcome::SetBack(Err(error)) => {
                 tracing::warn!(%error, "webhooks that wait for a retry may be late: the clock was set back");
             }
-            Done::Pruned { more } => self.prune_at = Some(if more { now } else { now.plus(limits::PRUNE_EVERY) }),
+            TaskOutcome::Pruned { more } => {
+                self.prune_at = Some(if more { now } else { now.plus(limits::PRUNE_EVERY) })
+            }
         }
     }
 
@@ -247,7 +250,7 @@ impl Run {
         match self.ended(error.id()) {
             Some(due) => {
                 tracing::error!(delivery = %due.delivery, %error, "a webhook attempt panicked");
-                self.lanes.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
+                self.queues.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
             }
             None => self.prune_at = Some(now.plus(limits::PRUNE_EVERY)),
         }
@@ -255,26 +258,26 @@ impl Run {
 
     fn ended(&mut self, task: task::Id) -> Option<Due> {
         let due = self.attempts.remove(&task)?;
-        self.lanes.ended(due.endpoint, due.delivery);
+        self.queues.ended(due.endpoint, due.delivery);
         Some(due)
     }
 
     fn wait_for_store(&mut self, endpoint: EndpointId, error: &StoreError, now: Timestamp) {
         tracing::warn!(%endpoint, %error, "webhooks to an endpoint wait for the store");
-        self.lanes.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
+        self.queues.ready_at(endpoint, now.plus(limits::STORE_RETRY.as_millis() as Millis));
     }
 
     fn clock_set_back(&mut self, now: Timestamp, by: Millis) {
         tracing::warn!(seconds = by / SECOND, "the clock was set back; webhooks are retried as much earlier");
         self.started = self.started.min(now);
         self.prune_at = self.prune_at.map(|at| at.minus(by));
-        self.lanes.set_back(by);
+        self.queues.set_back(by);
         self.keep_pauses(now, by);
     }
 
     fn keep_pauses(&mut self, now: Timestamp, by: Millis) {
         let sender = self.sender.clone();
-        self.tasks.spawn(async move { Done::SetBack(sender.keep_pauses(now, by).await) });
+        self.tasks.spawn(async move { TaskOutcome::SetBack(sender.keep_pauses(now, by).await) });
     }
 
     fn prune(&mut self, now: Timestamp) {
@@ -287,15 +290,15 @@ impl Run {
                     tracing::warn!(%error, "old webhook deliveries wait for the store");
                     false
                 });
-                Done::Pruned { more }
+                TaskOutcome::Pruned { more }
             });
         }
     }
 
-    fn nap(&self, now: Timestamp) -> Duration {
-        let next = self.lanes.next_timer().into_iter().chain(self.prune_at).min();
-        let nap = next.map_or(limits::MAX_SLEEP, |at| at.since(now).clamp(0, limits::MAX_SLEEP));
-        Duration::from_millis(nap.unsigned_abs())
+    fn pause(&self, now: Timestamp) -> Duration {
+        let next = self.queues.next_timer().into_iter().chain(self.prune_at).min();
+        let pause = next.map_or(limits::MAX_SLEEP, |at| at.since(now).clamp(0, limits::MAX_SLEEP));
+        Duration::from_millis(pause.unsigned_abs())
     }
 }
 

@@ -19,18 +19,18 @@ use tokio::time::timeout;
 
 use super::{address::is_public, limits};
 
-pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Who turns names into addresses.
 pub trait Resolver: Send + Sync + 'static {
-    fn lookup(&self, host: &str) -> Lookup;
+    fn lookup(&self, host: &str) -> AddressLookup;
 }
 
 /// The operating system's resolver.
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
-    fn lookup(&self, host: &str) -> Lookup {
+    fn lookup(&self, host: &str) -> AddressLookup {
         let host = host.to_owned();
         Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|found| found.ip()).collect()) })
     }
@@ -69,7 +69,7 @@ pub enum RefusedUrl {
 
 /// Why an attempt did not count as delivered. No variant can carry what the receiver said: it may repeat patient data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum SendError {
     #[error("the endpoint answered with status {0}")]
     Status(u16),
     #[error("the endpoint did not answer within {} seconds", limits::TOTAL_TIMEOUT.as_secs())]
@@ -86,20 +86,20 @@ pub enum Fault {
     NoAnswer,
 }
 
-impl Fault {
+impl SendError {
     /// The receiver says that there is nothing any more and will not be.
-    pub const GONE: Fault = Fault::Status(410);
+    pub const GONE: SendError = SendError::Status(410);
 
     /// As `delivery_errors` and the log show it.
     pub fn code(self) -> String {
         match self {
-            Fault::Status(status) => return status.to_string(),
-            Fault::Timeout => "timeout",
-            Fault::Dns => "dns",
-            Fault::RefusedAddress => "refused_address",
-            Fault::Tls => "tls",
-            Fault::Connect => "connect",
-            Fault::NoAnswer => "no_answer",
+            SendError::Status(status) => return status.to_string(),
+            SendError::Timeout => "timeout",
+            SendError::Dns => "dns",
+            SendError::RefusedAddress => "refused_address",
+            SendError::Tls => "tls",
+            SendError::Connect => "connect",
+            SendError::NoAnswer => "no_answer",
         }
         .to_owned()
     }
@@ -180,8 +180,8 @@ impl Egress {
         target_url: &str,
         headers: &[(&'static str, String)],
         body: Vec<u8>,
-    ) -> Result<u16, Fault> {
-        let url = self.check_url(target_url).map_err(|_| Fault::RefusedAddress)?;
+    ) -> Result<u16, SendError> {
+        let url = self.check_url(target_url).map_err(|_| SendError::RefusedAddress)?;
         let mut request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
         for (name, value) in headers {
             request = request.header(HeaderName::from_static(name), value);
@@ -190,12 +190,12 @@ impl Egress {
         // Who answered has already read the message; this catches a hole in the other two checks and keeps it from being used.
         if !answer.remote_addr().is_some_and(|peer| self.reach.allows(peer.ip())) {
             tracing::error!("a webhook connection reached a refused address");
-            return Err(Fault::RefusedAddress);
+            return Err(SendError::RefusedAddress);
         }
         let status = answer.status();
         // Who is slow to end an answer holds up the next message about the same record: its status is known already.
         drop(timeout(limits::ANSWER_TIMEOUT, read_and_forget(answer)).await);
-        if status.is_success() { Ok(status.as_u16()) } else { Err(Fault::Status(status.as_u16())) }
+        if status.is_success() { Ok(status.as_u16()) } else { Err(SendError::Status(status.as_u16())) }
     }
 }
 
@@ -281,19 +281,19 @@ impl Resolve for WalledResolver {
     }
 }
 
-fn fault(error: &reqwest::Error) -> Fault {
+fn fault(error: &reqwest::Error) -> SendError {
     if caused_by::<AllRefused>(error) {
-        Fault::RefusedAddress
+        SendError::RefusedAddress
     } else if error.is_dns() {
-        Fault::Dns
+        SendError::Dns
     } else if caused_by::<rustls::Error>(error) {
-        Fault::Tls
+        SendError::Tls
     } else if error.is_connect() {
-        Fault::Connect
+        SendError::Connect
     } else if error.is_timeout() {
-        Fault::Timeout
+        SendError::Timeout
     } else {
-        Fault::NoAnswer
+        SendError::NoAnswer
     }
 }
 

@@ -5,7 +5,7 @@ use store::{Key, KeyRange, keys::Space};
 use uuid::Uuid;
 
 use super::{
-    delivery::{MAX_OF_ONE_EVENT, first_of, nth_of},
+    delivery_id::{MAX_OF_ONE_EVENT, first_of, nth_of},
     model::{EndpointId, Subscription, SubscriptionId},
 };
 
@@ -19,24 +19,24 @@ const FINISHED: u8 = Space::DeliveryFinished as u8;
 const LOG: u8 = Space::DeliveryLog as u8;
 const OVERFLOW: u8 = Space::Overflow as u8;
 
-pub fn endpoint(id: EndpointId) -> Key {
+pub(crate) fn endpoint(id: EndpointId) -> Key {
     key(ENDPOINT, &[&id.0.to_be_bytes()])
 }
 
-pub fn endpoints() -> KeyRange {
+pub(crate) fn endpoints() -> KeyRange {
     KeyRange::prefix(&[ENDPOINT])
 }
 
-pub fn subscription(endpoint: EndpointId, id: SubscriptionId) -> Key {
+pub(crate) fn subscription(endpoint: EndpointId, id: SubscriptionId) -> Key {
     key(SUBSCRIPTION, &[&endpoint.0.to_be_bytes(), &id.0.to_be_bytes()])
 }
 
-pub fn subscriptions() -> KeyRange {
+pub(crate) fn subscriptions() -> KeyRange {
     KeyRange::prefix(&[SUBSCRIPTION])
 }
 
 /// What an endpoint is subscribed to once: the event or one outcome of it, and behind that the location, where it is one location's.
-pub fn subscribed(it: &Subscription) -> Key {
+pub(crate) fn subscribed(it: &Subscription) -> Key {
     let (endpoint, institution) = (it.webhook_endpoint_id.0.to_be_bytes(), it.institution_id.0.to_be_bytes());
     let location = it.location_id.map(|location| location.0.to_be_bytes());
     let location: &[u8] = location.as_ref().map_or(&[], |bytes| bytes);
@@ -44,20 +44,20 @@ pub fn subscribed(it: &Subscription) -> Key {
 }
 
 /// All deliveries.
-pub fn deliveries() -> KeyRange {
+pub(crate) fn deliveries() -> KeyRange {
     KeyRange::prefix(&[DELIVERY])
 }
 
-pub fn delivery(id: Uuid) -> Key {
+pub(crate) fn delivery(id: Uuid) -> Key {
     key(DELIVERY, &[id.as_bytes()])
 }
 
-pub fn parse_delivery(key: &[u8]) -> Option<Uuid> {
+pub(crate) fn parse_delivery(key: &[u8]) -> Option<Uuid> {
     Uuid::from_slice(key.strip_prefix(&[DELIVERY])?).ok()
 }
 
 /// All deliveries of the event that a delivery tells of.
-pub fn deliveries_beside(id: Uuid) -> KeyRange {
+pub(crate) fn deliveries_beside(id: Uuid) -> KeyRange {
     let first = first_of(id);
     let mut range = KeyRange::prefix(&delivery(nth_of(first, MAX_OF_ONE_EVENT - 1)));
     range.start = delivery(first);
@@ -65,76 +65,76 @@ pub fn deliveries_beside(id: Uuid) -> KeyRange {
 }
 
 /// What the event shows that a delivery tells of.
-pub fn data(delivery: Uuid) -> Key {
+pub(crate) fn data(delivery: Uuid) -> Key {
     key(DATA, &[first_of(delivery).as_bytes()])
 }
 
 /// What is to be sent to one endpoint, by time. One range per endpoint: the backlog of one never stands before that of another.
-pub fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
+pub(crate) fn due(endpoint: EndpointId, at: Timestamp, delivery: Uuid) -> Key {
     key(DUE, &[&endpoint.0.to_be_bytes(), &sortable(at), delivery.as_bytes()])
 }
 
-pub fn parse_due(key: &[u8]) -> Option<(EndpointId, Timestamp, Uuid)> {
+pub(crate) fn parse_due(key: &[u8]) -> Option<(EndpointId, Timestamp, Uuid)> {
     let (endpoint, rest) = key.strip_prefix(&[DUE])?.split_first_chunk()?;
     let (at, delivery) = rest.split_first_chunk()?;
     Some((EndpointId(i32::from_be_bytes(*endpoint)), instant(*at), Uuid::from_slice(delivery).ok()?))
 }
 
-pub fn all_due() -> KeyRange {
+pub(crate) fn all_due() -> KeyRange {
     KeyRange::prefix(&[DUE])
 }
 
-pub fn due_of(endpoint: EndpointId) -> KeyRange {
+pub(crate) fn due_of(endpoint: EndpointId) -> KeyRange {
     KeyRange::prefix(&key(DUE, &[&endpoint.0.to_be_bytes()]))
 }
 
-pub fn finished(at: Timestamp, delivery: Uuid) -> Key {
+pub(crate) fn finished(at: Timestamp, delivery: Uuid) -> Key {
     key(FINISHED, &[&sortable(at), delivery.as_bytes()])
 }
 
-pub fn parse_finished(key: &[u8]) -> Option<(Timestamp, Uuid)> {
+pub(crate) fn parse_finished(key: &[u8]) -> Option<(Timestamp, Uuid)> {
     let (at, delivery) = key.strip_prefix(&[FINISHED])?.split_first_chunk()?;
     Some((instant(*at), Uuid::from_slice(delivery).ok()?))
 }
 
-pub fn finished_before(at: Timestamp) -> KeyRange {
+pub(crate) fn finished_before(at: Timestamp) -> KeyRange {
     KeyRange::new(vec![FINISHED], key(FINISHED, &[&sortable(at)]))
 }
 
 /// Delivery ids rise with time, and so do the entries of an endpoint's log.
-pub fn logged(endpoint: EndpointId, delivery: Uuid) -> Key {
+pub(crate) fn logged(endpoint: EndpointId, delivery: Uuid) -> Key {
     key(LOG, &[&endpoint.0.to_be_bytes(), delivery.as_bytes()])
 }
 
-pub fn parse_logged(key: &[u8]) -> Option<(EndpointId, Uuid)> {
+pub(crate) fn parse_logged(key: &[u8]) -> Option<(EndpointId, Uuid)> {
     let (endpoint, delivery) = key.strip_prefix(&[LOG])?.split_first_chunk()?;
     Some((EndpointId(i32::from_be_bytes(*endpoint)), Uuid::from_slice(delivery).ok()?))
 }
 
 /// From the first id to the last one, both included.
-pub fn log_between(endpoint: EndpointId, first: Uuid, last: Uuid) -> KeyRange {
+pub(crate) fn log_between(endpoint: EndpointId, first: Uuid, last: Uuid) -> KeyRange {
     KeyRange::new(logged(endpoint, first), KeyRange::prefix(&logged(endpoint, last)).end)
 }
 
-pub fn overflow(endpoint: EndpointId) -> Key {
+pub(crate) fn overflow(endpoint: EndpointId) -> Key {
     key(OVERFLOW, &[&endpoint.0.to_be_bytes()])
 }
 
-pub fn parse_overflow(key: &[u8]) -> Option<EndpointId> {
+pub(crate) fn parse_overflow(key: &[u8]) -> Option<EndpointId> {
     let endpoint = key.strip_prefix(&[OVERFLOW])?.try_into().ok()?;
     Some(EndpointId(i32::from_be_bytes(endpoint)))
 }
 
-pub fn overflows() -> KeyRange {
+pub(crate) fn overflows() -> KeyRange {
     KeyRange::prefix(&[OVERFLOW])
 }
 
 /// What `finished` keys hold: enough to find the entry of the log.
-pub fn endpoint_bytes(endpoint: EndpointId) -> Vec<u8> {
+pub(crate) fn endpoint_bytes(endpoint: EndpointId) -> Vec<u8> {
     endpoint.0.to_be_bytes().to_vec()
 }
 
-pub fn parse_endpoint(value: &[u8]) -> Option<EndpointId> {
+pub(crate) fn parse_endpoint(value: &[u8]) -> Option<EndpointId> {
     Some(EndpointId(i32::from_be_bytes(value.try_into().ok()?)))
 }
 

@@ -1,24 +1,37 @@
 //! Webhooks: events of committed changes become signed messages that are sent until they are received.
-//! An actor puts deliveries into its own batch (`outbox`), the `dispatcher` sends what the due index holds, `registry` keeps who
-//! gets what.
+//!
+//! ```text
+//! a commit ──► outbox ──► deliveries (in the same batch) ──► dispatcher ──► attempt ──► egress ──► https
+//!                │                                               ▲             │
+//!         subscriptions ◄── registry ◄── the owner's calls    endpoint_queues  ▼
+//!            backlog                                                        schedule: retry, or given up
+//!                                            delivery_log ◄── what became of each delivery
+//! ```
+//!
+//! `catalogue` lists the events, `payload` builds a message's `data` from the shapes the API hands in (`shapes`), `sign` signs it;
+//! `keys` says where all of it lies in the store.
 
-pub mod address;
+#![warn(unreachable_pub)]
+
+mod address;
 pub mod attempt;
-pub mod backlog;
+mod backlog;
 pub mod catalogue;
+mod clock_set_back;
 pub mod delivery;
+pub mod delivery_id;
+pub mod delivery_log;
 pub mod dispatcher;
 pub mod egress;
+mod endpoint_queues;
 mod keys;
-mod lanes;
 pub mod limits;
-pub mod log;
+pub mod load_error;
 pub mod model;
 pub mod outbox;
 pub mod payload;
 pub mod registry;
 pub mod schedule;
-mod set_back;
 pub mod shapes;
 pub mod sign;
 pub mod subscriptions;

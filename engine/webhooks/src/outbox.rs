@@ -13,7 +13,8 @@ use uuid::Uuid;
 use super::{
     backlog::Overflow,
     catalogue::{Event, EventName},
-    delivery::{Delivery, MAX_OF_ONE_EVENT, State, nth_of},
+    delivery::{Delivery, State},
+    delivery_id::{MAX_OF_ONE_EVENT, nth_of},
     keys,
     model::{EndpointId, Subscription},
     subscriptions::{Recipients, Subscriptions},

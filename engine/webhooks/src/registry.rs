@@ -18,11 +18,12 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{
     backlog::Backlogs,
     catalogue::{self, UnknownPair},
-    delivery::DeliveryIds,
+    delivery_id::DeliveryIds,
     egress::{Egress, RefusedUrl},
     keys, limits,
+    load_error::LoadError,
     model::{Endpoint, EndpointId, NextSecret, Owner, Subscription, SubscriptionId},
-    schedule::{self, Health},
+    schedule::{self, HealthChange},
     sign::SecretKey,
     subscriptions::{Audience, Changed, Subscriptions},
 };
@@ -73,15 +74,6 @@ impl From<CommitError> for RegistryError {
     }
 }
 
-/// A webhook record could not be read at the start.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("a webhook endpoint or subscription in the store cannot be read: {0}")]
-    Record(#[from] serde_json::Error),
-}
-
 /// What was made, now or by an earlier request with the same Idempotency-Key.
 #[derive(Debug)]
 pub struct Made<T> {
@@ -90,9 +82,9 @@ pub struct Made<T> {
 }
 
 /// The claim of an Idempotency-Key, to be committed with what it made.
-pub(super) struct Claim<'o>(Option<(&'o dyn Store, &'o IdempotencyKey)>);
+pub(super) struct IdempotencyClaim<'o>(Option<(&'o dyn Store, &'o IdempotencyKey)>);
 
-impl Claim<'_> {
+impl IdempotencyClaim<'_> {
     pub(super) fn put(self, made: &impl Serialize, now: Timestamp, batch: &mut Batch) -> Result<(), StoreError> {
         let Some((store, key)) = self.0 else { return Ok(()) };
         let answer = serde_json::to_value(made).expect("plain data makes JSON");
@@ -111,7 +103,7 @@ pub struct NewSubscription<'a> {
     pub api_version: &'a str,
 }
 
-pub struct Registry {
+pub struct EndpointRegistry {
     store: Arc<dyn Store>,
     egress: Arc<Egress>,
     ids: Arc<Ids>,
@@ -120,7 +112,7 @@ pub struct Registry {
     turn: Arc<Mutex<()>>,
 }
 
-impl Registry {
+impl EndpointRegistry {
     /// Reads all endpoints and subscriptions into memory.
     pub fn load(
         store: Arc<dyn Store>,
@@ -128,7 +120,7 @@ impl Registry {
         egress: Arc<Egress>,
         rules: WebhookRules,
         audience: Arc<dyn Audience>,
-    ) -> Result<Arc<Registry>, LoadError> {
+    ) -> Result<Arc<EndpointRegistry>, LoadError> {
         let last = store.scan_keys(keys::deliveries(), Direction::Backward, 1)?;
         let delivery_ids = DeliveryIds::after(last.first().and_then(|key| keys::parse_delivery(key)));
         let backlogs = Backlogs::load(&*store, rules.queue)?;
@@ -139,7 +131,7 @@ impl Registry {
         each(&*store, keys::subscriptions(), |subscription| {
             subscriptions.apply(Changed { subscriptions: vec![subscription], ..Changed::default() });
         })?;
-        Ok(Arc::new(Registry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
+        Ok(Arc::new(EndpointRegistry { store, egress, ids, subscriptions, rules, turn: Arc::default() }))
     }
 
     pub fn rules(&self) -> &WebhookRules {
@@ -330,11 +322,11 @@ impl Registry {
         &'o self,
         key: Option<&'o IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Result<Claim<'o>, Made<T>>, RegistryError> {
-        let Some(key) = key else { return Ok(Ok(Claim(None))) };
+    ) -> Result<Result<IdempotencyClaim<'o>, Made<T>>, RegistryError> {
+        let Some(key) = key else { return Ok(Ok(IdempotencyClaim(None))) };
         let store = &*self.store;
         match idempotency::lookup(&mut InBatch { store, batch: &mut Batch::new() }, key, now)? {
-            Lookup::Fresh => Ok(Ok(Claim(Some((store, key))))),
+            Lookup::Fresh => Ok(Ok(IdempotencyClaim(Some((store, key))))),
             Lookup::Conflict => Err(RegistryError::KeyReused),
             Lookup::Replay(answer) => {
                 let record = serde_json::from_value(answer).map_err(|_| RegistryError::KeyReused)?;
@@ -410,12 +402,12 @@ impl Registry {
     pub(super) async fn commit_attempt(
         self: &Arc<Self>,
         id: EndpointId,
-        answer: schedule::Answer,
+        answer: schedule::AttemptOutcome,
         attempted: Timestamp,
         batch: Batch,
     ) -> Result<(), CommitError> {
         let health = |endpoint: &Endpoint| schedule::health(endpoint.failing(), answer, attempted);
-        if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == Health::Unchanged) {
+        if self.subscriptions.endpoint(id).is_none_or(|endpoint| health(&endpoint) == HealthChange::Unchanged) {
             return self.store.commit(batch).await;
         }
         let turn = self.turn().await;
@@ -424,14 +416,16 @@ impl Registry {
         self.commit(turn, batch, changed.unwrap_or_default()).await
     }
 
-    fn changed_by(&self, health: Health, mut endpoint: Endpoint, at: Timestamp) -> Changed {
+    fn changed_by(&self, health: HealthChange, mut endpoint: Endpoint, at: Timestamp) -> Changed {
         let mut subscriptions = Vec::new();
         match health {
-            Health::Unchanged => return Changed::default(),
-            Health::FailingSince(since) => (endpoint.failing_since, endpoint.last_failed) = (Some(since), Some(since)),
-            Health::StillFailing => endpoint.last_failed = Some(at),
-            Health::Recovered => (endpoint.failing_since, endpoint.last_failed) = (None, None),
-            Health::Deactivated(why) => {
+            HealthChange::Unchanged => return Changed::default(),
+            HealthChange::FailingSince(since) => {
+                (endpoint.failing_since, endpoint.last_failed) = (Some(since), Some(since))
+            }
+            HealthChange::StillFailing => endpoint.last_failed = Some(at),
+            HealthChange::Recovered => (endpoint.failing_since, endpoint.last_failed) = (None, None),
+            HealthChange::Deactivated(why) => {
                 tracing::warn!(endpoint = %endpoint.id, why, "webhook endpoint deactivated");
                 (endpoint.active, endpoint.updated_at) = (false, at);
                 let active = self.subscriptions.subscriptions_of(endpoint.id).into_iter().filter(|s| s.active);

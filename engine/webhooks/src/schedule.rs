@@ -50,7 +50,7 @@ pub fn retry(first_attempt: Timestamp, due: Timestamp, attempted: Timestamp, ran
 
 /// What an attempt brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AttemptOutcome {
     Delivered,
     Failed,
     /// 410: the receiver says that the endpoint is no more.
@@ -67,7 +67,7 @@ pub struct Streak {
 
 /// What an attempt means for its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
+pub enum HealthChange {
     Unchanged,
     /// The first failure after a success, or after a time in which nothing was tried.
     FailingSince(Timestamp),
@@ -79,25 +79,25 @@ pub enum Health {
     Deactivated(&'static str),
 }
 
-pub fn health(failing: Option<Streak>, answer: Answer, attempted: Timestamp) -> Health {
-    if answer == Answer::Gone {
-        return Health::Deactivated("the receiver answered 410");
+pub fn health(failing: Option<Streak>, answer: AttemptOutcome, attempted: Timestamp) -> HealthChange {
+    if answer == AttemptOutcome::Gone {
+        return HealthChange::Deactivated("the receiver answered 410");
     }
-    let delivered = answer == Answer::Delivered;
+    let delivered = answer == AttemptOutcome::Delivered;
     let Some(Streak { since, last }) = failing else {
-        return if delivered { Health::Unchanged } else { Health::FailingSince(attempted) };
+        return if delivered { HealthChange::Unchanged } else { HealthChange::FailingSince(attempted) };
     };
     let silence = last.map(|last| attempted.since(last));
     if delivered {
-        Health::Recovered
+        HealthChange::Recovered
     } else if silence.is_some_and(|silence| silence > LONGEST_SILENCE) {
-        Health::FailingSince(attempted)
+        HealthChange::FailingSince(attempted)
     } else if attempted.since(since) >= DEACTIVATE_AFTER {
-        Health::Deactivated("48 hours of failures")
+        HealthChange::Deactivated("48 hours of failures")
     } else if silence.is_none_or(|silence| silence >= FAILURE_NOTED_EVERY) {
-        Health::StillFailing
+        HealthChange::StillFailing
     } else {
-        Health::Unchanged
+        HealthChange::Unchanged
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
 
     const T0: Timestamp = Timestamp(1_795_255_200_123);
 
-    fn answer(delivered: bool) -> Answer {
-        if delivered { Answer::Delivered } else { Answer::Failed }
+    fn answer(delivered: bool) -> AttemptOutcome {
+        if delivered { AttemptOutcome::Delivered } else { AttemptOutcome::Failed }
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn whoever_is_gone_is_asked_no_more() {
-        assert_eq!(health(None, Answer::Gone, T0), Health::Deactivated("the receiver answered 410"));
+        assert_eq!(health(None, AttemptOutcome::Gone, T0), HealthChange::Deactivated("the receiver answered 410"));
     }
 
     /// Attempts at one message, each begun `late` after it is due and failing unless `works` says otherwise: the times since
@@ -138,11 +138,11 @@ mod tests {
             attempts.push(at.since(T0));
             let delivered = works(at.since(T0));
             match health(failing, answer(delivered), at) {
-                Health::Unchanged => {}
-                Health::FailingSince(since) => failing = Some(Streak { since, last: Some(since) }),
-                Health::StillFailing => failing = failing.map(|streak| Streak { last: Some(at), ..streak }),
-                Health::Recovered => failing = None,
-                Health::Deactivated(_) => return (attempts, failing.map(|streak| streak.since), true),
+                HealthChange::Unchanged => {}
+                HealthChange::FailingSince(since) => failing = Some(Streak { since, last: Some(since) }),
+                HealthChange::StillFailing => failing = failing.map(|streak| Streak { last: Some(at), ..streak }),
+                HealthChange::Recovered => failing = None,
+                HealthChange::Deactivated(_) => return (attempts, failing.map(|streak| streak.since), true),
             }
             due = if delivered { None } else { retry(T0, planned, at, 0) };
         }
@@ -177,14 +177,20 @@ mod tests {
     fn one_success_a_minute_before_keeps_the_endpoint() {
         let other_message = T0.plus(48 * HOUR - MINUTE);
         let failing = |since: Timestamp, last: Millis| Some(Streak { since, last: Some(since.plus(last)) });
-        assert_eq!(health(failing(T0, 24 * HOUR), answer(true), other_message), Health::Recovered);
+        assert_eq!(health(failing(T0, 24 * HOUR), answer(true), other_message), HealthChange::Recovered);
         let last = T0.plus(48 * HOUR);
-        assert_eq!(health(None, answer(false), last), Health::FailingSince(last));
-        assert_eq!(health(failing(last, 47 * HOUR + 1), answer(false), last.plus(48 * HOUR - 1)), Health::Unchanged);
-        assert_eq!(health(failing(last, 24 * HOUR), answer(false), last.plus(48 * HOUR - 1)), Health::StillFailing);
+        assert_eq!(health(None, answer(false), last), HealthChange::FailingSince(last));
+        assert_eq!(
+            health(failing(last, 47 * HOUR + 1), answer(false), last.plus(48 * HOUR - 1)),
+            HealthChange::Unchanged
+        );
+        assert_eq!(
+            health(failing(last, 24 * HOUR), answer(false), last.plus(48 * HOUR - 1)),
+            HealthChange::StillFailing
+        );
         assert_eq!(
             health(failing(last, 24 * HOUR), answer(false), last.plus(48 * HOUR)),
-            Health::Deactivated("48 hours of failures")
+            HealthChange::Deactivated("48 hours of failures")
         );
     }
 
@@ -194,20 +200,20 @@ mod tests {
         // Down for two days after one failure; the same when a clock jumps, or when the failing message was stopped weeks ago.
         for silence in [49 * HOUR, 21 * 24 * HOUR] {
             let at = T0.plus(silence);
-            assert_eq!(health(failing(0), answer(false), at), Health::FailingSince(at));
+            assert_eq!(health(failing(0), answer(false), at), HealthChange::FailingSince(at));
         }
         // The longest time between two retries of one message, with what may be late and not noted.
         assert_eq!(
             health(failing(24 * HOUR), answer(false), T0.plus(48 * HOUR + 15 * SECOND)),
-            Health::Deactivated("48 hours of failures")
+            HealthChange::Deactivated("48 hours of failures")
         );
         assert_eq!(
             health(failing(23 * HOUR), answer(false), T0.plus(48 * HOUR + MINUTE)),
-            Health::Deactivated("48 hours of failures")
+            HealthChange::Deactivated("48 hours of failures")
         );
         assert_eq!(
             health(Some(Streak { since: T0, last: None }), answer(false), T0.plus(48 * HOUR)),
-            Health::Deactivated("48 hours of failures")
+            HealthChange::Deactivated("48 hours of failures")
         );
     }
 

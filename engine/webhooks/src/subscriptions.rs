@@ -11,7 +11,7 @@ use location::ids::{InstitutionId, LocationId};
 use super::{
     backlog::Backlogs,
     catalogue::{Event, EventName, ResourceType},
-    delivery::DeliveryIds,
+    delivery_id::DeliveryIds,
     model::{Endpoint, EndpointId, Owner, Subscription, SubscriptionId},
 };
 

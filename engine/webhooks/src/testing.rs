@@ -18,7 +18,7 @@ use tokio::{
 };
 
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     Status(u16),
     /// A redirect to there.
     Redirect(String),
@@ -35,19 +35,19 @@ pub enum Answer {
 }
 
 #[derive(Clone, Debug)]
-pub struct Received {
+pub(crate) struct Received {
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
 }
 
 impl Received {
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
 /// An HTTP server whose answers are a function of the message's number, from 0.
-pub struct Receiver {
+pub(crate) struct Receiver {
     pub address: SocketAddr,
     seen: Arc<Seen>,
     task: tokio::task::JoinHandle<()>,
@@ -61,7 +61,7 @@ struct Seen {
 }
 
 impl Receiver {
-    pub async fn start(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Receiver {
+    pub(crate) async fn start(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Seen::default());
@@ -75,19 +75,19 @@ impl Receiver {
         Receiver { address, seen, task }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    pub fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.seen.messages.lock().unwrap().clone()
     }
 
-    pub fn most_at_once(&self) -> usize {
+    pub(crate) fn most_at_once(&self) -> usize {
         self.seen.most_at_once.load(Ordering::SeqCst)
     }
 
-    pub async fn wait_for(&self, messages: usize) -> Vec<Received> {
+    pub(crate) async fn wait_for(&self, messages: usize) -> Vec<Received> {
         let received = || (self.received().len() >= messages).then(|| self.received());
         eventually(&format!("{messages} messages"), received).await
     }
@@ -165,7 +165,7 @@ async fn read_message(stream: &mut TcpStream) -> Option<Received> {
 }
 
 /// Looks again and again, for at most ten seconds of real time.
-pub async fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+pub(crate) async fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     for _ in 0..2_000 {
         if let Some(found) = look() {
             return found;
@@ -177,22 +177,22 @@ pub async fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
 
 /// A clock that stands still until it is set.
 #[derive(Clone)]
-pub struct HandClock(Arc<AtomicI64>);
+pub(crate) struct HandClock(Arc<AtomicI64>);
 
 impl HandClock {
-    pub fn at(start: Timestamp) -> HandClock {
+    pub(crate) fn at(start: Timestamp) -> HandClock {
         HandClock(Arc::new(AtomicI64::new(start.0)))
     }
 
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
     }
 
-    pub fn set(&self, to: Timestamp) {
+    pub(crate) fn set(&self, to: Timestamp) {
         self.0.store(to.0, Ordering::SeqCst);
     }
 
-    pub fn advance(&self, by: Millis) {
+    pub(crate) fn advance(&self, by: Millis) {
         self.0.fetch_add(by, Ordering::SeqCst);
     }
 }

@@ -9,5 +9,5 @@
 mod cycle;
 mod guard;
 mod matching;
-pub mod page;
+pub(crate) mod page;
 pub mod pulls;

@@ -6,7 +6,7 @@
 //!            order                                breaker ◄────┘
 //! ```
 
-pub mod breaker;
+pub(crate) mod breaker;
 pub mod intent;
 pub mod order;
 pub mod queue;

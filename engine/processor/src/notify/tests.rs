@@ -29,11 +29,12 @@ use serde_json::json;
 use setup::{LocationSetup, Setup, testing};
 use store::{Direction, KeyRange, MemoryStore, Store, counters::Ids, secrets::Secrets};
 use webhooks::{
-    delivery::{Delivery, first_of},
+    delivery::Delivery,
+    delivery_id::first_of,
     egress::{Egress, Reach},
     model::{EndpointId, Owner},
     outbox::{Doorbell, Outbox},
-    registry::{NewSubscription, Registry},
+    registry::{EndpointRegistry, NewSubscription},
     shapes::Unshaped,
     sign::SecretKey,
     subscriptions::Everyone,
@@ -171,7 +172,7 @@ struct Practice {
 struct World {
     deps: Arc<Deps>,
     store: Arc<MemoryStore>,
-    registry: Arc<Registry>,
+    registry: Arc<EndpointRegistry>,
     shapes: Arc<Plain>,
     processors: BTreeMap<u32, Processor>,
     /// By data source, which has its institution's number.
@@ -202,7 +203,7 @@ impl World {
         let ids = Arc::new(Ids::new(store.clone()));
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let registry =
-            Registry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
+            EndpointRegistry::load(store.clone(), ids.clone(), egress, Default::default(), Arc::new(Everyone)).unwrap();
         let shapes = Arc::new(Plain::default());
         let deps = Arc::new(Deps {
             change_counter: ChangeCounter::new(&setup),

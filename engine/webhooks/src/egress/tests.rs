@@ -22,7 +22,7 @@ impl ScriptedResolver {
 }
 
 impl Resolver for ScriptedResolver {
-    fn lookup(&self, _host: &str) -> Lookup {
+    fn lookup(&self, _host: &str) -> AddressLookup {
         let number = self.asked.fetch_add(1, Ordering::SeqCst).min(self.answers.len() - 1);
         let found = self.answers[number].clone();
         Box::pin(async move { Ok(found) })
@@ -33,7 +33,7 @@ fn development() -> Egress {
     Egress::new(Reach::PublicAndLoopback).unwrap()
 }
 
-async fn send(egress: &Egress, url: &str) -> Result<u16, Fault> {
+async fn send(egress: &Egress, url: &str) -> Result<u16, SendError> {
     egress.post(url, &[("timestamp", "t".into()), ("signature", "s".into())], b"{}".to_vec()).await
 }
 
@@ -116,10 +116,10 @@ async fn names_that_resolve_to_refused_addresses_are_not_connected_to() {
         &["0.0.0.0"],
     ] {
         let egress = Egress::with_resolver(Reach::Public, ScriptedResolver::new(&[answers])).unwrap();
-        assert_eq!(send(&egress, "https://hooks.example.com/").await, Err(Fault::RefusedAddress), "{answers:?}");
+        assert_eq!(send(&egress, "https://hooks.example.com/").await, Err(SendError::RefusedAddress), "{answers:?}");
     }
     let nobody = Egress::with_resolver(Reach::Public, ScriptedResolver::new(&[&[]])).unwrap();
-    assert_eq!(send(&nobody, "https://hooks.example.com/").await, Err(Fault::Dns));
+    assert_eq!(send(&nobody, "https://hooks.example.com/").await, Err(SendError::Dns));
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_name_that_changes_its_address_is_checked_at_every_connection() {
     drop(receiver);
     tokio::time::sleep(Duration::from_millis(50)).await;
     let other_port = "http://localhost:1/hook";
-    assert_eq!(send(&egress, other_port).await, Err(Fault::RefusedAddress));
+    assert_eq!(send(&egress, other_port).await, Err(SendError::RefusedAddress));
     assert_eq!(resolver.asked.load(Ordering::SeqCst), 2);
 }
 
@@ -153,7 +153,7 @@ async fn only_the_allowed_ones_of_several_addresses_are_used() {
 async fn literals_are_refused_when_sending_too() {
     let egress = Egress::new(Reach::Public).unwrap();
     for url in ["https://127.0.0.1/", "http://127.0.0.1/", "https://[::1]/", "https://2852039166/"] {
-        assert_eq!(send(&egress, url).await, Err(Fault::RefusedAddress), "{url}");
+        assert_eq!(send(&egress, url).await, Err(SendError::RefusedAddress), "{url}");
     }
 }
 
@@ -163,7 +163,7 @@ async fn two_hundreds_deliver_and_nothing_else_does() {
     let receiver = Receiver::start(move |n| Answer::Status(statuses[n])).await;
     let egress = development();
     for status in statuses {
-        let expected = if status < 300 { Ok(status) } else { Err(Fault::Status(status)) };
+        let expected = if status < 300 { Ok(status) } else { Err(SendError::Status(status)) };
         assert_eq!(send(&egress, &receiver.url()).await, expected);
     }
     let received = receiver.received();
@@ -177,24 +177,24 @@ async fn redirects_are_not_followed() {
     let target = Receiver::start(|_| Answer::Status(200)).await;
     let there = target.url();
     let receiver = Receiver::start(move |_| Answer::Redirect(there.clone())).await;
-    assert_eq!(send(&development(), &receiver.url()).await, Err(Fault::Status(302)));
+    assert_eq!(send(&development(), &receiver.url()).await, Err(SendError::Status(302)));
     assert!(target.received().is_empty());
     let inside = Receiver::start(|_| Answer::Redirect("http://169.254.169.254/latest/meta-data".to_owned())).await;
-    assert_eq!(send(&development(), &inside.url()).await, Err(Fault::Status(302)));
+    assert_eq!(send(&development(), &inside.url()).await, Err(SendError::Status(302)));
     assert_eq!(inside.received().len(), 1);
 }
 
 #[tokio::test]
 async fn broken_connections_are_faults_and_are_not_repeated() {
     let receiver = Receiver::start(|_| Answer::Reset).await;
-    assert_eq!(send(&development(), &receiver.url()).await, Err(Fault::NoAnswer));
+    assert_eq!(send(&development(), &receiver.url()).await, Err(SendError::NoAnswer));
     assert_eq!(receiver.received().len(), 1);
     let closed = receiver.url();
     drop(receiver);
     tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(send(&development(), &closed).await, Err(Fault::Connect));
-    assert_eq!(Fault::Connect.code(), "connect");
-    assert_eq!(Fault::Status(500).code(), "500");
+    assert_eq!(send(&development(), &closed).await, Err(SendError::Connect));
+    assert_eq!(SendError::Connect.code(), "connect");
+    assert_eq!(SendError::Status(500).code(), "500");
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn an_endless_answer_is_cut_off_and_its_status_counts() {
     let receiver = Receiver::start(|n| Answer::Endless(if n == 0 { 200 } else { 500 })).await;
     let begun = Instant::now();
     assert_eq!(send(&development(), &receiver.url()).await, Ok(200));
-    assert_eq!(send(&development(), &receiver.url()).await, Err(Fault::Status(500)));
+    assert_eq!(send(&development(), &receiver.url()).await, Err(SendError::Status(500)));
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
@@ -213,7 +213,7 @@ async fn a_receiver_that_hangs_costs_fifteen_seconds() {
     let begun = Instant::now();
     let url = receiver.url();
     let (hang, slow) = tokio::join!(send(&egress, &url), send(&egress, &url));
-    assert_eq!((hang, slow), (Err(Fault::Timeout), Err(Fault::Timeout)));
+    assert_eq!((hang, slow), (Err(SendError::Timeout), Err(SendError::Timeout)));
     let took = begun.elapsed().as_secs_f64();
     assert!((14.5..17.0).contains(&took), "{took}");
 }
@@ -273,7 +273,7 @@ fn tls_server(certificate: rustls::pki_types::CertificateDer<'static>, key: &rcg
 async fn certificates_are_verified() {
     let address = untrusted_tls_server();
     let egress = Egress::with_resolver(Reach::PublicAndLoopback, ScriptedResolver::new(&[&["127.0.0.1"]])).unwrap();
-    assert_eq!(send(&egress, &format!("https://localhost:{}/hook", address.port())).await, Err(Fault::Tls));
+    assert_eq!(send(&egress, &format!("https://localhost:{}/hook", address.port())).await, Err(SendError::Tls));
 }
 
 /// In a process that trusts one authority: a good certificate works, so the others fail for what is wrong with them.
@@ -286,7 +286,7 @@ async fn a_certificate_must_be_trusted_valid_and_of_this_host() {
         for port in ports.split(',') {
             outcomes.push(send(&egress, &format!("https://localhost:{port}/hook")).await);
         }
-        assert_eq!(outcomes, [Ok(200), Err(Fault::Tls), Err(Fault::Tls), Err(Fault::Tls)]);
+        assert_eq!(outcomes, [Ok(200), Err(SendError::Tls), Err(SendError::Tls), Err(SendError::Tls)]);
         return;
     }
     let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -318,7 +318,7 @@ async fn a_handshake_that_does_not_come_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
     let begun = Instant::now();
-    assert_eq!(send(&development(), &url).await, Err(Fault::Connect));
+    assert_eq!(send(&development(), &url).await, Err(SendError::Connect));
     assert!((4.5..7.0).contains(&begun.elapsed().as_secs_f64()), "{:?}", begun.elapsed());
 }
 
@@ -334,5 +334,5 @@ async fn an_answer_from_a_refused_address_is_not_believed() {
     let believing = Egress { client: client.clone(), reach: Reach::PublicAndLoopback };
     assert_eq!(send(&believing, &url).await, Ok(200));
     let walled = Egress { client, reach: Reach::Public };
-    assert_eq!(send(&walled, &url).await, Err(Fault::RefusedAddress));
+    assert_eq!(send(&walled, &url).await, Err(SendError::RefusedAddress));
 }

@@ -5,20 +5,20 @@ use query::idempotency::IdempotencyKey;
 
 use super::*;
 use crate::{
-    delivery::{TEST_EVENT, made_at},
-    limits,
-    log::{Log, Replay, Replayed},
-    sign,
+    delivery::TEST_EVENT,
+    delivery_id::made_at,
+    delivery_log::{DeliveryLog, Replay, Replayed},
+    limits, sign,
     testing::{Answer, Received, Receiver},
 };
 
-fn log(world: &World) -> Log {
-    Log { store: world.store.clone(), registry: world.registry.clone(), outbox: world.outbox.clone() }
+fn log(world: &World) -> DeliveryLog {
+    DeliveryLog { store: world.store.clone(), registry: world.registry.clone(), outbox: world.outbox.clone() }
 }
 
 /// The newest first.
 fn logged(world: &World, endpoint: EndpointId) -> Vec<Delivery> {
-    log(world).stretch(endpoint, None, Direction::Backward, 1_000).unwrap()
+    log(world).page(endpoint, None, Direction::Backward, 1_000).unwrap()
 }
 
 async fn rotate(world: &World, endpoint: EndpointId, entropy: u8, overlap: Millis) -> Result<SecretKey, RegistryError> {
@@ -135,9 +135,9 @@ async fn the_log_holds_every_delivery_of_its_endpoint_in_order() {
     assert_eq!((mine.len(), others.len()), (25, 25));
     assert!(mine.iter().all(|it| it.endpoint_id == one) && mine.is_sorted_by(|a, b| a.id > b.id));
     assert_eq!((made_at(mine[0].id), made_at(mine[24].id)), (T0.plus(2), T0));
-    let page = log(&world).stretch(one, Some(mine[10].id), Direction::Backward, 3).unwrap();
+    let page = log(&world).page(one, Some(mine[10].id), Direction::Backward, 3).unwrap();
     assert_eq!(page.iter().map(|it| it.id).collect::<Vec<_>>(), [mine[11].id, mine[12].id, mine[13].id]);
-    let back = log(&world).stretch(one, Some(mine[10].id), Direction::Forward, 2).unwrap();
+    let back = log(&world).page(one, Some(mine[10].id), Direction::Forward, 2).unwrap();
     assert_eq!(back.iter().map(|it| it.id).collect::<Vec<_>>(), [mine[9].id, mine[8].id]);
     assert!(log(&world).find(one, others[0].id).unwrap().is_none());
     assert_eq!(log(&world).find(one, mine[3].id).unwrap().unwrap().id, mine[3].id);

@@ -32,7 +32,7 @@ use super::{
     keys, limits,
     model::{EndpointId, Owner, Subscription},
     outbox::{CommittedEvent, Doorbell, Enqueued, Outbox},
-    registry::{NewSubscription, Registry, RegistryError},
+    registry::{EndpointRegistry, NewSubscription, RegistryError},
     sign::SecretKey,
     subscriptions::Audience,
     testing::{HandClock, eventually},
@@ -62,7 +62,7 @@ impl Audience for Keys {
 struct World {
     store: Arc<MemoryStore>,
     clock: HandClock,
-    registry: Arc<Registry>,
+    registry: Arc<EndpointRegistry>,
     audience: Arc<Keys>,
     doorbell: Arc<Doorbell>,
     outbox: Outbox,
@@ -83,7 +83,7 @@ impl World {
     fn with_rules(store: Arc<MemoryStore>, clock: HandClock, rules: WebhookRules) -> World {
         let egress = Arc::new(Egress::new(Reach::PublicAndLoopback).unwrap());
         let (ids, audience) = (Arc::new(Ids::new(store.clone())), Arc::new(Keys::default()));
-        let registry = Registry::load(store.clone(), ids, egress, rules, audience.clone()).unwrap();
+        let registry = EndpointRegistry::load(store.clone(), ids, egress, rules, audience.clone()).unwrap();
         let doorbell = Arc::new(Doorbell::default());
         let outbox = Outbox::new(registry.subscriptions().clone(), doorbell.clone());
         World { store, clock, registry, audience, doorbell, outbox, dispatcher: None, next: AtomicU64::new(42) }

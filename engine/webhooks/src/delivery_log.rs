@@ -9,19 +9,20 @@ use store::{Batch, CommitError, Direction, Store, StoreError};
 use uuid::Uuid;
 
 use super::{
-    delivery::{Delivery, State, TEST_EVENT, TEST_RESOURCE, first_id_at, made_at},
+    delivery::{Delivery, State, TEST_EVENT, TEST_RESOURCE},
+    delivery_id::{first_id_at, made_at},
     keys, limits,
     model::{Endpoint, EndpointId, Owner},
     outbox::{Enqueued, Outbox},
-    registry::{Made, Registry, RegistryError},
+    registry::{EndpointRegistry, Made, RegistryError},
 };
 
 /// How often a change of one delivery is decided anew because an attempt was recorded meanwhile.
 const RACES: usize = 20;
 
-pub struct Log {
+pub struct DeliveryLog {
     pub store: Arc<dyn Store>,
-    pub registry: Arc<Registry>,
+    pub registry: Arc<EndpointRegistry>,
     pub outbox: Outbox,
 }
 
@@ -42,9 +43,9 @@ pub struct Replayed {
     pub next: Option<Timestamp>,
 }
 
-impl Log {
+impl DeliveryLog {
     /// Deliveries of an endpoint next to a place in its log, the nearest first.
-    pub fn stretch(
+    pub fn page(
         &self,
         endpoint: EndpointId,
         from: Option<Uuid>,

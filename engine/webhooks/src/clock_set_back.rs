@@ -8,7 +8,8 @@ use tokio::task;
 
 use super::{
     attempt::Sender,
-    delivery::{Delivery, State, made_at},
+    delivery::{Delivery, State},
+    delivery_id::made_at,
     keys, limits,
     model::EndpointId,
 };

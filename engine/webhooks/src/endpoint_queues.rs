@@ -1,0 +1,295 @@
+//! Whose turn it is: one queue per endpoint that has something to send, served round robin, so that no endpoint waits for another.
+//! Pure bookkeeping; what is due stays in the store and only what is under way is held here.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use location::time::{Millis, Timestamp};
+use uuid::Uuid;
+
+use super::{limits, model::EndpointId};
+
+#[derive(Default)]
+struct EndpointQueue {
+    under_way: BTreeMap<Uuid, InFlight>,
+    /// Waiting in `ready`.
+    ready: bool,
+    /// Waiting in `timers`.
+    timer: Option<Timestamp>,
+    /// No attempt that was missed in downtime is made up for before.
+    no_catch_up_before: Option<Timestamp>,
+    /// All that is due was seen to be under way, and nothing new has come.
+    drained: bool,
+}
+
+struct InFlight {
+    kind: EndpointState,
+    /// The record it is about; empty where it is about none.
+    record: Vec<u8>,
+}
+
+/// What is known of an endpoint when an attempt begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointState {
+    Healthy,
+    Failing,
+}
+
+#[derive(Default)]
+pub(crate) struct EndpointQueues {
+    queues: BTreeMap<EndpointId, EndpointQueue>,
+    ready: VecDeque<EndpointId>,
+    timers: BTreeSet<(Timestamp, EndpointId)>,
+    under_way: usize,
+    failing_under_way: usize,
+}
+
+impl EndpointQueues {
+    /// There may be something to send right now.
+    pub(crate) fn ready(&mut self, endpoint: EndpointId) {
+        let queue = self.queues.entry(endpoint).or_default();
+        queue.drained = false;
+        if !std::mem::replace(&mut queue.ready, true) {
+            self.ready.push_back(endpoint);
+        }
+    }
+
+    /// What is due is all under way.
+    pub(crate) fn drained(&mut self, endpoint: EndpointId) {
+        self.queues.entry(endpoint).or_default().drained = true;
+    }
+
+    /// Something ended that leaves nothing to do.
+    pub(crate) fn ready_unless_drained(&mut self, endpoint: EndpointId) {
+        match self.queues.get(&endpoint) {
+            Some(queue) if queue.drained => self.forget_idle(endpoint),
+            _ => self.ready(endpoint),
+        }
+    }
+
+    /// There is more to send. Where the endpoint itself has no room, the end of an attempt makes it ready again.
+    pub(crate) fn ready_unless_full(&mut self, endpoint: EndpointId, kind: EndpointState) {
+        if self.takes_more(endpoint, kind) {
+            self.ready(endpoint);
+        }
+    }
+
+    /// There is nothing to do for it before `at`. The earliest such time counts.
+    pub(crate) fn ready_at(&mut self, endpoint: EndpointId, at: Timestamp) {
+        let queue = self.queues.entry(endpoint).or_default();
+        if queue.timer.is_some_and(|timer| timer <= at) {
+            return;
+        }
+        if let Some(later) = queue.timer.replace(at) {
+            self.timers.remove(&(later, endpoint));
+        }
+        self.timers.insert((at, endpoint));
+    }
+
+    /// The clock was set back: no turn waits longer for that.
+    pub(crate) fn set_back(&mut self, by: Millis) {
+        let timers = std::mem::take(&mut self.timers);
+        self.timers = timers.into_iter().map(|(at, endpoint)| (at.minus(by), endpoint)).collect();
+        for queue in self.queues.values_mut() {
+            queue.timer = queue.timer.map(|at| at.minus(by));
+            queue.no_catch_up_before = queue.no_catch_up_before.map(|at| at.minus(by));
+        }
+    }
+
+    /// When to look again, if nothing happens before.
+    pub(crate) fn next_timer(&self) -> Option<Timestamp> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// The endpoint whose turn it is. None also when all places are taken.
+    pub(crate) fn next(&mut self, now: Timestamp) -> Option<EndpointId> {
+        while let Some((at, endpoint)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, endpoint));
+            self.queues.entry(endpoint).or_default().timer = None;
+            self.ready(endpoint);
+        }
+        if self.under_way >= limits::CONCURRENCY {
+            return None;
+        }
+        let endpoint = self.ready.pop_front()?;
+        self.queues.entry(endpoint).or_default().ready = false;
+        self.forget_idle(endpoint);
+        Some(endpoint)
+    }
+
+    /// Whether the endpoint itself takes one more. If not, the end of an attempt makes it ready again.
+    pub(crate) fn takes_more(&self, endpoint: EndpointId, kind: EndpointState) -> bool {
+        self.under_way_count(endpoint) < limit(kind)
+    }
+
+    /// Whether failing endpoints have used up the places they share.
+    pub(crate) fn has_shared_capacity(&self, kind: EndpointState) -> bool {
+        kind == EndpointState::Healthy || self.failing_under_way < limits::FAILING_CONCURRENCY
+    }
+
+    /// How many may begin right now.
+    pub(crate) fn capacity(&self, endpoint: EndpointId, kind: EndpointState) -> usize {
+        let shared = match kind {
+            EndpointState::Healthy => limits::CONCURRENCY,
+            EndpointState::Failing => {
+                limits::FAILING_CONCURRENCY.saturating_sub(self.failing_under_way) + self.under_way
+            }
+        };
+        let places = shared.min(limits::CONCURRENCY).saturating_sub(self.under_way);
+        limit(kind).saturating_sub(self.under_way_count(endpoint)).min(places)
+    }
+
+    pub(crate) fn is_under_way(&self, endpoint: EndpointId, delivery: Uuid) -> bool {
+        self.queues.get(&endpoint).is_some_and(|queue| queue.under_way.contains_key(&delivery))
+    }
+
+    fn under_way(&self, endpoint: EndpointId) -> impl Iterator<Item = (&Uuid, &InFlight)> {
+        self.queues.get(&endpoint).into_iter().flat_map(|queue| &queue.under_way)
+    }
+
+    pub(crate) fn under_way_count(&self, endpoint: EndpointId) -> usize {
+        self.under_way(endpoint).count()
+    }
+
+    /// Whether it may begin: it is not under way, nor is another message about the same record. So messages about one record leave in
+    /// their order, and one that failed does not hold up the next.
+    pub(crate) fn may_begin(&self, endpoint: EndpointId, delivery: Uuid, record: &[u8]) -> bool {
+        let same_record = |in_flight: &InFlight| !record.is_empty() && in_flight.record == record;
+        !self.under_way(endpoint).any(|(id, in_flight)| *id == delivery || same_record(in_flight))
+    }
+
+    /// When the endpoint may be sent what was missed in downtime, if not now.
+    pub(crate) fn catch_up_wait(&self, endpoint: EndpointId, now: Timestamp) -> Option<Timestamp> {
+        self.queues.get(&endpoint)?.no_catch_up_before.filter(|at| *at > now)
+    }
+
+    pub(crate) fn delay_catch_up(&mut self, endpoint: EndpointId, until: Timestamp) {
+        self.queues.entry(endpoint).or_default().no_catch_up_before = Some(until);
+        self.ready_at(endpoint, until);
+    }
+
+    pub(crate) fn begun(&mut self, endpoint: EndpointId, delivery: Uuid, record: Vec<u8>, kind: EndpointState) {
+        let in_flight = InFlight { kind, record };
+        let before = self.queues.entry(endpoint).or_default().under_way.insert(delivery, in_flight);
+        debug_assert!(before.is_none(), "a delivery is under way once");
+        self.under_way += 1;
+        self.failing_under_way += usize::from(kind == EndpointState::Failing);
+    }
+
+    pub(crate) fn ended(&mut self, endpoint: EndpointId, delivery: Uuid) {
+        let ended = self.queues.get_mut(&endpoint).and_then(|queue| queue.under_way.remove(&delivery));
+        self.under_way -= usize::from(ended.is_some());
+        self.failing_under_way -= usize::from(ended.is_some_and(|in_flight| in_flight.kind == EndpointState::Failing));
+    }
+
+    fn forget_idle(&mut self, endpoint: EndpointId) {
+        if self.queues.get(&endpoint).is_some_and(|l| l.under_way.is_empty() && !l.ready && l.timer.is_none()) {
+            self.queues.remove(&endpoint);
+        }
+    }
+}
+
+/// Of one endpoint.
+fn limit(kind: EndpointState) -> usize {
+    match kind {
+        EndpointState::Healthy => limits::ENDPOINT_CONCURRENCY,
+        EndpointState::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
+    }
+}
+
+/// When an endpoint begins to catch up after a start, so that not all begin at once.
+pub(crate) fn catch_up_offset(endpoint: EndpointId) -> Millis {
+    i64::from(endpoint.0).wrapping_mul(2_654_435_761).rem_euclid(limits::CATCH_UP_SPREAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000);
+    const A: EndpointId = EndpointId(1);
+    const B: EndpointId = EndpointId(2);
+
+    fn id(n: usize) -> Uuid {
+        Uuid::from_u128(n as u128)
+    }
+
+    #[test]
+    fn turns_go_round() {
+        let mut queues = EndpointQueues::default();
+        for endpoint in [A, B, A] {
+            queues.ready(endpoint);
+        }
+        assert_eq!(queues.next(NOW), Some(A));
+        queues.ready(A);
+        assert_eq!((queues.next(NOW), queues.next(NOW), queues.next(NOW)), (Some(B), Some(A), None));
+        assert!(queues.queues.is_empty());
+    }
+
+    #[test]
+    fn the_earliest_timer_counts_and_fires_once() {
+        let mut queues = EndpointQueues::default();
+        for at in [50, 30, 40] {
+            queues.ready_at(A, Timestamp(at));
+        }
+        queues.ready_at(B, Timestamp(45));
+        assert_eq!(queues.next_timer(), Some(Timestamp(30)));
+        assert_eq!((queues.next(Timestamp(29)), queues.next(Timestamp(30))), (None, Some(A)));
+        assert_eq!(queues.next_timer(), Some(Timestamp(45)));
+        assert_eq!((queues.next(NOW), queues.next(NOW)), (Some(B), None));
+    }
+
+    #[test]
+    fn an_endpoint_takes_eight_and_a_failing_one_takes_one() {
+        let mut queues = EndpointQueues::default();
+        for n in 0..limits::ENDPOINT_CONCURRENCY {
+            assert!(queues.takes_more(A, EndpointState::Healthy));
+            queues.begun(A, id(n), Vec::new(), EndpointState::Healthy);
+        }
+        assert!(!queues.takes_more(A, EndpointState::Healthy) && queues.takes_more(B, EndpointState::Failing));
+        queues.begun(B, id(99), Vec::new(), EndpointState::Failing);
+        assert!(!queues.takes_more(B, EndpointState::Failing));
+        queues.ended(B, id(99));
+        assert!(queues.takes_more(B, EndpointState::Failing));
+    }
+
+    #[test]
+    fn one_message_about_a_record_is_under_way_at_a_time() {
+        let mut queues = EndpointQueues::default();
+        queues.begun(A, id(1), b"patient 7".to_vec(), EndpointState::Healthy);
+        queues.begun(A, id(2), Vec::new(), EndpointState::Healthy);
+        assert!(!queues.may_begin(A, id(1), b"patient 8") && !queues.may_begin(A, id(3), b"patient 7"));
+        assert!(queues.may_begin(A, id(3), b"patient 8") && queues.may_begin(A, id(3), b""));
+        assert!(queues.may_begin(B, id(3), b"patient 7"), "endpoints do not wait for each other");
+        queues.ended(A, id(1));
+        assert!(queues.may_begin(A, id(3), b"patient 7"));
+    }
+
+    #[test]
+    fn failing_endpoints_leave_places_for_the_others() {
+        let mut queues = EndpointQueues::default();
+        for n in 0..limits::FAILING_CONCURRENCY {
+            assert!(queues.has_shared_capacity(EndpointState::Failing));
+            queues.begun(EndpointId(n as i32), id(n), Vec::new(), EndpointState::Failing);
+        }
+        assert!(
+            !queues.has_shared_capacity(EndpointState::Failing) && queues.has_shared_capacity(EndpointState::Healthy)
+        );
+        for n in limits::FAILING_CONCURRENCY..limits::CONCURRENCY {
+            queues.begun(EndpointId(n as i32), id(n), Vec::new(), EndpointState::Healthy);
+        }
+        queues.ready(A);
+        assert_eq!(queues.next(NOW), None);
+        queues.ended(EndpointId(0), id(0));
+        queues.ended(EndpointId(0), id(0));
+        assert!(queues.has_shared_capacity(EndpointState::Failing));
+        assert_eq!(queues.next(NOW), Some(A));
+        assert_eq!(queues.under_way, limits::CONCURRENCY - 1);
+    }
+
+    #[test]
+    fn endpoints_catch_up_at_different_moments() {
+        let offsets: BTreeSet<Millis> = (1..=100).map(|n| catch_up_offset(EndpointId(n))).collect();
+        assert!(offsets.len() > 90);
+        assert!(offsets.iter().all(|offset| (0..limits::CATCH_UP_SPREAD).contains(offset)));
+    }
+}
